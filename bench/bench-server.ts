@@ -1,4 +1,4 @@
-// A server of its own for a benchmark: empty data folder, known keys, pinned to the server's core.
+// Starts a separate server for a benchmark, with an empty data folder and known keys, pinned to the server's core.
 
 import { execFileSync } from 'node:child_process'
 import { loopPrecisionMs } from '../src/telemetry/metrics.ts'
@@ -8,10 +8,10 @@ import { cores } from './processes.ts'
 
 export const projectKey = testProjectKey
 
-/** Where its state is: in the data folder, or in a PostgreSQL that this run started. */
+/** The settings that place the state in the data folder, or in a PostgreSQL that this run started. */
 let stateSettings: () => Promise<Record<string, string>> = async () => ({})
 
-/** From now on each server has a database of its own. @returns ends PostgreSQL, when the servers have ended. */
+/** From now on, each server has its own database. @returns a function that stops PostgreSQL, after the servers. */
 export async function keepStateInPostgres(): Promise<() => Promise<void>> {
   const postgres = await startPostgres()
   if (cores !== null) movePinned(postgres.pid, 'load')
@@ -26,12 +26,12 @@ export async function startBenchServer(settings: Record<string, string> = {}): P
   })
 }
 
-/** Moves a running process, all its threads, to one of the two cores. */
+/** Moves a running process with all its threads to one of the two cores. */
 export function movePinned(pid: number, core: 'server' | 'load'): void {
   if (cores !== null) execFileSync('taskset', ['-a', '-p', '-c', cores[core], String(pid)], { stdio: 'ignore' })
 }
 
-/** How long a server's event loop was held while `work` ran, at most, ms: the monitor's largest gap without its own pace. */
+/** The longest time, in ms, that `work` blocked a server's event loop: the monitor's largest gap minus its interval. */
 export async function loopHeldMs<T>(server: Pennon, work: () => Promise<T>): Promise<{ result: T; heldMs: number }> {
   await (await fetch(`${server.url}/metrics`)).text() // reading the figures starts them anew
   const result = await work()

@@ -1,9 +1,9 @@
-// What the benchmarks send: flags with property conditions, a stored person, events of the usual size.
+// The bodies that the benchmarks send: flags with property conditions, a stored person, events of the usual size.
 
 import { gzipSync } from 'node:zlib'
 import { projectKey } from './bench-server.ts'
 
-/** A flag with two property conditions and a rollout, the kind people write. */
+/** A typical flag: two groups of property conditions with rollouts. */
 export function flagBody(index: number): object {
   const country = { key: 'country', type: 'person', operator: 'exact', value: ['NO', 'SE', 'DK'] }
   const plan = { key: 'plan', type: 'person', operator: 'is_not', value: 'free' }
@@ -97,7 +97,7 @@ export function gzipped(body: Buffer): Buffer {
   return gzipSync(body)
 }
 
-/** Version 7, of about now as its events' times are: others would each be worth a warning. */
+/** For version 7 uuids with the current time, like their events: any other time would raise a warning per event. */
 const uuidTime = Date.now().toString(16).padStart(12, '0')
 
 function uuidOf(index: number): string {

@@ -1,5 +1,5 @@
-// One line of an evaluation benchmark: CPU per answer at full speed beside the floor's, then p99 and the longest hold of the
-// event loop at 70 % of that rate.
+// Measures one line of an evaluation benchmark: CPU per answer at full speed beside the floor's, then p99 and the
+// longest blocking of the event loop at 70 % of that rate.
 
 import type { Pennon } from '../tests/support/pennon.ts'
 import { loopHeldMs } from './bench-server.ts'
@@ -12,7 +12,7 @@ const steady = { connections: 16, durationMs: 4_000, staysAwake: true }
 
 export interface FlagsCase {
   readonly name: string
-  /** `/decide?v=3` or the like. */
+  /** For example `/decide?v=3`. */
   readonly path: string
   readonly body: Buffer
   readonly aim?: string

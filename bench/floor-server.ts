@@ -1,6 +1,6 @@
-// The floor: Fastify that parses the body and serialises an answer, and does nothing else.
-// `node bench/floor-server.ts`: prints its port. Answers are set by IPC: {answers: {path: json value}}, or
-// {etag}: a GET that sends it back is answered with 304.
+// The floor that figures are compared with: a Fastify server that only parses the body and serialises an answer. Sends
+// its port over IPC. Its answers are set over IPC: {answers: {path: json value}}, or {etag}, so that a GET with this
+// tag is answered with 304.
 
 import { gunzipSync } from 'node:zlib'
 import Fastify from 'fastify'

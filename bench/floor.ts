@@ -1,4 +1,4 @@
-// The floor server, started for one scenario.
+// Starts and controls the floor server of one scenario.
 
 import { once } from 'node:events'
 import { spawnPinned } from './processes.ts'
@@ -6,9 +6,9 @@ import { spawnPinned } from './processes.ts'
 export interface Floor {
   readonly port: number
   readonly pid: number
-  /** The JSON value that a path answers with. */
+  /** Sets the JSON value that each path answers with. */
   setAnswers(answers: Record<string, unknown>): Promise<void>
-  /** A GET with this tag is answered with 304. */
+  /** From now on, a GET with this tag is answered with 304. */
   setEtag(etag: string): Promise<void>
   stop(): void
 }

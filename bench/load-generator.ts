@@ -1,5 +1,5 @@
 // A cheap HTTP/1.1 client over raw sockets: prepared request bytes, keep-alive, one request in flight per connection.
-// Run as a process of its own (`bench/load-process.ts`), so that it can be pinned to another core than the server.
+// Runs in a separate process (`bench/load-process.ts`), so that it can be pinned to another core than the server.
 
 import { connect, type Socket } from 'node:net'
 
@@ -7,31 +7,32 @@ export interface LoadOptions {
   readonly port: number
   readonly connections: number
   readonly durationMs: number
-  /** Requests, used in turn. */
+  /** Used in turn. */
   readonly requests: readonly Buffer[]
-  /** Requests per second in all; absent = as fast as answers come. */
+  /** Requests per second, all connections together; when absent, as fast as answers arrive. */
   readonly rate?: number
   /**
-   * Keeps the process awake between answers. Waking a sleeping peer costs a server several microseconds of its own time
-   * for each answer; a fast server, whose peer never gets to sleep, would not pay them, and a comparison would be unfair.
+   * Keeps the process awake between answers. Waking a sleeping peer costs a server several microseconds of CPU for each
+   * answer. A fast server, whose peer never gets to sleep, would be spared this cost, which would make comparisons
+   * unfair.
    */
   readonly staysAwake?: boolean
-  /** 200 unless it says otherwise. */
+  /** 200 when absent. */
   readonly expectedStatus?: number
 }
 
 export interface LoadResult {
   readonly answerCount: number
-  /** Answers of another status than the expected one. */
+  /** Answers with a status other than the expected one. */
   readonly failureCount: number
   readonly seconds: number
-  /** Milliseconds from the moment a request was due. */
+  /** Latencies in ms, from the moment a request was due. */
   readonly p50: number
   readonly p99: number
   readonly max: number
 }
 
-/** Not in the latencies: until the compiler has settled in this process too, requests at a steady rate wait for it. */
+/** Excluded from latencies: requests at a steady rate wait until the compiler has settled in this process too. */
 const settlingMs = 1_000
 
 const headerEnd = Buffer.from('\r\n\r\n')
@@ -64,7 +65,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
   const endsAt = startedAt + options.durationMs
   const gapMs = options.rate === undefined ? 0 : 1000 / options.rate
   let due = startedAt
-  /** Connections of an awake process that have nothing under way, waiting for a request to be due. */
+  /** Connections that have no request in flight and wait for one to be due; only if the process stays awake. */
   const idle: (() => void)[] = []
 
   let isRunning = true
@@ -95,7 +96,7 @@ export async function runLoad(options: LoadOptions): Promise<LoadResult> {
       const send = (dueAt: number) => {
         const now = performance.now()
         if (now >= endsAt) return finish(socket, resolve)
-        // A request that had to wait for a free connection counts from when it was due; never from after it was sent.
+        // A request that waited for a free connection counts from when it was due, but never from after it was sent.
         sentAt = Math.min(dueAt, now)
         socket.write(options.requests[next++ % options.requests.length]!)
       }

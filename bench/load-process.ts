@@ -1,4 +1,4 @@
-// One load run in a process of its own: options in as an IPC message, the result out as one.
+// Performs one load run in a separate process: receives the options as an IPC message and sends the result as another.
 
 import { type LoadOptions, runLoad } from './load-generator.ts'
 

@@ -1,4 +1,4 @@
-// Starting, pinning and measuring processes for the benchmarks.
+// Starts, pins and measures processes for the benchmarks.
 
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
@@ -9,7 +9,7 @@ import type { LoadOptions, LoadResult } from './load-generator.ts'
 export const cores = availableParallelism() >= 2 ? ({ server: '0', load: '1' } as const) : null
 const ticksPerSecond = 100
 
-/** Node with a file, pinned to a core when there are two, with an IPC channel. */
+/** Starts Node with a file and an IPC channel, pinned to a core if there are at least two. */
 export function spawnPinned(
   core: 'server' | 'load',
   args: readonly string[],
@@ -37,7 +37,7 @@ export async function load(options: LoadOptions): Promise<LoadResult> {
   return result
 }
 
-/** A load run and the server's CPU in it. */
+/** Performs a load run and measures the server's CPU time per answer. */
 export async function measured(pid: number, options: LoadOptions): Promise<LoadResult & { cpuMicros: number }> {
   await load({ ...options, durationMs: Math.min(3_000, options.durationMs) }) // until the compiler has settled
   const before = cpuSeconds(pid)

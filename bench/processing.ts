@@ -1,5 +1,5 @@
-// CPU time of the worker's own part per event, step by step, against the real state on SQLite and without log and engine:
-// `node bench/processing.ts`. Thread CPU, so that a busy machine disturbs it less than a clock on the wall would show.
+// `node bench/processing.ts`: measures the CPU time per event of the worker's own steps, with the real state on SQLite
+// but without log and engine. It measures thread CPU because a busy machine disturbs that less than wall-clock time.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -9,6 +9,7 @@ import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { recordsAt } from '../tests/support/captured-events.ts'
 import { loadWhole } from '../tests/support/load-chunk.ts'
 import { aNewProject } from '../tests/support/state-builders.ts'
 import { typicalEvents, typicalMix } from './typical-events.ts'
@@ -36,16 +37,19 @@ for (const [name, visitorCount] of [
       startedUs = threadUs()
     }
     for (let first = 0; first < eventCount; first += chunkSize) {
-      const records = events.slice(first, first + chunkSize).map(event => ({ kind: 'event' as const, event }))
+      const records = recordsAt(
+        events.slice(first, first + chunkSize).map(event => ({ kind: 'event', event })),
+        first,
+      )
       startedUs = threadUs()
-      const chunk = parseChunk({ lane: 'main', firstOffset: first, records }, new Map())
+      const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
       const subjects = chunkSubjects(chunk)
       charge('parse')
       const loaded = await loadWhole(store, subjects)
       charge('load')
-      const { changes } = processChunk(chunk, loaded, { lookUpGeoip: () => null })
+      const { changes } = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null })
       charge('apply')
-      const position = { lane: 'main' as const, ownerId: 'bench', offset: first, committedAtMs: 0 }
+      const position = { stream: 'main', ownerId: 'bench', offset: first, committedAtMs: 0 }
       if ((await store.commitChunk(changes, position)) !== 'committed') throw new Error('not committed')
       charge('commit')
     }

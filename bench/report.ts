@@ -1,4 +1,4 @@
-// How a figure is printed: the value, its floor from the same run, the ratio and what is aimed at.
+// Prints a figure: the value, its floor from the same run, the ratio and the aim.
 
 export interface Figure {
   readonly name: string

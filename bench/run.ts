@@ -1,4 +1,4 @@
-// `npm run bench [-- [--postgres] WORD…]`: every figure beside its floor from the same run. See bench/README.md.
+// `npm run bench [-- [--postgres] WORD…]`: prints every figure beside its floor from the same run. See bench/README.md.
 
 import { arch, cpus, platform } from 'node:os'
 import { keepStateInPostgres } from './bench-server.ts'

@@ -1,5 +1,5 @@
-// Events as a busy site sends them, for measuring the worker: 28 properties and about 850 bytes each, some `$identify`,
-// some with `$set`. Made from a seed, so that two runs measure the same.
+// Generates events like those of a busy site, to measure the worker: 28 properties and about 850 bytes each, some
+// `$identify`, some with `$set`. A seed makes them the same in each run.
 
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { seededRandom } from '../tests/support/seeded-random.ts'
@@ -7,7 +7,7 @@ import { seededRandom } from '../tests/support/seeded-random.ts'
 export interface TypicalEventOptions {
   readonly seed: number
   readonly count: number
-  /** Distinct visitors the events are spread over. */
+  /** How many distinct visitors the events are spread over. */
   readonly visitorCount: number
   /** The share of events that are `$identify`, 0 to 1. */
   readonly identifyShare: number

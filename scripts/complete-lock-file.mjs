@@ -1,5 +1,5 @@
-// Run after every `npm install NAME`: adds the optional packages that a registry did not offer for this platform.
-// Without them `npm ci` calls the lock file incomplete and refuses it on every machine.
+// Adds the optional packages that a registry did not offer for this platform to the lock file. Run it after every `npm
+// install NAME`: without them, `npm ci` on any machine refuses the lock file as incomplete.
 import { readFileSync, writeFileSync } from 'node:fs'
 
 const lockPath = new URL('../package-lock.json', import.meta.url)
@@ -9,7 +9,8 @@ for (const entry of Object.values(lock.packages)) {
   for (const [name, version] of Object.entries(entry.optionalDependencies ?? {})) {
     const path = `node_modules/${name}`
     if (lock.packages[path]) continue
-    lock.packages[path] = { version: version.replace(/^[\^~]/, ''), ...platformOf(name), optional: true }
+    const isDev = entry.dev === true && { dev: true }
+    lock.packages[path] = { version: version.replace(/^[\^~]/, ''), ...platformOf(name), ...isDev, optional: true }
     addedCount++
   }
 }

@@ -1,12 +1,13 @@
-// Installs what is missing or older than the lock file, so that `npm start` and `npm test` are the only commands anyone needs.
-// Runs on the machine's own Node (20 or newer) before Pennon's Node exists: plain JavaScript, no dependency.
+// Installs packages that are missing or differ from the lock file, so that `npm start` and `npm test` are the only
+// commands a user needs. Runs on the machine's own Node (20 or newer) before Pennon's Node exists: plain JavaScript, no
+// dependency.
 //
-// An installation is made in a folder of its own beside `node_modules` and takes its place by a rename once it is whole: what
-// runs on the old packages goes on, and one that is killed changes nothing. npm checks what it unpacks against the
-// hashes of the lock file. No package of ours needs a script of its own, so none is run.
+// Packages are installed in a separate folder beside `node_modules`, which they replace by a rename once they are
+// complete: processes on the old packages go on, and an installation that is killed changes nothing. npm checks what it
+// unpacks against the hashes of the lock file. None of our packages needs an install script, so none is run.
 //
-// `--production` leaves the development tools out; a full installation serves both. `--keep` is for commands beside a running
-// instance: they take what is installed, whatever version it is of.
+// `--production` leaves out the development tools; a full installation serves both. `--keep` is for commands beside a
+// running instance: they use the installed packages, whatever their version.
 import { spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
@@ -16,23 +17,24 @@ import { fileURLToPath } from 'node:url'
 
 const root = join(dirname(fileURLToPath(import.meta.url)), '..')
 const installedPath = join(root, 'node_modules')
-/** Says who installs now: the folder of that installation, and a number that changes as long as it goes on. */
+/** Names the installation that has its turn: its folder, and a number that changes as long as it goes on. */
 const turnPath = join(root, '.installing')
 const beatMs = 500
-/** A turn that did not change for this long is one of an installation that was killed. */
+/** A turn that has not changed for this long belongs to an installation that was killed. */
 const silenceMsMax = 5_000
 
 const wanted = packagesIn(join(root, 'package-lock.json'))
 const isLockNewer = writtenAt(join(root, 'package-lock.json')) > writtenAt(join(installedPath, '.package-lock.json'))
 const isKept = process.argv.includes('--keep')
-// Who works on Pennon keeps the development tools when a start finds a newer lock file.
+let isInterrupted = false
+// Developers of Pennon keep their development tools when a start finds a newer lock file.
 const isProduction = process.argv.includes('--production') && !Object.values(installed()).some(({ dev }) => dev)
 
 if (!isInstalled() && !(isKept && hasNode())) await installInTurn()
 else if (!isInstalled())
   console.error('pennon: other versions of packages are installed; `npm start` brings them up to date.')
 
-/** By what npm itself writes at the end of an installation, whoever ran it: `npm ci` by hand is as good as ours. */
+/** Checks what npm itself writes at the end of an installation, so `npm ci` by hand is as good as this script. */
 function isInstalled() {
   const found = installed()
   return hasNode() && Object.entries(wanted).every(([path, entry]) => isAsWanted(found[path], entry))
@@ -42,8 +44,8 @@ function isAsWanted(found, { version, integrity, dev, optional, devOptional, os,
   if (found !== undefined) return found.version === version && (!integrity || found.integrity === integrity)
   if (dev && isProduction) return true
   if (!optional && !devOptional) return false
-  // It may be missing when it is for another platform, or when the registry did not have it when this lock file was
-  // installed.
+  // An optional package may be missing if it is for another platform, or if the registry did not have it when this lock
+  // file was installed.
   const isOfHere =
     [os ?? process.platform].flat().includes(process.platform) && [cpu ?? process.arch].flat().includes(process.arch)
   return !isOfHere || !isLockNewer
@@ -55,7 +57,7 @@ function installed() {
     : {}
 }
 
-/** Epoch ms; 0 when there is no such file. */
+/** Epoch ms; 0 if there is no such file. */
 function writtenAt(path) {
   return statSync(path, { throwIfNoEntry: false })?.mtimeMs ?? 0
 }
@@ -79,7 +81,7 @@ async function installInTurn() {
     await untilTurnEnds()
     if (isInstalled()) return
   }
-  // Named in the turn before it is there, so that whoever comes after a kill knows of it.
+  // The turn names the folder before it exists, so that the next installation after a kill finds it.
   const folder = join(root, name)
   const beating = setInterval(() => writeFileSync(turnPath, turn()), beatMs)
   try {
@@ -92,15 +94,19 @@ async function installInTurn() {
   }
 }
 
-/** @param folder on the file system of `node_modules`, so that a rename is enough. */
+/** @param folder has to be on the file system of `node_modules`, so that a rename is enough. */
 async function install(folder) {
   console.error(
     `pennon: installing dependencies (${isProduction ? 'production' : 'full'}), about 20 seconds the first time …`,
   )
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(folder, name))
-  const args = ['ci', '--ignore-scripts', '--loglevel=error', '--no-audit', '--no-fund']
+  // The `engines` of packages, ours included, refer to the Node that is being installed, not to the one that runs npm
+  // here. A warning would mislead, and a machine that refuses such packages (engine-strict) could never start Pennon.
+  const args = ['ci', '--ignore-scripts', '--loglevel=error', '--engine-strict=false', '--no-audit', '--no-fund']
   const code = await run('npm', isProduction ? [...args, '--omit=dev'] : args, folder)
+  if (isInterrupted)
+    return fail('the installation was interrupted; nothing was changed. The next start begins it anew.')
   if (code !== 0)
     return fail('`npm ci` failed; its message is above. Check the network and the npm registry, then try again.')
   const fresh = join(folder, 'node_modules')
@@ -114,13 +120,13 @@ async function install(folder) {
     renameSync(fresh, installedPath)
   } catch (cause) {
     giveBack(replaced)
-    // Another process may have put its packages in the same place first; then nothing is left to do.
+    // Another process may have installed its packages there first; then nothing is left to do.
     if (!isInstalled())
       fail(`node_modules cannot be replaced (${cause.message}): stop what runs on it, and run \`npm ci\`.`)
   }
 }
 
-/** The old packages, of an installation that ended between its two renames. */
+/** Restores the old packages if an installation ended between its two renames. */
 function giveBack(replaced) {
   if (!existsSync(installedPath) && existsSync(replaced)) renameSync(replaced, installedPath)
 }
@@ -130,12 +136,16 @@ function fail(message) {
   process.exitCode = 2
 }
 
-/** @returns its exit code; null when a signal ended it, as those for this process do. */
+/** Signals to this process kill the command too. @returns its exit code; null if a signal ended it or it cannot run. */
 function run(command, args, cwd) {
   return new Promise(resolve => {
     const child = spawn(command, args, { cwd, stdio: ['ignore', 2, 'inherit'], shell: process.platform === 'win32' })
-    // Asked politely, npm waits for the network. What it has made so far is thrown away anyway.
-    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill('SIGKILL'))
+    // SIGKILL, because npm would otherwise wait for the network. What it has installed so far is thrown away anyway.
+    for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'])
+      process.on(signal, () => {
+        isInterrupted = true
+        child.kill('SIGKILL')
+      })
     child.once('error', cause => {
       console.error(`pennon: ${command} cannot be run (${cause.message}).`)
       resolve(null)
@@ -144,7 +154,7 @@ function run(command, args, cwd) {
   })
 }
 
-/** @returns false: another one has it, or had it and was killed. */
+/** @returns false if another installation has the turn, or had it and was killed. */
 function takeTurn(turn) {
   try {
     writeFileSync(turnPath, turn, { flag: 'wx' })
@@ -159,8 +169,8 @@ function takeTurn(turn) {
 }
 
 /**
- * Returns when the turn is over, or takes it from who does not use it any more: no number of a process is asked for, since
- * another program may have it by now. Two that install at once disturb nobody, they only do the work twice.
+ * Returns when the turn is over, or ends it if its installation has stopped. Does not check a process id, since another
+ * program may have it by now. Two installations at once do no harm: they only do the work twice.
  */
 async function untilTurnEnds() {
   for (let last = readTurn(), silentMs = 0; last !== null; silentMs += beatMs) {
@@ -172,7 +182,7 @@ async function untilTurnEnds() {
   }
 }
 
-/** What a killed installation left. */
+/** Removes what a killed installation left behind. */
 function clearUp(turn) {
   const name = /"folder":"(\.installing-\w+)"/.exec(turn)?.[1]
   if (name !== undefined) {

@@ -1,11 +1,12 @@
-// Processes that tests started and that are there after the process of their test file: they would keep ports, folders and
-// the output of the run. They are known by their environment, which children inherit (Linux; elsewhere none is found).
+// Finds and kills processes that tests started and that outlive the process of their test file, because they would hold
+// ports, folders and the output of the run. Recognises them by their environment, which children inherit (on Linux;
+// elsewhere it finds none).
 
 import { readdirSync, readFileSync } from 'node:fs'
 
 export interface Outlived {
   readonly pid: number
-  /** The test file, or the file that imports those that run together. */
+  /** The test file, or the file that imports several test files that run together. */
   readonly file: string
   readonly command: string
 }
@@ -15,7 +16,7 @@ export const outliveGraceMs = Number(process.env.TESTS_GRACE_MS ?? 20_000)
 
 const orphanedAtMs = new Map<number, number>()
 
-/** Kills those whose test file ended longer than `graceMs` ago, and says which they were. */
+/** Kills children whose test file's process ended longer than `graceMs` ago. @returns those it killed. */
 export function endOutlivedChildren(run: string, graceMs: number): Outlived[] {
   const ended: Outlived[] = []
   const orphans = childrenOfRun(run).filter(({ parent }) => !isRunning(parent))
@@ -24,31 +25,57 @@ export function endOutlivedChildren(run: string, graceMs: number): Outlived[] {
     orphanedAtMs.set(pid, sinceMs)
     if (performance.now() - sinceMs < graceMs) continue
     const command = (textOf(`/proc/${pid}/cmdline`) ?? '').replaceAll('\0', ' ').trim()
-    try {
-      process.kill(pid, 'SIGKILL')
-      ended.push({ pid, file, command })
-    } catch (error) {
-      if ((error as { code?: string }).code !== 'ESRCH') throw error // it ended meanwhile
-    }
+    if (end(pid)) ended.push({ pid, file, command })
     orphanedAtMs.delete(pid)
   }
   return ended
 }
 
-/** Whether any process that the run's tests started is there. */
+/** Kills the processes of test files that still run. @returns the files. */
+export function endTestFiles(run: string): string[] {
+  return processesOf(run).flatMap(({ pid, environment }) => {
+    if (testProcessIn(environment) > 0) return [] // what a test started ends once its test file's process is gone
+    const file = (textOf(`/proc/${pid}/cmdline`) ?? '').split('\0').at(-2) ?? 'a test file'
+    return end(pid) ? [file] : []
+  })
+}
+
+/** Whether any process that the run's tests started still runs. */
 export function isAnyLeft(run: string): boolean {
   return childrenOfRun(run).length > 0
 }
 
 function childrenOfRun(run: string): { pid: number; parent: number; file: string }[] {
-  return pids().flatMap(pid => {
-    const environment = textOf(`/proc/${pid}/environ`)
-    if (environment === null || !environment.includes(`TESTS_RUN=${run}\0`)) return []
-    const parent = Number(/(?:^|\0)TESTS_PROCESS=(\d+)\0/.exec(environment)?.[1])
-    // Test files and the runner itself have no number of a test file's process from their start.
+  return processesOf(run).flatMap(({ pid, environment }) => {
+    const parent = testProcessIn(environment)
+    // The test files' own processes were started without TESTS_PROCESS.
     if (!(parent > 0) || !isRunning(pid)) return []
     return [{ pid, parent, file: /(?:^|\0)TESTS_FILE=([^\0]*)/.exec(environment)?.[1] ?? 'a test file' }]
   })
+}
+
+/** The processes of test files, and the processes that tests started. */
+function processesOf(run: string): { pid: number; environment: string }[] {
+  return pids().flatMap(pid => {
+    const environment = textOf(`/proc/${pid}/environ`)
+    return environment?.includes(`TESTS_RUN=${run}\0`) ? [{ pid, environment }] : []
+  })
+}
+
+/** Id of the test file's process that started this one; NaN if there is none. */
+function testProcessIn(environment: string): number {
+  return Number(/(?:^|\0)TESTS_PROCESS=(\d+)\0/.exec(environment)?.[1])
+}
+
+/** @returns false if the process has ended by itself meanwhile. */
+function end(pid: number): boolean {
+  try {
+    process.kill(pid, 'SIGKILL')
+    return true
+  } catch (error) {
+    if ((error as { code?: string }).code !== 'ESRCH') throw error
+    return false
+  }
 }
 
 function pids(): number[] {
@@ -61,7 +88,7 @@ function pids(): number[] {
   }
 }
 
-/** False of a process that ended, whether its parent took note of that or not. */
+/** False for a process that has ended, even if its parent has not reaped it yet. */
 function isRunning(pid: number): boolean {
   const state = /^State:\s*(\w)/m.exec(textOf(`/proc/${pid}/status`) ?? '')?.[1]
   return state !== undefined && state !== 'Z' && state !== 'X'

@@ -1,12 +1,13 @@
-// Loaded into the process of each test file, before the file: ends the process when it outlives its tests. A child, a server
-// or a thread that a test left behind would otherwise keep it, and with it the whole run, until the run's own time is over.
+// Loaded into the process of each test file before the file itself: ends the process if it outlives its tests.
+// Otherwise a child, a server or a thread that a test left behind would keep it, and the whole run, alive until the
+// run's own timeout.
 
 import { spawnSync } from 'node:child_process'
 import { after, beforeEach } from 'node:test'
 import { isMainThread } from 'node:worker_threads'
 import { outliveGraceMs } from './outlived-children.ts'
 
-// Not in what tests start themselves: those have the number of their test file's process from their start.
+// False in processes that tests start: those start with TESTS_PROCESS, the id of their test file's process.
 const isTestFile =
   isMainThread && process.env.NODE_TEST_CONTEXT === 'child-v8' && process.env.TESTS_PROCESS === undefined
 
@@ -15,7 +16,7 @@ if (isTestFile) {
   process.env.TESTS_PROCESS = String(process.pid)
   process.env.TESTS_FILE = file
   let deadline: NodeJS.Timeout | undefined
-  // The hook runs when all tests that are known are over; files that run together may still bring more.
+  // `after` runs when all known tests are over; files that run together may still add more.
   beforeEach(() => clearTimeout(deadline))
   after(() => {
     deadline = setTimeout(() => {
@@ -27,7 +28,7 @@ if (isTestFile) {
   })
 }
 
-/** Children are ended by the run itself once this process is gone. */
+/** Lists the children. The run itself kills them once this process is gone. */
 function childrenText(): string {
   const { stdout } = spawnSync('ps', ['--ppid', String(process.pid), '-o', 'pid=,args='], { encoding: 'utf8' })
   return (stdout ?? '')

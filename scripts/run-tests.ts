@@ -1,22 +1,25 @@
-// Runs a named set of tests on node:test and closes with its summary. Sets: `unit` (what `npm test` runs), `ci` (longer
-// ones that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run.
+// Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs) and `ci` (longer
+// tests that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run.
 
-import { spawn } from 'node:child_process'
-import { globSync, mkdtempSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { constants, tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { run } from 'node:test'
+import { spec } from 'node:test/reporters'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath, pathToFileURL } from 'node:url'
-import { endOutlivedChildren, outliveGraceMs as graceMs, isAnyLeft, type Outlived } from './outlived-children.ts'
+import { endOutlivedChildren, endTestFiles, isAnyLeft, type Outlived, outliveGraceMs } from './outlived-children.ts'
 
 interface TestSet {
   readonly patterns: readonly string[]
   /**
-   * Files of one entry share a process: most of a short test file is Node's start and the same imports again. Left out
-   * is what starts whole instances, so that an end of the process is the end of one file's alone.
+   * The files of one entry share a process, since a short test file spends most of its time starting Node and repeating
+   * the same imports. Tests that start whole instances are left out, so that the end of a process affects only one
+   * file.
    */
   readonly together: Readonly<Record<string, readonly string[]>>
   readonly concurrency: number
-  /** Bounds both a process with all its files and each test. */
+  /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
   readonly timeoutMs: number
 }
 
@@ -32,16 +35,14 @@ const sets: Record<string, TestSet> = {
       stores: ['tests/{ports,persons}/*.test.ts'],
       vectors: ['tests/{conformance,tidy}/*.test.ts'],
     },
-    concurrency: 2,
+    concurrency: 3,
     timeoutMs: 240_000,
   },
-  // They wait much of their time: three at once keep two processors busy.
+  // These tests mostly wait: three at once keep two processors busy.
   ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: 3, timeoutMs: 1_200_000 },
 }
-/** Several installations and engines at once, and as much again to spare. */
+/** Enough for several installations and engines at once, with as much again to spare. */
 const inMemoryBytesMin = 8 * 2 ** 30
-/** Hooks outside of every suite would be those of all files of a process. */
-const hooksOfTheFile = /^(?:before|after|beforeEach|afterEach)\(/m
 
 const [setName = 'unit', ...named] = process.argv.slice(2)
 const set = sets[setName]
@@ -51,17 +52,25 @@ if (set === undefined) {
 }
 const foldersIn = folderForTests()
 const folder = mkdtempSync(join(foldersIn, 'pennon-test-run-'))
-const args = [
-  '--disable-warning=ExperimentalWarning',
-  '--test',
-  `--test-concurrency=${set.concurrency}`,
-  `--test-timeout=${set.timeoutMs}`,
-  '--test-reporter=spec',
-  `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
-  ...(named.length > 0 ? named : processesOf(set)),
-]
-const child = spawn(process.execPath, args, {
-  stdio: ['ignore', 'pipe', 'inherit'],
+const timeoutMs = Number(process.env.TESTS_TIMEOUT_MS ?? set.timeoutMs)
+const outlived: Outlived[] = []
+let progressAtMs = performance.now()
+const watch = setInterval(() => {
+  // node:test waits for a file's output to end, which a child may hold open.
+  outlived.push(...endOutlivedChildren(folder, outliveGraceMs))
+  // node:test times out a test from within its process, which fails if the process never yields.
+  if (performance.now() - progressAtMs < timeoutMs + 2 * outliveGraceMs) return
+  for (const file of endTestFiles(folder)) console.error(`${file}: killed, since no test has ended for too long.`)
+  progressAtMs = performance.now()
+}, 1_000)
+const events = run({
+  files: named.length > 0 ? named.map(file => resolve(file)) : processesOf(set),
+  concurrency: set.concurrency,
+  timeout: timeoutMs,
+  execArgv: [
+    '--disable-warning=ExperimentalWarning',
+    `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
+  ],
   env: {
     ...process.env,
     NODE_ENV: 'test',
@@ -72,33 +81,33 @@ const child = spawn(process.execPath, args, {
       process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
   },
 })
-let tail = ''
-child.stdout.on('data', (chunk: Buffer) => {
-  process.stdout.write(chunk)
-  tail = (tail + chunk.toString()).slice(-4096)
+events.on('test:complete', () => {
+  progressAtMs = performance.now()
 })
-const outlived: Outlived[] = []
-// While node:test waits for the output of a file, which a child of it may hold open.
-const watch = setInterval(() => outlived.push(...endOutlivedChildren(folder, graceMs)), 1_000)
-child.on('close', async code => {
-  clearInterval(watch)
-  outlived.push(...(await untilNoneIsLeft()))
-  for (const { file, pid, command } of outlived)
-    console.error(
-      `${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`,
-    )
-  rmSync(folder, { recursive: true, force: true })
-  const skipped = Number(/skipped (\d+)/.exec(tail)?.[1] ?? 0)
-  if (process.env.CI && skipped > 0) {
-    console.error(`${skipped} skipped tests: under CI a skip is a failure.`)
-    process.exit(1)
-  }
-  process.exit(outlived.length > 0 ? 1 : (code ?? 1))
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
+  process.once(signal, async () => {
+    endTestFiles(folder)
+    await untilNoneIsLeft(0)
+    rmSync(folder, { recursive: true, force: true })
+    process.exit(128 + constants.signals[signal])
+  })
+const outcome = { isSuccess: false, skippedCount: 0 }
+events.on('test:summary', ({ file, success, counts }) => {
+  if (file === undefined) Object.assign(outcome, { isSuccess: success, skippedCount: counts.skipped }) // of the whole run
 })
+for await (const text of events.compose(new spec())) process.stdout.write(text)
+clearInterval(watch)
+outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
+for (const { file, pid, command } of outlived)
+  console.error(`${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`)
+rmSync(folder, { recursive: true, force: true })
+const isSkipFailure = Boolean(process.env.CI) && outcome.skippedCount > 0
+if (isSkipFailure) console.error(`${outcome.skippedCount} skipped tests: under CI a skip is a failure.`)
+process.exit(outcome.isSuccess && outlived.length === 0 && !isSkipFailure ? 0 : 1)
 
 /**
- * In memory where there is plenty of it: a test cannot cut the power, so a sync to a disk shows nothing and takes a
- * third of the time of what appends to logs. A TMPDIR that was chosen is kept.
+ * In memory if there is plenty: a test cannot cut the power, so a sync to disk proves nothing, yet it takes a third of
+ * the time of tests that append to logs. A TMPDIR that is set is kept.
  */
 function folderForTests(): string {
   const inMemory = '/dev/shm'
@@ -111,27 +120,28 @@ function folderForTests(): string {
   }
 }
 
-/** What ends with its parent takes a moment; after the grace nothing is left. */
-async function untilNoneIsLeft(): Promise<Outlived[]> {
+/** Waits for children to end with their parents, which takes a moment, and kills the rest after the grace. */
+async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
   const ended: Outlived[] = []
   while (isAnyLeft(folder)) {
     ended.push(...endOutlivedChildren(folder, graceMs))
-    await new Promise(resolve => setTimeout(resolve, 50))
+    await sleep(50)
   }
   return ended
 }
 
-/** A file for each process: one that imports those that run together, or a test file itself. */
+/**
+ * One file for each process: a test file, or a generated one that loads the files that run together. It wraps each of
+ * these in a suite, so that a file's top-level hooks apply only to its own tests.
+ */
 function processesOf({ patterns, together }: TestSet): string[] {
   const alone = new Set(globSync(patterns))
   const shared = Object.entries(together).map(([name, shares]) => {
-    const files = globSync(shares)
-      .filter(file => alone.has(file) && !hooksOfTheFile.test(readFileSync(file, 'utf8')))
-      .sort()
-    for (const file of files) alone.delete(file)
+    const files = globSync(shares).filter(file => alone.delete(file))
     const path = join(folder, `${name}.mjs`)
-    writeFileSync(path, files.map(file => `import '${pathToFileURL(file).href}'\n`).join(''))
+    const suites = files.sort().map(file => `suite('${file}', () => import('${pathToFileURL(resolve(file)).href}'))\n`)
+    writeFileSync(path, `import { suite } from 'node:test'\n${suites.join('')}`)
     return path
   })
-  return [...shared, ...alone]
+  return [...shared, ...alone].map(file => resolve(file))
 }

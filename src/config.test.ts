@@ -50,6 +50,7 @@ describe('readConfig', () => {
       ['PORT', 'eighty', /a port/],
       ['PORT', '70000', /a port/],
       ['PENNON_LOG_MAX_BYTES', '10 gigs', /GiB/],
+      ['PENNON_LOG_MAX_BYTES', '63MiB', /at least 64MiB/],
       ['PENNON_UNKNOWN_KEYS', 'maybe', /reject or accept/],
       ['PENNON_PROJECT_KEY', 'phx_secret', /phx_/],
       ['PENNON_TRUSTED_PROXIES', 'everyone', /CIDR/],
@@ -125,6 +126,15 @@ describe('readConfig', () => {
       DATABASE_URL: 'postgres://u:pw@h/d',
       DATABASE_READ_URL: 'postgres://u:pw@r/d',
     })
+    for (const [variable, text] of [
+      ['PENNON_PROJECT_KEY', 'phx_hunter2hunter2hunter2'],
+      ['PORT', 'phs_hunter2'],
+      ['PENNON_PUBLIC_URL', 'https://ada:hunter2@pennon.example'],
+    ] as const) {
+      const misplaced = readConfig({ [variable]: text })
+      assert.ok(!misplaced.ok && misplaced.error.includes(variable))
+      assert.doesNotMatch(misplaced.error + JSON.stringify(describeConfig({ [variable]: text })), /hunter2/)
+    }
     assert.ok(!JSON.stringify(lines).includes('0123456789'))
     assert.ok(!JSON.stringify(lines).includes('pw@'))
     assert.equal(lines.find(line => line.variable === 'PORT')?.origin, 'default')

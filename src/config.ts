@@ -1,14 +1,16 @@
-// Environment → frozen Config. One table names every setting with its default, unit and meaning; `pennon config` prints
-// it with the origin of each value, and an unknown PENNON_* name is refused with the one that was probably meant.
+// Reads the environment into a frozen Config. One table lists every setting with its default, unit and meaning. `pennon
+// config` prints it with the origin of each value; an unknown PENNON_* name is refused with the likely intended one.
 
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
 import {
+  bytesFrom,
   oneOf,
   orNull,
   parseBytes,
   parseEncryptionKeys,
+  parseEventsPassword,
   parseHttpUrl,
   parsePath,
   parsePersonalKey,
@@ -26,32 +28,36 @@ import {
 export interface Config {
   readonly host: string
   readonly port: number
-  /** Null when the private API and `/metrics` are on `port` as well. */
+  /** Null when the private API and `/metrics` are on `port` too. */
   readonly adminPort: number | null
+  /** The read-only port for dashboards; null for none. */
+  readonly eventsPort: number | null
+  /** Null only without that port. */
+  readonly eventsPassword: string | null
   /** Absolute path. */
   readonly dataFolder: string
   /** Null when the state is in the data folder. */
   readonly databaseUrl: string | null
-  /** The schema of our tables there; null for `pennon`, or for the one where an earlier instance has them. */
+  /** The schema of our tables in that database; null means `pennon`, or the one where an earlier instance has them. */
   readonly databaseSchema: string | null
-  /** A replica that evaluations read from; null when they read from the primary. */
+  /** A replica for evaluations to read from; null when they read from the primary. */
   readonly databaseReadUrl: string | null
   /** Null for the embedded engine. */
   readonly clickhouseUrl: string | null
-  /** Absolute path; null for the installed data, if there is any. */
+  /** Absolute path; null for the installed data, if any. */
   readonly geoipDatabase: string | null
   readonly projectKey: string | null
   readonly personalKey: string | null
-  /** 64 hexadecimal digits each; empty: the data folder's key file. */
+  /** 64 hexadecimal digits each; when empty, the data folder's key file is used. */
   readonly encryptionKeys: readonly string[]
   /** CIDR blocks or the words `loopback` and `private`. */
   readonly trustedProxies: readonly string[]
-  /** Where clients reach the instance, without a final slash; null to take it from each request. */
+  /** The URL at which clients reach the instance, without a final slash; null to take it from each request. */
   readonly publicUrl: string | null
-  /** Whether loopback needs a key for `/metrics` too. */
+  /** Whether `/metrics` requires a key from loopback too. */
   readonly metricsRequireKey: boolean
   readonly unknownKeys: 'reject' | 'accept'
-  /** Events that are no historical migration are answered and discarded. */
+  /** Whether events that are not a historical migration are answered 200 and discarded. */
   readonly importOnly: boolean
   readonly frontProcesses: number
   readonly logRetentionHours: number
@@ -70,9 +76,9 @@ interface Setting<T> {
   readonly fallback: string
   readonly meaning: string
   readonly secret?: true
-  /** undefined = not a value of this setting. */
+  /** Returns undefined for text that is not a value of this setting. */
   readonly parse: (text: string) => T | undefined
-  /** What a good value looks like, for the error message. */
+  /** Describes a valid value, for the error message. */
   readonly expects: string
 }
 
@@ -96,6 +102,21 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
     'a port from 0 to 65535, or nothing',
     orNull(parsePort),
     'set: the private API and /metrics move to this port, and the public port serves the wire alone',
+  ),
+  eventsPort: setting(
+    'PENNON_EVENTS_PORT',
+    '',
+    'a port from 0 to 65535, or nothing',
+    orNull(parsePort),
+    'set: a read-only ClickHouse HTTP port for dashboards, with a user per project (project_1)',
+  ),
+  eventsPassword: setting(
+    'PENNON_EVENTS_PASSWORD',
+    '',
+    '16 to 200 printable characters without spaces, or nothing',
+    orNull(parseEventsPassword),
+    'password of all users of PENNON_EVENTS_PORT',
+    true,
   ),
   dataFolder: setting('PENNON_DATA', './data', 'a folder', parsePath, 'the one folder of the embedded stores'),
   databaseUrl: setting(
@@ -211,8 +232,8 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   logBytesMax: setting(
     'PENNON_LOG_MAX_BYTES',
     '10GiB',
-    'bytes, like 512MiB or 10GiB',
-    parseBytes,
+    'at least 64MiB, like 512MiB or 10GiB',
+    bytesFrom(64 * 2 ** 20),
     'size of the log at which capture answers 503',
   ),
   rejectRetentionDays: setting(
@@ -253,16 +274,18 @@ const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
   logLevel: setting('PENNON_LOG_LEVEL', 'info', logLevels.join(', '), oneOf(logLevels), 'how much is logged'),
 }
 
-/** Settings of other deployments that this version does not have: ignoring them would put data where nobody looks. */
+/**
+ * Settings for deployments that this version does not support. Ignoring them would store data in an unexpected place.
+ */
 const notHereYet = ['KAFKA_BROKERS'] as const
 
-/** Variables of ours that are no settings: how a process was started. */
+/** Our variables that are not settings: they say how a process was started. */
 const ownVariables = new Set(['PENNON_SERVE_PID'])
 
 export type Environment = Readonly<Record<string, string | undefined>>
 
 /**
- * Reads the environment. The error is one line for a person: which setting, what is wrong, what would be right.
+ * Reads the environment. The error is one line for the operator: which setting, what is wrong, and what would be right.
  * Source: ours, docs/operating/settings.md.
  */
 export function readConfig(all: Environment): Result<Config, string> {
@@ -270,7 +293,7 @@ export function readConfig(all: Environment): Result<Config, string> {
   const known = new Set(Object.values(settings).map(({ variable }) => variable))
   for (const name of Object.keys(environment)) {
     if (!name.startsWith('PENNON_') || known.has(name) || ownVariables.has(name)) continue
-    // By what distinguishes them: some settings have the prefix, some do not.
+    // Names are compared without the prefix, since some settings have it and some do not.
     const bare = (text: string) => text.replace(/^PENNON_/, '')
     const meant =
       nearMiss(bare(name), [...known], variable => [bare(variable)]) ?? shortenedName(bare(name), [...known], bare)
@@ -295,6 +318,14 @@ export function readConfig(all: Environment): Result<Config, string> {
     return err('DATABASE_READ_URL is set without DATABASE_URL; set both, or neither.')
   if (config.adminPort === config.port && config.port !== 0)
     return err(`PORT and PENNON_ADMIN_PORT are both ${config.port}; set one of them to another port.`)
+  if (config.eventsPort !== null && config.eventsPassword === null)
+    return err('PENNON_EVENTS_PORT is set without PENNON_EVENTS_PASSWORD; set both, or neither.')
+  if (
+    config.eventsPort !== null &&
+    config.eventsPort !== 0 &&
+    [config.port, config.adminPort].includes(config.eventsPort)
+  )
+    return err(`PENNON_EVENTS_PORT is ${config.eventsPort}, as another port is; set it to a free one.`)
   return ok(Object.freeze(config) as unknown as Config)
 }
 
@@ -306,8 +337,8 @@ export interface SettingLine {
 }
 
 /**
- * Kubernetes tells each container of every service beside it: of one called `pennon`, by `PENNON_SERVICE_HOST`,
- * `PENNON_PORT` and the like, of one called `pennon-admin` by `PENNON_ADMIN_PORT`, as an address.
+ * Kubernetes sets variables in each container for every service in its namespace. For a service called `pennon` these
+ * are `PENNON_SERVICE_HOST`, `PENNON_PORT` and the like; `pennon-admin` sets `PENNON_ADMIN_PORT` to an address.
  */
 function withoutServiceLinks(environment: Environment): Environment {
   const isServiceLink = ([name, value]: [string, string | undefined]) =>
@@ -316,7 +347,7 @@ function withoutServiceLinks(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(entry => !isServiceLink(entry)))
 }
 
-/** Every setting with its value and where that came from; secrets masked. */
+/** Every setting with its value and its origin; secrets are masked. */
 export function describeConfig(all: Environment): readonly SettingLine[] {
   const environment = withoutServiceLinks(all)
   return Object.values(settings).map(({ variable, fallback, meaning, secret }) => {
@@ -324,7 +355,7 @@ export function describeConfig(all: Environment): readonly SettingLine[] {
     const value = given ?? fallback
     return {
       variable,
-      value: secret && value !== '' ? '••••••••' : value,
+      value: secret && value !== '' ? '••••••••' : withoutSecrets(value),
       origin: given === undefined ? 'default' : 'environment',
       meaning,
     }
@@ -332,5 +363,10 @@ export function describeConfig(all: Environment): readonly SettingLine[] {
 }
 
 function quoted(text: string, definition: Setting<unknown>): string {
-  return definition.secret ? 'not usable' : JSON.stringify(text)
+  return definition.secret ? 'not usable' : JSON.stringify(withoutSecrets(text))
+}
+
+/** A key or a password may stand where none belongs, by mistake. */
+function withoutSecrets(text: string): string {
+  return text.replaceAll(/(ph[xs]_)[\x21-\x7e]+/g, '$1••••••••').replaceAll(/:\/\/[^\s/]*@/g, '://••••••••@')
 }

@@ -1,9 +1,10 @@
-// The commands. Each lives in a file of its own under `commands/`, loaded only when it is called.
+// The command line. Each command has its own file under `commands/`, loaded only when the command is called.
 
 import '../bin/compile-cache.js'
 import { flushCompileCache } from 'node:module'
-import { dirname } from 'node:path'
 import { Command, Option } from 'commander'
+import { addEventsCommand } from './commands/events/events-command.ts'
+import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import type { TailOptions } from './commands/tail/tail.ts'
 import { version } from './version.ts'
 
@@ -103,6 +104,9 @@ a project that is refused ends it with exit code 2.
   )
   .action(async (options: TailOptions) => (await import('./commands/tail/tail.ts')).tail(options))
 
+addFlagsCommand(program)
+addEventsCommand(program)
+
 program
   .command('backup <file>')
   .description('write everything of an instance into one file, while it runs')
@@ -150,15 +154,12 @@ program
 
 // Started by `serve`, never by hand.
 program
-  .command('events', { hidden: true })
+  .command('engine', { hidden: true })
   .requiredOption('--folder <folder>')
   .requiredOption('--http-port <port>')
-  .action(async (options: { folder: string; httpPort: string }) => {
-    const { shareDataLock } = await import('./processes/data-lock.ts')
-    shareDataLock(dirname(options.folder))
-    const { runEngineProcess } = await import('./adapters/clickhouse-embedded/engine-process.ts')
-    runEngineProcess({ folder: options.folder, httpPort: Number(options.httpPort) })
-  })
+  .action(async (options: { folder: string; httpPort: string }) =>
+    (await import('./commands/engine.ts')).engine(options),
+  )
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
 function repeated(value: string, before: readonly string[] = []): string[] {
@@ -166,5 +167,5 @@ function repeated(value: string, before: readonly string[] = []): string[] {
 }
 
 await program.parseAsync()
-// Now, not at the end: a process that is killed would never leave anything behind.
+// Now, not at the end: a process that is killed would never write its cache.
 flushCompileCache()

@@ -1,4 +1,4 @@
-// Text of a setting → its value, or undefined when it is none. `config.ts` says which setting takes which kind of value.
+// Parses the text of a setting into its value, or undefined if it is invalid. `config.ts` assigns parsers to settings.
 
 import { resolve } from 'node:path'
 
@@ -32,6 +32,13 @@ export function parseBytes(text: string): number | undefined {
   return match ? Number(match[1]) * bytesPerUnit[match[2] ?? '']! : undefined
 }
 
+export function bytesFrom(min: number): (text: string) => number | undefined {
+  return text => {
+    const bytes = parseBytes(text)
+    return bytes !== undefined && bytes >= min ? bytes : undefined
+  }
+}
+
 export function parseHttpUrl(text: string): string | undefined {
   return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) ? text : undefined
 }
@@ -54,13 +61,13 @@ export function parseSchema(text: string): string | undefined {
   return /^(?!pg_)[a-z_][a-z0-9_]{0,62}$/.test(text) ? text : undefined
 }
 
-/** As libpq wants it: a `%` of the text itself is written `%25`. */
+/** As in libpq: a literal `%` is written `%25`. */
 function isDecodable(part: string): boolean {
   try {
     decodeURIComponent(part)
     return true
   } catch {
-    return false // decoding throws for exactly what this looks for
+    return false // decoding throws for exactly what this check looks for
   }
 }
 
@@ -70,6 +77,10 @@ export function parseProjectKey(text: string): string | undefined {
 
 export function parsePersonalKey(text: string): string | undefined {
   return /^phx_[\x21-\x7e]{20,200}$/.test(text) ? text : undefined
+}
+
+export function parseEventsPassword(text: string): string | undefined {
+  return /^[\x21-\x7e]{16,200}$/.test(text) ? text : undefined
 }
 
 export function parseEncryptionKeys(text: string): readonly string[] | undefined {

@@ -1,18 +1,24 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { globSync, readFileSync } from 'node:fs'
 import { after, before, it } from 'node:test'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from './support/pennon.ts'
 
 interface Answer {
   featureFlags?: Record<string, unknown>
   featureFlagPayloads?: Record<string, unknown>
+  flags?: Record<string, { enabled: unknown; metadata?: { payload?: unknown } }>
   results?: unknown
 }
 
-// Every command of the README that talks to an instance, run as it stands, in order.
+// Runs every command of the README and of the guides that talks to an instance, unchanged and in the order of the
+// README and then of the list of guides.
 
-const readme = readFileSync('README.md', 'utf8')
+const guides = [...readFileSync('docs/guides/README.md', 'utf8').matchAll(/^\| \[([\w-]+\.md)\]/gm)].map(
+  ([, name]) => `docs/guides/${name}`,
+)
+const pages = ['README.md', ...guides]
+const textOf = new Map(pages.map(page => [page, readFileSync(page, 'utf8')]))
 
 let pennon: Pennon
 
@@ -21,17 +27,42 @@ before(async () => {
 })
 after(() => pennon.stop())
 
-/** A program of the README, with the address and the key of this instance in the place of the printed ones. */
-function program(language: string): string {
-  const code = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(readme)![1]!
+/** A program from a page, with this instance's URL and key in place of the printed ones. */
+function program(page: string, language: string): string {
+  const code = new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(textOf.get(page)!)![1]!
   assert.match(code, /http:\/\/127\.0\.0\.1:8000/)
   assert.match(code, /phc_…/)
   return code.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
 }
 
-it('the README’s commands work as printed, in order', async () => {
-  const commands = [...readme.matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!)
-  assert.ok(commands.length >= 10)
+it('the README leads to every guide, and the README and the guides have no code that no test runs', () => {
+  assert.deepEqual(guides.toSorted(), globSync('docs/guides/!(README).md').sort())
+  // The programs are run below; `tests/sdk/*.ci.ts` run those for Python and for pages.
+  const programs = ['README.md js', 'README.md python', 'README.md html', 'docs/guides/sdks.md javascript']
+  // What a reader does in another terminal: `startPennon` replaces `npm start`, and the variables are set below.
+  const plain = [
+    'npm start\n',
+    'export PENNON=http://127.0.0.1:8000\nexport PROJECT_KEY=phc_…\nexport PERSONAL_KEY=phx_…\n',
+  ]
+  for (const [page, text] of textOf)
+    for (const [, language = '', code = ''] of text.matchAll(/^```(\w*)\n(.*?)^```/gms)) {
+      if (language === '') assert.ok(plain.includes(code), `${page}: ${code}`)
+      else assert.ok(language === 'sh' || programs.includes(`${page} ${language}`), `${page}: ${language}`)
+    }
+})
+
+it('the README and the guides have lines that fit a screen, but for rows of tables', () => {
+  for (const [page, text] of textOf)
+    assert.deepEqual(
+      text.split('\n').filter(line => line.length > 120 && !line.startsWith('|')),
+      [],
+      page,
+    )
+})
+
+it('the commands of the README and the guides work as printed, in order', async () => {
+  const commands = [...textOf.values()].flatMap(text => [...text.matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!))
+  assert.ok(commands.length >= 18)
   const env = { ...process.env, PENNON: pennon.url, PROJECT_KEY: testProjectKey, PERSONAL_KEY: testPersonalKey }
   const outputs = new Map<string, string>()
   for (const command of commands) {
@@ -42,6 +73,11 @@ it('the README’s commands work as printed, in order', async () => {
     outputs.set([...command.matchAll(/\$PENNON([^"\s]*)/g)].at(-1)![1]!, output)
   }
   const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
+  const { flags } = outputOf('/flags?v=2')
+  assert.deepEqual(
+    [flags?.['new-checkout']?.enabled, flags?.['new-checkout']?.metadata?.payload],
+    [true, '{"button": "green"}'],
+  )
   assert.equal(outputOf('/decide?v=3').featureFlags?.['new-checkout'], true)
   assert.equal(outputOf('/decide?v=3').featureFlagPayloads?.['new-checkout'], '{"button": "green"}')
   assert.equal(outputs.get('/capture/'), '{"status":"Ok"}')
@@ -58,10 +94,10 @@ it('the README’s commands work as printed, in order', async () => {
     failed?: unknown[]
   }
   assert.deepEqual([copied.success?.map(({ key }) => key), copied.failed], [['nordic-prices'], []])
-  const events = outputOf('/api/projects/@current/events/?distinct_id=ada').results as {
-    event: string
-    historical_migration: boolean
-  }[]
+  const { results: events } = await pennon.api<{ results: { event: string; historical_migration: boolean }[] }>(
+    'GET',
+    '/api/projects/@current/events/?distinct_id=ada',
+  )
   assert.deepEqual(events.map(event => event.event).sort(), [
     '$feature_flag_called',
     '$group_identify',
@@ -81,7 +117,8 @@ it('the README’s commands work as printed, in order', async () => {
 })
 
 it('the README’s program for Node works as printed', async () => {
-  const output = execFileSync(process.execPath, ['--input-type=module', '-e', program('js')], { encoding: 'utf8' })
+  const code = program('README.md', 'js')
+  const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
   assert.equal(output, 'new-checkout is true\n')
   await pennon.caughtUp()
   const { results } = await pennon.api<{ results: { properties: Record<string, unknown> }[] }>(
@@ -93,8 +130,8 @@ it('the README’s program for Node works as printed', async () => {
   assert.ok(results.every(({ properties }) => properties.price === 1499))
 })
 
-it('the README’s program for OpenFeature works as printed', () => {
-  const code = program('javascript')
+it('the guide’s program for OpenFeature works as printed', () => {
+  const code = program('docs/guides/sdks.md', 'javascript')
   const output = execFileSync(process.execPath, ['--input-type=module', '-e', code], { encoding: 'utf8' })
   assert.equal(output, 'new-checkout is true\n')
 })

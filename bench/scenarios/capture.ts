@@ -1,4 +1,5 @@
-// Capture: single events and batches, plain and gzipped, durable before the answer, beside Fastify parsing the same bodies.
+// Measures capture: single events and batches, plain and gzipped, durable before the answer, beside Fastify parsing the
+// same bodies.
 
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
 import { batchJson, captureBody, gzipped } from '../bodies.ts'

@@ -1,4 +1,4 @@
-// Flag evaluation: 20 and 350 flags, with a stored person, beside Fastify answering the same bytes.
+// Measures flag evaluation: 20 and 350 flags, with a stored person, beside Fastify answering the same bytes.
 
 import { movePinned, projectKey, startBenchServer } from '../bench-server.ts'
 import { decideBody, eventBody, flagBody, storedPersonProperties } from '../bodies.ts'

@@ -1,5 +1,5 @@
-// What evaluations cost beside the usual twenty flags: with and without stored data, deep dependencies, a large static cohort,
-// definitions that did not change, and thousands of flags with regular expressions.
+// Measures special cases of evaluation: with and without stored data, deep dependencies, a large static cohort,
+// unchanged definitions, and thousands of flags with regular expressions.
 
 import { type Pennon, testPersonalKey } from '../../tests/support/pennon.ts'
 import { loopHeldMs, movePinned, startBenchServer } from '../bench-server.ts'
@@ -117,7 +117,7 @@ async function unchangedDefinitions(server: Pennon, floor: Floor): Promise<void>
 async function thousandsOfPatterns(server: Pennon): Promise<void> {
   const project = await newProject(server, 'patterns')
   const count = 5_000
-  // Those made at the same time are compiled together: one after the other would compile 5,000 flags 5,000 times.
+  // Flags created at the same time are compiled together; one by one, the growing set would be compiled 5,000 times.
   const atOnce = 100
   for (let first = 0; first < count; first += atOnce) {
     const some = Array.from({ length: atOnce }, (_, offset) => newFlag(server, project, patternFlag(first + offset)))

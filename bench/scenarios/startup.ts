@@ -1,4 +1,4 @@
-// Start to ready on an empty folder, and what an idle instance costs.
+// Measures the time from start to ready on an empty folder, and what an idle instance costs.
 
 import { startBenchServer } from '../bench-server.ts'
 import { cpuSeconds, residentMiB } from '../processes.ts'

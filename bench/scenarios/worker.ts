@@ -1,5 +1,5 @@
-// Processing: events that lie in the log already, until they are rows that can be asked for, with persons. Worker and
-// engine share one core, so what they take together is what an event costs.
+// Measures processing: from events already in the log to rows that queries see, with persons. Worker and engine share
+// one core, so their combined time is the cost of an event.
 
 import { createClient } from '@clickhouse/client'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
@@ -12,7 +12,7 @@ const warmUpCount = 10_000
 const eventCount = 120_000
 const batchSize = 500
 const timeoutMs = 240_000
-/** What the engine still does by itself (merging parts) is counted for this long after the last event. */
+/** For this long after the last event, the engine's background work (merging parts) still counts. */
 const afterMs = 3_000
 
 export async function worker(): Promise<void> {
@@ -72,7 +72,7 @@ export async function worker(): Promise<void> {
   }
 }
 
-/** As a query sees them: an event counts once. */
+/** Counts rows as queries see them: each event once. */
 async function countRows(dataFolder: string): Promise<number> {
   const { url, database, reader } = readEngineEndpoint(dataFolder)!
   const client = createClient({ url, ...reader })

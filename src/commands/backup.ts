@@ -1,15 +1,15 @@
-// `pennon backup FILE`: everything of an instance in one file, while it runs or is stopped.
+// `pennon backup FILE`: writes everything of an instance into one file, whether it is running or stopped.
 
 import { setPriority } from 'node:os'
 import { resolve } from 'node:path'
-import { systemClock } from '../adapters/system/clock.ts'
-import { type BackupReport, backUp } from '../compose/backup.ts'
-import { type Config, readConfig } from '../config.ts'
+import { type BackupReport, backUp } from '#compose/backup/backup.ts'
+import { systemClock } from '#compose/instance/machine.ts'
+import { type Config, readConfig } from '#config.ts'
 import { copyProgress } from './copy-progress.ts'
 import { readableBytes } from './readable-bytes.ts'
 import { refuse } from './refuse.ts'
 
-/** Behind the instance, which is answering. */
+/** Lower priority than the instance, which has to answer meanwhile. */
 const niceness = 10
 
 class Interrupted extends Error {}

@@ -1,6 +1,6 @@
 import { readableBytes } from './readable-bytes.ts'
 
-/** One line on stderr that is written over, where a person looks on; nothing elsewhere. */
+/** Shows progress as one line on stderr that is overwritten; shows nothing if stderr is not a terminal. */
 export function copyProgress(what: string): { show(bytes: number, bytesInAll: number): void; end(): void } {
   const { isTTY } = process.stderr
   let isShown = false

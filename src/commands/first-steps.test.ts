@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, it } from 'node:test'
+import { readConfig } from '#config.ts'
 import { flagHash01, isInRollout } from '#core/flags/evaluation/rollout.ts'
-import { readConfig } from '../config.ts'
 import { firstSteps } from './first-steps.ts'
 
-/** @param personalKey made or taken by a first start; null at a later one. */
+/** @param personalKey the key created or taken over by a first start; null at a later one. */
 function banner(settings: Record<string, string>, personalKey: string | null = 'phx_made'): string {
   const config = readConfig({ PENNON_DATA: tmpdir(), PENNON_MIN_FREE_BYTES: '0', ...settings })
   assert.ok(config.ok)
@@ -45,8 +45,7 @@ describe('what a start prints', () => {
     assert.ok(!text.includes('curl'), text)
   })
 
-  it('warns when the limits of the log or of the disk leave no room for any event', () => {
-    assert.match(banner({ PENNON_LOG_MAX_BYTES: '10' }), /503: PENNON_LOG_MAX_BYTES is 10 bytes.*Raise it/)
+  it('warns when the limit of the disk leaves no room for any event', () => {
     assert.match(
       banner({ PENNON_MIN_FREE_BYTES: '99999TiB' }),
       /503: [\d.]+ [KMGT]iB are free, PENNON_MIN_FREE_BYTES is 99999\.0 TiB\. Make room or lower it/,

@@ -1,20 +1,19 @@
-// What a start prints for the person at the terminal: where it listens, the keys, and three things to try.
+// The text that a start prints for the person at the terminal: where it listens, the keys, and three things to try.
 
 import { statfsSync } from 'node:fs'
-import type { Config } from '../config.ts'
+import type { Config } from '#config.ts'
 import { readableBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
-/** A small batch, and what a segment of the log takes besides: less room than this, and captures are refused. */
+/** Enough for a small batch and the overhead of a log segment: with less room than this, captures are refused. */
 const roomForCapture = 64 * 1024
 
-/** @param service of which only what is printed is read. */
 export function firstSteps(
   service: Pick<Service, 'url' | 'adminUrl' | 'bootstrapped' | 'statePlace'>,
   config: Config,
 ): string {
   const { projectKey, ignoredProjectKey, personalKey: madeKey } = service.bootstrapped
-  // One that was given is known to who gave it, and this goes into logs.
+  // A key from the settings is not printed: the operator knows it, and this output ends up in logs.
   const personalKey = config.personalKey === null ? madeKey : null
   const api = service.adminUrl ?? service.url
   const lines = ['', `  Pennon is serving on ${service.url}`, '']
@@ -28,23 +27,20 @@ export function firstSteps(
   if (ignoredProjectKey)
     lines.push('  PENNON_PROJECT_KEY differs from the stored key and was ignored: it only names the first project.', '')
   for (const line of cautions(config)) lines.push(`  ${line}`, '')
-  // Whoever starts it again has been shown them.
+  // Later starts leave them out, since the first one has shown them.
   if (projectKey !== null && madeKey !== null)
     lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
   else lines.push('  Stop with Ctrl-C; the data stays. More: README.md', '')
   return `${lines.join('\n')}\n`
 }
 
-/** What the settings do that a newcomer would take for a fault: a line each, with the way out. */
-function cautions({ importOnly, logBytesMax, freeBytesMin, dataFolder }: Config): string[] {
+/** Effects of settings that a newcomer would mistake for a fault: a line each, with the way out. */
+function cautions({ importOnly, freeBytesMin, dataFolder }: Config): string[] {
   const { bavail, bsize } = statfsSync(dataFolder)
   const freeBytes = bavail * bsize
   return [
     ...(importOnly
       ? ['Import-only: only batches with historical_migration are kept (PENNON_IMPORT_ONLY=false takes all events).']
-      : []),
-    ...(logBytesMax < roomForCapture
-      ? [`Capture answers 503: PENNON_LOG_MAX_BYTES is ${readableBytes(logBytesMax)}, too few for any log. Raise it.`]
       : []),
     ...(freeBytes - freeBytesMin < roomForCapture
       ? [

@@ -1,24 +1,25 @@
-// Several fronts on one port through node:cluster: starts them, restarts them with back-off, replaces those that have gone
-// silent, and carries messages between them and the worker.
+// Runs several fronts on one port through node:cluster: starts them, restarts them with back-off, replaces silent ones,
+// and passes messages between them and the worker.
 
 import cluster, { type Worker } from 'node:cluster'
-import type { LogLane } from '#core/events/captured-event.ts'
-import type { FrontHost } from '../compose/front.ts'
-import type { Config } from '../config.ts'
-import { frontEnvironment } from '../processes/child-environment.ts'
-import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
-import { childEnvironment, nodeOptions } from '../processes/node-options.ts'
-import { RestartDelay } from '../processes/restart-delay.ts'
-import { killWhenSilent } from '../processes/silence.ts'
-import type { Logger } from '../telemetry/log.ts'
-import type { Metrics } from '../telemetry/metrics.ts'
-import type { ProcessNumbers } from '../telemetry/process-numbers.ts'
+import type { FrontHost } from '#compose/front/context.ts'
+import type { Config } from '#config.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import { frontEnvironment } from '#processes/child-environment.ts'
+import type { FromFront, ProcessingState, ToFront } from '#processes/messages.ts'
+import { childEnvironment, nodeOptions } from '#processes/node-options.ts'
+import { RestartDelay } from '#processes/restart-delay.ts'
+import { killWhenSilent } from '#processes/silence.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import type { ProcessNumbers } from '#telemetry/process-numbers.ts'
 
 export interface FrontCluster {
   readonly addresses: { url: string; adminUrl: string | null }
   tellProcessing(state: ProcessingState): void
   tellEventStore(isAway: boolean): void
-  tellProcessed(lane: LogLane, appendedBeforeMs: number): void
+  tellProcessed(traffic: Traffic, until: ProcessedUntil): void
   stop(): Promise<void>
 }
 
@@ -29,16 +30,16 @@ export interface FrontClusterOptions {
   readonly metrics: Metrics
   readonly mainPath: string
   readonly host: FrontHost
-  /** The numbers of every process but this one; each front adds its own. */
+  /** The metrics of every process but this one; each front adds its own. */
   readonly numbers: ProcessNumbers
 }
 
 /**
- * A front says every 2 s that it lives. One that is stopped may hold the write lock of the log, and then no other front
- * takes an event.
+ * A front reports every 2 s that it is alive. A front that was stopped may hold the log's write lock, and then no other
+ * front can accept an event.
  */
 const silentAfterMs = 12_000
-/** Behind it comes the engine's end, within the 10 s that a stop may take. */
+/** The engine is stopped after the fronts, within the 10 s that a stop may take. */
 const stopGraceMs = 6_500
 
 /** Resolves when every front listens. @throws the first front's failure to listen. */
@@ -55,7 +56,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
       const kill = () => void worker.process.kill('SIGKILL')
       const silence = killWhenSilent({ name: 'front', logger, silentAfterMs, kill })
       worker.on('message', (message: FromFront) => {
-        if (worker.isDead()) return // what is still in the channel is not true any more
+        if (worker.isDead()) return // messages still in the channel are no longer true
         silence.heard()
         switch (message.type) {
           case 'listening':
@@ -64,14 +65,14 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
             tell(worker, { type: 'event_store', isAway: host.isEventStoreAway() })
             return resolve(message)
           case 'listen_failed':
-            kill() // deaf: one that is started again may get the port
+            kill() // without its port it is useless, and the next one may get it
             return reject(
               Object.assign(new Error(message.message), { code: /EADDRINUSE|EACCES/.exec(message.message)?.[0] }),
             )
           case 'alive':
             return
           case 'nudge':
-            return host.nudge(message.lane)
+            return host.nudge(message.stream)
           case 'metrics':
             return numbers.report(nameOf(worker), message.metrics)
           case 'metrics_wanted':
@@ -97,7 +98,7 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
       })
     })
 
-  /** The numbers of all others, this process among them. */
+  /** Sends a front the metrics of all other processes, this one included. */
   const give = async (worker: Worker, requestId: number) => {
     const own = await metrics.registry.getMetricsAsJSON()
     tell(worker, { type: 'metrics_given', requestId, metrics: [own, ...numbers.all(nameOf(worker))] })
@@ -110,8 +111,8 @@ export async function startFrontCluster(options: FrontClusterOptions): Promise<F
   const addresses = await Promise.all(Array.from({ length: config.frontProcesses }, start))
   return {
     addresses: addresses[0]!,
-    tellProcessed: (lane, appendedBeforeMs) => {
-      for (const worker of living()) tell(worker, { type: 'processed', lane, appendedBeforeMs })
+    tellProcessed: (traffic, until) => {
+      for (const worker of living()) tell(worker, { type: 'processed', traffic, until })
     },
     tellEventStore: isAway => {
       for (const worker of living()) tell(worker, { type: 'event_store', isAway })

@@ -1,18 +1,20 @@
 // `pennon front`: one of several HTTP processes on one port, started by `serve` through node:cluster.
 
-import type { LogLane } from '#core/events/captured-event.ts'
-import { systemClock } from '../adapters/system/clock.ts'
-import { isEngineListed } from '../compose/embedded-engine.ts'
-import { composeFront, type Front, type FrontHost } from '../compose/front.ts'
-import { openGeoip } from '../compose/geoip.ts'
-import { type Config, readConfig } from '../config.ts'
-import { watchParent } from '../processes/child-channel.ts'
-import { shareDataLock } from '../processes/data-lock.ts'
-import type { FromFront, ProcessingState, ToFront } from '../processes/messages.ts'
-import { giveBackMemory } from '../telemetry/give-back-memory.ts'
-import { createLogger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
-import type { MetricsSnapshot } from '../telemetry/process-numbers.ts'
+import type { FrontHost } from '#compose/front/context.ts'
+import { composeFront, type Front } from '#compose/front/front.ts'
+import { isEngineListed } from '#compose/instance/embedded-engine.ts'
+import { systemClock } from '#compose/instance/machine.ts'
+import { openGeoip } from '#compose/stores/geoip.ts'
+import { type Config, readConfig } from '#config.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import { watchParent } from '#processes/child-channel.ts'
+import { shareDataLock } from '#processes/data-lock.ts'
+import type { FromFront, ProcessingState, ToFront } from '#processes/messages.ts'
+import { giveBackMemory } from '#telemetry/give-back-memory.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 import { refuse } from './refuse.ts'
 
 const reportEveryMs = 5_000
@@ -30,7 +32,7 @@ export async function front(): Promise<void> {
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) refuse(geoip.error)
   const host = parentHost(config)
-  // Heard from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
+  // Listens from the first moment on: a stop, or the parent's end, may come while the stores are being opened.
   let composed: Front | undefined
   watchParent(async () => {
     await composed?.close()
@@ -51,18 +53,18 @@ export async function front(): Promise<void> {
   await report()
 }
 
-/** The host of a front whose supervisor is another process. */
+/** The host of a front that another process supervises. */
 function parentHost(config: Config): FrontHost & { receive(message: { type: string }): void } {
   let processing: ProcessingState = 'starting'
   let isEventStoreAway = config.clickhouseUrl === null
-  const processedUntilMs = new Map<LogLane, number>()
+  const processedUntil = new Map<Traffic, ProcessedUntil>()
   let lastRequestId = 0
   const waiting = new Map<number, (metrics: readonly MetricsSnapshot[]) => void>()
   return {
-    nudge: lane => tell({ type: 'nudge', lane }),
+    nudge: stream => tell({ type: 'nudge', stream }),
     processingState: () => processing,
     isEventStoreAway: () => isEventStoreAway || !isEngineListed(config),
-    processedUntilMs: lane => processedUntilMs.get(lane) ?? null,
+    processedUntil: traffic => processedUntil.get(traffic) ?? null,
     otherMetrics: metrics =>
       new Promise(resolve => {
         const requestId = ++lastRequestId
@@ -78,7 +80,7 @@ function parentHost(config: Config): FrontHost & { receive(message: { type: stri
       const message = received as ToFront
       if (message.type === 'processing') processing = message.state
       if (message.type === 'event_store') isEventStoreAway = message.isAway
-      if (message.type === 'processed') processedUntilMs.set(message.lane, message.appendedBeforeMs)
+      if (message.type === 'processed') processedUntil.set(message.traffic, message.until)
       if (message.type === 'metrics_given') waiting.get(message.requestId)?.(message.metrics)
     },
   }

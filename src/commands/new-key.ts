@@ -1,15 +1,16 @@
-// `pennon new-key`: another personal API key, for who lost theirs. Whoever can open the state may have one.
+// `pennon new-key`: creates another personal API key, to replace a lost one. Access to the state is the only permission
+// that it requires.
 
 import { randomBytes, randomUUID } from 'node:crypto'
-import { systemClock } from '../adapters/system/clock.ts'
-import { openExistingManagement } from '../compose/existing-state.ts'
-import { type Config, readConfig } from '../config.ts'
-import { PortError } from '../ports/port-error.ts'
-import { createPersonalKey } from '../services/manage/manage-keys.ts'
-import { silentLogger } from '../telemetry/log.ts'
+import { systemClock } from '#compose/instance/machine.ts'
+import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import { type Config, readConfig } from '#config.ts'
+import { PortError } from '#ports/port-error.ts'
+import { createPersonalKey } from '#services/manage/manage-keys.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { refuse } from './refuse.ts'
 
-/** As many characters as the private API takes. */
+/** The limit of the private API. */
 const labelLengthMax = 200
 
 export async function newKey({ label }: { label: string }): Promise<void> {
@@ -37,7 +38,7 @@ export async function newKey({ label }: { label: string }): Promise<void> {
 
 function whatItIsFor(secret: string, label: string, config: Config): string {
   const host = ['0.0.0.0', '::'].includes(config.host) ? '127.0.0.1' : config.host
-  // The instance may have been started with a port that this command was not told of.
+  // The instance may have been started with a port that this command does not know.
   const port = config.adminPort ?? (process.env.PORT ? config.port : null)
   const api = port === null ? '$PENNON' : `http://${host}:${port}`
   return [

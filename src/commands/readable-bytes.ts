@@ -1,10 +1,10 @@
 const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB']
 
-/** For a person, in the units that settings have: `68.3 GiB`, `10 bytes`. */
+/** Formats a size for people, in the units of settings: `68.3 GiB`, `10 bytes`. */
 export function readableBytes(bytes: number): string {
   let unit = 0
   let value = bytes
-  // What would be printed as 1024.0 is one of the next unit.
+  // A value that would be printed as 1024.0 is shown as 1.0 of the next unit.
   for (; unit < units.length - 1 && Math.round(value * 10) >= 10_240; unit++) value /= 1024
   return `${unit === 0 ? value : value.toFixed(1)} ${units[unit]}`
 }

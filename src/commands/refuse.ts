@@ -1,4 +1,4 @@
-/** Ends a start that cannot go on: exactly one line on stderr that says what to do, exit code 2. */
+/** Ends a command that cannot start or go on: exactly one line on stderr that says what to do, and exit code 2. */
 export function refuse(message: string): never {
   process.stderr.write(`pennon: ${message.replaceAll('\n', ' ')}\n`)
   process.exit(2)

@@ -1,8 +1,8 @@
-// `pennon restore FILE`: a backup into an empty data folder.
+// `pennon restore FILE`: restores a backup into an empty data folder.
 
 import { resolve } from 'node:path'
-import { restore as restoreBackup } from '../compose/restore.ts'
-import { readConfig } from '../config.ts'
+import { restore as restoreBackup } from '#compose/backup/restore.ts'
+import { readConfig } from '#config.ts'
 import { copyProgress } from './copy-progress.ts'
 import { refuse } from './refuse.ts'
 

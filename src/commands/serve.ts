@@ -1,8 +1,8 @@
-// `pennon serve`: an instance for people. Prints what to do next, and stops cleanly.
+// `pennon serve`: runs an instance for people: prints what to do next, and stops cleanly on a signal.
 
-import { readConfig } from '../config.ts'
-import { giveBackMemory } from '../telemetry/give-back-memory.ts'
-import { createLogger } from '../telemetry/log.ts'
+import { readConfig } from '#config.ts'
+import { giveBackMemory } from '#telemetry/give-back-memory.ts'
+import { createLogger } from '#telemetry/log.ts'
 import { firstSteps } from './first-steps.ts'
 import { refuse } from './refuse.ts'
 import { startService } from './start-service.ts'
@@ -27,7 +27,7 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     logger.info({ signal }, 'stopping')
     end(0)
   }
-  // What is accepted from now on would go into a log that no state follows, and be lost behind a 200.
+  // Events accepted from now on would go into a log that no state follows, and be lost despite a 200.
   const onSuperseded = (line: string) => {
     if (isStopping) return
     logger.error(line)

@@ -1,6 +1,6 @@
-// `pennon config`: every setting, its value and where that comes from.
+// `pennon config`: prints every setting with its value and origin.
 
-import { describeConfig, readConfig } from '../config.ts'
+import { describeConfig, readConfig } from '#config.ts'
 import { refuse } from './refuse.ts'
 
 export function showConfig(options: { json?: boolean }): void {

@@ -1,16 +1,13 @@
-// `pennon version`: what a bug report should name.
+// `pennon version`: prints the versions that a bug report should name.
 
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
-import Database from 'better-sqlite3'
-import { version } from '../version.ts'
+import { sqliteVersion } from '#compose/stores/check-stores.ts'
+import { version } from '#version.ts'
 
 export function showVersion(): void {
-  const database = new Database(':memory:')
-  const sqlite = database.prepare('SELECT sqlite_version()').pluck().get() as string
-  database.close()
   console.log(
-    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${sqlite}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
+    `pennon ${version}\nnode ${process.versions.node}\nsqlite ${sqliteVersion()}\nlibchdb ${engineVersion()} (embedded ClickHouse)`,
   )
 }
 

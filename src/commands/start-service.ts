@@ -1,17 +1,15 @@
-// A whole instance on this host: the folder's lock, the first project, the front (or several), and the supervised
-// children. `serve` runs it for people, tests run it with a clock and a log of their own.
+// Starts a whole instance on this host: takes the data folder's lock, creates the first project, and starts the front
+// (or several) and the supervised children. `serve` runs it for people; tests run it with their own clock and log.
 
 import cluster from 'node:cluster'
 import { once } from 'node:events'
 import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
-import type { LogLane } from '#core/events/captured-event.ts'
-import type { GeoipDatabase } from '../adapters/geoip/open-geoip.ts'
-import { systemClock } from '../adapters/system/clock.ts'
-import { followEmbeddedEngine } from '../compose/embedded-engine.ts'
-import { composeFront, type Front, type FrontHost, type FrontOverrides, type FrontStart } from '../compose/front.ts'
-import { openGeoip } from '../compose/geoip.ts'
-import { startSeriesAtZero } from '../compose/initial-series.ts'
+import type { FrontHost } from '#compose/front/context.ts'
+import { composeFront, type Front, type FrontStart } from '#compose/front/front.ts'
+import { followEmbeddedEngine } from '#compose/instance/embedded-engine.ts'
+import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
+import { systemClock } from '#compose/instance/machine.ts'
 import {
   type Bootstrapped,
   bindOwnLog,
@@ -21,36 +19,40 @@ import {
   judgeReturnedState,
   openInstanceState,
   type StateWriter,
-} from '../compose/start.ts'
-import { findStateFault, stateDamage } from '../compose/store-faults.ts'
-import type { Config } from '../config.ts'
-import { err, ok, type Result } from '../core/result.ts'
-import type { Clock } from '../ports/clock.ts'
-import { PortError } from '../ports/port-error.ts'
-import { machineEnvironment, workerEnvironment } from '../processes/child-environment.ts'
-import { acquireDataLock, type DataLock } from '../processes/data-lock.ts'
-import type { FromWorker, ProcessingState } from '../processes/messages.ts'
-import { watchSilence } from '../processes/silence.ts'
-import { SupervisedChild } from '../processes/supervisor.ts'
-import type { Logger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
-import { ProcessNumbers } from '../telemetry/process-numbers.ts'
-import { version } from '../version.ts'
+} from '#compose/instance/start.ts'
+import { type GeoipDatabase, openGeoip } from '#compose/stores/geoip.ts'
+import { findStateFault, stateDamage } from '#compose/stores/store-faults.ts'
+import type { Config } from '#config.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import { machineEnvironment, workerEnvironment } from '#processes/child-environment.ts'
+import { acquireDataLock, type DataLock } from '#processes/data-lock.ts'
+import type { FromWorker, ProcessingState } from '#processes/messages.ts'
+import { watchSilence } from '#processes/silence.ts'
+import { SupervisedChild } from '#processes/supervisor.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { ProcessNumbers } from '#telemetry/process-numbers.ts'
+import { version } from '#version.ts'
 import { startFrontCluster } from './front-cluster.ts'
-import { type GeoipTable, tableGeoip } from './test-geoip.ts'
+import type { Hooks } from './hooks.ts'
+import { tableGeoip } from './table-geoip.ts'
 
 const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
 /**
- * Beside each other: the worker's end, and the fronts', which take up to 6 s when clients and the database are slow
- * (`closeServer`, the last flush, `end-in-time.ts`). Behind both: the engine's. So 8.5 s of the 10 that a stop may take.
+ * The worker and the fronts stop at the same time; fronts take up to 6 s when clients and the database are slow
+ * (`closeServer`, the last flush, `end-in-time.ts`). The engine stops after both. That makes 8.5 s of the 10 s that a
+ * stop may take.
  */
 const grace = { workerMs: 4_000, eventsMs: 2_000 }
 const lockWaitMs = 10_000
 /** Processes report every 5 s. */
 const silenceMsMax = 12_000
 /**
- * Without a word for this long, a child is replaced. The engine says every 2 s that it answers; a worker may be held up by
- * one large chunk, and to replace it loses nothing but time.
+ * A child that sends nothing for this long is replaced. The engine reports every 2 s that it answers. One large chunk
+ * may hold up a worker longer, but replacing it loses nothing but time.
  */
 const replacedAfterMs = { work: 60_000, events: 12_000 }
 
@@ -58,51 +60,53 @@ export interface Service {
   readonly url: string
   readonly adminUrl: string | null
   readonly bootstrapped: Bootstrapped
-  /** The place of the database that has the state; null when the state is in the data folder. */
+  /** Where the database with the state is; null when the state is in the data folder. */
   readonly statePlace: string | null
-  /** Process ids of the children, by name, as of now. */
+  /** Current process ids of the children, by name. */
   childPids(): Record<string, number | undefined>
   processingState(): ProcessingState
-  /** Tests only: moves the injected clock of the worker. */
-  setWorkerClock(nowMs: number): void
-  /** Stops accepting, finishes requests, writes what is queued, ends the children, gives the folder back. */
+  /** Moves the worker's clock if `hooks` has one. */
+  setTestClock(nowMs: number): void
+  /** Stops accepting requests, finishes open ones, writes what is queued, ends the children and unlocks the folder. */
   stop(): Promise<void>
 }
 
-export interface ServiceOptions extends FrontOverrides, FrontStart {
+export interface ServiceOptions extends FrontStart {
   readonly config: Config
   readonly logger: Logger
-  /** What the children read their settings from. */
+  /** The environment that the children read their settings from. */
   readonly environment: NodeJS.ProcessEnv
-  /** Replaces the system clock in the front and, by a hidden option, in the worker. */
-  readonly clock?: Clock
-  /** Replaces the GeoIP database in the front and, by a hidden option, in the worker. */
-  readonly geoipTable?: GeoipTable
-  /** False: no worker is started, the log is processed elsewhere or not at all. */
-  readonly runsWorker?: boolean
-  /** Another instance has taken the state or the data folder over; has to stop this one. Gets a line for people. */
+  /** For tests. */
+  readonly hooks?: Hooks
+  /** Called with a line for people when another instance took over the state or the folder; has to stop this one. */
   readonly onSuperseded?: (line: string) => void
 }
 
-/** With a line for people. */
+/** Its message is a line for people. */
 class StartRefused extends Error {}
 
-/** @returns one line for a person when the start has to be refused: folder or database in use, folder not writable, port in use, a log of another state. */
+/**
+ * @returns a one-line message for people if the start has to be refused: the folder or the database is in use, the
+ *   folder is not writable, a port is in use, or the log belongs to another state.
+ */
 export async function startService(options: ServiceOptions): Promise<Result<Service, string>> {
-  const { config, logger, environment } = options
-  const clock = options.clock ?? systemClock
+  const { config, logger, environment, hooks = {} } = options
+  const { clock = systemClock, geoipTable } = hooks
   const metrics = createMetrics({ process: 'serve' })
   metrics.buildInfo.set({ version, node: process.versions.node }, 1)
   startSeriesAtZero(metrics)
   const geoip = openGeoip(config, logger)
   if (!geoip.ok) return geoip
   logGeoip(geoip.value, logger)
-  // Files hold people's data, and a folder that was there before may be open to others. Children inherit it.
+  // Files hold personal data, and a folder that existed before may be open to other users. Children inherit the mask.
   process.umask(0o077)
   const locked = await acquireDataLock(config.dataFolder, {
     command: 'serve',
     waitMsMax: lockWaitMs,
-    onWaiting: () => logger.warn('the data folder is in use; waiting up to 10 s for its holder to end'),
+    onWaiting: () =>
+      logger.warn(
+        'the data folder is in use; waiting up to 10 s for its holder to end, 30 s for what a killed one left',
+      ),
     onCopying: line => logger.warn(line),
   })
   if (!locked.ok) {
@@ -114,13 +118,13 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   lock.watch({ retaken: line => logger.error(line), lost: onSuperseded })
 
   let processing: ProcessingState = 'starting'
-  const processedUntilMs = new Map<LogLane, number>()
+  const processedUntil = new Map<Traffic, ProcessedUntil>()
   const numbers = new ProcessNumbers({ silentAfterMs: silenceMsMax, monotonicNowMs: () => performance.now() })
   const setProcessing = (state: ProcessingState) => {
     processing = state
     fronts?.tellProcessing(state)
   }
-  // When its last word was `ok`, nothing else would take that back; in any other state processing waits for it anyway.
+  // A silent worker's last `ok` would stay otherwise; any other state already says that nothing is processed.
   const silence = watchSilence(silenceMsMax, () => {
     if (processing === 'ok') setProcessing('not_answering')
   })
@@ -130,16 +134,16 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     silentAfterMs: replacedAfterMs.work,
     args: () => [
       'work',
-      ...(options.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())]),
-      ...(options.geoipTable === undefined ? [] : ['--test-geoip', JSON.stringify(options.geoipTable)]),
+      ...(hooks.clock === undefined ? [] : ['--test-clock', String(clock.nowMs())]),
+      ...(geoipTable === undefined ? [] : ['--test-geoip', JSON.stringify(geoipTable)]),
     ],
     onMessage: received => {
       const message = received as FromWorker
       silence.heard()
       if (message.type === 'processing') setProcessing(message.state)
       if (message.type === 'processed') {
-        processedUntilMs.set(message.lane, message.appendedBeforeMs)
-        fronts?.tellProcessed(message.lane, message.appendedBeforeMs)
+        processedUntil.set(message.traffic, message.until)
+        fronts?.tellProcessed(message.traffic, message.until)
       }
       if (message.type === 'metrics') numbers.report('work', message.metrics)
     },
@@ -167,7 +171,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
 
   metrics.onCollect(() => {
     const isWorking = worker.pid !== undefined && !numbers.isSilent('work')
-    if (options.runsWorker !== false) metrics.processes.set({ process: 'work' }, isWorking ? 1 : 0)
+    if (hooks.runsWorker !== false) metrics.processes.set({ process: 'work' }, isWorking ? 1 : 0)
     if (events !== null) metrics.processes.set({ process: 'events' }, events.pid === undefined ? 0 : 1)
   })
 
@@ -175,18 +179,18 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let state: InstanceState | undefined
   let management: StateWriter | undefined
-  /** Stops what was started so far. */
+  /** Stops everything that was started so far. */
   const stopAll = async () => {
     silence.stop()
-    // The worker needs nothing of the fronts: what they still accept is in the log, for the next start.
+    // The worker does not wait for the fronts: events they still accept are in the log, for the next start.
     await Promise.all([worker.stop(grace.workerMs), fronts?.stop(), front?.close(), management?.close()])
-    // Behind everybody who uses the state, or writes into the engine.
+    // After everything that uses the state or writes into the engine.
     await Promise.all([events?.stop(grace.eventsMs), state?.release()])
     geoip.value?.close()
     lock.release()
   }
   try {
-    // Before keys are made, which are shown only once.
+    // Before keys are created, since they are shown only once.
     await tryPorts(config)
     const fault = findStateFault(config)
     if (fault !== null) throw new StartRefused(`${fault.found}. ${fault.remedy}.`)
@@ -203,10 +207,10 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     state.judgeReturns(found => judgeReturnedState(config, found))
     const bootstrapped = await bootstrap(config, clock, management)
     const host: FrontHost = {
-      nudge: lane => worker.send({ type: 'nudge', lane }),
+      nudge: stream => worker.send({ type: 'nudge', stream }),
       processingState: () => processing,
-      isEventStoreAway: () => events !== null && engine.isAway(),
-      processedUntilMs: lane => processedUntilMs.get(lane) ?? null,
+      isEventStoreAway: () => (events === null ? processing === 'waiting_for_event_store' : engine.isAway()),
+      processedUntil: traffic => processedUntil.get(traffic) ?? null,
       otherMetrics: async () => numbers.all(),
     }
     let addresses: { url: string; adminUrl: string | null }
@@ -216,29 +220,30 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       fronts = await startFrontCluster({ config, environment, logger, metrics, mainPath, host, numbers })
       addresses = fronts.addresses
     } else {
+      const handedOver = management
+      management = undefined // the front closes it
       front = await composeFront({
         config,
         clock,
-        geoip: options.geoipTable === undefined ? geoip.value : tableGeoip(options.geoipTable),
+        geoip: geoipTable === undefined ? geoip.value : tableGeoip(geoipTable),
         logger,
         metrics,
         host,
-        management,
-        ...overridesOf(options),
+        management: handedOver,
+        ...(hooks.eventLog && { eventLog: hooks.eventLog }),
         ...(options.beforeListening && { beforeListening: options.beforeListening }),
       })
-      management = undefined // the front closes it
       addresses = await front.listen()
     }
     await events?.start()
-    if (options.runsWorker !== false) await worker.start()
+    if (hooks.runsWorker !== false) await worker.start()
     return ok({
       ...addresses,
       bootstrapped,
       statePlace: state.place,
       childPids: () => ({ work: worker.pid, events: events?.pid }),
       processingState: () => processing,
-      setWorkerClock: nowMs => worker.send({ type: 'clock', nowMs }),
+      setTestClock: nowMs => worker.send({ type: 'test_clock', nowMs }),
       stop: stopAll,
     })
   } catch (cause) {
@@ -263,9 +268,9 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   }
 }
 
-/** @throws the error of `listen` when a port is in use or may not be used. */
-async function tryPorts({ host, port, adminPort }: Config): Promise<void> {
-  for (const tried of [port, adminPort ?? 0]) {
+/** @throws the error of `listen` if a port is in use or may not be used. */
+async function tryPorts({ host, port, adminPort, eventsPort }: Config): Promise<void> {
+  for (const tried of [port, adminPort ?? 0, eventsPort ?? 0]) {
     if (tried === 0) continue
     const server = createServer()
     server.listen(tried, host)
@@ -280,20 +285,21 @@ function logGeoip(geoip: GeoipDatabase | null, logger: Logger): void {
   else logger.info({ origin: geoip.origin, builtAt: new Date(geoip.builtAtMs).toISOString() }, 'GeoIP is on')
 }
 
-function overridesOf(options: ServiceOptions): FrontOverrides {
-  return { ...(options.eventLog && { eventLog: options.eventLog }) }
-}
-
 /** @throws StartRefused */
 function granted<T>(result: Result<T, string>): T {
   if (result.ok) return result.value
   throw new StartRefused(result.error)
 }
 
+function settingOfPort(port: number, config: Config): string {
+  if (port === config.port) return 'PORT'
+  return port === config.adminPort ? 'PENNON_ADMIN_PORT' : port === config.eventsPort ? 'PENNON_EVENTS_PORT' : 'PORT'
+}
+
 function startFailure(cause: Error & { code?: string; syscall?: string; port?: number }, config: Config): string {
   if (cause instanceof StartRefused) return cause.message
   const { port = config.port } = cause
-  const setting = port !== config.port && port === config.adminPort ? 'PENNON_ADMIN_PORT' : 'PORT'
+  const setting = settingOfPort(port, config)
   const place = `${config.host}:${port}`
   if (cause.code === 'EADDRINUSE')
     return `The address ${place} is in use by another program. Stop it, or set ${setting} to a free port.`

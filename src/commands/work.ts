@@ -1,19 +1,20 @@
-// `pennon work`: the worker process. Under `serve` it reports its state and numbers to the parent and is nudged by it.
+// `pennon work`: the worker process. Under `serve` it reports state and metrics to its parent, which sends it nudges.
 
-import { systemClock } from '../adapters/system/clock.ts'
-import { openGeoip } from '../compose/geoip.ts'
-import { composeWorker } from '../compose/worker.ts'
-import { readConfig } from '../config.ts'
-import { watchParent } from '../processes/child-channel.ts'
-import { shareDataLock } from '../processes/data-lock.ts'
-import type { FromWorker, ToWorker } from '../processes/messages.ts'
-import { LogLeftError } from '../services/processing/bind-log.ts'
-import { giveBackWhenQuiet, growHeapSlowly } from '../telemetry/give-back-memory.ts'
-import { createLogger } from '../telemetry/log.ts'
-import { createMetrics } from '../telemetry/metrics.ts'
+import { systemClock } from '#compose/instance/machine.ts'
+import { openGeoip } from '#compose/stores/geoip.ts'
+import { composeWorker } from '#compose/worker/worker.ts'
+import { readConfig } from '#config.ts'
+import { watchParent } from '#processes/child-channel.ts'
+import { shareDataLock } from '#processes/data-lock.ts'
+import type { FromWorker, ToWorker } from '#processes/messages.ts'
+import { LogLeftError } from '#services/progress/bind-log.ts'
+import { giveBackWhenQuiet, growHeapSlowly } from '#telemetry/give-back-memory.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { areHooksAllowed } from './hooks.ts'
+import { movableClock } from './movable-clock.ts'
 import { refuse } from './refuse.ts'
-import { isTestClockAllowed, movableClock } from './test-clock.ts'
-import { type GeoipTable, tableGeoip } from './test-geoip.ts'
+import { type GeoipTable, tableGeoip } from './table-geoip.ts'
 
 const reportEveryMs = 5_000
 
@@ -27,11 +28,11 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     ['--test-clock', options.testClock],
     ['--test-geoip', options.testGeoip],
   ]) {
-    if (value !== undefined && !isTestClockAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
+    if (value !== undefined && !areHooksAllowed(config.host)) refuse(`${name} is for tests on loopback only.`)
   }
   const testClock = options.testClock === undefined ? null : movableClock(Number(options.testClock))
 
-  // One that was started by hand holds up no start: lanes belong to one worker anyway.
+  // A worker started by hand does not lock out a start of `serve`: each of the log's streams has one owner anyway.
   if (process.send !== undefined) shareDataLock(config.dataFolder)
   const logger = createLogger({ level: config.logLevel, process: 'work' })
   const metrics = createMetrics({ process: 'work' })
@@ -47,15 +48,15 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     logger,
     metrics,
     onStateChange: state => tell({ type: 'processing', state }),
-    onProcessedUntil: (lane, appendedBeforeMs) => tell({ type: 'processed', lane, appendedBeforeMs }),
+    onProcessedUntil: (traffic, until) => tell({ type: 'processed', traffic, until }),
   })
 
   watchParent(
     () => stopping.abort(),
     message => {
       const known = message as ToWorker
-      if (known.type === 'nudge') worker.nudge(known.lane)
-      if (known.type === 'clock') testClock?.set(known.nowMs)
+      if (known.type === 'nudge') worker.nudge(known.stream)
+      if (known.type === 'test_clock') testClock?.set(known.nowMs)
     },
   )
   const report = () => {
@@ -65,7 +66,7 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
   const reportFailure = (cause: unknown) => logger.warn({ err: cause }, 'metrics could not be collected')
   const timer = setInterval(report, reportEveryMs)
   report()
-  // A worked-off backlog would leave 450 MiB behind.
+  // A processed backlog would otherwise leave 450 MiB behind.
   giveBackWhenQuiet()
 
   const end = await worker.run(stopping.signal).catch(cause => {

@@ -1,5 +1,5 @@
-// Countries as GeoLite2 knows them: English names and continents by code. For a database that has codes alone, and for
-// imports, so that whatever the source, one country has one name.
+// Countries as in GeoLite2: English names and continents by code. Used for databases that have codes only and for
+// imports, so that a country has one name whatever the source.
 
 import { createRequire } from 'node:module'
 
@@ -9,7 +9,7 @@ export interface Country {
   readonly continentCode: string
 }
 
-/** Where GeoLite2's names are others than those of `countries-list`. Source: docs/wire/ingestion.md 7. */
+/** GeoLite2's names that differ from those of `countries-list`. Source: docs/wire/ingestion.md 7. */
 const geoLite2Names: Readonly<Record<string, string>> = {
   AX: 'Åland Islands',
   BL: 'Saint Barthélemy',
@@ -26,7 +26,7 @@ const geoLite2Names: Readonly<Record<string, string>> = {
   TL: 'Timor-Leste',
   UM: 'United States Minor Outlying Islands',
 }
-/** The same for continents. */
+/** GeoLite2's continents that differ. */
 const geoLite2Continents: Readonly<Record<string, string>> = { RU: 'EU', CX: 'OC' }
 
 const continentNames: ReadonlyMap<string, string> = new Map([
@@ -41,7 +41,7 @@ const continentNames: ReadonlyMap<string, string> = new Map([
 
 let countries: ReadonlyMap<string, Country> | undefined
 
-/** @param code ISO 3166-1 alpha-2, upper case. Null when no country has it. */
+/** @param code ISO 3166-1 alpha-2, upper case. @returns null when no country has it. */
 export function countryOf(code: string): Country | null {
   countries ??= loadCountries()
   return countries.get(code) ?? null
@@ -51,7 +51,7 @@ export function continentName(continentCode: string): string | null {
   return continentNames.get(continentCode) ?? null
 }
 
-/** Loaded when the first country is asked for: a process that never does keeps 6 MB. */
+/** Loaded with the first look-up: a process without one saves 6 MB. */
 function loadCountries(): ReadonlyMap<string, Country> {
   const list = createRequire(import.meta.url)('countries-list') as typeof import('countries-list')
   return new Map(

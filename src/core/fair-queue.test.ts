@@ -76,7 +76,7 @@ describe('FairQueue', () => {
           queued = [...queued, pushed].filter(each => !refused.includes(each))
           assert.ok(queued.length <= 8 && queued.reduce((sum, each) => sum + each.bytes, 0) <= 48)
           assert.equal(queue.jobCount, queued.length)
-          // Four senders: nobody loses a job that is his only one and no more than a quarter of the room.
+          // With four senders, none loses its only job unless that takes more than a quarter of the room.
           for (const lost of refused) {
             const others = queued.filter(each => each.sender === lost.sender)
             assert.ok(others.length > 0 || lost.bytes > 12, 'a small single job was refused')

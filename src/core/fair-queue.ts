@@ -1,11 +1,11 @@
-// Jobs that wait for a thread, in turns of their senders: however many one sends, another's next job waits for one job of each
-// sender and no more. Where the bound is reached, the sender with the most gives way. Senders that may be one and the same are a
-// group: groups take turns and give way first, and inside a group its senders do.
+// A queue of jobs for a thread in which senders take turns: however many jobs one sender queues, another's next job
+// waits for at most one job of each sender. When the queue is full, the sender with the most in it loses jobs. Senders
+// that may be one party form a group: first groups take turns and lose jobs, then the senders within a group.
 
 export interface QueuedJob {
-  /** Whose job it is: what one of them sends is not to delay another's. */
+  /** Who sent the job: one sender's jobs must not delay another's. */
   readonly sender: string
-  /** What the sender is a part of, such as the network that its address was handed out with; the sender alone when absent. */
+  /** The group of the sender, such as the network of its address; when absent, the sender is a group by itself. */
   readonly group?: string
   readonly bytes: number
 }
@@ -21,7 +21,7 @@ interface Share<Job> {
 }
 
 interface Group<Job> {
-  /** By sender, in the order of their turns. A sender without jobs is not in here. */
+  /** By sender, in the order of their turns. Only senders with jobs. */
   readonly shares: Map<string, Share<Job>>
   jobCount: number
   bytes: number
@@ -29,7 +29,7 @@ interface Group<Job> {
 
 export class FairQueue<Job extends QueuedJob> {
   readonly #limits: FairQueueLimits
-  /** In the order of their turns. A group without jobs is not in here. */
+  /** In the order of their turns. Only groups with jobs. */
   readonly #groups = new Map<string, Group<Job>>()
   #jobCount = 0
   #bytes = 0
@@ -43,9 +43,9 @@ export class FairQueue<Job extends QueuedJob> {
   }
 
   /**
-   * Queues a job, as the last of its sender's.
-   * @returns the jobs that there is no room for: this one, or the last ones of a group that has more than its group would, or
-   *   of a sender in its group that has more than its sender would.
+   * Queues a job behind its sender's other jobs.
+   * @returns the jobs that there is no room for: the last ones of a group that has more in the queue than the job's
+   *   group would have with it, or of a sender in its group that has more than its sender would; else the job itself.
    */
   push(job: Job): Job[] {
     const refused: Job[] = []
@@ -69,7 +69,7 @@ export class FairQueue<Job extends QueuedJob> {
     return refused
   }
 
-  /** The first job of the sender whose turn it is in the group whose turn it is. Both are the last ones after that. */
+  /** Takes the first job of the next sender of the next group. Both then move to the end of their orders. */
   shift(): Job | undefined {
     const next = this.#groups.entries().next()
     if (next.done === true) return undefined
@@ -89,7 +89,7 @@ export class FairQueue<Job extends QueuedJob> {
     const group = this.#groups.get(groupOf(job))
     const share = group?.shares.get(job.sender)
     if (group === undefined || share === undefined) return false
-    // Where the bound is reached it is the last one.
+    // When the queue is full, the job to remove is the sender's last one.
     const index = share.jobs.at(-1) === job ? share.jobs.length - 1 : share.jobs.indexOf(job)
     if (index === -1) return false
     share.jobs.splice(index, 1)
@@ -103,7 +103,7 @@ export class FairQueue<Job extends QueuedJob> {
     return true
   }
 
-  /** Empties the queue. */
+  /** Empties the queue and returns its jobs. */
   clear(): Job[] {
     const jobs: Job[] = []
     for (let job = this.shift(); job !== undefined; job = this.shift()) jobs.push(job)
@@ -114,7 +114,10 @@ export class FairQueue<Job extends QueuedJob> {
     return this.#jobCount < this.#limits.jobCountMax && this.#bytes + bytes <= this.#limits.bytesMax
   }
 
-  /** The last job of whoever has more in the queue than the sender of a new job would have with it; undefined for nobody. */
+  /**
+   * The last job of the largest group, or of the largest sender in the new job's group, if that has more in the queue
+   * than the job's own group or sender would have with it; else undefined.
+   */
   #lastOfLarger(job: Job): Job | undefined {
     const { sender, bytes } = job
     const own = this.#groups.get(groupOf(job))
@@ -138,7 +141,7 @@ export class FairQueue<Job extends QueuedJob> {
     return largest
   }
 
-  /** As a part of the queue. */
+  /** The larger share of the two limits. */
   #weight(jobCount: number, bytes: number): number {
     return Math.max(jobCount / this.#limits.jobCountMax, bytes / this.#limits.bytesMax)
   }

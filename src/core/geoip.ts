@@ -1,6 +1,5 @@
-// What a look-up of an address answers, and how an event and its person carry it.
-// The look-up itself is a port (`ports/geoip.ts`); evaluation uses a part of the same
-// answer.
+// The result of looking up an address, and the properties that an event, its person and an evaluation get from it. The
+// look-up itself is a port (`ports/geoip.ts`).
 
 import type { JsonObject, JsonValue, PropertyBag } from './json.ts'
 
@@ -24,14 +23,14 @@ export const geoipKeys = [
 ] as const
 export type GeoipKey = (typeof geoipKeys)[number]
 
-/** What is known of an address; names in English. A key that was not found is absent or null. */
+/** What is known about an address; names are English. A key that was not found is absent or null. */
 export type GeoipLocation = { readonly [key in GeoipKey]?: JsonValue } & {
   /** Subdivisions beyond the second, as `subdivision_3_name`, `subdivision_3_code`, …. */
   readonly further?: JsonObject
 }
 
 export interface GeoipProperties {
-  /** For the event: found keys only. */
+  /** For the event: only the keys that were found. */
   readonly event: JsonObject
   /** For `$set`: all 15 keys, null when not found, plus further subdivisions found. */
   readonly set: JsonObject
@@ -50,7 +49,7 @@ const evaluationKeys = [
   'time_zone',
 ] as const satisfies readonly GeoipKey[]
 
-/** The properties that an evaluation sees: only those with a value. Source: docs/wire/evaluation.md 6. */
+/** The properties that an evaluation gets: only those with a value. Source: docs/wire/evaluation.md 6. */
 export function evaluationProperties(location: GeoipLocation): PropertyBag {
   const properties: JsonObject = {}
   for (const key of evaluationKeys) {

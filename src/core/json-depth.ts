@@ -1,5 +1,5 @@
-// How deep JSON text nests, found without parsing it: recursive code (a reviver, JSON.stringify, a validator) then
-// never meets a text that overflows the stack.
+// Measures how deep JSON text nests without parsing it, so that recursive code (a reviver, JSON.stringify, a validator)
+// never gets a text that overflows the stack.
 
 const quote = 0x22
 const backslash = 0x5c

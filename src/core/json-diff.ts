@@ -1,4 +1,4 @@
-// What changed between two JSON values, as a list of paths: the diff between two versions of a flag.
+// Lists what changed between two JSON values, by path: the diff between two versions of a flag.
 
 import { compactJson, isJsonObject, type JsonValue, ownValue } from './json.ts'
 
@@ -13,8 +13,8 @@ export interface JsonChange {
 }
 
 /**
- * The smallest places that differ, in the order of `before`'s keys, new keys after them. Lists are compared position by
- * position. Numbers are compared by their text form, so `1` and `1.0` differ, as they do for a filter.
+ * The innermost values that differ, in the order of `before`'s keys, then new keys. Lists are compared position by
+ * position, numbers by their text form: `1` and `1.0` differ, as they do for a filter.
  * Source: ours.
  */
 export function diffJson(before: JsonValue, after: JsonValue): JsonChange[] {

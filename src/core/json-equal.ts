@@ -1,8 +1,8 @@
-// Whether two JSON values are the same, whatever the order of their keys. Numbers are the same when their literals are.
+// Compares two JSON values whatever the order of their keys. Numbers are the same if their literals are.
 
 import { isRawNumber, type JsonValue } from './json.ts'
 
-/** `undefined` stands for "not there" and equals nothing but itself. */
+/** `undefined` means "absent" and equals only itself. */
 export function isSameJson(a: JsonValue | undefined, b: JsonValue | undefined): boolean {
   if (a === b) return true
   if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false

@@ -25,7 +25,8 @@ describe('the text of an object without some members', () => {
   })
 
   it('says what the object says without them, whatever stands in it', () => {
-    // No backslash: JSON.parse of Node 26, which the test compares with, confuses `"` with it where objects have had both keys.
+    // No backslash: Node 26's JSON.parse, which the test compares with, confuses it with `"` after objects with both
+    // keys.
     const key = fc.oneof(fc.constantFrom('a', 'b', '"', '\n', '{', '__proto__'), fc.string()).filter(isPlain)
     const value = fc.json({ maxDepth: 3 }).filter(isPlain)
     fc.assert(

@@ -1,7 +1,10 @@
-// Where the parts of an object lie in its JSON text, so that some can be picked or left out without reading the others.
-// A walk takes a nanosecond or two for each character, whatever stands there.
+// Finds the parts of an object in its JSON text, so that some can be picked or left out without parsing the others.
+// Walking over a text takes one or two nanoseconds per character, whatever its content.
 
-/** Behind the string that begins here. @throws SyntaxError when none does, or it does not end. */
+/**
+ * @returns the index after the string that begins at `start`.
+ * @throws SyntaxError when none begins there or it does not end.
+ */
 export function stringEnd(text: string, start: number): number {
   if (text.charCodeAt(start) !== quote) throw new SyntaxError(`no string begins at ${start}`)
   for (let at = start; ; ) {
@@ -13,7 +16,10 @@ export function stringEnd(text: string, start: number): number {
   }
 }
 
-/** Behind the value that begins here, a member of an object: at the comma or the brace that follows it. @throws SyntaxError */
+/**
+ * @returns the index after the member value that begins at `start`: of the comma or brace that follows.
+ * @throws SyntaxError
+ */
 export function endOfValue(text: string, start: number): number {
   let depth = 0
   for (let at = start; at < text.length; ) {
@@ -30,19 +36,19 @@ export function endOfValue(text: string, start: number): number {
   throw new SyntaxError('the text ends within a value')
 }
 
-/** The key that a string of JSON text says. @param end behind its closing quote. */
+/** The key that a JSON string spells. @param end the index after its closing quote. */
 export function keyAt(text: string, start: number, end: number): string {
   const bare = text.slice(start + 1, end - 1)
   return bare.includes('\\') ? (JSON.parse(`"${bare}"`) as string) : bare
 }
 
 /**
- * The object without the members of these names, repeats included; the others as they were written.
+ * The object's text without the members of these names, repeats included; the others stay as they were written.
  * @param text valid JSON text of an object.
  */
 export function withoutMembers(text: string, names: ReadonlySet<string>): string {
   let kept = ''
-  // From the first to behind the last of the members that are kept one after the other; -1: there is none.
+  // The text range of the current run of kept members; `runStart` is -1 outside a run.
   let runStart = -1
   let runEnd = -1
   const keepRun = () => {

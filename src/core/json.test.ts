@@ -122,12 +122,12 @@ describe('parseJson', () => {
   })
 })
 
-/** Node 26's JSON.parse, which the test compares with, takes the key `"` for a backslash where objects have had both. */
+/** Node 26's JSON.parse, which the test compares with, confuses the keys `"` and backslash after objects with both. */
 function hasNoEscapedBackslash(json: string): boolean {
   return !json.includes('\\\\')
 }
 
-/** With the numbers that literals stand for. */
+/** Replaces literals by the numbers that they stand for. */
 function withDoubles(value: JsonValue): unknown {
   return JSON.parse(JSON.stringify(value))
 }

@@ -1,12 +1,12 @@
 // JSON values that keep the client's own number literals: `1` and `1.0` are different texts to a flag's filter, and a
-// 64-bit id does not fit a double. Literals that a double cannot give back are `RawNumber`s (JSON.rawJSON), which
-// JSON.stringify writes out unchanged. Everything else is what JSON.parse makes.
+// 64-bit id does not fit a double. Literals that a double cannot reproduce become `RawNumber`s (JSON.rawJSON), which
+// JSON.stringify writes unchanged. Everything else is what JSON.parse makes.
 
 /** A number kept as its literal, made by `JSON.rawJSON`; recognised with `isRawNumber`. */
 export type RawNumber = { readonly rawJSON: string }
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject | RawNumber
 export type JsonObject = { [key: string]: JsonValue }
-/** Properties of a person, group or event. May have any own key, `__proto__` included: read with `Object.hasOwn`. */
+/** Properties of a person, group or event. Any own key is possible, even `__proto__`: check with `Object.hasOwn`. */
 export type PropertyBag = JsonObject
 
 // Node 26 has raw JSON; TypeScript's library does not declare it yet.
@@ -16,34 +16,34 @@ const json = JSON as unknown as {
 }
 
 /**
- * A number, where JSON text can hold one, whose literal a double would not give back: `-0`, 16 digits or more, an
- * exponent, a fraction that ends in 0, or one below a millionth. Text inside strings may look like one; that costs only
- * time. Any other literal has at most 15 digits, and then a double names it uniquely.
+ * Matches a number literal that a double may not reproduce: `-0`, 16 digits or more, an exponent, a fraction that ends
+ * in 0, or one below a millionth. Text inside strings may match too, which costs only time. Any other literal has at
+ * most 15 digits, which a double reproduces exactly.
  */
 const mayLoseLiteral = /[:[,]\s*(?:-0(?!\.)|-?(?:(?:\d\.?){16}|\d+(?:\.\d+)?[eE]|\d+\.\d*0(?=\s*(?:[,}\]]|$))|0\.0{6}))/
 const startsAsNumber = /^\s*[-\d]/
 
 /**
- * Parses JSON text and keeps number literals. Plain `JSON.parse` speed unless the text holds a number that a double
- * would rewrite: such a text takes about four times as long, and some 0.1 µs for each value at least.
- * @throws SyntaxError for text that is not JSON; RangeError when one with literals is nested some thousand levels deep.
+ * Parses JSON text and keeps number literals. As fast as `JSON.parse` unless the text holds a number that a double
+ * would rewrite: such a text takes about four times as long, and at least some 0.1 µs per value.
+ * @throws SyntaxError for text that is not JSON; RangeError when a text with literals nests some thousand levels deep.
  * Source: docs/wire/evaluation.md 0.
  */
 export function parseJson(text: string): JsonValue {
-  // What is no JSON is refused here, in the engine's own words: the reader of literals has nothing to check then.
+  // The engine refuses invalid JSON here, in its own words, so that the reader of literals has nothing to check.
   const value = JSON.parse(text) as JsonValue
   return mayKeepLiterals(text) || hasEscapedKey(text) ? new LiteralReader(text).value() : value
 }
 
 /**
- * Whether a key is written with an escape. V8 (14.6, Node 26) mistakes such a key for another one that some text before had in
- * the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as the first text's. Whoever sends
- * the one would rename properties of others.
+ * Whether a key is written with an escape. V8 (14.6, Node 26) mistakes such a key for another that an earlier text had
+ * in the same place: after `{"a":1,"pr\\u00":2}` it reads the second key of `{"a":1,"pr\u00e9nom":2}` as the first
+ * text's. A client that sends the former would rename other clients' properties.
  * @param text valid JSON.
  */
 function hasEscapedKey(text: string): boolean {
   for (let at = text.indexOf('\\'); at >= 0; at = text.indexOf('\\', at)) {
-    // It stands in a string: a key, when a colon follows.
+    // The backslash is inside a string, which is a key if a colon follows.
     for (let unit = backslash; unit !== quote; unit = text.charCodeAt(at)) at += unit === backslash ? 2 : 1
     let behind = text.charCodeAt(++at)
     while (behind <= 0x20) behind = text.charCodeAt(++at)
@@ -52,7 +52,7 @@ function hasEscapedKey(text: string): boolean {
   return false
 }
 
-/** Whether parsing the text has to look at each value's own text. */
+/** Whether the text may hold a number whose literal has to be kept, so that `JSON.parse` alone is not enough. */
 export function mayKeepLiterals(text: string): boolean {
   return mayLoseLiteral.test(text) || startsAsNumber.test(text)
 }
@@ -61,7 +61,10 @@ export function rawNumber(literal: string): RawNumber {
   return json.rawJSON(literal)
 }
 
-/** @param literal a number as JSON writes it. @returns the number, or the literal where a double would not give it back. */
+/**
+ * @param literal a number as JSON writes it.
+ * @returns the number, or the literal if a double would not reproduce it.
+ */
 export function numberOrLiteral(literal: string): number | RawNumber {
   const value = Number(literal)
   return String(value) === literal ? value : rawNumber(literal)
@@ -75,7 +78,7 @@ export function isJsonObject(value: JsonValue | undefined): value is JsonObject 
   return typeof value === 'object' && value !== null && !Array.isArray(value) && !isRawNumber(value)
 }
 
-/** An own property, or undefined: never what a prototype would answer for `constructor` or `__proto__`. */
+/** An own property or undefined, never what the prototype has as `constructor` or `__proto__`. */
 export function ownValue(object: JsonObject, key: string): JsonValue | undefined {
   return Object.hasOwn(object, key) ? object[key] : undefined
 }
@@ -100,8 +103,8 @@ const minusTwoTo63 = -9223372036854775808n
 const integerCharsMax = 20
 
 /**
- * The text form of a JSON value, which operators compare and hash: strings bare, whole literals as digits, other
- * numbers with a fraction or an exponent, lists and objects as compact JSON with keys sorted by code point.
+ * The text form of a JSON value, which operators compare and hash: strings without quotes, whole literals as digits,
+ * other numbers with a fraction or an exponent, lists and objects as compact JSON with keys sorted by code point.
  * Source: docs/wire/evaluation.md 0.
  */
 export function textOf(value: JsonValue): string {
@@ -131,7 +134,9 @@ export function numberOf(value: JsonValue): number | undefined {
   return isRawNumber(value) ? Number(value.rawJSON) : undefined
 }
 
-/** The value with a plain number for each kept literal, for what knows nothing of them; itself where it holds none. */
+/**
+ * The value with plain numbers instead of kept literals, for code that does not know them; itself when it holds none.
+ */
 export function withPlainNumbers(value: JsonValue): JsonValue {
   if (typeof value !== 'object' || value === null) return value
   if (isRawNumber(value)) return Number(value.rawJSON)
@@ -155,13 +160,13 @@ function numberText(value: number): string {
 }
 
 function literalText(literal: string): string {
-  // Longer ones do not fit 64 bits, and making a BigInt of a million digits takes half a second.
+  // A longer literal does not fit 64 bits, and making a BigInt of a million digits takes half a second.
   if (literal.length <= integerCharsMax && /^-?\d+$/.test(literal) && literal !== '-0') {
     const integer = BigInt(literal)
     if (integer <= twoTo64 && integer >= minusTwoTo63) return integer.toString()
   }
   const value = Number(literal)
-  // No double stands for it: texts that all read `Infinity` would make one value, or one person, of different ones.
+  // No double represents it: if all such texts became `Infinity`, different values, or persons, would be taken for one.
   return Number.isFinite(value) ? floatText(value) : literal
 }
 
@@ -174,10 +179,10 @@ function floatText(value: number): string {
   return /[.e]/.test(text) ? text : `${text}.0`
 }
 
-/** From here on the order of UTF-16 units is not that of code points. */
+/** With these units the order of UTF-16 units differs from that of code points. */
 const surrogateOrHigher = /[\ud800-\uffff]/
 
-/** Long keys with a long beginning in common are compared by the engine alone: many of them come from the public. */
+/** The engine alone compares keys: anyone may send many long keys with a long common prefix. */
 function sortByCodePoint(keys: string[]): string[] {
   if (!keys.some(key => surrogateOrHigher.test(key))) return keys.sort()
   // Bytes of UTF-8 sort as code points do.
@@ -185,100 +190,102 @@ function sortByCodePoint(keys: string[]): string[] {
   return entries.sort((a, b) => Buffer.compare(a.bytes, b.bytes)).map(({ key }) => key)
 }
 
-/** An integer of so many digits is the one that a double gives back. */
+/** A double reproduces an integer of this many digits. */
 const exactDigitsMax = 15
-/** A longer part of a text would keep the whole text in memory: the engine does not copy it. */
+/** The engine does not copy a longer slice, which would keep the whole text in memory. */
 const copiedCharsMax = 12
 
 /**
- * Reads valid JSON text. Our own, because a reviver of `JSON.parse` takes one to two microseconds for each value of a text,
- * whatever it is: 64 KiB of nothing but `0,` would hold the event loop for 40 ms.
+ * Reads valid JSON text. Our own, because a reviver of `JSON.parse` takes one to two microseconds for every value: 64
+ * KiB of nothing but `0,` would hold the event loop for 40 ms.
  */
 class LiteralReader {
-  private readonly text: string
-  private at = 0
-  /** The first backslash at or behind a place that was asked about; the text's end when there is none. */
-  private escapeAt = -1
+  readonly #text: string
+  #at = 0
+  /** The first backslash at or after the place last searched from; the text's length when there is none. */
+  #escapeAt = -1
 
   constructor(text: string) {
-    this.text = text
+    this.#text = text
   }
 
   value(): JsonValue {
-    switch (this.next()) {
+    switch (this.#next()) {
       case quote:
-        return this.string()
+        return this.#string()
       case openBrace:
-        return this.object()
+        return this.#object()
       case openBracket:
-        return this.list()
+        return this.#list()
       case lowerT:
-        this.at += 4
+        this.#at += 4
         return true
       case lowerF:
-        this.at += 5
+        this.#at += 5
         return false
       case lowerN:
-        this.at += 4
+        this.#at += 4
         return null
       default:
-        return this.number()
+        return this.#number()
     }
   }
 
-  /** The character that comes next, blanks left aside. */
-  private next(): number {
-    let unit = this.text.charCodeAt(this.at)
-    while (unit <= 0x20) unit = this.text.charCodeAt(++this.at)
+  /** Skips blanks and returns the next character. */
+  #next(): number {
+    let unit = this.#text.charCodeAt(this.#at)
+    while (unit <= 0x20) unit = this.#text.charCodeAt(++this.#at)
     return unit
   }
 
-  private list(): JsonValue[] {
+  #list(): JsonValue[] {
     const list: JsonValue[] = []
-    this.at++
-    while (this.next() !== closeBracket) {
+    this.#at++
+    while (this.#next() !== closeBracket) {
       list.push(this.value())
-      if (this.next() === comma) this.at++
+      if (this.#next() === comma) this.#at++
     }
-    this.at++
+    this.#at++
     return list
   }
 
-  private object(): JsonObject {
+  #object(): JsonObject {
     const object: JsonObject = {}
-    this.at++
-    while (this.next() !== closeBrace) {
-      const key = this.string()
-      this.next()
-      this.at++ // the colon
+    this.#at++
+    while (this.#next() !== closeBrace) {
+      const key = this.#string()
+      this.#next()
+      this.#at++ // the colon
       setOwn(object, key, this.value())
-      if (this.next() === comma) this.at++
+      if (this.#next() === comma) this.#at++
     }
-    this.at++
+    this.#at++
     return object
   }
 
-  private string(): string {
-    const { text, at } = this
-    if (this.escapeAt < at) {
+  #string(): string {
+    const text = this.#text
+    const at = this.#at
+    if (this.#escapeAt < at) {
       const found = text.indexOf('\\', at)
-      this.escapeAt = found < 0 ? text.length : found
+      this.#escapeAt = found < 0 ? text.length : found
     }
     let end = text.indexOf('"', at + 1)
-    const isEscaped = this.escapeAt < end
+    const isEscaped = this.#escapeAt < end
     if (isEscaped) {
-      // A backslash takes what follows with it, a quote or another backslash perhaps.
-      end = this.escapeAt
+      // A backslash also consumes the next character, which may be a quote or another backslash.
+      end = this.#escapeAt
       for (let unit = backslash; unit !== quote; unit = text.charCodeAt(end)) end += unit === backslash ? 2 : 1
     }
-    this.at = end + 1
+    this.#at = end + 1
     return isEscaped || end - at - 1 > copiedCharsMax
       ? (JSON.parse(text.slice(at, end + 1)) as string)
       : text.slice(at + 1, end)
   }
 
-  private number(): JsonValue {
-    const { text, at } = this
+  #number(): JsonValue {
+    const text = this.#text
+    const at = this.#at
     const isNegative = text.charCodeAt(at) === minus
     const firstDigit = isNegative ? at + 1 : at
     let end = firstDigit
@@ -288,14 +295,14 @@ class LiteralReader {
       integer = integer * 10 + (unit - zero)
       unit = text.charCodeAt(++end)
     }
-    // Neither a point nor an exponent stands behind it, nor is it the zero that has a sign.
+    // No point and no exponent follows; `-0` is excluded below.
     const isInteger = unit !== point && (unit | caseBit) !== lowerE
     if (isInteger && end - firstDigit <= exactDigitsMax && !(isNegative && integer === 0)) {
-      this.at = end
+      this.#at = end
       return isNegative ? -integer : integer
     }
     while (unit > 0x20 && unit !== comma && (unit | caseBit) !== closeBrace) unit = text.charCodeAt(++end)
-    this.at = end
+    this.#at = end
     return numberOrLiteral(text.slice(at, end))
   }
 }

@@ -1,2 +1,2 @@
-/** A value now, or later: lets an embedded store answer without a turn of the event loop. */
+/** A value or a promise of it: lets an embedded store answer without a turn of the event loop. */
 export type MaybePromise<T> = T | Promise<T>

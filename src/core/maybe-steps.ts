@@ -1,6 +1,6 @@
 /**
- * A value, or the steps to it where making it at once would hold the event loop: each is short, and whoever takes them may
- * do something else in between. A value of this kind is no iterator itself.
+ * A value, or the steps that compute it when computing it at once would hold the event loop. Each step is short, and
+ * the caller may do something else between two. T itself must not be an iterator.
  */
 export type MaybeSteps<T> = T | Steps<T>
 export type Steps<T> = IteratorObject<unknown, T>
@@ -9,7 +9,7 @@ export function isSteps<T>(value: MaybeSteps<T>): value is Steps<T> {
   return value instanceof Iterator
 }
 
-/** All steps at once, for those who may take their time. */
+/** Takes all steps at once, for callers that may block. */
 export function atOnce<T>(value: MaybeSteps<T>): T {
   if (!isSteps(value)) return value
   for (;;) {

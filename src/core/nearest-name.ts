@@ -1,9 +1,9 @@
-// Which of some names was probably meant by one that is none of them: the nearest in any case, or only one that a slip of
-// the hand leads to. What is done about it, callers decide.
+// Finds the known name that an unknown name was probably meant to be: either the nearest in any case, or only one that
+// is a typing error away. Callers decide what to do with it.
 
 /**
- * @param spellingsOf what a candidate is compared as; itself unless given.
- * @returns the candidate that fewest changes of a character lead to, the first of equals.
+ * @param spellingsOf the texts that a candidate is compared by; the candidate itself by default.
+ * @returns the candidate that the fewest changes of a character lead to, the first of equals.
  */
 export function nearestName<T extends string>(
   name: string,
@@ -13,16 +13,16 @@ export function nearestName<T extends string>(
   return nearestWithin(name, candidates, spellingsOf, () => Number.POSITIVE_INFINITY)
 }
 
-/** More changes make another name, however long it is. */
+/** With more changes it is another name, however long it is. */
 const slipsMax = 3
 const charsPerSlip = 3
-/** Longer than any name of ours by more than a slip. */
+/** Far longer than any known name, so that cutting a longer text loses no match. */
 const comparedCharsMax = 100
 
 /**
- * The candidate that `name` is a slip of: one change per three characters, at most three, whatever the case of letters.
- * A name far longer than every candidate costs nothing.
- * @returns null when it is near none, which may well be a name of its own.
+ * The candidate that `name` is a typing error of: one change per three characters, at most three, ignoring case. A name
+ * far longer than every candidate costs nothing.
+ * @returns null when no candidate is near; `name` may then well be right.
  * Source: ours.
  */
 export function nearMiss<T extends string>(
@@ -40,8 +40,8 @@ export function nearMiss<T extends string>(
 }
 
 /**
- * The candidate whose name `name` is without some of the words after its first: `geoip` of `geoip_enabled`.
- * @returns the shortest, the first of equals; null when it is none's.
+ * The candidate that `name` abbreviates by leaving out words after the first: `geoip` for `geoip_enabled`.
+ * @returns the shortest such candidate, the first of equals; null when there is none.
  * Source: ours.
  */
 export function shortenedName<T extends string>(
@@ -83,7 +83,10 @@ function nearestWithin<T extends string>(
   return nearest
 }
 
-/** How many characters to insert, delete, replace or swap with their neighbour. */
+/**
+ * How many characters to insert, delete, replace or swap with their neighbour. Our own, because a swap is the commonest
+ * slip and the usual libraries count it as two changes. Source: ours, docs/decisions/0043-what-we-wrote-ourselves.md.
+ */
 function editDistance(a: string, b: string): number {
   let beforePrevious: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

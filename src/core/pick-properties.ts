@@ -1,16 +1,16 @@
-// A few properties out of the JSON text of many. A person or a group may have 640 KiB of them, and reading such a text whole
-// takes tens of milliseconds where its numbers have to keep their literals; walking over it takes a few.
+// Picks a few properties from the JSON text of many. A person or a group may have 640 KiB of them. Parsing such a text
+// whole takes tens of milliseconds if its numbers have to keep their literals; walking over it takes a few.
 
 import { isJsonObject, type JsonValue, type PropertyBag, parseJson, setOwn } from './json.ts'
 import { endOfValue, keyAt, stringEnd } from './json-text.ts'
 
-/** Values longer than this are read as plain JSON: numbers in them are the doubles that their literals stand for. */
+/** Values longer than this are parsed as plain JSON: their numbers become doubles and lose their literals. */
 const literalCharsMax = 64 * 1024
 
-/** Up to this many characters a text is read whole: that is faster than walking over it. */
+/** A text up to this length is parsed whole, which is faster than walking over it. */
 const wholeCharsMax = 32 * 1024
 
-/** All properties of a short text, of a long one those that are wanted. @throws SyntaxError */
+/** Returns all properties of a short text, but only the wanted ones of a long text. @throws SyntaxError */
 export function wantedProperties(text: string, wanted: () => ReadonlySet<string>): PropertyBag {
   if (text.length > wholeCharsMax) return pickProperties(text, wanted())
   const value = text === '{}' ? {} : parseJson(text)
@@ -21,7 +21,7 @@ export function wantedProperties(text: string, wanted: () => ReadonlySet<string>
 /**
  * The properties with one of these names.
  * @param text compact JSON text of an object, as `JSON.stringify` makes it and as it is stored.
- * @throws SyntaxError for text that is none.
+ * @throws SyntaxError for any other text.
  */
 export function pickProperties(text: string, names: ReadonlySet<string>): PropertyBag {
   const picked: PropertyBag = {}

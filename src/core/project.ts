@@ -12,15 +12,15 @@ export interface Quotas {
   readonly surveyResponses: number | null
 }
 
-/** How a project wants its live events treated; the worker reads it. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9. */
+/** A project's settings for its live events, which the worker applies. Source: docs/wire/ingestion.md 6.1, 6.2, 6.9. */
 export interface IngestionSettings {
-  /** Live events that happened longer ago than this when they arrive are dropped; null when none are. */
+  /** A live event that is older than this when it arrives is dropped; null for no limit. */
   readonly dropEventsOlderThanSeconds: number | null
-  /** Every event counts as sent with `$process_person_profile: false`. */
+  /** Treats every event as if it were sent with `$process_person_profile: false`. */
   readonly personProcessingOptOut: boolean
-  /** Only the first of the same `$feature_flag_called` events of one id is stored each UTC day; usage counts all of them. */
+  /** Stores only the first of an id's equal `$feature_flag_called` events each UTC day; usage counts all of them. */
   readonly thinsFlagCalls: boolean
-  /** Events make no further group types; those that there are go on. */
+  /** Events create no new group types; existing ones keep working. */
   readonly groupTypesFrozen: boolean
 }
 
@@ -45,16 +45,19 @@ export interface Project {
   /** 1 or 2: whether `exact` knows boolean-like values. Source: docs/wire/evaluation.md 5.9. */
   readonly propertyMatchingVersion: 1 | 2
   readonly quotas: Quotas
-  /** What it tells its clients beside flags, as far as it was set; by the names of `wire/management/client-settings.ts`. */
+  /**
+   * The settings that clients get besides flags, as far as they are set; keys as in
+   * `wire/management/client-settings.ts`.
+   */
   readonly clientSettings: JsonObject
   readonly ingestion: IngestionSettings
   readonly createdAtMs: number
 }
 
-/** What people are shown of a project's secret keys (`phs_…`), masked; null: there is none. */
+/** A project's secret keys (`phs_…`), masked for display; null when there is none. */
 export interface SecretKeys {
   readonly primary: string | null
-  /** The one before, after a rotation: valid until it is deleted or the next rotation. */
+  /** The previous key after a rotation; valid until it is deleted or the next rotation. */
   readonly backup: string | null
 }
 

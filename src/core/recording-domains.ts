@@ -1,18 +1,18 @@
-// Whether sessions of a page may be recorded: a project can name the domains it records. The check keeps other people's
-// pages, which can read the public key, from filling the project with recordings; it is no protection against a client that
-// lies about where it is. Source: docs/wire/evaluation.md 2.5.
+// Decides whether sessions of a page may be recorded: a project can name the domains that it records. Anyone can read
+// the public key, and the check keeps other sites' pages from filling the project with recordings. It does not stop a
+// client that lies about its page. Source: docs/wire/evaluation.md 2.5.
 
-/** What a request says of the page that it comes from. */
+/** The headers of a request that name its page. */
 export interface PageHeaders {
   readonly origin?: string | undefined
   readonly referer?: string | undefined
   readonly 'user-agent'?: string | undefined
 }
 
-/** Apps have no page. Source: ours, after PostHog's own check. */
+/** Apps have no page, so the user agent decides. Source: ours, after PostHog's own check. */
 const appAgents = ['posthog-android', 'posthog-ios', 'posthog-react-native', 'posthog-flutter']
 
-/** @param domains as `recordingHost` makes them; when empty, every page may be recorded. */
+/** @param domains hosts from `recordingHost`; when empty, every page may be recorded. */
 export function isRecordedPage(domains: readonly string[], page: PageHeaders): boolean {
   if (domains.length === 0) return true
   const hosts = [hostOf(page.origin), hostOf(page.referer)].filter(host => host !== null)
@@ -24,8 +24,8 @@ export function isRecordedPage(domains: readonly string[], page: PageHeaders): b
 const agentCharsMax = 500
 
 /**
- * The host of an entry such as `https://app.example.com`, `https://*.example.com` or `example.com`, in lower case; ports
- * and paths count for nothing. Null for what names no host.
+ * The host of an entry such as `https://app.example.com`, `https://*.example.com` or `example.com`, in lower case.
+ * Ports and paths are ignored. Null for an entry without a host.
  */
 export function recordingHost(entry: string): string | null {
   return hostOf(/^[a-z][a-z0-9+.-]*:\/\//i.test(entry) ? entry : `https://${entry}`)
@@ -36,7 +36,7 @@ function hostOf(url: string | undefined): string | null {
   return host === undefined || host === '' ? null : host
 }
 
-/** `*` stands for any text. Pieces are looked for from left to right, so that the time is linear in their number. */
+/** `*` matches any text. The pieces between are searched from left to right, so that time is linear in their number. */
 function matchesDomain(domain: string, host: string): boolean {
   const [first, ...rest] = domain.split('*') as [string, ...string[]]
   const last = rest.pop()

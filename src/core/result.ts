@@ -1,5 +1,5 @@
-// Success or a named failure, for everything that a caller is expected to handle.
-// Thrown errors are for a world that failed (`ports/port-error.ts`) and for broken assumptions.
+// Success or a named failure, for everything that a caller is expected to handle. Thrown errors are for outages of the
+// outside world (`ports/port-error.ts`) and for broken assumptions.
 
 export type Ok<T> = { readonly ok: true; readonly value: T }
 export type Err<E> = { readonly ok: false; readonly error: E }

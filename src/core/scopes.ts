@@ -1,8 +1,8 @@
-// What a personal API key can be allowed, by PostHog's names. Which scope a route asks for stands with the route.
+// The scopes of personal API keys, by PostHog's names. Each route names the scope that it requires.
 
 import { nearestName } from './nearest-name.ts'
 
-/** What the private API has or is going to have. Source: PostHog's scopes; `import_job` is ours. */
+/** The objects that the private API has or is going to have. Source: PostHog's scopes; `import_job` is ours. */
 export const scopeObjects = [
   'feature_flag',
   'project',
@@ -24,14 +24,14 @@ export const scopeObjects = [
 
 const knownScopes = new Set(['*', ...scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])])
 
-/** More is no typing error. */
+/** A longer text is no typing error, so only its start is compared. */
 const comparedCharsMax = 40
 
 export function isKnownScope(scope: string): boolean {
   return knownScopes.has(scope)
 }
 
-/** The scope that was probably meant. It never says write where nobody wrote that. */
+/** The scope that was probably meant. It suggests write only if the text said `write`. */
 export function nearestScope(scope: string): string {
   const [object = '', action] = scope.slice(0, comparedCharsMax).toLowerCase().split(/[:.]/)
   const nearest = nearestName(object, scopeObjects, known => [known, ...known.split('_')])

@@ -1,4 +1,4 @@
-// What a project used, as it is counted by UTC day of charge.
+// A project's usage, counted by the UTC day on which it is charged.
 
 import { dayMs } from './time.ts'
 
@@ -9,12 +9,12 @@ export interface LiveUsage {
   readonly exceptions: number
   readonly llmEvents: number
   readonly surveyResponses: number
-  /** Recorded sessions: they are no events. */
+  /** Recorded sessions, which are not events. */
   readonly recordings: number
 }
 
 export interface EventUsage extends LiveUsage {
-  /** Outside every quota. */
+  /** No quota applies to them. */
   readonly eventsImported: number
 }
 
@@ -32,7 +32,7 @@ export function utcDay(timeMs: number): string {
   return new Date(timeMs).toISOString().slice(0, 10)
 }
 
-/** `2026-03`, of a day: months are compared as texts. */
+/** The month of a day, such as `2026-03`; months are compared as texts. */
 export function monthOf(day: string): string {
   return day.slice(0, 7)
 }

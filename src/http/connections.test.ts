@@ -6,7 +6,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../tests/support/eventually.ts'
 import { Connections, connectionBound, unansweredMax } from './connections.ts'
 
-/** A server that answers `/now` at once and everything else when it is told to. */
+/** A server that answers `/now` at once and everything else when the test ends the response. */
 async function boundedServer(t: TestContext, max: number) {
   const ended: string[] = []
   const connections = new Connections(max, why => void ended.push(why))
@@ -28,7 +28,7 @@ async function boundedServer(t: TestContext, max: number) {
     server.closeAllConnections()
     server.close()
   })
-  /** A connection that the server knows of, or has refused. */
+  /** Resolves when the server has admitted or refused the connection. */
   const open = async (localAddress: string): Promise<Socket> => {
     const accepted = once(server, 'connection')
     const client = connect({ port, host: '127.0.0.1', localAddress })
@@ -84,7 +84,7 @@ describe('the bound of connections', () => {
     const last = await open(third)
     await isGone(busy[0]!)
     assert.deepEqual(ended, ['crowded'])
-    // Each has one now, of which none is missed less than the next.
+    // Each address has one connection now, and all of them matter equally.
     const late = await open('127.0.0.4')
     await isGone(last)
     await ask(late, '/later')

@@ -1,20 +1,20 @@
-// The connections of a process, bounded below its limit of open files: at that limit nothing can be opened any more, not
-// even by the thread that writes the log. At the bound the address with the most connections loses one, so that many
-// connections from one address cost that address, and never the next newcomer. One connection may have some requests under way
-// at a time, and is ended when it has more.
+// Bounds the connections of a process below its limit of open files: at that limit nothing can be opened any more, not
+// even by the thread that writes the log. At the bound, the address with the most connections loses one, so an address
+// with many connections pays for them itself, not the next newcomer. A connection with too many unanswered requests is
+// closed.
 
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
 
-/** For the files of the stores, of the decode threads and of a query's connections: an idle front has some 60 open. */
+/** Open files kept free for the stores, the decode threads and queries; an idle front has some 60 open. */
 const filesReserved = 256
-/** Each may hold 16 KiB of headers that have not come to their end, so all of them 256 MiB. */
+/** Each connection may hold 16 KiB of unfinished headers, so all of them together hold at most 256 MiB. */
 const connectionsMax = 16_384
 
 /**
  * How many connections a process may keep.
- * @param openFilesMax its limit of open files; null for no limit.
+ * @param openFilesMax the process's limit of open files; null when it has no limit.
  */
 export function connectionBound(openFilesMax: number | null): number {
   if (openFilesMax === null) return connectionsMax
@@ -22,14 +22,14 @@ export function connectionBound(openFilesMax: number | null): number {
 }
 
 /**
- * `idle`: between two requests. `crowded`: its address has most. `refused`: a new one of the address that has most.
- * `pipelined`: it had too many requests under way.
+ * Why a connection was closed. `idle`: it was between two requests. `crowded`: its address has the most connections.
+ * `refused`: it was new, and its address has the most already. `pipelined`: it had too many unanswered requests.
  */
 export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
 
 /**
- * How many requests of one connection may be unanswered. Node hands over all requests that one read of 64 KiB brings before
- * anything else gets a turn, and those may be two thousand. No SDK sends a second request before the first one's answer.
+ * How many requests of one connection may be unanswered. One read of 64 KiB may bring two thousand requests, and Node
+ * hands over all of them before anything else runs. No SDK sends a second request before the first is answered.
  */
 export const unansweredMax = 16
 
@@ -37,13 +37,13 @@ interface Connection {
   readonly socket: Socket
   readonly network: Network
   /**
-   * The last ones; null before the first, and once `release` was called. Those of all idle connections would otherwise be
-   * copied by each collection of young objects.
+   * The latest request and response. Null before the first request, and again after `release`: otherwise each
+   * collection of young objects would copy those of every idle connection.
    */
   request: IncomingMessage | null
   response: ServerResponse | null
   isAnswered: boolean
-  /** The answers before the last one that are under way too, oldest first: answers of a connection keep their order. */
+  /** Unfinished answers before the latest one, oldest first: a connection's answers are sent in order. */
   readonly earlier: ServerResponse[]
 }
 
@@ -53,20 +53,20 @@ interface BoundSocket extends Socket {
   [connectionOf]?: Connection
 }
 
-/** The connections of one address, in the order in which they are looked at. */
+/** The connections of one address; the first is the next candidate to be closed. */
 interface Network {
   readonly key: string
   readonly connections: Set<Connection>
 }
 
-/** How many connections of the fullest networks a new one may make us look at; the next one looks at the next ones. */
+/** How many connections of the fullest networks one newcomer examines; the next one examines those after them. */
 const looksMax = 64
 
 export class Connections {
   readonly #max: number
   readonly #onEnd: (why: ConnectionEnd) => void
   readonly #networks = new Map<string, Network>()
-  /** By how many connections they have. */
+  /** At index n, the networks that have n connections. */
   readonly #bySize: Set<Network>[] = []
   #fullestSize = 0
   #count = 0
@@ -81,12 +81,12 @@ export class Connections {
     return this.#count
   }
 
-  /** Before it listens. Its listener of requests has to be one that `noting` made. */
+  /** Call it before the server listens. The server's request listener must be one that `noting` returned. */
   watch(server: Server): void {
     server.on('connection', (socket: Socket) => this.#admit(socket))
   }
 
-  /** @returns `answer`, which notes each request first. A second listener would make Node copy the list of them each time. */
+  /** Wraps `answer` to note each request first. With two listeners, Node would copy their list for each request. */
   noting(answer: RequestListener): RequestListener {
     return (request, response) => {
       const connection = (request.socket as BoundSocket)[connectionOf]
@@ -102,7 +102,7 @@ export class Connections {
     connection.isAnswered = false
   }
 
-  /** Lets go of a request that is over. It need not be called: what is held is looked at where it matters. */
+  /** Releases a finished request early. Optional: a connection's state is checked whenever it matters. */
   release({ socket, complete }: IncomingMessage, response: ServerResponse): void {
     const connection = (socket as BoundSocket)[connectionOf]
     if (connection === undefined || connection.response !== response || !complete) return
@@ -110,7 +110,7 @@ export class Connections {
     connection.isAnswered = true
   }
 
-  /** Notes that a request came before the answer to the last one, and ends the connection where that is one too many. */
+  /** Notes a request that arrived before the last one was answered; closes the connection when there are too many. */
   #notePipelined({ socket, response, earlier }: Connection): void {
     while (earlier.length > 0 && isOver(earlier[0]!)) earlier.shift()
     earlier.push(response!)
@@ -147,7 +147,7 @@ export class Connections {
     this.#count--
   }
 
-  /** Keeps what is known of sizes true while the size of a network changes by one. */
+  /** Updates `#bySize` and `#fullestSize` while the size of a network changes by one. */
   #resize(network: Network, change: () => void): void {
     const { connections, key } = network
     this.#bySize[connections.size]?.delete(network)
@@ -162,15 +162,15 @@ export class Connections {
     while (this.#fullestSize > 0 && this.#bySize[this.#fullestSize]!.size === 0) this.#fullestSize--
   }
 
-  /** @param newcomers the network of the new connection; undefined when it has no other one. */
+  /** @param newcomers the network of the new connection; undefined when that address has no other connection. */
   #makeRoom(newcomers: Network | undefined): boolean {
     const size = newcomers?.connections.size ?? 0
     const fullest = this.#bySize[this.#fullestSize]!
-    // An address that has the most itself may only exchange an idle connection of its own.
+    // When the newcomer's own address has the most, only one of its own idle connections may make room.
     const isFullest = newcomers !== undefined && size === this.#fullestSize
     const found = this.#look(isFullest ? [newcomers] : fullest)
     if (found === null || (isFullest && found.state !== 'idle')) return false
-    // An answer is only broken off for an address that has clearly fewer connections.
+    // An answer is broken off only for an address that has clearly fewer connections.
     if (found.state === 'answering' && this.#fullestSize < size + 2) return false
     this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
     this.#remove(found.connection)
@@ -178,7 +178,7 @@ export class Connections {
     return true
   }
 
-  /** Finds the connection that is missed least among the next few. */
+  /** Finds, among the next few connections, the one whose loss does the least harm. */
   #look(networks: Iterable<Network>): { connection: Connection; state: ConnectionState } | null {
     let found: { connection: Connection; state: ConnectionState } | null = null
     const looked: Connection[] = []
@@ -191,7 +191,7 @@ export class Connections {
       }
       if (found?.state === 'idle' || looked.length === looksMax) break
     }
-    // The others are looked at first the next time.
+    // Move the examined ones to the back, so that the next newcomer starts with the others.
     for (const connection of looked) {
       const { network } = connection
       network.connections.delete(connection)
@@ -216,17 +216,17 @@ function stateOf({ request, response, isAnswered }: Connection): ConnectionState
 
 const isOver = (response: ServerResponse): boolean => response.writableFinished || response.destroyed
 
-/** What Node's own `_http_server.js` sets; not documented. */
+/** Undocumented: Node's own `_http_server.js` sets this. */
 interface ParsedSocket {
   readonly parser?: { onIncoming: (() => number) | null } | null
 }
 
 /**
- * Leaves the rest of what was read from a destroyed connection unparsed. Node goes on to its end otherwise, which takes a tenth
- * of a second; without the parser's hook that is all that happens.
+ * Keeps Node from parsing the rest of what it read from a destroyed connection, which takes a tenth of a second. If a
+ * version of Node lacks the parser's hook, that time is all that is lost.
  */
 function stopParsing(socket: Socket): void {
   const { parser } = socket as ParsedSocket
-  // A negative number makes the parser fail where it is.
+  // A negative result makes the parser fail at once.
   if (parser?.onIncoming) parser.onIncoming = () => -1
 }

@@ -1,5 +1,5 @@
-// The HTTP server: raw bodies, one route table, CORS, and JSON answers for everything that goes wrong.
-// It knows no endpoint; `compose/front.ts` hands it the routes.
+// The HTTP server: raw bodies, one route table, CORS, and JSON answers for every error.
+// It knows no endpoint; `compose/front/servers.ts` passes it the routes.
 
 import { randomUUID } from 'node:crypto'
 import { createServer, type RequestListener, type Server } from 'node:http'
@@ -35,19 +35,19 @@ export interface HttpServerOptions {
   readonly routes: readonly Route[]
   readonly logger: Logger
   readonly metrics: Metrics
-  /** Runs before the handler of `personal_key` and `operator` routes; answers itself and returns false when refused. */
+  /** Runs before the handlers of `personal_key` and `operator` routes. To refuse, it answers and returns false. */
   readonly authorize: (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean>
-  /** Where bodies lie until their requests are answered; the server makes one when absent. */
+  /** Holds bodies until their requests are answered; the server makes its own when absent. */
   readonly bodyRoom?: BodyRoom
-  /** Bounds the connections; without it there is no bound. */
+  /** Bounds the connections; when absent, they are unbounded. */
   readonly connections?: Connections
-  /** 0 ≤ x < 1: clients that were refused come back at different times. */
+  /** Returns 0 ≤ x < 1; spreads the retries of refused clients over time. */
   readonly random?: () => number
-  /** Makes ids (version 4) for requests that came without one. */
+  /** Makes ids (version 4) for requests that bring none. */
   readonly newUuid?: () => string
 }
 
-/** Stand in for a body that was refused: its request is still answered by its route, in the route's own words. */
+/** Placeholders for a refused body, so that its route can still answer, with the route's own error. */
 const refusedBodies = { busy: Symbol('busy'), too_large: Symbol('too large') } as const
 const genericBusy = wireError(503, 'transient_error', 'transient error, please retry')
 /** Source: docs/wire/ingestion.md 1.3. */
@@ -55,32 +55,31 @@ const busySecondsMax = 30
 const malformedUrl = wireError(400, 'invalid_url', 'The address is malformed: check its percent-encoding.')
 const genericTooLarge = wireError(413, 'payload_too_large', 'The request body is too large.')
 
-/** No route has a schema for Fastify to compile; without factories it loads Ajv and its serializers all the same. */
+/** No route has a schema to compile, yet without these factories Fastify would load Ajv and its serializers. */
 const noSchemas = { buildValidator: unusedFactory, buildSerializer: unusedFactory }
 
 function unusedFactory(): never {
   throw new Error('a route has a schema that Fastify is to compile')
 }
 
-/** Timeouts keep slow clients from holding what others need; idle keep-alive outlives the usual proxies'. */
+/** Keep slow clients from holding what others need. An idle connection outlives the keep-alive of the usual proxies. */
 const connectionTimeouts = { headersMs: 10_000, requestMs: 60_000, keepAliveMs: 75_000, checkedEveryMs: 2_000 }
 
 export function createHttpServer(options: HttpServerOptions): FastifyInstance {
   const { logger, metrics, bodyRoom = new BodyRoom(), random = Math.random, newUuid = randomUUID } = options
   const nothingHere = options.routes.some(({ group }) => group === 'management') ? notFound : notFoundOnWire
   const server = Fastify({
-    loggerInstance: undefined,
     logger: false,
     schemaController: { compilersFactory: noSchemas },
     routerOptions: {
-      // Flag keys have up to 400 characters, each up to three in an address.
+      // Flag keys have up to 400 characters, and percent-encoding may make three of each.
       maxParamLength: 1_250,
       ignoreTrailingSlash: false,
       // An SDK whose host ends in a slash asks for `//static/array.js`, `//decide/`. Source: docs/wire/clients.md 13, row 73.
       ignoreDuplicateSlashes: true,
       caseSensitive: true,
     },
-    // For an address that cannot be read, and so has no route.
+    // Called for an address that cannot be read and therefore has no route.
     frameworkErrors: (error, request, reply) => {
       nameRequest(request, reply as unknown as FastifyReply)
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
@@ -91,7 +90,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     serverFactory: answer => bareServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
-    // A request that still arrives on an open connection is served as its last one.
+    // While the server closes, a request that still arrives on an open connection is served as its last.
     return503OnClosing: false,
   })
   server.addHook('onRequest', (request, reply, done) => {
@@ -107,7 +106,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       else done(null, refusedBodies[fault])
     })
   })
-  // Fastify would answer one without a content type itself, whatever its path.
+  // Otherwise Fastify itself would answer a QUERY without a content type, whatever its path.
   server.addHttpMethod('QUERY', { hasBody: false, overrideExisting: true })
 
   for (const route of options.routes) for (const path of spellings(route.path)) register(path, route)
@@ -143,7 +142,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       handler: (request, reply) => {
         showContentType(request)
         if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
-        // Fastify leaves the body of a GET alone.
+        // Fastify does not read the body of a GET.
         const readsNow = route.method === 'GET' && hasBody(request)
         const work = readsNow ? readThenHandle(route, guarded, request, reply) : handle(route, guarded, request, reply)
         return work as unknown as undefined
@@ -171,7 +170,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       // With no content-length and no content-type Fastify leaves the body undefined.
       request.body = emptyBody
     }
-    // The length is read now, because a decode thread may take the body's memory.
+    // Read the length now: a decode thread may take over the body's memory.
     const { length } = request.body as Buffer
     let work: Promise<void> | null = null
     try {
@@ -183,7 +182,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     }
   }
 
-  /** Lets go of the body of a request that is answered without it. */
+  /** Releases the body of a request that is answered without it. */
   function letGoOfBody(request: FastifyRequest, reply: FastifyReply): void {
     if (Buffer.isBuffer(request.body)) bodyRoom.giveBack(request.body.length, reply.raw, null)
     else if (hasBody(request)) bodyRoom.drain(request.raw, reply.raw)
@@ -206,7 +205,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     await handle(route, guarded, request, reply)
   }
 
-  /** What still comes of it is read and let go, so that the client gets to see its answer. */
+  /** Answers a refused body. The rest of it is read and dropped, so that the client gets to see the answer. */
   function refuseBody(route: Route, request: FastifyRequest, reply: FastifyReply): void {
     bodyRoom.drain(request.raw, reply.raw)
     if (request.body === refusedBodies.too_large) {
@@ -222,16 +221,17 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (await options.authorize(route, request, reply)) await route.handler(request, reply)
   }
 
-  /** 405 for what a known path does not offer, 200 for every preflight of a browser. */
+  /** Answers 405 to methods that a known path does not offer, and 200 to every preflight of a browser. */
   function registerOtherMethods(known: KnownPath): void {
     const { path, methods, group, echoes } = known
+    const echoing = echoes === undefined ? {} : { echoes }
     const cors = corsMethods[group]
     const others = usualMethods.filter(method => !methods.has(method))
     server.route({
       method: others as ['GET'],
       url: path,
       onRequest: (request, _reply, done) => {
-        noteUnread({ echoes }, cors, request)
+        noteUnread(echoing, cors, request)
         done()
       },
       handler: (request, reply) => {
@@ -254,7 +254,7 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
     if (isOfPage(cors, request)) allowOrigin(request, reply, cors)
     if (echoes !== undefined) echo(echoes, request, reply)
     reply.header('allow', [...methods].join(', '))
-    sendError(reply, methodNotAllowed(request.method))
+    sendError(reply, methodNotAllowed(request.method, [...methods]))
   }
 
   function answerError(
@@ -283,7 +283,7 @@ function bareServer(answer: RequestListener, connections: Connections | undefine
     headersTimeout: headersMs,
     requestTimeout: requestMs,
     keepAliveTimeout: keepAliveMs,
-    // By default Node looks every 30 s, and would give headers that never end four times their time.
+    // By default Node checks every 30 s, and would give headers that never end four times their time.
     connectionsCheckingInterval: checkedEveryMs,
   }
   const server = createServer(timeouts, connections?.noting(answer) ?? answer)
@@ -295,10 +295,10 @@ function nameRequest({ id }: Pick<FastifyRequest, 'id'>, reply: FastifyReply): v
   reply.header(requestIdHeader, id)
 }
 
-/** What is left of a request after this is its client's slowness; a stop has 10 s for everything. */
+/** A request that takes longer than this has a slow client; a stop has 10 s for everything. */
 const lastRequestsMs = 3_000
 
-/** Stops accepting and finishes requests; connections whose request is still not over after a while are cut. */
+/** Stops accepting and lets requests finish; connections whose request takes longer than `lastRequestsMs` are cut. */
 export async function closeServer(server: FastifyInstance): Promise<void> {
   const cut = setTimeout(() => server.server.closeAllConnections(), lastRequestsMs)
   try {
@@ -310,7 +310,7 @@ export async function closeServer(server: FastifyInstance): Promise<void> {
 
 type OnRequest = (request: FastifyRequest, reply: FastifyReply, done: () => void) => void
 
-/** What happens to a request of a route while its body is still outside. */
+/** The hook that runs before a request's body is read. */
 function beforeBody(route: Route, cors: string | null, bodyRoom: BodyRoom): OnRequest {
   const { stalled, echoes, beforeBody: judge } = route
   if (stalled === undefined && echoes === undefined && judge === undefined && cors === null)
@@ -342,7 +342,7 @@ function echo(names: readonly string[], request: FastifyRequest, reply: FastifyR
   for (const name of names) if (request.headers[name] !== undefined) reply.header(name, request.headers[name])
 }
 
-/** Labels are resolved once per route and status: looking them up costs more than counting. */
+/** Resolves labels once per route and status: looking them up costs more than counting. */
 function answerCounter(metrics: Metrics, group: RouteGroup): (status: number, seconds: number) => void {
   const durations = metrics.requestSeconds.labels({ route: group })
   const counts = new Map<number, { inc(): void }>()

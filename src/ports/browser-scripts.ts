@@ -1,17 +1,17 @@
-// The browser library as pages load it: the files of one installed version of posthog-js, and nothing else.
+// The browser library that pages load: the files of one installed version of posthog-js.
 
-/** How a body is packed on the way; `identity` is the file as it is. */
+/** The content codings a file can be packed with. */
 export const scriptPackings = ['br', 'gzip'] as const
 export type ScriptPacking = (typeof scriptPackings)[number]
 
 /**
- * The names are read once, when this is opened; contents when somebody asks for them. A name that is not in the list is
- * null everywhere, whatever it looks like, so that a client's text never becomes a path.
+ * File names are listed once, on opening; contents are read on demand. `find` returns null for a name that is not in
+ * the list, so a client's text never becomes a path.
  */
 export interface BrowserScripts {
   /** Version of the library, such as `1.449.2`. */
   readonly version: string
-  /** @param name such as `array.js`. @returns null when there is no such file. @throws PortError when it cannot be read. */
+  /** @param name such as `array.js`. @returns null for an unknown name. @throws PortError if the file is unreadable. */
   find(name: string): Promise<BrowserScript> | null
 }
 
@@ -19,10 +19,10 @@ export interface BrowserScript {
   readonly byteCount: number
   /** A hash of the contents, the same in every process that serves the same file; fit for an entity tag. */
   readonly hash: string
-  /** The whole file, read anew: for what is made of it once. */
+  /** The whole file, read from disk each time. */
   read(): Promise<Buffer>
-  /** The file in pieces, at the pace of whoever reads them. */
+  /** The file in pieces, at the reader's pace. */
   stream(): NodeJS.ReadableStream
-  /** Packed once and kept; null when no more is kept, and the file goes out as it is. */
+  /** The file packed once, then kept in memory. Null when it is not packed or that memory is full: send it plain. */
   packed(packing: ScriptPacking): Promise<Buffer | null>
 }

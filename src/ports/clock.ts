@@ -1,4 +1,4 @@
-/** Where the time comes from, epoch ms (UTC). Tests inject one they can move. */
+/** The source of the current time, in epoch ms (UTC). Tests inject a clock that they can move. */
 export interface Clock {
   nowMs(): number
 }

@@ -1,21 +1,24 @@
-// Keys that flags' payloads are encrypted with, wherever an instance keeps them.
+// The keys that encrypt flag payloads, wherever an instance keeps them.
 
 import type { Result } from '#core/result.ts'
 
 export interface EncryptionKey {
-  /** Tells the keys of an instance apart, in what they encrypted too; says nothing about the key. 16 hexadecimal digits. */
+  /**
+   * Identifies the key within an instance; stored beside everything the key encrypted. 16 hexadecimal digits that
+   * reveal nothing about the key.
+   */
   readonly id: string
-  /** 32. */
+  /** 32 bytes. */
   readonly bytes: Uint8Array
 }
 
 export interface EncryptionKeys {
   /**
-   * The one that encrypts. Where keys may be made, the first call makes one, durable before it is handed out and the same
-   * for every process of the instance.
-   * @returns one line for a person when there is none.
+   * The key to encrypt with. If the adapter may create keys, the first call creates one; it is durable before it is
+   * returned, and the same for every process of the instance.
+   * @returns a one-line message for the operator if there is no key.
    */
   current(): Promise<Result<EncryptionKey, string>>
-  /** Any that decrypts, former ones included; null for one that is not here. */
+  /** The key to decrypt with, current or former; null if this instance does not have it. */
   find(id: string): Promise<EncryptionKey | null>
 }

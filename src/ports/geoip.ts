@@ -1,8 +1,8 @@
-// Where an address is, from a database on this host.
+// Looks up the location of an IP address in a database on this host.
 
 import type { GeoipLocation } from '#core/geoip.ts'
 
 export interface Geoip {
-  /** Null for private, malformed and unknown addresses. Never throws; blocks for a few pages of a local file at most. */
+  /** Null for private, malformed and unknown addresses. Never throws. Blocks at most to read a few pages of a file. */
   lookUp(address: string): GeoipLocation | null
 }

@@ -1,7 +1,10 @@
-// What an adapter throws when the world failed: which port, which kind, whether another try may help, and the cause.
+// The error an adapter throws when the system behind a port fails: which port, which kind of failure, whether to retry.
 
-/** Meaning: the store cannot be reached or refuses; it did not answer in time; somebody else wrote first or the input
- * contradicts what is stored; what is stored cannot be read; the store has no room and takes nothing. */
+/**
+ * `unavailable`: the store cannot be reached or refuses the call. `timeout`: it did not answer in time. `conflict`:
+ * another writer was first, or the input contradicts stored data. `corrupt`: stored data cannot be read. `full`: no
+ * room for more.
+ */
 export const portErrorCodes = ['unavailable', 'timeout', 'conflict', 'corrupt', 'full'] as const
 export type PortErrorCode = (typeof portErrorCodes)[number]
 
@@ -18,7 +21,17 @@ export class PortError extends Error {
   }
 }
 
-/** A queue of ours before the store has no place left. The store was not asked, so this says nothing about it. */
+/**
+ * The query needs persons or groups of today, and the event store has not got all of them yet: at a first start, after
+ * an upgrade, or after the store was lost. They come by themselves.
+ */
+export class MirrorFillingError extends PortError {
+  constructor(cause: unknown) {
+    super('event-store', 'unavailable', cause)
+  }
+}
+
+/** Our own queue in front of a store is full. The store was not asked, so this says nothing about its health. */
 export class QueueFullError extends PortError {
   declare readonly code: 'unavailable' | 'timeout'
   constructor(port: string, code: 'unavailable' | 'timeout' = 'unavailable') {

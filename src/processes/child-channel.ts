@@ -1,10 +1,10 @@
-// The child's end of supervision: a signal to the process group reaches everyone, so a child ignores SIGTERM and SIGINT
-// while its parent's channel is open, and ends on the parent's message or when the channel closes.
+// The child's end of supervision. A signal to the process group reaches parent and children, so a child ignores SIGTERM
+// and SIGINT while its parent's channel is open. It ends on the parent's message or when the channel closes.
 
 export type EndReason = 'shutdown' | 'parent_gone' | 'signal'
 
 /**
- * Calls `onEnd` once, for whichever comes first. A process started by hand has no channel and ends on a signal.
+ * Calls `onEnd` once, with the first reason to end. A process started by hand has no channel and ends on a signal.
  */
 export function watchParent(onEnd: (reason: EndReason) => void, onMessage?: (message: { type: string }) => void): void {
   let ended = false

@@ -23,7 +23,7 @@ describe('the environment of a child process', () => {
   })
 
   it('lacks for the worker the keys that it has no use for, and for a front the first personal key', () => {
-    const missing = (of: NodeJS.ProcessEnv) => Object.keys(all).filter(name => of[name] === undefined)
+    const missing = (environment: NodeJS.ProcessEnv) => Object.keys(all).filter(name => environment[name] === undefined)
     assert.deepEqual(missing(workerEnvironment(all)), ['PENNON_PERSONAL_KEY', 'PENNON_ENCRYPTION_KEY'])
     assert.deepEqual(missing(frontEnvironment(all)), ['PENNON_PERSONAL_KEY'])
   })

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { LogLane } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 import { coalesceNudges } from './coalesced-nudges.ts'
 
-test('the first nudge goes at once, many become one that comes later, and lanes do not hold each other up', t => {
+test('the first nudge goes at once, many become one that comes later, and streams do not hold each other up', t => {
   t.mock.timers.enable({ apis: ['setTimeout'] })
-  const sent: LogLane[] = []
-  const nudge = coalesceNudges(lane => sent.push(lane))
+  const sent: LogStream[] = []
+  const nudge = coalesceNudges(stream => sent.push(stream))
   for (let count = 0; count < 100; count++) nudge('main')
   nudge('historical')
   assert.deepEqual(sent, ['main', 'historical'])

@@ -1,25 +1,25 @@
-// A nudge is a message to another process, and says the same however often it is sent: a busy lane sends one now and
-// then instead of one per commit.
+// Thins out nudges. A nudge is a message to another process that says the same however often it is sent, so a busy
+// stream sends one every few milliseconds instead of one per commit.
 
-import type { LogLane } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 
-/** Shorter than the worker rests between small chunks. */
+/** Shorter than the worker's rest between small chunks. */
 const everyMs = 10
 
-/** Passes the first nudge of a lane on at once, and then at most one per 10 ms; the last one always arrives. */
-export function coalesceNudges(nudge: (lane: LogLane) => void): (lane: LogLane) => void {
-  /** Lanes that were nudged just now; true when somebody asked again since. */
-  const resting = new Map<LogLane, boolean>()
-  const send = (lane: LogLane) => {
-    resting.set(lane, false)
+/** Passes on a stream's first nudge at once, and then at most one per 10 ms; the last one always arrives. */
+export function coalesceNudges(nudge: (stream: LogStream) => void): (stream: LogStream) => void {
+  /** Streams nudged within the last 10 ms; true if another nudge was requested since. */
+  const resting = new Map<LogStream, boolean>()
+  const send = (stream: LogStream) => {
+    resting.set(stream, false)
     setTimeout(() => {
-      if (resting.get(lane) === true) send(lane)
-      else resting.delete(lane)
+      if (resting.get(stream) === true) send(stream)
+      else resting.delete(stream)
     }, everyMs).unref()
-    nudge(lane)
+    nudge(stream)
   }
-  return lane => {
-    if (resting.has(lane)) resting.set(lane, true)
-    else send(lane)
+  return stream => {
+    if (resting.has(stream)) resting.set(stream, true)
+    else send(stream)
   }
 }

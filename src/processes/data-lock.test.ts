@@ -11,7 +11,7 @@ import { acquireDataLock, readLockHolder } from './data-lock.ts'
 
 const lockModule = fileURLToPath(new URL('./data-lock.ts', import.meta.url))
 
-/** What an instance that was killed leaves behind. */
+/** Writes the lock file that a killed instance leaves behind. */
 function leaveLockFile(folder: string, pid: number, children: Record<string, number>): void {
   writeFileSync(join(folder, 'lock'), JSON.stringify({ pid, children }))
 }
@@ -30,7 +30,7 @@ async function takesAtOnce(folder: string): Promise<void> {
   assert.equal(hasWaited, false, 'nobody held the folder, and yet the start waited')
 }
 
-/** A process of its own that runs `code` with the functions of the lock in scope, then prints `done` and stays. */
+/** Starts a process that runs `code` with the functions of the lock in scope, then prints `done` and stays. */
 async function lockingProcess(t: TestContext, code: string): Promise<ChildProcess> {
   const source = `import * as lock from ${JSON.stringify(lockModule)}; ${code}; console.log('done'); setInterval(() => {}, 1e6)`
   const args = ['--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', source]

@@ -1,7 +1,7 @@
-// One `pennon serve` per data folder. Locks of the operating system decide, which end with their process however that dies:
-// an instance holds `lock.db` for itself, and its children share `children.db`, which a start has to have for itself once.
-// So a start waits for what a killed instance left behind. The text file `lock` names processes for people and decides
-// nothing: numbers of processes are given again, and a zombie has one too.
+// Allows one `pennon serve` per data folder, by locks of the operating system, which end with their process however it
+// dies. An instance holds `lock.db` exclusively. Its children share `children.db`, which a start has to lock
+// exclusively once, so a start waits for the children of a killed instance. The text file `lock` only names processes
+// for people: it cannot decide, because process ids are reused and a zombie has one too.
 
 import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { hostname } from 'node:os'
@@ -14,18 +14,18 @@ export interface DataLock {
   /** Names a child in the lock file, for messages. */
   setChild(process: string, pid: number | null): void
   /**
-   * Looks once a second whether the file of the lock still has its name, since a start would make another and take that.
-   * @param on.retaken gets a line for people when the file was gone and is locked anew.
-   * @param on.lost gets one, once, when another process was faster: this one has no right to the folder any more.
+   * Checks once a second that the lock file is still in place, since a start would create and lock a new one.
+   * @param on.retaken gets a line for people when the file was gone and has been locked again.
+   * @param on.lost gets a line, once, when another process was faster: this one has no right to the folder any more.
    */
   watch(on: { retaken: (line: string) => void; lost: (line: string) => void }): void
   release(): void
 }
 
-/** What has the folder for itself: an instance, or a command that needs it to stand still. */
+/** The commands that lock the folder exclusively: an instance, or one that needs the folder to stay unchanged. */
 export type LockCommand = 'serve' | 'backup' | 'restore'
 
-/** As the lock file has it: process ids in the holder's own numbering, which may be that of a container. */
+/** The content of the lock file. Process ids are the holder's own, which may be those of a container. */
 export interface LockHolder {
   readonly pid: number
   readonly host: string | null
@@ -33,7 +33,7 @@ export interface LockHolder {
   readonly children: Record<string, number>
 }
 
-/** Longer than a start looks at the children's lock. */
+/** Longer than a start holds the children's lock to check it. */
 const childWaitMs = 5_000
 const lookMs = 1_000
 /** A copy takes minutes. */
@@ -41,16 +41,16 @@ const copyLookMs = 250
 
 export interface AcquireOptions {
   readonly command: LockCommand
-  /** How long to wait for a holder that is going away. */
+  /** How long to wait for a holder that is about to end, and three times as long for the children of one that was killed. */
   readonly waitMsMax: number
   readonly onWaiting?: () => void
-  /** Given: waits as long as a backup or a restore has the folder, which ends by itself. Gets a line that names it. */
+  /** If given, waits until a backup or a restore that has the folder ends; called with a line that names it. */
   readonly onCopying?: (line: string) => void
 }
 
 /**
- * Takes the folder, creating it when missing.
- * @returns one line for a person when the folder cannot be written or stays in use.
+ * Locks the folder, creating it if missing.
+ * @returns a one-line message for people if the folder cannot be written or stays in use.
  */
 export async function acquireDataLock(
   dataFolder: string,
@@ -58,6 +58,8 @@ export async function acquireDataLock(
 ): Promise<Result<DataLock, string>> {
   try {
     makeFolder(dataFolder)
+    if (!statSync(dataFolder).isDirectory())
+      return err(`The data folder ${dataFolder} is a file. Set PENNON_DATA to a folder.`)
     accessSync(dataFolder, constants.W_OK)
   } catch (cause) {
     return err(
@@ -83,7 +85,8 @@ export async function acquireDataLock(
         deadline = performance.now() + waitMsMax
         continue
       }
-      if (performance.now() > deadline) break
+      // A killed engine gives back gigabytes of memory, which takes seconds on a busy machine; nobody else will end it.
+      if (performance.now() > deadline + (instance === null ? 0 : 2 * waitMsMax)) break
       if (!isWaiting) onWaiting?.()
       isWaiting = true
       await sleep(50)
@@ -101,15 +104,16 @@ export async function acquireDataLock(
 }
 
 /**
- * For a child of `serve`: keeps the folder from the next start until this process has ended. Ends it at once, with 0, when
- * its parent, whose number is in `PENNON_SERVE_PID`, is gone already and so cannot keep the folder meanwhile.
- * @throws when the lock cannot be taken.
+ * For a child of `serve`: prevents the next start from taking the folder until this process has ended. Ends this
+ * process at once, with exit code 0, if its parent (`PENNON_SERVE_PID`) is already gone and so no longer protects the
+ * folder.
+ * @throws if the lock cannot be taken.
  */
 export function shareDataLock(dataFolder: string): void {
   const path = childrenLockOf(dataFolder)
   let database = lock(path, share, { timeout: childWaitMs })
   let inode = inodeAt(path)
-  // A file that was removed keeps no start away: the next one would begin beside this process.
+  // A removed lock file would not stop the next start, which would then run beside this process.
   setInterval(() => {
     try {
       if (inodeAt(path) === inode) return
@@ -118,14 +122,14 @@ export function shareDataLock(dataFolder: string): void {
       database = again
       inode = inodeAt(path)
     } catch {
-      // A start looks at it, or the disk does not answer: tried again in a second.
+      // A start is checking the lock, or the disk does not answer: tried again in a second.
     }
   }, lookMs).unref()
   const parent = process.env.PENNON_SERVE_PID
   if (parent !== undefined && Number(parent) !== process.ppid) process.exit(0)
 }
 
-/** Who holds a folder right now; null when no instance does. Changes nothing. @throws when that cannot be seen. */
+/** The current holder of a folder; null if there is none. Changes nothing. @throws if it cannot be determined. */
 export function readLockHolder(dataFolder: string): LockHolder | null {
   const path = instanceLockOf(dataFolder)
   if (!existsSync(path)) return null
@@ -134,13 +138,13 @@ export function readLockHolder(dataFolder: string): LockHolder | null {
   return free === null ? (readLockFile(dataFolder) ?? { pid: 0, host: null, command: 'serve', children: {} }) : null
 }
 
-/** A lock of another file, which is made when missing. @returns what gives it back; null when another process has it. */
+/** Locks another file, creating it if missing. @returns a function that unlocks it; null if another process has it. */
 export function tryFileLock(path: string): (() => void) | null {
   const database = tryLock(path, exclude)
   return database && (() => void database.close())
 }
 
-/** The same file's lock, for as many as ask for it so. @returns what gives it back. @throws when it cannot be had in time. */
+/** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be had in time. */
 export function shareFileLock(path: string): () => void {
   const database = lock(path, share, { timeout: childWaitMs })
   return () => void database.close()
@@ -154,7 +158,7 @@ function childrenLockOf(dataFolder: string): string {
   return join(dataFolder, 'children.db')
 }
 
-/** Folder by folder: Node's own recursive way never comes back from a file system that makes no folders. */
+/** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
 function makeFolder(path: string): void {
   if (existsSync(path)) return
   makeFolder(dirname(path))
@@ -175,8 +179,7 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
     try {
       writeFileSync(path, `${JSON.stringify(holder)}\n`, { mode: 0o600 })
     } catch {
-      // The disk is full or read-only. The lock is another file and holds all the same; only messages cannot name its
-      // holder then.
+      // The disk is full or read-only. The lock is another file and still holds; messages just cannot name its holder.
     }
   }
   write()
@@ -213,18 +216,18 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
       try {
         if (!isLost) rmSync(path, { force: true })
       } catch {
-        // The disk is read-only. The file then names a process that has ended, and a start asks the lock, not this file.
+        // The disk is read-only. The file still names this process, but a start checks the lock, not this file.
       }
       database.close()
     },
   }
 }
 
-/** Locks are those of a transaction, on a file that stays empty. */
+/** The locks are those of a transaction on a database that stays empty. */
 const exclude = 'PRAGMA journal_mode = MEMORY; BEGIN EXCLUSIVE'
 const share = 'BEGIN; SELECT count(*) FROM sqlite_master'
 
-/** @returns null when another process has it. @throws what else keeps it from being taken. */
+/** @returns null if another process has the lock. @throws if anything else prevents taking it. */
 function tryLock(path: string, statement: string, options: Database.Options = {}): Database.Database | null {
   try {
     return lock(path, statement, { ...options, timeout: 0 })
@@ -246,7 +249,7 @@ function lock(path: string, statement: string, options: Database.Options): Datab
   }
 }
 
-/** @returns 0 when there is no such file. @throws when that cannot be found out. */
+/** @returns 0 if there is no such file. @throws if that cannot be determined. */
 function inodeAt(path: string): number {
   return statSync(path, { throwIfNoEntry: false })?.ino ?? 0
 }
@@ -286,7 +289,7 @@ function childrenForPeople(holder: LockHolder | null): string {
   return `what is left of an instance that was killed${names === '' ? '' : `: ${names}`}. End that`
 }
 
-/** For words alone: any program may have the number by now. */
+/** For messages only: any program may have this process id by now. */
 function canBeSeen(pid: number): boolean {
   if (pid === process.pid) return false
   try {

@@ -1,11 +1,12 @@
-// What the processes of one instance tell each other over IPC.
+// The messages that the processes of one instance send each other over IPC.
 
-import type { LogLane } from '#core/events/captured-event.ts'
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
 
 /**
- * `ok`, or why events are not being processed: first what the worker says, then what only its supervisor knows, last what a
- * front sees for itself. Each has its row in docs/operating/monitoring.md.
+ * `ok`, or why events are not being processed: first the states the worker reports, then those only its supervisor
+ * knows, last the one a front detects itself. docs/operating/monitoring.md has a row for each.
  */
 export const processingStates = [
   'ok',
@@ -23,28 +24,28 @@ export type ProcessingState = (typeof processingStates)[number]
 
 export type FromWorker =
   | { readonly type: 'processing'; readonly state: ProcessingState }
-  /** Everything of the lane that was appended before is processed; told while there is work. */
-  | { readonly type: 'processed'; readonly lane: LogLane; readonly appendedBeforeMs: number }
+  /** How far traffic of this kind has been processed; sent while there is work. */
+  | { readonly type: 'processed'; readonly traffic: Traffic; readonly until: ProcessedUntil }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
 
 export type ToWorker =
   | { readonly type: 'shutdown' }
-  | { readonly type: 'nudge'; readonly lane: LogLane }
-  /** Tests only: moves an injected clock. */
-  | { readonly type: 'clock'; readonly nowMs: number }
+  | { readonly type: 'nudge'; readonly stream: LogStream }
+  /** Moves the clock of `--test-clock`. */
+  | { readonly type: 'test_clock'; readonly nowMs: number }
 
 export type FromFront =
   | { readonly type: 'listening'; readonly url: string; readonly adminUrl: string | null }
   | { readonly type: 'listen_failed'; readonly message: string }
   | { readonly type: 'alive' }
-  | { readonly type: 'nudge'; readonly lane: LogLane }
+  | { readonly type: 'nudge'; readonly stream: LogStream }
   | { readonly type: 'metrics'; readonly metrics: MetricsSnapshot }
-  /** With its own, which are shown beside those that it gets: they may not be forgotten when it ends. */
+  /** Carries the front's own metrics, which it shows with those it gets, so that they are not lost when it ends. */
   | { readonly type: 'metrics_wanted'; readonly requestId: number; readonly metrics: MetricsSnapshot }
 
 export type ToFront =
   | { readonly type: 'shutdown' }
   | { readonly type: 'processing'; readonly state: ProcessingState }
   | { readonly type: 'event_store'; readonly isAway: boolean }
-  | { readonly type: 'processed'; readonly lane: LogLane; readonly appendedBeforeMs: number }
+  | { readonly type: 'processed'; readonly traffic: Traffic; readonly until: ProcessedUntil }
   | { readonly type: 'metrics_given'; readonly requestId: number; readonly metrics: readonly MetricsSnapshot[] }

@@ -1,9 +1,9 @@
-// How long to wait before a process is started again: longer with each one that did not last, with jitter so that several
-// do not start at the same moment.
+// How long to wait before a process is restarted: longer after each short-lived one, with jitter so that several do not
+// start at the same moment.
 
 const firstMs = 100
 const longestMs = 10_000
-/** A process that lived this long is started again after the first delay. */
+/** A process that lived this long is restarted after the first delay. */
 const healthyAfterMs = 30_000
 
 export class RestartDelay {
@@ -15,7 +15,7 @@ export class RestartDelay {
     this.#random = random
   }
 
-  /** @param livedMs of the process that ended; 0 when it could not even be started. @returns ms. */
+  /** @param livedMs how long the process lived; 0 if it could not be started. @returns the delay in ms. */
   next(livedMs: number): number {
     this.#failures = livedMs > healthyAfterMs ? 0 : this.#failures + 1
     const fullMs = Math.min(longestMs, firstMs * 2 ** Math.max(0, this.#failures - 1))

@@ -1,10 +1,10 @@
-// Notices a process that still lives but says nothing any more: stopped, swapped out, or stuck in one call. Its last word
-// is then no longer true.
+// Notices a process that is alive but sends nothing any more: stopped, swapped out, or stuck in one call. Its last
+// report is then no longer true.
 
 import type { Logger } from '#telemetry/log.ts'
 
 export interface SilenceWatch {
-  /** The process said something. */
+  /** The process has sent something. */
   heard(): void
   stop(): void
 }
@@ -12,17 +12,17 @@ export interface SilenceWatch {
 export interface SilentChildOptions {
   readonly name: string
   readonly logger: Logger
-  /** A child that says nothing for this long is killed: whatever it does, it serves no one. */
+  /** A child that sends nothing for this long is killed, since it is of no use in that state. */
   readonly silentAfterMs: number
-  /** How long it may take to its first word, 5 minutes by default: a large store is opened as slowly each time. */
+  /** How long its first message may take, 5 minutes by default: a restart would open a large store just as slowly. */
   readonly startMsMax?: number | undefined
-  /** Has to end it in a way that a stopped process obeys. */
+  /** Has to end the child in a way that works on a stopped process too. */
   readonly kill: () => void
 }
 
 const startDefaultMsMax = 300_000
 
-/** Kills a child that has gone silent, so that whoever supervises it starts another. */
+/** Kills a child that has gone silent, so that its supervisor starts another. */
 export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
   const { name, logger, silentAfterMs, startMsMax = startDefaultMsMax, kill } = options
   const onSilent = () => {
@@ -42,12 +42,13 @@ export function killWhenSilent(options: SilentChildOptions): SilenceWatch {
   }
 }
 
-/** A silence is this many turns of the timer without a word, the first of which may have come at once. */
+/** A silence is this many ticks of the timer without a message; the first tick may come right after a message. */
 const turnCount = 5
 
 /**
- * Calls `onSilent` once for each silence of this length, up to a quarter late. Counted in turns of this process: when it was
- * stopped itself, it hears what was said meanwhile before it takes that time for a silence. Keeps no process alive.
+ * Calls `onSilent` once for each silence of this length, up to a quarter late. Counts ticks instead of time: if this
+ * process was itself stopped, it reads the messages sent meanwhile before that time counts as silence. The timer does
+ * not keep the process alive.
  */
 export function watchSilence(silentAfterMs: number, onSilent: () => void): SilenceWatch {
   let silentTurns = 0

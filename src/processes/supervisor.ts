@@ -1,6 +1,5 @@
 // Keeps one child process running: starts it, restarts it with back-off when it ends, replaces it when it has gone silent,
-// and ends it when asked.
-// Children stay in the process group of their parent and learn of its end by the closing IPC channel
+// and ends it when asked. Children stay in their parent's process group and notice its end by the closing IPC channel
 // (`child-channel.ts`), so that a killed parent leaves no orphan.
 
 import { type ChildProcess, fork } from 'node:child_process'
@@ -11,12 +10,12 @@ import { killWhenSilent } from './silence.ts'
 
 export interface ChildOptions {
   readonly name: string
-  /** Arguments of `main.ts`; asked for again at each start. */
+  /** Makes the arguments of `main.ts`; called at each start. */
   readonly args: () => readonly string[] | Promise<readonly string[]>
   readonly mainPath: string
   readonly env: NodeJS.ProcessEnv
   readonly logger: Logger
-  /** As in `SilentChildOptions`; absent: it may be silent for ever. */
+  /** As in `SilentChildOptions`. When absent, the child may be silent forever. */
   readonly silentAfterMs?: number
   readonly startMsMax?: number
   readonly onMessage?: (message: ChildMessage) => void
@@ -29,7 +28,7 @@ export interface ChildOptions {
 
 export type ChildMessage = { readonly type: string; readonly [key: string]: unknown }
 
-/** A child that cannot be started is tried every few seconds, which is told less often. */
+/** A child that cannot be started is retried every few seconds, but logged only this often. */
 const complaintPauseMs = 60_000
 
 export class SupervisedChild {
@@ -37,9 +36,9 @@ export class SupervisedChild {
   #child: ChildProcess | undefined
   #stopping = false
   readonly #restartDelay: RestartDelay
-  /** Null while nothing was started, as when its arguments could not be made. */
+  /** Null if nothing was started, for example because its arguments could not be made. */
   #startedAt: number | null = null
-  /** What was waited since a failed start was last told. */
+  /** Total delay since a failed start was last logged. */
   #quietMs = Number.POSITIVE_INFINITY
   #timer: NodeJS.Timeout | undefined
   #exited: Promise<void> = Promise.resolve()
@@ -86,11 +85,11 @@ export class SupervisedChild {
       )
       child.on('error', cause => {
         if (child.pid !== undefined) logger.warn({ err: cause, child: name }, 'a process could not be reached')
-        // Without a process there is no exit either: its program is away, or the system has no room for it.
+        // Without a process there is no exit event: its program is missing, or the system has no room for it.
         else gone(() => this.#complain(cause))
       })
     })
-    // What is still in the channel when a process has ended is not true any more.
+    // Messages that are still in the channel when a process has ended are no longer true.
     child.on('message', message => {
       silence?.heard()
       if (this.#child === child) this.#options.onMessage?.(message as ChildMessage)
@@ -104,7 +103,7 @@ export class SupervisedChild {
     if (this.#child?.connected) this.#child.send(message, () => undefined) // a child on its way out is restarted anyway
   }
 
-  /** Asks the child to end, and ends it after `graceMs`. Resolves when it is gone. */
+  /** Asks the child to end, and kills it after `graceMs`. Resolves when it is gone. */
   async stop(graceMs: number): Promise<void> {
     this.#stopping = true
     clearTimeout(this.#timer)

@@ -1,26 +1,27 @@
-// Giving back memory that V8 keeps while nothing happens: the space for new objects at the size that loading modules or the
-// last load had needed, and pages of the old space that are empty by now. It takes them again with the next load.
+// Gives back memory that V8 keeps while the process is idle: the space for new objects, still at the size that loading
+// modules or the last load needed, and empty pages of the old space. V8 takes them again with the next load.
 
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 
 type Collect = (options: { type: 'major'; execution: 'sync'; flavor: 'last-resort' }) => void
 
-/** Gives back memory of the calling thread's heap. It holds the thread for 20 to 60 ms, so no request should be waiting. */
+/** Gives back memory of the calling thread's heap. Blocks it for 20 to 60 ms, so no request should be waiting. */
 export function giveBackMemory(): void {
   setFlagsFromString('--expose-gc')
   const collect = runInNewContext('gc') as Collect
   setFlagsFromString('--no-expose-gc')
-  // Only this kind of collection makes the space of new objects smaller and empties V8's pool of pages.
+  // Only this kind of collection shrinks the space for new objects and empties V8's pool of pages.
   collect({ type: 'major', execution: 'sync', flavor: 'last-resort' })
 }
 
-/** Percent of what is alive that V8 may add before it collects. Its own choice for a large machine is 300 and more. */
+/** How far V8 may grow before it collects, in percent of the live heap. Its own choice on a large machine is 300+. */
 const heapGrowthPercent = 160
 
 /**
- * For a process that holds much for half a second and then none of it: what is alive when V8 looks is what it lets the heap
- * grow by, so that of 100 MiB a chunk it keeps 300. Once a process, early. No limit: what has to be held is held.
+ * For a process that holds a lot of memory for half a second and then releases it. V8 sizes the heap by what is alive
+ * when it looks, so it would keep 300 MiB for chunks of 100. Call once per process, early. This is no limit: the heap
+ * still grows as far as it has to.
  */
 export function growHeapSlowly(): void {
   setFlagsFromString(`--heap-growing-percent=${heapGrowthPercent}`)
@@ -31,7 +32,7 @@ const lookMsUsual = 5_000
 const busyShare = 0.2
 const quietShare = 0.05
 
-/** Gives back once after each busy time, the start included, as soon as the thread has been quiet from one look to the next. */
+/** Gives back once after each busy period, including the start, when the thread was quiet from one look to the next. */
 export function giveBackWhenQuiet(lookMs = lookMsUsual, giveBack = giveBackMemory): void {
   let wasBusy = true
   let usedMicros = threadMicros()

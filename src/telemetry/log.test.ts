@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { createLogger } from './log.ts'
 
-/** The line that is written for an error, and what it holds. */
+/** The line written for an error, and its fields. */
 function logged(err: unknown) {
   let line = ''
   const write = (text: string) => {

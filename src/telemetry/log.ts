@@ -1,6 +1,6 @@
-// The one logger: a line per happening on stdout, JSON for machines, and on a terminal for eyes (`terminal-line.ts`). No
-// request body and no secret ever gets into a line.
-// `error` is for what a person should fix now; a client's bad request is not that.
+// The one logger: writes a line per event to stdout, as JSON, or on a terminal as readable text (`terminal-line.ts`).
+// No request body and no secret ever gets into a line. `error` is for what an operator should fix now, which a client's
+// bad request is not.
 
 import { type DestinationStream, type Logger, type LoggerOptions, pino, stdSerializers } from 'pino'
 import { terminalLine } from './terminal-line.ts'
@@ -11,12 +11,12 @@ export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'silent'] a
 export type LogLevel = (typeof logLevels)[number]
 
 /** @param destination where the lines go; stdout when absent. */
-export function createLogger(of: { level: LogLevel; process: string }, destination?: DestinationStream): Logger {
+export function createLogger(line: { level: LogLevel; process: string }, destination?: DestinationStream): Logger {
   const options: LoggerOptions = {
-    level: of.level,
-    base: { process: of.process },
+    level: line.level,
+    base: { process: line.process },
     timestamp: pino.stdTimeFunctions.isoTime,
-    // By its name: a number means something to pino alone.
+    // The level's name: its number means something only to pino.
     formatters: { level: name => ({ level: name }) },
     serializers: { err: errorWithMessageOnce },
     redact: {
@@ -34,8 +34,8 @@ function terminal(): DestinationStream {
 }
 
 /**
- * What pino shows of an error, with each message once and the frames of where it began. By itself pino adds the messages of
- * the causes to one that has them already, and repeats all of them at the heads of as many stacks.
+ * Pino's form of an error, but with each message once and only the root cause's stack frames. By default pino appends
+ * the causes' messages even to a message that already contains them, and repeats them at the head of each stack.
  */
 function errorWithMessageOnce(error: unknown): unknown {
   if (!(error instanceof Error)) return error

@@ -11,13 +11,13 @@ export function aggregateMetrics(snapshots: readonly (readonly object[])[]): Pro
 }
 
 /**
- * The monitor wakes the process this often: finer would cost an idle instance more than all the rest of it. The
- * `nodejs_eventloop_lag_…` figures contain it: an event loop that is never held shows 0.2 s.
+ * How often the event loop's monitor wakes the process: a finer one would cost an idle instance more than everything
+ * else. The `nodejs_eventloop_lag_…` figures include it: an event loop that is never blocked shows 0.2 s.
  */
 export const loopPrecisionMs = 200
 
 /**
- * Upper bounds. Flags are answered in tenths of a millisecond, captures in what a sync of the disk takes, imports of 20 MiB
+ * Upper bounds. Flags are answered in tenths of a millisecond, captures in the time of a disk sync, imports of 20 MiB
  * in seconds.
  */
 const requestSecondsBuckets = [
@@ -25,7 +25,7 @@ const requestSecondsBuckets = [
   ...[0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
 ]
 
-/** @param options `process`: also Node's own figures, under this name: those of a worker and of a front are never one number. */
+/** @param options `process` adds Node's own figures under this name, so that those of a worker and a front stay apart. */
 export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } = {}) {
   const registry = new Registry()
   const registers = [registry]
@@ -40,9 +40,9 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
   }
   return {
     registry,
-    /** Runs before the numbers are read: for gauges that are looked up, not counted. */
+    /** The collector runs before the numbers are read: for gauges that are looked up rather than counted. */
     onCollect: (collector: () => void) => void collectors.push(collector),
-    /** First, because gauges are read in this order: what `onCollect` sets is behind it. */
+    /** Has to come first: gauges are read in this order, and this one runs the collectors that set the others. */
     processes: new Gauge({
       name: 'pennon_processes',
       help: 'Processes of the instance that live and report, by kind; 0 is one that is down.',
@@ -175,7 +175,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
     }),
     logBytes: new Gauge({
       name: 'pennon_log_bytes',
-      help: 'Bytes of the log on the disk, both lanes together.',
+      help: 'Bytes of the log on the disk, all of its streams together.',
       aggregator: 'max',
       registers,
     }),
@@ -206,7 +206,7 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
   }
 }
 
-/** In the place of prom-client's own, which is left out of sums over processes. */
+/** Replaces prom-client's own gauge, which is left out of sums over processes. */
 function showStart(registry: Registry, process: string): void {
   const name = 'process_start_time_seconds'
   registry.removeSingleMetric(name)

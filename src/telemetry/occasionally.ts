@@ -1,14 +1,14 @@
-// Lines for what strangers, or a store that is away, make happen thousands of times a second: one now and then, with how often
-// it happened. Written each time, they would fill the disk and take the time of everything else.
+// Limits log lines about events that strangers, or an unreachable store, can cause thousands of times a second: writes
+// one now and then, with the number of events. One line each would fill the disk and slow everything else down.
 
 const usualPauseMs = 60_000
 
 /**
  * Bounds the lines of one kind of event.
  * @param monotonicNowMs milliseconds from any start that never jump back.
- * @param pauseMs how long there is no other line after one.
- * @returns called for each event. It calls `log` when a line is due, with how many events there were since the last line, this
- *   one included.
+ * @param pauseMs how long no other line follows a line.
+ * @returns a function to call for each event. It calls `log` when a line is due, with the number of events since the
+ *   last line, this one included.
  */
 export function occasionally(
   monotonicNowMs: () => number,

@@ -12,7 +12,7 @@ beforeEach(() => {
   numbers = new ProcessNumbers({ silentAfterMs: 12_000, monotonicNowMs: () => nowMs })
 })
 
-/** What a process that counted `count` events and has `lag` before it reports, as it comes over IPC. */
+/** The report, as it arrives over IPC, of a process that counted `count` events and has a lag of `lag`. */
 async function snapshotOf(count: number, lag = 0): Promise<object[]> {
   const registers = [new Registry()]
   const labelNames = ['lane']

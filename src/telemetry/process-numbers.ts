@@ -1,10 +1,10 @@
-// The numbers of the other processes of an instance, as each reported them last. What a process counted stays when it ends,
-// so that no sum falls, which would look like a counter that began again and make `rate()` count the rest once more. What it
-// measured of itself goes with it: the last reading of a process that is down, or silent, looks like one of now.
+// The latest numbers that each other process of an instance reported. The counters of a process stay when it ends: if a
+// sum fell, it would look like a reset, and `rate()` would count the rest again. Its gauges go, because the last
+// reading of a process that is down or silent would look like a current one.
 
 import { AggregatorRegistry } from 'prom-client'
 
-/** Numbers of a prom-client registry, as `getMetricsAsJSON` gives them. */
+/** Numbers of a prom-client registry, as returned by `getMetricsAsJSON`. */
 export type MetricsSnapshot = readonly object[]
 
 export interface ProcessNumbersOptions {
@@ -16,35 +16,35 @@ export interface ProcessNumbersOptions {
 export class ProcessNumbers {
   readonly #options: ProcessNumbersOptions
   readonly #latest = new Map<string, { readonly snapshot: MetricsSnapshot; readonly atMs: number }>()
-  /** What all processes counted that have ended, added up. */
+  /** The counters of all processes that have ended, added up. */
   #counted: MetricsSnapshot = []
 
   constructor(options: ProcessNumbersOptions) {
     this.#options = options
   }
 
-  /** @param process a name of its own among those that live. */
+  /** @param process a name that is unique among live processes. */
   report(process: string, snapshot: MetricsSnapshot): void {
     this.#latest.set(process, { snapshot, atMs: this.#options.monotonicNowMs() })
   }
 
-  /** Call it when a process has ended, even one that never reported. */
+  /** To be called when a process has ended, even if it never reported. */
   ended(process: string): void {
     const last = this.#latest.get(process)
     this.#latest.delete(process)
     if (last === undefined) return
     const both = AggregatorRegistry.aggregate([this.#counted, countedOf(last.snapshot)] as object[][])
-    // The values are in `metric` already; `get`, which a scrape would call for them, is left out.
+    // `metric` already has the values; `get`, which a scrape would call for them, is left out.
     this.#counted = both.getMetricsAsArray().map(metric => ({ ...metric, get: undefined }))
   }
 
-  /** It has reported, and not for a while: stopped, swapped out, or stuck. */
+  /** Whether the process has reported before but not for a while: it is stopped, swapped out, or stuck. */
   isSilent(process: string): boolean {
     const last = this.#latest.get(process)
     return last !== undefined && this.#isOld(last.atMs)
   }
 
-  /** @param except the process that knows its own numbers better. */
+  /** @param except a process to leave out, which has newer numbers of its own. */
   all(except?: string): readonly MetricsSnapshot[] {
     const snapshots = [...this.#latest]
       .filter(([process]) => process !== except)
@@ -57,7 +57,7 @@ export class ProcessNumbers {
   }
 }
 
-/** What only grows. */
+/** The metrics that only grow. */
 function countedOf(snapshot: MetricsSnapshot): MetricsSnapshot {
   return snapshot.filter(metric => ['counter', 'histogram'].includes((metric as { type: string }).type))
 }

@@ -1,5 +1,5 @@
-// Counters and histograms whose series are looked up once: prom-client checks and joins the labels with every observation,
-// which of a request that is answered in 25 µs is a twentieth. What a scrape shows is the same.
+// Counters and histograms whose series are looked up once: prom-client checks and joins the labels for every
+// observation, which takes a twentieth of a request that is answered in 25 µs. A scrape shows the same.
 
 import type { Metric, MetricObject, Registry } from 'prom-client'
 
@@ -12,7 +12,7 @@ interface Configuration<Label extends string> {
 
 type Labels<Label extends string> = Readonly<Record<Label, string | number>>
 
-/** What both kinds have in common: series by their labels, and the form in which a registry asks for them. */
+/** The common part of both kinds: series by their labels, and the interface that a registry expects. */
 abstract class SeriesMetric<Label extends string, Series> {
   readonly name: string
   readonly #help: string
@@ -25,11 +25,11 @@ abstract class SeriesMetric<Label extends string, Series> {
     this.#help = help
     this.#labelNames = labelNames
     this.#type = type
-    // All that a registry asks of a metric is its name, and `get`.
+    // A registry uses only a metric's name and `get`.
     for (const registry of registers) registry.registerMetric(this as unknown as Metric)
   }
 
-  /** To be kept by whoever observes often. A series is shown from its first look-up on, at 0: `rate()` sees its first step. */
+  /** Keep the result to observe often. A series is shown, at 0, from this call on, so `rate()` sees its first step. */
   labels(labels: Labels<Label>): Series {
     const key = this.#labelNames.map(name => labels[name]).join('\n')
     const known = this.#series.get(key)
@@ -52,7 +52,7 @@ abstract class SeriesMetric<Label extends string, Series> {
   }
 
   protected abstract newSeries(): Series
-  /** As prom-client spells them. */
+  /** The series' values in prom-client's form. */
   protected abstract valuesOf(labels: Labels<Label>, series: Series): readonly object[]
 }
 
@@ -110,7 +110,7 @@ export class SeriesHistogram<Label extends string> extends SeriesMetric<Label, H
 }
 
 class HistogramSeries {
-  /** By bucket; the last is for what is above all bounds. */
+  /** By bucket; the last one counts values above all bounds. */
   readonly counts: Float64Array
   sum = 0
   count = 0

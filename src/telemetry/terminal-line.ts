@@ -1,16 +1,16 @@
-// A log line for a person at a terminal: time of day, level, process, message, then what else the line holds. The fields
-// are those of the JSON line, which is what any other reader gets.
+// Formats a log line for a person at a terminal: time of day, level, process, message, then the other fields. The
+// fields are those of the JSON line, which every other reader gets.
 
 import { styleText } from 'node:util'
 
-/** What stands in front of the other fields, or is left out of them. */
+/** Fields that are shown in front, in a form of their own. */
 const leading = new Set(['level', 'time', 'process', 'msg', 'err'])
 
 const colours = { trace: 'gray', debug: 'gray', info: 'green', warn: 'yellow', error: 'red' } as const
 
 /**
  * `10:15:32.123 warn  serve  message  key=value`; the frames of an error follow, a line each.
- * @param json a line of the logger. What is no JSON comes back as it is.
+ * @param json a line of the logger. Text that is not JSON is returned unchanged.
  * @param options.inColour whether escape sequences may be used.
  */
 export function terminalLine(json: string, { inColour }: { inColour: boolean }): string {
@@ -46,13 +46,13 @@ function localTime(iso: string): string {
   return `${padded.join(':')}.${String(at.getMilliseconds()).padStart(3, '0')}`
 }
 
-/** Words and numbers as they are; everything else as JSON, so that its end can be seen. */
+/** Words and numbers unchanged; everything else as JSON, so that its end is visible. */
 function inOneLine(value: unknown): string {
   const isWord = typeof value === 'string' && /^[\w./:@+-]+$/.test(value)
   return isWord ? value : withoutControls(JSON.stringify(value) ?? String(value))
 }
 
-/** What clients sent must not move the cursor or colour the screen. */
+/** Text from clients must not move the cursor or colour the screen. */
 function withoutControls(text: string): string {
   return text.replaceAll(/\p{Cc}|[\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu, control => {
     return `\\u${control.codePointAt(0)!.toString(16).padStart(4, '0')}`

@@ -1,4 +1,5 @@
-// Every error a public path can answer: its status and its body. `docs/wire/errors.md` lists them with what SDKs do.
+// An error as a path answers it: its status and its body; and the errors that all paths share. `docs/wire/errors.md`
+// lists all errors and how SDKs react to them.
 
 /** The JSON error body: old SDKs retry on a body that is not JSON. Source: docs/wire/ingestion.md 1.7; evaluation.md 3. */
 export interface WireError {
@@ -7,7 +8,7 @@ export interface WireError {
   readonly code: string
   readonly detail: string
   readonly attr: string | null
-  /** Where Pennon's way out differs from what a text of PostHog's says. Absent: no such field in the body. */
+  /** The way out in Pennon, when PostHog's text names another one. When absent, the body has no such field. */
   readonly hint?: string
 }
 
@@ -36,7 +37,7 @@ const typeOfStatus: Record<number, WireErrorType> = {
   431: 'invalid_request',
 }
 
-/** An error with the type that its status stands for. */
+/** An error whose type follows from its status. */
 export function wireError(status: number, code: string, detail: string, attr: string | null = null): WireError {
   return { status, type: typeOfStatus[status] ?? 'server_error', code, detail, attr }
 }
@@ -51,15 +52,17 @@ export const notFound = wireError(
   'not_found',
   'There is nothing at this path. GET /api/schema/ lists what is served.',
 )
-/** Where the private API, and with it the schema, listens on a port of its own. */
+/** For the wire's port when the private API, and with it the schema, has its own port. */
 export const notFoundOnWire = wireError(
   404,
   'not_found',
   'There is nothing at this path: this port serves SDKs. The private API and its /api/schema/ have a port of their own.',
 )
 
-export function methodNotAllowed(method: string): WireError {
-  return wireError(405, 'method_not_allowed', `Method "${method}" is not allowed on this path.`)
+/** @param allowed by the path. */
+export function methodNotAllowed(method: string, allowed: readonly string[]): WireError {
+  const detail = `Method "${method}" is not allowed on this path, which takes ${allowed.join(', ')}.`
+  return wireError(405, 'method_not_allowed', detail)
 }
 
 export const internalError = wireError(

@@ -1,5 +1,5 @@
-// One address fills the decode queue with bodies that take a thread as long as their size allows. Large batches of others, sent
-// beside them, are answered after a job or two of the attacker's each, and none of them is refused.
+// One address fills the decode queue with bodies that keep a thread busy as long as their size allows. Other senders'
+// large batches still wait for only one or two of the attacker's jobs each, and none of them is refused.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -42,14 +42,14 @@ describe('a queue of decode threads that one sender fills', () => {
         `${name}, ${body.length} bytes × ${attackerCount}: answers ${JSON.stringify([...statuses])};`,
         `good batches waited for ${passed.join(' ')} of them, ${tookMs.map(ms => ms.toFixed(0)).join(' ')} ms`,
       )
-      // One that runs, one whose turn it is before, and those that end while the request and its answer are on their way: not
-      // the 64 that wait.
+      // One running job, one with an earlier turn, and those that end while the request and its answer are in transit,
+      // but not the 64 that wait.
       for (const count of passed) assert.ok(count <= 10, `${count} jobs of the attacker came first`)
     })
   }
 })
 
-/** What a thread reads for a second or so: 20 MiB of escapes, of which 40 KB are sent. */
+/** A body that takes a thread about a second: 20 MiB of escapes, sent as 40 KB. */
 const escapes: Uint8Array<ArrayBuffer> = gzipSync(
   `{"api_key":"made up","batch":[{"event":"e","distinct_id":"u","properties":{"x":"${'\\ud83d\\ude00'.repeat(20 * 87_381)}"}}]}`,
   { level: 9 },
@@ -104,7 +104,7 @@ describe('a queue of decode threads that one customer of a provider fills', () =
     await Promise.race(attacks)
     gone.abort()
     await ended
-    // It comes from the same sender, whose other bodies would all go before it.
+    // It has the same sender, whose other bodies would all be read before it.
     const cpuMs = await cpuMsOf(() => server.post('/batch/', good, from(0)))
     console.log(`60 bodies whose clients hung up: the next one waits for ${cpuMs} ms of CPU; one takes ${cpuOfOne} ms`)
     assert.ok(cpuMs < 5 * cpuOfOne, `${cpuMs} ms were spent, one takes ${cpuOfOne} ms`)
@@ -116,7 +116,7 @@ function goodBatch(): Uint8Array<ArrayBuffer> {
   return gzipSync(JSON.stringify({ api_key: testToken, batch: Array(3_000).fill(item) }))
 }
 
-/** CPU time of this process, all threads, until `work` is over. */
+/** CPU time of all threads of this process while `work` runs. */
 async function cpuMsOf(work: () => Promise<{ status: number }>): Promise<number> {
   const before = process.cpuUsage()
   await work()

@@ -5,7 +5,7 @@ import { bystander, figures, type RawConnections, rawConnections } from '../supp
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
 
-/** As `LimitNOFILE=` of systemd and `--ulimit nofile` of Docker set it: what a process may not raise. */
+/** A hard limit, which a process cannot raise, as systemd's `LimitNOFILE=` and Docker's `--ulimit nofile` set it. */
 const openFilesMax = 700
 
 async function pennonOfFewFiles(
@@ -26,7 +26,7 @@ async function pennonOfFewFiles(
 
 const openFiles = (pid: number) => readdirSync(`/proc/${pid}/fd`).length
 
-/** The HTTP processes, where there are several. */
+/** The number of HTTP processes, if several. */
 function frontsOf(pennon: Pennon): number[] {
   const children = readFileSync(`/proc/${pennon.pid}/task/${pennon.pid}/children`, 'utf8').trim().split(' ').map(Number)
   return children.filter(pid => readFileSync(`/proc/${pid}/comm`, 'utf8').startsWith('pennon front'))
@@ -82,7 +82,7 @@ describe('more connections than a process may have files', () => {
     attacks.push(others)
     await eventually(() => others.sockets.every(socket => socket.bytesRead > 0))
     attacks.push(await rawConnections({ port: pennon.port, count: 4 * openFilesMax, text: partOfBody }))
-    // The process that supervises them accepts for both, and hands over one after the other.
+    // Their supervisor accepts connections for both and passes them on one by one.
     await eventually(() => openFiles(pennon.pid) < 200, { what: 'the connections at the fronts' })
     const answered = await bystander(pennon, { rounds: 40, localAddress: '127.0.0.2' })
     const files = fronts.map(openFiles)

@@ -1,5 +1,5 @@
-// Whoever has a public key can flag a flood as an import. Imports may fill their share of the log, and nobody's live events are
-// refused for it.
+// Any client with a public key can flag a flood as an import. Imports may fill their share of the log, but no live
+// event is refused because of them.
 
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
@@ -17,7 +17,7 @@ test('takes live events while imports are refused, and imports again once some a
   const pennon = await startPennon({ settings: { PENNON_LOG_MAX_BYTES: String(logBytesMax) } })
   t.after(() => pennon.stop())
   const { api_token: liveKey } = await pennon.api<{ api_token: string }>('POST', '/api/projects/', { name: 'live' })
-  // Random, so that packing does not make room.
+  // Random, so that compression does not make it smaller.
   const item = (n: number) =>
     `{"event":"h","timestamp":"2020-01-01T00:00:00Z","distinct_id":"u${n}","properties":{"p":"${randomBytes(1_350).toString('base64')}"}}`
   const list = Array.from({ length: eventsPerRequest }, (_, n) => item(n)).join()

@@ -1,5 +1,5 @@
-// Rows that anybody with a project key can make as large as they like: a person with 100,000 distinct ids, persons and groups
-// of 640 KiB, a flood of events of 900 KB. Whatever is asked about them, no turn of the front's event loop takes 50 ms of its
+// Any client with a project key can make large rows: a person with 100,000 distinct ids, persons and groups of 640 KiB,
+// a flood of events of 900 KB. Whatever is asked about them, no turn of the front's event loop takes 50 ms of its
 // thread's time, no page grows with the rows, and pages neither skip nor repeat.
 
 import assert from 'node:assert/strict'
@@ -10,11 +10,12 @@ import { openPostgresManagementStore } from '#adapters/postgres/postgres-managem
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
-import type { EventStore } from '#ports/event-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { anEvent } from '../support/an-event.ts'
+import { watchTurns } from '../support/cpu-time.ts'
 import { startEngine } from '../support/engine.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
@@ -25,7 +26,7 @@ const turnMsMax = 50
 const idCount = 100_000
 const largeCount = 12
 const giant = '11111111-1111-5111-8111-000000000000'
-/** Numbers whose literals have to be kept, which take eighty times as long to read as text of the same length. */
+/** Numbers with literals to keep, which take eighty times as long to read as text of the same length. */
 const properties = `{"plan":"pro","n":1.0,"many":[${'1.0,'.repeat(160_000)}1.0]}`
 
 describe('rows without a bound', () => {
@@ -89,7 +90,7 @@ describe('rows without a bound', () => {
   })
 })
 
-/** Every list and every single row, with the figures of each. */
+/** Requests every list and every single row, and prints figures for each. */
 async function askForAll(t: TestContext, api: ManagementApi, engine: string): Promise<void> {
   const rssBefore = process.memoryUsage.rss()
   const persons = await walk(api, '/api/projects/1/persons/?limit=1000', `${engine}: persons`, 'uuid')
@@ -118,7 +119,7 @@ async function askForAll(t: TestContext, api: ManagementApi, engine: string): Pr
   assert.ok(grownMiB < 300, `${grownMiB} MiB`)
 }
 
-/** What flags and cohorts read of such persons. */
+/** Evaluates flags and cohorts that read such persons. */
 async function evaluate(api: ManagementApi): Promise<void> {
   const filters = [{ key: 'plan', type: 'person', operator: 'exact', value: 'pro' }]
   const flag = { key: 'pros', filters: { groups: [{ properties: filters, rollout_percentage: 100 }] } }
@@ -140,7 +141,7 @@ async function evaluate(api: ManagementApi): Promise<void> {
   assert.equal(members.length, largeCount)
 }
 
-/** Follows `next` to the end; each item once. @returns what tells the items apart. */
+/** Follows `next` to the end and requires each item once. @returns what identifies the items. */
 async function walk(api: ManagementApi, path: string, what: string, name: string, pagesMax = 1_000): Promise<string[]> {
   const seen: string[] = []
   const figures = { turnMs: 0, bytes: 0, pages: 0 }
@@ -176,7 +177,7 @@ function report(what: string, { turnMs, bytes }: { turnMs: number; bytes?: numbe
   assert.ok(turnMs < turnMsMax, `${what}: ${turnMs} ms in one turn`)
 }
 
-/** The answer as it came, so that reading it costs this thread next to nothing. */
+/** The answer as bytes, so that reading it costs this thread almost nothing. */
 function read(address: string): Promise<{ status: number; body: Buffer }> {
   return new Promise((resolve, reject) => {
     get(address, { headers: { authorization: `Bearer ${allScopesKey}` } }, response => {
@@ -188,30 +189,6 @@ function read(address: string): Promise<{ status: number; body: Buffer }> {
   })
 }
 
-/** The longest turn of this thread's event loop by its own CPU time, however busy the machine is. */
-function watchTurns(): { end(): { turnMs: number } } {
-  const threadMs = () => {
-    const { user, system } = process.threadCpuUsage()
-    return (user + system) / 1_000
-  }
-  let longestMs = 0
-  let lastMs = threadMs()
-  let isWatching = true
-  const look = () => {
-    const nowMs = threadMs()
-    longestMs = Math.max(longestMs, nowMs - lastMs)
-    lastMs = nowMs
-    if (isWatching) setImmediate(look)
-  }
-  setImmediate(look)
-  return {
-    end: () => {
-      isWatching = false
-      return { turnMs: longestMs }
-    },
-  }
-}
-
 function seedSqlite(dataFolder: string): void {
   const db = new Database(stateFileOf(dataFolder))
   const series = (n: number, from: number) =>
@@ -220,7 +197,7 @@ function seedSqlite(dataFolder: string): void {
   db.close()
 }
 
-/** One person with very many ids, persons of 640 KiB, and groups as large. */
+/** Makes one person with very many ids, and persons and groups of 640 KiB. */
 function seeds(
   series: (last: number, first: number) => string,
   param: (place: number) => string,
@@ -255,7 +232,7 @@ function seeds(
 
 async function insertLargeEvents(store: EventStore, count: number): Promise<void> {
   const text = JSON.stringify({ text: 'x'.repeat(900_000) })
-  const nothing = { pendingEvents: [], overrides: [], replays: [], rejected: [] }
+  const nothing = { pendingEvents: [], overrides: [], recordings: [], rejected: [] }
   for (let first = 0; first < count; first += 20) {
     const events = Array.from({ length: Math.min(20, count - first) }, (_, index) =>
       anEvent({

@@ -1,5 +1,6 @@
-// Bodies of as many tiny values as fit, among them numbers whose literals are kept. The event loop reads none of them value by
-// value through a function of ours: that took 20 to 60 ms each. Counted on the event loop's own JSON; CPU time is printed.
+// Bodies with as many tiny values as fit, among them numbers whose literals are kept. The event loop must not read them
+// value by value through a function of ours, which took 20 to 60 ms each. The test counts calls of the event loop's own
+// JSON and prints the CPU time.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -7,11 +8,11 @@ import { v1Headers, v1Path } from '../capture/v1-requests.ts'
 import { startCaptureServer, testToken } from '../support/capture-server.ts'
 import { bulkPath, startOfrep } from '../support/ofrep-server.ts'
 
-/** A list of the value as often as it fits, and one literal that a double would not give back. */
+/** A list that repeats the value as often as it fits, plus one literal that a double would not reproduce. */
 const listOf = (value: string, bytes: number) => `[${`${value},`.repeat(bytes / (value.length + 1))}1.0]`
 const values = ['0', '-0', '[]', '{}', '1e5']
 
-/** What the event loop is asked to read while `work` is done. Its time is taken without the counters. */
+/** Counts what the event loop parses during `work`. The time is measured in a run without the counters. */
 async function counted(t: TestContext, name: string, work: () => Promise<unknown>) {
   await work()
   const before = process.threadCpuUsage()
@@ -32,7 +33,7 @@ describe('bodies of very many tiny literals', () => {
   it('cost the event loop little as the context of OFREP', async t => {
     const server = await startOfrep(t)
     for (const value of values) {
-      // As many values as a body may hold; a longer text of them is refused unread.
+      // As many values as a body may have; a longer text is refused unread.
       const body = `{"context":{"targetingKey":"u","plan":${listOf(value, Math.min(60_000, 16_000 * (value.length + 1)))}}}`
       const { hasFunction, literalCount } = await counted(t, `ofrep, ${body.length} bytes of ${value}`, async () => {
         assert.equal((await server.ask(bulkPath, body)).status, 200)

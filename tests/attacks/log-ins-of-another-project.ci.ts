@@ -1,12 +1,12 @@
-// Somebody with the public key of one project logs in all of its people at once. People who log in to another project keep their
-// flags meanwhile. The rows of both are in the same state, whose writes are asked for in turns.
+// A client with the public key of one project logs in all of its people at once. People who meanwhile log in to another
+// project keep their flags: both projects' rows are in the same state, but projects take turns at writing.
 
 import assert from 'node:assert/strict'
 import { connect } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger } from '../support/postgres-state.ts'
@@ -116,7 +116,7 @@ async function storePersons(chunkStore: ChunkStore, ids: readonly { projectId: n
     persons: persons.map(({ person }) => created(person)),
     mappings: persons.map(({ id, person }) => created(aMapping(person, id))),
   })
-  const position = { lane: 'main', ownerId: 'test', offset: 1, committedAtMs: 0 } as const
+  const position = { stream: 'main', ownerId: 'test', offset: 1, committedAtMs: 0 } as const
   assert.equal(await chunkStore.commitChunk(changes, position), 'committed')
 }
 

@@ -1,5 +1,5 @@
-// Whoever has the public key can fill the log: a batch of events that are much alike is a hundredth of its size on the wire.
-// What was processed may not stand in the way of what comes, however long it would be kept otherwise.
+// Any client with the public key can fill the log: a batch of similar events is a hundredth of its size on the wire.
+// Processed records must make room for new ones, however long they would be kept otherwise.
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
@@ -31,7 +31,7 @@ test('takes events again as soon as nothing waits, whatever the log has been fil
         await answer.arrayBuffer()
         if (answer.status !== 503) return answer
         refusedCount++
-        // What may be refused is what would come on top of events that still wait.
+        // Only events beyond those that still wait may be refused.
         await pennon.caughtUp(120_000)
         return null
       },

@@ -1,5 +1,5 @@
-// Whoever has no key at all sends what is cheap to send: many requests in one write, or keys that were made up. Neither may hold
-// the event loop, fill the log, or take the state away from those who have a key.
+// A client without a key sends what is cheap to send: many requests in one write, or made-up keys. Neither may hold the
+// event loop, fill the log, or keep clients with a key from using the state.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

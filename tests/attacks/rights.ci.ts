@@ -1,14 +1,16 @@
-// What a key with one scope may call, read and change: every route of the private API beside every scope.
+// What a key with one scope may call, read and change: tests every route of the private API with every scope.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { scopeObjects } from '#core/scopes.ts'
-import type { EventView, RejectedView, ReplayView } from '#ports/event-store.ts'
-import { aReject } from '../ports/rejects.contract.ts'
+import type { EventView } from '#ports/events/event-queries.ts'
+import type { RecordingView } from '#ports/events/recording-store.ts'
+import type { RejectedView } from '#ports/events/reject-store.ts'
+import { aReject } from '../ports/reject-store.contract.ts'
 import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 
-/** What each operation asks for: all of these. A line that changes is a decision. */
+/** The scopes that each operation requires: all of them. A changed line is a decision. */
 const scopesOf: Readonly<Record<string, string>> = {
   projects_list: 'project:read',
   projects_create: 'project:write',
@@ -38,6 +40,11 @@ const scopesOf: Readonly<Record<string, string>> = {
   feature_flags_activity_all: 'feature_flag:read',
   feature_flags_activity: 'feature_flag:read',
   feature_flags_explain: 'feature_flag:read',
+  feature_flags_bulk_delete: 'feature_flag:write',
+  feature_flags_bulk_archive: 'feature_flag:write',
+  feature_flags_status: 'feature_flag:read',
+  feature_flags_usage: 'feature_flag:read',
+  feature_flags_exposure: 'feature_flag:read',
   feature_flags_copy: 'feature_flag:write',
   cohorts_list: 'cohort:read',
   cohorts_create: 'cohort:write',
@@ -68,6 +75,7 @@ const scopesOf: Readonly<Record<string, string>> = {
   experiments_destroy: 'experiment:write',
   persons_list: 'person:read',
   persons_distinct_ids_list: 'person:read',
+  persons_export: 'person:read',
   persons_retrieve: 'person:read',
   groups_types_list: 'group:read',
   groups_types_destroy: 'group:write',
@@ -76,8 +84,10 @@ const scopesOf: Readonly<Record<string, string>> = {
   events_list: 'query:read',
   events_retrieve: 'query:read',
   events_live: 'query:read',
+  events_export: 'query:read',
   event_definitions_list: 'event_definition:read',
   property_definitions_list: 'property_definition:read',
+  query_create: 'query:read',
   rejected_events_list: 'query:read',
   rejected_events_retrieve: 'query:read',
   rejected_events_replay: 'query:write',
@@ -90,7 +100,7 @@ const scopesOf: Readonly<Record<string, string>> = {
 }
 const everyScope = scopeObjects.flatMap(object => [`${object}:read`, `${object}:write`])
 
-/** Whether a key with this one scope has what the operation asks for. */
+/** Whether a key with this one scope has what the operation requires. */
 function opens(scope: string, needed: string): boolean {
   const object = scope.slice(0, scope.indexOf(':'))
   return needed
@@ -106,7 +116,7 @@ describe('a key with one scope', () => {
     for (const { operation, scope, path } of api.routes)
       assert.equal(scope, scopesOf[operation.id], `${operation.id}: ${path}`)
     let calls = 0
-    // In a project that does not exist, so that nothing is changed or deleted on the way.
+    // Uses a project that does not exist, so that nothing is changed or deleted.
     const called = new Map(api.routes.map(route => [route.operation.id, route]))
     for (const scope of everyScope) {
       const key = await api.addKey([scope])
@@ -321,14 +331,14 @@ async function everyFlag(api: ManagementApi) {
   return (await api.call('GET', at('feature_flags'))).body.results
 }
 
-/** All that can be listed of project 1. */
+/** Everything that can be listed of project 1. */
 async function everything(api: ManagementApi) {
   const lists = ['feature_flags', 'cohorts', 'early_access_feature', 'surveys', 'experiments', 'persons']
   const answers = [...lists.map(at), '/api/projects/1/'].map(path => api.call('GET', path))
   return (await Promise.all(answers)).map(({ body }) => body.results ?? body)
 }
 
-/** Every address that shows something, with the ids of what is there. */
+/** Every path that shows something, with the ids of existing objects. */
 async function readingAddresses(api: ManagementApi): Promise<[string, string][]> {
   const idOf = async (resource: string) => (await api.call('GET', at(resource))).body.results[0].id as string
   const ids: Readonly<Record<string, string>> = {
@@ -368,12 +378,12 @@ const event: EventView = {
 const reject: RejectedView = { ...aReject(1, 1, { body: 'secret-reject' }), replayedAtMs: null }
 const seen = { firstCapturedAtMs: timestampMs, lastSeenMs: timestampMs }
 const secretProperty = { name: 'secret-property', type: null, isSeenOnEvents: false }
-const replay: ReplayView = {
+const recording: RecordingView = {
   ...{ projectId: 1, uuid, sessionId: 'secret-session', windowId: 'w', distinctId: 'ada', snapshotSource: 'web' },
   ...{ lib: 'web', itemCount: 1, itemsBytes: 2, timestampMs, receivedAtMs: timestampMs },
 }
 
-/** Project 1 with one of everything, each with a word of its own. */
+/** Makes one of everything in project 1, each with a unique word. */
 async function startWorld(t: TestContext): Promise<ManagementApi> {
   const api = await startManagement(t, {
     events: {
@@ -382,8 +392,8 @@ async function startWorld(t: TestContext): Promise<ManagementApi> {
       listRejected: async () => ({ rejected: [reject], next: null }),
       listEventNames: async () => ({ count: 1, results: [{ name: 'secret-name', ...seen }] }),
       listPropertyNames: async () => ({ count: 1, results: [secretProperty] }),
-      listReplays: async () => ({ replays: [replay], next: null }),
-      findReplay: async () => ({ replay, items: null }),
+      listRecordings: async () => ({ recordings: [recording], next: null }),
+      findRecording: async () => ({ recording, items: null }),
     },
   })
   const person = aPerson({ uuid, properties: { email: 'secret-person' } })

@@ -51,7 +51,7 @@ describe('bodies that never end', () => {
     const answered = await bystander(pennon, { adminUrl })
     t.diagnostic(`4,200 connections with 1 byte of 64 KiB: ${held} bytes held; meanwhile ${figures(answered)}`)
     assertAllServed(answered)
-    // Each has brought a byte.
+    // Each connection has sent a byte.
     assert.ok(held <= 4_200 * KiB, `${held} bytes`)
   })
 
@@ -78,7 +78,7 @@ describe('bodies that never end', () => {
 
   it('make room for others when they fill all of it', { timeout: 120_000 }, async t => {
     const { pennon, adminUrl, onEnd } = await pennonWithAdminPort(t)
-    // 280 MiB, each nearly whole: what has come of them is far more than the room.
+    // 280 MiB in all, each body nearly complete: far more than the room for bodies.
     const attack = await rawConnections({
       port: pennon.port,
       count: 4_480,
@@ -89,7 +89,8 @@ describe('bodies that never end', () => {
     const answered = await bystander(pennon, { adminUrl, rounds: 60 })
     t.diagnostic(`280 MiB of bodies that lack a byte: ${held} bytes held; meanwhile ${figures(answered)}`)
     assertAllServed(answered)
-    // A body that comes in parts, which nothing tells from theirs at first, finds room as soon as theirs are known to stand still.
+    // A body sent in parts, at first indistinguishable from theirs, gets room as soon as theirs are known to have
+    // stalled.
     const inParts = await eventually(
       async () => {
         const body = JSON.stringify({ api_key: 'nobody', batch: [], padding: 'x'.repeat(300 * KiB) })

@@ -1,5 +1,5 @@
-// The embedded engine dies and a process without any rights takes its port: it may not get rows, passwords or properties,
-// and nothing that it says may count as stored.
+// The embedded engine dies and a process without any rights takes its port. That process must not get rows, passwords
+// or properties, and none of its answers may count as a stored insert.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

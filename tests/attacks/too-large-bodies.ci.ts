@@ -6,7 +6,10 @@ import { startPennon } from '../support/pennon.ts'
 
 const MiB = 1024 * 1024
 
-/** As old SDKs send: all of the body first, then the answer is read. The status, or the code of a broken connection. */
+/**
+ * Sends like old SDKs: the whole body first, then it reads the answer.
+ * @returns the status, or the code of a broken connection.
+ */
 function send(url: string, bytes: number): Promise<string> {
   return new Promise(resolve => {
     const headers = { 'content-type': 'application/json', 'content-length': bytes }
@@ -18,7 +21,7 @@ function send(url: string, bytes: number): Promise<string> {
   })
 }
 
-/** Sends requests one after the other. @returns how many were answered with which status. */
+/** Sends requests one after the other. @returns how many answers had each status. */
 async function answersTo(url: string, bytes: number, count: number): Promise<Record<string, number>> {
   const counts: Record<string, number> = {}
   for (let index = 0; index < count; index++) {
@@ -33,11 +36,11 @@ describe('a body over the limit', () => {
     const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' }, waitForProcessing: false })
     t.after(() => pennon.stop())
     const batch = await answersTo(`${pennon.url}/batch/`, 21 * MiB, 20)
-    const replay = await answersTo(`${pennon.url}/s/`, 27 * MiB, 10)
+    const recording = await answersTo(`${pennon.url}/s/`, 27 * MiB, 10)
     const flags = await answersTo(`${pennon.url}/flags?v=2`, 3 * MiB, 20)
-    t.diagnostic(`21 MiB to /batch/: ${JSON.stringify(batch)}; 27 MiB to /s/: ${JSON.stringify(replay)}`)
+    t.diagnostic(`21 MiB to /batch/: ${JSON.stringify(batch)}; 27 MiB to /s/: ${JSON.stringify(recording)}`)
     t.diagnostic(`3 MiB to /flags: ${JSON.stringify(flags)}`)
-    assert.deepEqual([batch, replay, flags], [{ 413: 20 }, { 413: 10 }, { 413: 20 }])
+    assert.deepEqual([batch, recording, flags], [{ 413: 20 }, { 413: 10 }, { 413: 20 }])
   })
 
   it('is no way to keep others out, however many are sent without end', { timeout: 120_000 }, async t => {

@@ -1,4 +1,5 @@
-// What a project may have waiting for the worker, of live events and of imports, by what is answered and appended.
+// How much a project may have waiting for the worker, in live events and in imports. Checks answers and appended
+// records.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -7,7 +8,7 @@ import { startCaptureServer, testToken } from '../support/capture-server.ts'
 
 const backlogOf = (unitsMax: number) =>
   createProjectBacklog({
-    processedUntilMs: () => 0,
+    processedUntil: () => ({ appendedBeforeMs: 0, deferred: null }),
     isProcessing: () => true,
     hasOtherProjects: () => true,
     clock: { nowMs: () => 1_000 },
@@ -23,7 +24,7 @@ const batchOf = (count: number, others: object = {}) =>
 
 describe('what a project has waiting', () => {
   it('is bounded for imports as for live events, each for itself', async t => {
-    const server = await startCaptureServer(t, { backlog: backlogOf(10), importBacklog: backlogOf(100) })
+    const server = await startCaptureServer(t, { backlogOf: traffic => backlogOf(traffic === 'live' ? 10 : 100) })
     const send = async (body: string) => (await server.post('/batch/', body)).status
     const anImport = { historical_migration: true }
     assert.equal(await send(batchOf(60, anImport)), 200)
@@ -38,7 +39,10 @@ describe('what a project has waiting', () => {
   it('counts nothing of a request that is refused for its imports alone', async t => {
     const backlog = backlogOf(10)
     const refusing = { take: () => null, settle: () => assert.fail('nothing was taken') }
-    const server = await startCaptureServer(t, { backlog, importBacklog: refusing, rerouteOlderThanDays: 1 })
+    const server = await startCaptureServer(t, {
+      backlogOf: traffic => (traffic === 'live' ? backlog : refusing),
+      rerouteOlderThanDays: 1,
+    })
     const old = { event: 'e', distinct_id: 'd', timestamp: '2020-01-01T00:00:00Z' }
     const mixed = JSON.stringify({ api_key: testToken, batch: [old, { event: 'e', distinct_id: 'd' }] })
     assert.equal((await server.post('/batch/', mixed)).status, 503)

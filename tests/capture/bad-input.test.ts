@@ -1,4 +1,5 @@
-// What comes from broken, careless and hostile clients: always the documented answer, never a 500, nothing half stored.
+// Input from broken, careless and hostile clients always gets the documented answer, never a 500, and is never half
+// stored.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -120,7 +121,7 @@ describe('capture edge, bad input', () => {
     const refused = json({ api_key: testToken, batch: [item, item, { ...item, uuid: 'nope' }] })
     assert.equal((await server.post('/batch/', refused)).status, 400)
     assert.equal((await server.post('/batch/', batch(item, timing, { event: 'no id' }))).status, 400)
-    // One of each request is its reject's.
+    // One count per request is that of its reject.
     assert.deepEqual(
       [...server.refused],
       [
@@ -301,8 +302,8 @@ describe('capture edge, bad input', () => {
     const server = await startCaptureServer(t, {
       wrapLog: log => ({
         ...log,
-        append: (lane, records) =>
-          new Promise<void>(resolve => (release = resolve)).then(() => log.append(lane, records)),
+        append: (traffic, records) =>
+          new Promise<void>(resolve => (release = resolve)).then(() => log.append(traffic, records)),
       }),
     })
     let answered = false

@@ -1,5 +1,5 @@
-// What a page of another origin sees of the capture paths: without these headers its browser hides the answer from the
-// SDK, which then sends again what was accepted. Source: docs/wire/ingestion.md 1.3; docs/wire/clients.md 1 rules 2, 3, 24.
+// CORS on the capture paths. Without these headers, the browser hides the answer from a page of another origin, and its
+// SDK sends accepted events again. Source: docs/wire/ingestion.md 1.3; docs/wire/clients.md 1 rules 2, 3, 24.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// Whatever comes in, mutated from what SDKs really send: a documented answer, nothing half stored, no prototype written to.
-// `npm run soak -- fuzz` does the same hundreds of times longer, and looks at times.
+// Mutations of real SDK requests always get a documented answer, are never half stored and never write to a prototype.
+// `npm run soak -- fuzz` does the same hundreds of times longer and also checks times.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'

@@ -1,4 +1,4 @@
-// A distinct id that sends too many events, over the real endpoints: what the log gets of it, and what its client is told.
+// A distinct id that sends too many events, over the real endpoints: what the log gets, and what the answers report.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'

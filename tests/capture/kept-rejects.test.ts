@@ -1,5 +1,5 @@
-// What the reject store gets of refused requests: which event it was, whose, where it would have gone, and how many events
-// are counted beside it.
+// What the reject store gets of refused requests: the event at fault, its distinct id and lane, and how many events are
+// counted as rejected.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -12,7 +12,7 @@ import { sendV1, uuidOf, type V1Headers, v1Batch, v1Event, v1Headers } from './v
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
 const good = { event: 'paid', distinct_id: 'ada', uuid }
 
-/** What is kept of a request that is refused. */
+/** Sends a request that is refused, and returns its reject. */
 async function keptOf(server: CaptureServer, path: string, body: object): Promise<CapturedReject> {
   const before = (await server.records()).rejects.length
   const answer = await server.post(path, JSON.stringify(body))
@@ -86,7 +86,7 @@ describe('a v0 request whose key stands beside its events', () => {
     ['a header, and no JSON', '/e/', '[1', 'invalid_json', { 'x-posthog-project-api-key': testToken }],
     ['the form, and no JSON', '/e/', inForm('{"event":'), 'invalid_json', form],
     ['the form', '/e/', inForm(JSON.stringify(bad)), 'invalid_shape', form],
-    // The envelope has no key, which refuses it; the one in the item still says whose store it is kept in.
+    // The request is refused because the envelope has no key; the key in the item still decides which project keeps it.
     ['an item', '/batch/', JSON.stringify({ batch: [5, { ...bad, token: testToken }] }), 'missing_api_key'],
     ['an item behind others', '/e/', JSON.stringify([5, { ...bad, token: testToken }]), 'invalid_shape'],
   ]
@@ -142,7 +142,7 @@ describe('a request that is refused before anybody looks into it', () => {
 })
 
 describe('a v1 request that is refused as a whole', () => {
-  /** What becomes of it: its reject, and how many events are counted besides. */
+  /** The result: its reject, and how many events are counted in addition. */
   async function refusedBy(t: TestContext, body: string, over: V1Headers = {}) {
     const server = await startCaptureServer(t)
     const { status } = await sendV1(server, body, over)

@@ -1,25 +1,28 @@
-// A quota from the first event to the next month: what fronts accept, what a worker that dies stores of it, what usage says,
-// and that every event that arrived is counted once, as a record or as refused.
+// A quota from the first event to the next month: what fronts accept, what a worker stores even if it dies, and what
+// usage reports. Every event that arrived is counted once, as a record or as refused.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { prepareEvents } from '#core/capture/prepare-events.ts'
 import { noQuotas, type Quotas } from '#core/project.ts'
 import { type CaptureService, createCaptureService } from '#services/capture/capture.ts'
 import { startEventQuotas } from '#services/capture/event-quotas.ts'
 import { startRefusedCounter } from '#services/capture/refused-counter.ts'
-import { createUsageSchedule } from '#services/processing/usage-schedule.ts'
+import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
+import { sumChargedRecords } from '../support/charged-records.ts'
 import { eventually } from '../support/eventually.ts'
+import { anIncomingEvent, anIncomingRequest } from '../support/incoming-requests.ts'
 import { aWorld } from '../support/processing-world.ts'
 import { aProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Sent {
   readonly name?: string
-  /** Makes the uuid: the same event comes again. */
+  /** The uuid derives from it, so the same number sends the same event again. */
   readonly n: number
 }
 
@@ -34,10 +37,15 @@ async function start(t: TestContext) {
   let project = aProject({ apiToken: 'phc_x', geoipEnabled: false })
   const usage = createUsageSchedule({
     events: world.events,
-    usage: { saveEventCounts: store.saveEventCounts, listProjectIds: async () => [project.id] },
+    usage: {
+      saveEventCounts: store.saveEventCounts,
+      listProjectIds: async () => [project.id],
+      sumChargedRecords: () => sumChargedRecords(world.state),
+    },
     log: world.log,
     positions: {
-      findLogPosition: async lane => ({ offset: 0, committedAtMs: null, ...world.state.positions.get(lane as 'main') }),
+      findDeferral: async () => null,
+      findLogPosition: async stream => ({ offset: 0, committedAtMs: null, ...world.state.positions.get(stream) }),
     },
     findLostSpans: async () => [],
     clock,
@@ -54,7 +62,6 @@ async function start(t: TestContext) {
       refused,
       eventLog: {
         append: (lane, records) => world.log.append(lane, records).then(() => undefined),
-        close: async () => {},
       },
       clock,
       metrics: createMetrics(),
@@ -76,35 +83,23 @@ async function start(t: TestContext) {
     },
     async send(capture: CaptureService, events: readonly Sent[], historicalMigration = false) {
       sentCount += events.length
-      const request = {
-        token: 'phc_x',
-        historicalMigration,
-        sentAtMs: null,
-        sourceJson: () => '{}',
-        placeOf: (index: number) => `batch.${index}.`,
-        events: events.map(({ n, name = 'e' }) => ({
+      const items = events.map(({ n, name = 'e' }) =>
+        anIncomingEvent({
           name,
-          distinctId: 'ada',
           uuid: `0199a000-0000-7000-8000-${n.toString(16).padStart(12, '0')}`,
           timestamp: '2026-11-20T11:00:00Z',
-          offsetMs: null,
-          ignoreSentAt: false,
-          cookielessModeInvalid: false,
-          captureInternal: false,
-          propertiesJson: '{}',
-          setJson: null,
-          setOnceJson: null,
-        })),
-      }
+        }),
+      )
       const received = { receivedAtMs: clock.nowMs(), ip: '', random: () => 0 }
-      const outcome = await capture.capture(request, received, () => '')
-      assert.equal(outcome.kind, 'accepted')
+      const table = prepareEvents(anIncomingRequest(items, { historicalMigration }), received)
+      const request = { protocol: 'v0', token: 'phc_x', historicalMigration, table, body: '' } as const
+      const outcome = await capture.capture(request, received.receivedAtMs, () => null)
+      assert.equal(outcome.kind, 'stored')
     },
     async process({ dying = false } = {}) {
       if (dying) {
         let died = false
         const worker = world.start(t, {
-          onCommitted: (_lane, outcomes) => usage.noteProcessed(outcomes),
           faultPoint: name => {
             if (name !== 'insert') return
             died = true
@@ -114,7 +109,7 @@ async function start(t: TestContext) {
         await eventually(async () => died)
         worker.stop()
       }
-      const worker = world.start(t, { onCommitted: (_lane, outcomes) => usage.noteProcessed(outcomes) })
+      const worker = world.start(t)
       await eventually(async () => (await world.isProcessed('main')) && (await world.isProcessed('historical')))
       worker.stop()
       await worker.ended
@@ -122,7 +117,7 @@ async function start(t: TestContext) {
     },
     isOver: (front: 0 | 1) => fronts[front]!.quotas.isOverQuota(project, 'events'),
     sums: async () => (await store.sumUsage([project.id], '2026-11-01', '2026-11-30'))[0],
-    /** Everything that was sent, by where it went. */
+    /** Everything that was sent, by what became of it. */
     async balance() {
       await Promise.all(fronts.map(({ refused }) => refused.close()))
       const { stored, dropped, rejected } = world.outcomeTotals()

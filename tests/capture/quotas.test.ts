@@ -1,4 +1,4 @@
-// Quotas and import-only mode over real HTTP: what is answered, what the log has, what is counted.
+// Quotas and import-only mode over real HTTP: the answers, the records in the log, and the counts.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -87,6 +87,23 @@ describe('a quota', () => {
     assert.equal((await server.records()).rejects.at(-1)?.field, 'batch.1.distinct_id')
     const imported = batch([item('e'), { event: 'no id' }], { historical_migration: true })
     assert.equal((await server.post('/batch/', imported)).status, 400, 'no quota, so it is looked at')
+  })
+
+  it('comes before a look at single events in a thread as well', async t => {
+    const server = await startCaptureServer(t, { quotas: { events: 0 } })
+    const large = (...events: object[]) => batch([...events, item('large', { properties: { a: 'x'.repeat(900_000) } })])
+    const padding = item('padding', { properties: { a: 'x'.repeat(900_000) } })
+    assert.deepEqual(await answerOf(server.post('/batch/', large(item(''), item('$exception'), padding))), ok)
+    assert.deepEqual(await namesKept(server), ['$exception'])
+    const bad = await server.post('/batch/', large(item('e'), { event: '$exception', properties: {} }, padding))
+    const { code, attr } = (await bad.json()) as { code: string; attr: string }
+    assert.deepEqual([bad.status, code, attr], [400, 'missing_distinct_id', 'batch.1.distinct_id'])
+    assert.deepEqual(await namesKept(server), ['$exception'])
+    const [reject] = (await server.records()).rejects
+    assert.deepEqual([reject?.field, reject?.source?.kind], ['batch.1.distinct_id', 'request'])
+    const rerouting = await startCaptureServer(t, { quotas: { events: 0 }, rerouteOlderThanDays: 1 })
+    assert.equal((await rerouting.post('/batch/', large(item(''), padding))).status, 400, 'it might be an import')
+    assert.equal((await rerouting.post('/batch/', batch([item('')]))).status, 400)
   })
 
   it('never concerns imports, nor live events that their age makes imports', async t => {

@@ -1,5 +1,5 @@
-// The samples beside this file and the SDKs' requests, each brought into one form: what to send, at what time of the
-// server's clock, and what has to be found afterwards.
+// Converts the samples in this folder and the SDKs' requests to one form: what to send, at what time of the server's
+// clock, and what has to be found afterwards.
 
 import { readFileSync } from 'node:fs'
 import { sdkRequests } from './sdks/all-sdks.ts'
@@ -7,10 +7,10 @@ import { receivedAt } from './sdks/sdk-request.ts'
 
 export interface Recorded {
   readonly name: string
-  /** `events_v1`: in capture v1, whose answers tell of each event. */
+  /** `events_v1`: sent by capture v1, whose answers report on each event. */
   readonly kind: 'events' | 'events_v1' | 'flags'
   readonly projectKey: string
-  /** What the server's clock has to say, epoch ms. */
+  /** The time that the server's clock must have, epoch ms. */
   readonly nowMs: number
   readonly method: string
   readonly path: string
@@ -31,7 +31,7 @@ export interface Expected {
   readonly uuid: string | undefined
   readonly lane?: string
   readonly historicalMigration: boolean
-  /** At least these. */
+  /** More may be stored. */
   readonly properties: Fields
 }
 
@@ -61,7 +61,7 @@ interface Golden {
   }
 }
 
-/** An event as it stands in a body. */
+/** An event as in a body. */
 interface Item {
   readonly event: string
   readonly distinct_id?: string | null
@@ -91,15 +91,15 @@ export function goldenRequests(): Recorded[] {
       uuid,
       lane,
       historicalMigration: lane === 'historical',
-      // An import never takes the sender's address for the person's.
+      // An import never uses the sender's address as the person's.
       properties: storedProperties(lane === 'historical' ? event : withIp(event, ip)),
     })),
   }))
 }
 
 /**
- * Bodies of SDKs. Where only a part of one is pinned, the rest is put around it as that SDK does: posthog-ruby's single
- * events into a batch, posthog-go's and posthog-ruby's bodies to the paths they go to.
+ * Bodies of SDKs. If a test of an SDK has only a part, the rest is added as that SDK does: posthog-ruby's single events
+ * are put into a batch, and posthog-go's and posthog-ruby's bodies are sent to their paths.
  */
 export function snapshotRequests(): Recorded[] {
   const { cases } = sample('sdk-wire-snapshots.json') as { cases: { id: string; from_: string; snapshot: Fields }[] }
@@ -130,7 +130,7 @@ export function snapshotRequests(): Recorded[] {
   })
 }
 
-/** As posthog-go sends them; the snapshots are of bodies alone. What the events say of their library, the header says too. */
+/** posthog-go's snapshots have bodies only; the header names the same library as the events. */
 function headersOfV1(projectKey: string, items: readonly Item[], nowMs: number): Readonly<Record<string, string>> {
   const { $lib = 'posthog-go', $lib_version: version = '1.23.1' } = Object.assign(
     {},
@@ -168,7 +168,7 @@ function sample(name: string): unknown {
   return JSON.parse(readFileSync(new URL(`./samples/${name}`, import.meta.url), 'utf8'))
 }
 
-/** Nothing is skewed in these: clients and server have one clock. */
+/** Without clock skew: clients and server have the same clock. */
 function storedOf(item: Item): Expected {
   return {
     event: item.event,
@@ -190,10 +190,10 @@ function storedProperties({ event, properties, $set, $set_once: setOnce }: Item)
   return { ...properties, ...($set && { $set }), ...(setOnce && { $set_once: setOnce }) }
 }
 
-/** Some of what stays of a call that named no variant. Source: docs/wire/ingestion.md 6.9. */
+/** Some of the properties that are kept of a flag call without a variant. Source: docs/wire/ingestion.md 6.9. */
 const keptOfFlagCalls = ['$feature_flag', '$feature_flag_response', '$lib', '$session_id', '$window_id', '$current_url']
 
-/** Placeholders of the SDKs' own tests; a uuid is one of the case. */
+/** Replaces placeholders of the SDKs' own tests; a uuid is made for each case. */
 function filledIn(text: string, id: string): string {
   return text
     .replaceAll(
@@ -217,7 +217,7 @@ function pathOf({ url, path }: Fields): string | null {
   return pathname + search
 }
 
-/** Fractions beyond milliseconds are cut, as the server does. */
+/** Cuts fractions beyond milliseconds, as the server does. */
 function wholeMs(timestamp: string): number {
   return Date.parse(timestamp.replace(/(\.\d{3})\d+/, '$1'))
 }

@@ -1,4 +1,4 @@
-// Rerouting by age over real requests: on the event loop and in a decode thread, and never unless it is asked for.
+// Rerouting by age with real requests, on the event loop and in a decode thread, and only if the setting asks for it.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'

@@ -1,5 +1,5 @@
-// Every SDK of docs/wire/clients.md 3 as it stands in the wire's tables: accepted with the answer it understands, and in
-// the log as it meant it. `replay.test.ts` sends the same to a whole instance.
+// The request of every SDK in docs/wire/clients.md 3 is accepted with the answer that the SDK understands, and is in
+// the log as the SDK meant it. `recorded-requests.test.ts` sends the same requests to a whole instance.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// What a v0 body may say: shapes, types of fields, tokens, distinct ids and uuids. One row for each rule of
-// docs/wire/ingestion.md 2, written as clients write them.
+// The allowed contents of a v0 body: shapes, types of fields, tokens, distinct ids and uuids. One row for each rule of
+// docs/wire/ingestion.md 2, with bodies as clients write them.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -16,7 +16,7 @@ after(() => edge.close())
 const json = JSON.stringify
 const item = { event: 'e', distinct_id: 'u' }
 const event = { ...item, api_key: testToken }
-/** An event of which the fields are written out. */
+/** The body of one event with these fields, which are JSON text. */
 const written = (fields: string) => `{"api_key":"${testToken}","event":"e",${fields}}`
 const uuid = '0197c5a0-0000-7000-8000-000000000abc'
 

@@ -1,5 +1,5 @@
-// When a v0 event happened: every form of time that clients write, and what send time, offset and the server's clock make
-// of it. One row for each rule of docs/wire/ingestion.md 3.
+// When a v0 event happened: every form of time that clients write, corrected by send time, offset and the server's
+// clock. One row for each rule of docs/wire/ingestion.md 3.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

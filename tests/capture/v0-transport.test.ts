@@ -1,11 +1,11 @@
-// How a v0 request may travel: paths, methods, query, encodings, forms, CORS, limits. One row for each rule of
-// docs/wire/ingestion.md 1, and for what happens where two of them meet.
+// How a v0 request may be sent: paths, methods, query, encodings, forms, CORS, limits. One row for each rule of
+// docs/wire/ingestion.md 1, and for combinations of two rules.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import lzString from 'lz-string'
-import { type CaptureRouteDependencies, captureRoutes } from '#http/handlers/capture.ts'
+import { type CaptureRouteDeps, captureRoutes } from '#http/handlers/capture.ts'
 import { type CaptureEdge, type EdgeRequest, startCaptureEdge } from '../support/capture-edge.ts'
 import { testToken } from '../support/capture-server.ts'
 
@@ -17,7 +17,7 @@ after(() => edge.close())
 
 const event = { api_key: testToken, event: 'e', distinct_id: 'u', properties: { a: '>>>???~~~€' } }
 const body = JSON.stringify(event)
-/** As people and some libraries write it; raw deflate reads its first bytes as a whole stream. */
+/** JSON as people and some libraries write it; raw deflate reads its first bytes as a whole stream. */
 const pretty = JSON.stringify(event, null, 2)
 const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 const base64 = (bytes: string | Uint8Array) => Buffer.from(bytes as string).toString('base64')
@@ -32,7 +32,7 @@ const paths = ['/capture', '/batch', '/e', '/i/v0/e', '/track', '/engage', '/i/v
 
 type Row = readonly [what: string, request: EdgeRequest]
 
-/** The event arrives as it was sent, and the answer is exactly that of PostHog. */
+/** Requires that the event arrives as it was sent and that the answer is exactly PostHog's. */
 function accepts(rows: readonly Row[]): void {
   for (const [what, request] of rows) {
     it(`takes ${what}`, async () => {
@@ -289,7 +289,7 @@ describe('CORS, limits and stalled clients of v0', () => {
     assert.equal(over.detail, 'maximum event size exceeded: Request body exceeds limit of 20971520 bytes')
   })
   it('tells a client that stops sending so', () => {
-    const stalled = captureRoutes({} as CaptureRouteDependencies).map(route => route.stalled)
+    const stalled = captureRoutes({} as CaptureRouteDeps).map(route => route.stalled)
     assert.ok(stalled.length >= 14)
     for (const error of stalled) assert.deepEqual([error?.status, error?.detail], [408, 'client stopped sending data'])
   })

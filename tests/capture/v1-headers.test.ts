@@ -1,4 +1,4 @@
-// Capture protocol v1 over HTTP: the order in which headers are judged, and those of every answer.
+// Capture protocol v1 over HTTP: the order in which request headers are checked, and the headers of every answer.
 
 import assert from 'node:assert/strict'
 import { request as httpRequest } from 'node:http'
@@ -23,7 +23,7 @@ const ok = { result: 'ok' }
 describe('v1 capture, headers', () => {
   it('are judged in the order of the protocol, whatever the body', async t => {
     const server = await startCaptureServer(t)
-    // From the last one that is looked at to the first: each fault hides those before it in this list.
+    // From the last header checked to the first: each fault hides those before it in this list.
     const faults: [over: V1Headers, status: number, tag: string, text?: string][] = [
       [{ 'user-agent': 'caf\u00e9' }, 400, 'invalid_header_value'],
       [{ 'posthog-request-timestamp': '2025-07-01T11:00:00' }, 400, 'invalid_header_value'],

@@ -1,4 +1,4 @@
-// Batches of protocol v1 with as many events as a request may hold.
+// Batches of protocol v1 with as many events as a request may have.
 
 import assert from 'node:assert/strict'
 import { syncBuiltinESMExports } from 'node:module'
@@ -9,8 +9,8 @@ import { startCaptureServer } from '../support/capture-server.ts'
 import { uuidOf, v1Headers } from './v1-requests.ts'
 
 /**
- * Makes each step of work in slices as long as a slice, however quick the machine is.
- * @returns how often such work has given the event loop its turn.
+ * Makes each step of sliced work take a whole slice, however fast the machine is.
+ * @returns how often such work has yielded to the event loop.
  */
 function turnsOfLongSteps(t: TestContext): () => number {
   const now = performance.now.bind(performance)
@@ -43,7 +43,7 @@ describe('a large v1 batch', () => {
     assert.equal(Object.keys(results).length, count)
     assert.deepEqual(results[uuidOf(count - 2)], { result: 'ok' })
     assert.deepEqual(results[uuidOf(count - 1)], { result: 'drop', details: 'exceptions_over_quota' })
-    // Filtered, given its project and answered in steps of a few hundred events each.
+    // Filtering, assigning the project and answering take steps of a few hundred events each.
     assert.ok(turns() >= 250, `${turns()} turns`)
   })
 })

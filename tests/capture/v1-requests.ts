@@ -46,7 +46,7 @@ export interface V1Answer {
   readonly json: any
 }
 
-/** With exactly these headers; what is undefined is left out. */
+/** Sends exactly these headers, without undefined ones. */
 export function sendV1(
   server: CaptureServer,
   body: string | Uint8Array,

@@ -1,9 +1,10 @@
-// Capture protocol v1 over HTTP: bodies, one verdict for each event, what may be sent again.
+// Capture protocol v1 over HTTP: bodies, one verdict per event, and which events may be sent again.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
-import type { EventLogWriter } from '#ports/event-log.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startCaptureServer } from '../support/capture-server.ts'
 import { assertV1Error, sendV1, uuidOf, v1Batch, v1Event } from './v1-requests.ts'
@@ -12,7 +13,6 @@ const good = v1Batch([v1Event(1)])
 const ok = { result: 'ok' }
 const refusingLog = {
   append: () => Promise.reject(new PortError('event-log', 'unavailable')),
-  close: () => Promise.resolve(),
 }
 
 describe('v1 capture, bodies', () => {
@@ -214,18 +214,17 @@ describe('v1 capture, events', () => {
   })
 
   it('of an import keep their times, and those without one are dropped', async t => {
-    const lanes: string[] = []
-    const wrapLog = (log: EventLogWriter): EventLogWriter => ({
-      append: (lane, records) => {
-        lanes.push(lane)
-        return log.append(lane, records)
+    const appended: Traffic[] = []
+    const wrapLog = (log: EventLogAppender): EventLogAppender => ({
+      append: (traffic, records) => {
+        appended.push(traffic)
+        return log.append(traffic, records)
       },
-      close: () => log.close(),
     })
     const server = await startCaptureServer(t, { wrapLog })
     await sendV1(server, v1Batch([v1Event(4, { event: '' })]))
-    // What is dropped travels with the events, so that an import's rejects do not stand in the way of live events.
-    assert.deepEqual(lanes.splice(0), ['main'])
+    // Drops are appended with their events, so that an import's rejects do not delay live events.
+    assert.deepEqual(appended.splice(0), ['live'])
     const events = [
       v1Event(1, { timestamp: '2023-01-01T00:00:00Z' }),
       v1Event(2, { timestamp: 'once' }),
@@ -240,7 +239,7 @@ describe('v1 capture, events', () => {
       ['historical', true, null],
     ])
     assert.deepEqual([rejects.at(-1)!.lane, rejects.at(-1)!.historicalMigration], ['historical', true])
-    assert.deepEqual(lanes.toSorted(), ['historical', 'historical', 'main'])
+    assert.deepEqual(appended.toSorted(), ['import', 'import', 'live'])
   })
 
   it('on the AI path are AI events', async t => {
@@ -285,14 +284,13 @@ describe('v1 capture, keys and the log', () => {
     const allBad = await sendV1(server, v1Batch([v1Event(4, { event: '' })]))
     assert.deepEqual([allBad.status, allBad.headers['retry-after']], [200, undefined])
     assert.equal(allBad.json.results[uuidOf(4)].result, 'drop')
-    // They are never sent again, and no record of the log tells of them.
+    // They are never sent again, and the log has no record of them.
     assert.deepEqual([...server.refused], [['missing_event_name', 2]])
   })
 
   it('counts what is dropped once, whichever of the logs fails', async t => {
-    const wrapLog = (log: EventLogWriter): EventLogWriter => ({
-      append: (lane, records) => (lane === 'historical' ? refusingLog.append() : log.append(lane, records)),
-      close: () => log.close(),
+    const wrapLog = (log: EventLogAppender): EventLogAppender => ({
+      append: (traffic, records) => (traffic === 'import' ? refusingLog.append() : log.append(traffic, records)),
     })
     const server = await startCaptureServer(t, { wrapLog, rerouteOlderThanDays: 1 })
     const old = v1Event(1, { timestamp: '2025-06-01T00:00:00Z' })
@@ -304,7 +302,7 @@ describe('v1 capture, keys and the log', () => {
 
   it('keeps what is dropped for good where the project has too much waiting, once', async t => {
     const backlog = { take: () => null, settle: () => undefined }
-    const server = await startCaptureServer(t, { backlog })
+    const server = await startCaptureServer(t, { backlogOf: () => backlog })
     const { json } = await sendV1(server, v1Batch([v1Event(1), v1Event(2, { event: '' })]))
     assert.deepEqual(json.results, {
       [uuidOf(1)]: { result: 'retry', details: 'not_persisted' },
@@ -315,7 +313,7 @@ describe('v1 capture, keys and the log', () => {
     assert.deepEqual([...server.refused], [])
   })
 
-  it('asks for the whole request later when its threads are lost, the log is broken or its project cannot be found out', async t => {
+  it('asks for the whole request later when its threads are lost or the log is broken', async t => {
     const threadEntry = new URL('./crashing-decode-thread.ts', import.meta.url)
     const crashing = await startCaptureServer(t, { threadEntry })
     const events = Array.from({ length: 2_500 }, (_, index) => v1Event(index, index === 0 ? { event: 'crash' } : {}))
@@ -323,9 +321,5 @@ describe('v1 capture, keys and the log', () => {
     const corrupt = { ...refusingLog, append: () => Promise.reject(new PortError('event-log', 'corrupt')) }
     const broken = await startCaptureServer(t, { wrapLog: () => corrupt })
     await assertV1Error(sendV1(broken, good), 500, 'internal_error', 'Internal Server Error')
-    // A drop would be final, and nobody knows yet whose project is to find it.
-    const findProject = () => Promise.reject(new PortError('definition-store', 'unavailable'))
-    const lost = await startCaptureServer(t, { findProject })
-    await assertV1Error(sendV1(lost, v1Batch([v1Event(1, { event: '' })])), 503, 'service_unavailable')
   })
 })

@@ -1,5 +1,5 @@
-// `?verbose=1`: the good events are stored, the bad ones itemised with the reasons of docs/wire/errors.md; on the event loop
-// and in decode threads alike.
+// `?verbose=1`: good events are stored, bad ones are itemised with the reasons of docs/wire/errors.md, both on the
+// event loop and in decode threads.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -42,7 +42,7 @@ async function send(server: CaptureServer, items: readonly unknown[], over: obje
 
 const reasons = ({ events }: VerboseBody) => events.map(({ result, reason, field }) => [result, reason, field])
 
-/** Each with the verdict it has to get alone, between good ones. */
+/** Items with the verdict that each has to get when sent between good ones. */
 const judged: readonly (readonly [
   name: string,
   item: unknown,
@@ -358,7 +358,7 @@ describe('capture, verbose', () => {
   })
 })
 
-/** Without being asked, nothing changes: one bad event refuses the request with the error alone. */
+/** Without `verbose`, nothing changes: one bad event refuses the request, and the answer is only the error. */
 async function assertSilent(t: TestContext): Promise<void> {
   const server = await startCaptureServer(t)
   const answer = await server.post('/batch/', batch([good, { event: 'e' }]))

@@ -1,7 +1,7 @@
-// How an answer is held against what a vector says: exact, as a subset, as an instant, with placeholders. Every function
-// returns readable differences, each with the path at which it was seen; an empty list means that nothing differs.
+// Compares an answer with what a vector expects: exactly, as a subset, as an instant, with placeholders. Every function
+// returns readable differences, each with its path; an empty list means that nothing differs.
 
-/** A vector that asks for something this runner, or the service, has no way to do. It counts as failed. */
+/** A vector needs something that this runner or the service cannot do. It counts as failed. */
 export class CannotRun extends Error {
   constructor(reason: string) {
     super(`cannot be run: ${reason}`)
@@ -10,7 +10,7 @@ export class CannotRun extends Error {
 }
 
 declare global {
-  // Node has them; the type library does not know them yet.
+  // Node has these; the type library does not know them yet.
   interface JSON {
     rawJSON(text: string): { readonly rawJSON: string }
     isRawJSON(value: unknown): value is { readonly rawJSON: string }
@@ -19,30 +19,43 @@ declare global {
 
 export type Fields = Readonly<Record<string, unknown>>
 
-/** Fields that explain a vector and expect nothing. */
+/** Fields that explain a vector and are not expectations. */
 const explanations = ['id', 'description', 'note', 'title', 'source', 'group', 'checked_by', '$comment']
 
-/** @throws CannotRun naming a field that nobody here looks at, so that nothing is skipped in silence. */
-export function assertKnownFields(object: Fields, what: string, known: readonly string[]): void {
+/** @throws CannotRun naming a field that the runner does not check, so that nothing is skipped silently. */
+export function assertKnownFields(object: object, what: string, known: readonly string[]): void {
   for (const name of Object.keys(object)) {
     if (!known.includes(name)) throw new CannotRun(`${what} has a field that the runner does not know: ${name}`)
   }
 }
 
-/** The same for a whole vector, which may explain itself. */
+/** The same for a whole vector, which may have explaining fields. */
 export function assertKnownVectorFields(vector: Fields, known: readonly string[]): void {
   assertKnownFields(vector, 'the vector', [...explanations, ...known])
 }
 
+/** Epoch ms of an instant in a vector. @throws CannotRun for a text that is not an instant. */
+export function instantOf(text: string): number {
+  const ms = Date.parse(text)
+  if (Number.isNaN(ms)) throw new CannotRun(`it gives a time that cannot be read: ${text}`)
+  return ms
+}
+
+/** @throws CannotRun when an object has several of these fields, so that none is ignored silently. */
+export function assertAtMostOne(object: Fields, what: string, names: readonly string[]): void {
+  const given = names.filter(name => Object.hasOwn(object, name))
+  if (given.length > 1) throw new CannotRun(`${what} has ${given.join(' and ')}, of which only one can hold`)
+}
+
 const uuidForm = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 
-/** What a text in a vector stands for, when it is no text to compare. */
+/** The meaning of a placeholder text in a vector. */
 const placeholders: Readonly<Record<string, (actual: unknown) => boolean>> = {
   '<uuid>': actual => typeof actual === 'string' && uuidForm.test(actual),
   '<integer milliseconds>': actual => typeof actual === 'number' && Number.isSafeInteger(actual),
 }
 
-/** Equal as JSON: the order of keys means nothing, numbers are compared as doubles. */
+/** Equal as JSON: the order of keys is ignored, numbers are compared as doubles. */
 export function exactDifferences(expected: unknown, actual: unknown, path: string): string[] {
   return differences(expected, actual, path, 'exact')
 }
@@ -52,7 +65,7 @@ export function subsetDifferences(expected: unknown, actual: unknown, path: stri
   return differences(expected, actual, path, 'subset')
 }
 
-/** The same instant, however it is written. */
+/** Compares instants, however they are written. */
 export function instantDifferences(expected: unknown, actual: unknown, path: string): string[] {
   const [expectedMs, actualMs] = [Date.parse(String(expected)), Date.parse(String(actual))]
   if (!Number.isNaN(expectedMs) && expectedMs === actualMs) return []
@@ -61,7 +74,7 @@ export function instantDifferences(expected: unknown, actual: unknown, path: str
 
 export const textFields = ['body', 'body_prefix', 'body_contains']
 
-/** One of `textFields`: the whole text, its beginning or a part of it. */
+/** Compares a text by one of `textFields`: the whole text, its beginning or a part of it. */
 export function textDifferences(field: string, expected: unknown, text: string): string[] {
   const part = String(expected)
   const holds = field === 'body' ? text === part : field === 'body_prefix' ? text.startsWith(part) : text.includes(part)
@@ -75,7 +88,7 @@ export function presentDifferences(names: readonly string[], actual: unknown, pa
     .map(name => `${path}.${name}: is there (${show((actual as Fields)[name])})`)
 }
 
-/** One `is X instead of Y` of one place. */
+/** One difference, `is X instead of Y`, at one path. */
 export function unequal(path: string, expected: unknown, actual: unknown): string {
   return `${path}: is ${show(actual)} instead of ${show(expected)}`
 }
@@ -111,14 +124,14 @@ function differences(written: unknown, actual: unknown, path: string, mode: 'exa
   return Object.is(expected, plainNumber(actual)) || expected === actual ? [] : [unequal(path, expected, actual)]
 }
 
-/** Literals are kept as they stand in a vector file (`1.0`); what is compared is their value. */
+/** Vector files keep number literals (`1.0`); only their values are compared. */
 function plainNumber(value: unknown): unknown {
   return JSON.isRawJSON(value) ? Number(value.rawJSON) : value
 }
 
 /**
- * Reads a vector file with number literals as they stand: `1` and `1.0` have different texts in a filter, and both are
- * sent as written. `JSON.stringify` writes them back unchanged.
+ * Reads a vector file and keeps its number literals: `1` and `1.0` are different texts in a filter, and both are sent
+ * as written. `JSON.stringify` writes them back unchanged.
  */
 export function parseVectorFile(text: string): unknown {
   return JSON.parse(text, (_key, value: unknown, context?: { source?: string }) =>

@@ -1,81 +1,68 @@
-// One fresh service per vector: real HTTP, a real worker child, a state folder of its own, and a database of its own in
-// one embedded engine that all instances of a run share (starting an engine takes longer than most vectors). With
-// DATABASE_URL set, the state of each is in a database of its own beside that one.
-// What a vector needs in an instance is set up by `state.ts`, through the private API and the wire alone.
+// One fresh service per vector: real HTTP, a real worker child, its own state folder, and its own database in one
+// embedded engine that all instances of a run share, since starting an engine takes longer than most vectors. With
+// DATABASE_URL set, each instance has its state in its own database on that server. `state.ts` sets up what a vector
+// needs, only through the private API and the wire.
 
-import { type ChildProcess, spawn } from 'node:child_process'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { Agent, request as httpRequest, type IncomingHttpHeaders } from 'node:http'
+import { Agent } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { fileURLToPath } from 'node:url'
 import { defaultEngineLimits, usersConfig } from '#adapters/clickhouse-embedded/engine-config.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
-import type { EventLogWriter } from '#ports/event-log.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { createLogger } from '#telemetry/log.ts'
 import { type Service, startService } from '../../src/commands/start-service.ts'
-import type { GeoipTable } from '../../src/commands/test-geoip.ts'
+import type { GeoipTable } from '../../src/commands/table-geoip.ts'
 import { readConfig } from '../../src/config.ts'
+import { spawnPreparedEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { databasesAt } from '../support/postgres.ts'
 import { migratedTemplate } from '../support/postgres-state.ts'
-import { CannotRun, isObject } from './compare.ts'
+import { endProcess } from '../support/processes-in-folders.ts'
+import { CannotRun } from './compare.ts'
+import { type Answer, type Exchange, exchange, jsonOf } from './exchange.ts'
 
 const personalKey = 'phx_vectors00000000000000000000000000000000001'
 const processedWithinMs = 20_000
-/** Longer than a service gives its children; one that hangs must not keep the results. */
+/** Longer than a service gives its children to stop; one that hangs must not hold up the results. */
 const stopMsMax = 15_000
 
 export interface Needs {
   readonly projectKey: string
-  /** What every clock of the instance says, epoch ms. */
+  /** The time of every clock of the instance, epoch ms. */
   readonly nowMs: number
   /** Environment variables of the service. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Whether events are captured and read back; evaluations of definitions alone start faster without a worker. */
+  /** Whether events are captured and read back. Without a worker, an instance for evaluations only starts faster. */
   readonly worker: boolean
-  /** Stands in the place of the log between a 200 and the worker. */
-  readonly eventLog?: EventLogWriter
-  /** Stands in the place of the GeoIP database. */
+  /** Replaces the log between a 200 and the worker. */
+  readonly eventLog?: EventLogAppender
+  /** Replaces the GeoIP database. */
   readonly geoipTable?: GeoipTable
-}
-
-export interface Exchange {
-  readonly method: string
-  readonly path: string
-  readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | Uint8Array
-}
-
-export interface Answer {
-  readonly status: number
-  readonly headers: IncomingHttpHeaders
-  readonly text: string
 }
 
 export interface Instance {
   readonly projectKey: string
-  /** One request as a client sends it: no header is added but Host and Content-Length. */
-  send(exchange: Exchange): Promise<Answer>
-  /** The private API, JSON in and out. */
+  /** Sends one request as given: only Host and Content-Length are added. */
+  send(sent: Exchange): Promise<Answer>
+  /** Calls the private API, JSON in and out. */
   call(method: string, path: string, body?: unknown): Promise<{ status: number; json: unknown; text: string }>
-  /** The same for calls that have to work. @throws CannotRun with the answer when it is not 2xx. */
+  /** Like `call`, for calls that have to work. @throws CannotRun with the answer when it is not 2xx. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>
-  /** Resolves when everything appended so far is processed and can be asked for. */
+  /** Resolves when everything appended so far is processed and can be queried. */
   caughtUp(): Promise<void>
   /** Moves every clock of the instance, epoch ms. */
   setClock(nowMs: number): void
 }
 
 export interface Instances {
-  /** Runs `use` on a fresh instance, which is gone afterwards. */
+  /** Runs `use` on a fresh instance, which is removed afterwards. */
   with<T>(needs: Needs, use: (instance: Instance) => Promise<T>): Promise<T>
-  close(): Promise<void>
 }
 
-export function createInstances(): Instances {
+export function createInstances(): Instances & { close(): Promise<void> } {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-vectors-'))
   const stopping = new Set<Promise<void>>()
   const states = process.env.DATABASE_URL ? createStates(process.env.DATABASE_URL) : null
@@ -96,7 +83,7 @@ export function createInstances(): Instances {
         return await use(instance)
       } finally {
         agent.destroy()
-        // Children take a moment to end; the next vector need not wait for them.
+        // Children take a moment to end; the next vector does not have to wait for them.
         const stopped = service.stop().finally(async () => {
           rmSync(dataFolder, { recursive: true, force: true })
           if (state !== undefined) await states?.drop(state)
@@ -133,23 +120,25 @@ async function start(needs: Needs, dataFolder: string, stores: Readonly<Record<s
   const started = await startService({
     config: config.value,
     environment,
-    clock,
-    runsWorker: needs.worker,
     logger: createLogger({ level: config.value.logLevel, process: 'vectors' }),
-    ...(needs.eventLog === undefined ? {} : { eventLog: needs.eventLog }),
-    geoipTable: needs.geoipTable ?? {},
+    hooks: {
+      clock,
+      geoipTable: needs.geoipTable ?? {},
+      ...(needs.eventLog === undefined ? {} : { eventLog: needs.eventLog }),
+      runsWorker: needs.worker,
+    },
   })
   if (!started.ok) throw new CannotRun(started.error)
   const agent = new Agent({ keepAlive: true })
   const setClock = (nowMs: number) => {
     clock.set(nowMs)
-    started.value.setWorkerClock(nowMs)
+    started.value.setTestClock(nowMs)
   }
   return { service: started.value, instance: { ...instanceOf(started.value, needs, agent), setClock }, agent }
 }
 
 function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agent): Omit<Instance, 'setClock'> {
-  const send = (exchange: Exchange) => exchangeOver(agent, service.url, exchange)
+  const send = (sent: Exchange) => exchange(service.url, sent, agent)
   const call: Instance['call'] = async (method, path, body) => {
     const answer = await send({
       method,
@@ -185,48 +174,7 @@ function instanceOf(service: Service, { projectKey, worker }: Needs, agent: Agen
 
 type Lanes = Readonly<Record<string, { appended: number; processed: number }>>
 
-/** `undefined` for what is not JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
-}
-
-/** What a vector's text is compared with: the `detail` of a JSON error, else the body as it is. */
-export function comparableText({ status, text }: Answer): string {
-  const json = status >= 400 ? jsonOf(text) : undefined
-  return isObject(json) && typeof json.detail === 'string' ? json.detail : text
-}
-
-function exchangeOver(agent: Agent, url: string, { method, path, headers, body }: Exchange): Promise<Answer> {
-  const bytes = typeof body === 'string' ? Buffer.from(body) : (body ?? Buffer.alloc(0))
-  const hasBody = bytes.length > 0 || (method !== 'GET' && method !== 'HEAD')
-  return new Promise((resolve, reject) => {
-    let answered = false
-    const request = httpRequest(
-      new URL(url + path),
-      { agent, method, headers: { ...headers, ...(hasBody ? { 'content-length': bytes.length } : {}) } },
-      response => {
-        answered = true
-        const chunks: Buffer[] = []
-        response.on('data', (chunk: Buffer) => chunks.push(chunk))
-        response.on('end', () =>
-          resolve({ status: response.statusCode!, headers: response.headers, text: Buffer.concat(chunks).toString() }),
-        )
-        response.on('error', reject)
-      },
-    )
-    // A refused body may be cut off while it is still being sent; the answer, when there was one, came first.
-    request.on('error', cause => {
-      if (!answered) reject(cause)
-    })
-    request.end(bytes)
-  })
-}
-
-/** The settings of whoever calls the runner are none of a vector's. */
+/** Leaves out the settings of the process that runs the vectors. */
 function settingsFree(environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const foreign = [
     'CLICKHOUSE_URL',
@@ -248,7 +196,7 @@ interface States {
   close(): Promise<void>
 }
 
-/** Databases at the newest schema, copied one after the other: a template that is being copied lets nobody else in. */
+/** Databases at the newest schema, copied one at a time: while a template is being copied, nothing else can use it. */
 function createStates(adminUrl: string): States {
   const databases = databasesAt(adminUrl)
   const template = migratedTemplate(databases)
@@ -271,28 +219,19 @@ interface Engine {
 
 /** The engine as `pennon events` runs it; its writer may use any database whose name starts with `vectors_`. */
 async function startSharedEngine(dataFolder: string): Promise<Engine> {
-  const { args, endpoint } = await prepareEngine(dataFolder)
-  writeFileSync(
-    join(args[2]!, 'users.xml'),
-    usersConfig({ ...endpoint, database: 'vectors_*' }, { ...defaultEngineLimits, queryTimeoutSeconds: 60 }),
-  )
-  const script = fileURLToPath(new URL('../support/engine-child.ts', import.meta.url))
-  const child: ChildProcess = spawn(
-    process.execPath,
-    ['--disable-warning=ExperimentalWarning', script, args[2]!, args[4]!],
-    { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
-  )
-  const gone = new Promise<void>(resolve => child.once('exit', () => resolve()))
-  await new Promise<void>((ready, failed) => {
-    child.once('message', () => ready())
-    child.once('exit', code => failed(new Error(`the engine ended with code ${code} before it was ready`)))
+  const { child, endpoint } = await spawnPreparedEngine(dataFolder, async () => {
+    const prepared = await prepareEngine(dataFolder)
+    const limits = { ...defaultEngineLimits, queryTimeoutSeconds: 60 }
+    const users = usersConfig({ ...prepared.endpoint, database: 'vectors' }, limits)
+    writeFileSync(
+      join(prepared.args[2]!, 'users.xml'),
+      users.replaceAll('GRANT ALL ON vectors.*', 'GRANT ALL ON vectors_*.*'),
+    )
+    return prepared
   })
   const { username, password } = endpoint.writer
   return {
     urlOf: database => `${endpoint.url.replace('//', `//${username}:${password}@`)}/${database}`,
-    stop: async () => {
-      child.kill('SIGKILL')
-      await gone
-    },
+    stop: () => endProcess(child, 'SIGKILL'),
   }
 }

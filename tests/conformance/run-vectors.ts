@@ -1,6 +1,6 @@
-// `npm run vectors -- FILE…`: runs vector files against the real service. One line per vector, `ok ID` or
-// `not ok ID: why`, then `N passed, N failed`; exit code 1 when any failed. A vector that cannot be run has failed.
-// Which vectors a file has is told by its form, never by their ids.
+// `npm run vectors -- FILE…`: runs vector files against the real service. Prints one line per vector, `ok ID` or `not
+// ok ID: why`, then `N passed, N failed`; exits with 1 when any failed. A vector that cannot be run has failed. The
+// form of a file decides how its vectors are run, never their ids.
 
 import { readFileSync } from 'node:fs'
 import { availableParallelism } from 'node:os'
@@ -19,18 +19,19 @@ import type { VectorCase } from './vector-case.ts'
 
 const evaluationProjectKey = 'phc_test'
 const vectorMsMax = 60_000
-/** Parts of a file that are read, and are no vectors. */
+/** Parts of a file that are read but are not vectors. */
 const otherParts = ['about', 'meta', 'response_flags', '$comment', 'version', 'conventions']
 
 await main()
 
 async function main(): Promise<void> {
   const { files, only, isWhole } = readArguments(process.argv.slice(2))
-  // The worker takes a test clock from a test alone.
+  // The worker accepts a test clock only from a test.
   process.env.NODE_ENV = 'test'
   const cases = files
     .flatMap(path => casesOf(readFile(path), path, isWhole))
     .filter(({ id }) => only === null || only.test(id))
+  if (cases.length === 0) throw new Error(`there are no vectors in ${files.join(', ')} that could be run`)
   const instances = createInstances()
   let failedCount = 0
   try {
@@ -98,7 +99,7 @@ function casesOf(file: Fields, path: string, isWhole: Arguments['isWhole']): Vec
     })
 }
 
-/** Vectors of a form that nobody here knows fail one by one. */
+/** Vectors of an unknown form each fail. */
 function unknownForm(part: string, vectors: unknown, path: string): VectorCase[] {
   const ids = Array.isArray(vectors)
     ? vectors.map((vector, index) => String(vector?.id ?? `${part}[${index}]`))
@@ -111,7 +112,7 @@ function unknownForm(part: string, vectors: unknown, path: string): VectorCase[]
   }))
 }
 
-/** As many at once as there are processors; each promise resolves when its vector is done. */
+/** Runs as many vectors at once as there are processors; each promise resolves when its vector is done. */
 function runAll(cases: readonly VectorCase[], instances: Instances): readonly Promise<readonly string[]>[] {
   const waiting = cases.map(vectorCase => ({ vectorCase, ...Promise.withResolvers<readonly string[]>() }))
   const queue = [...waiting]

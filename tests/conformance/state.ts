@@ -1,15 +1,16 @@
-// What a vector says stands in the instance before its request, brought about the way users do it: definitions by the
-// private API, persons, groups and overrides by events and evaluations. Never through a database.
+// Sets up what a vector expects in the instance before its request, as users would: definitions through the private
+// API, persons, groups and overrides through events and evaluations. Never through a database.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { isDeepStrictEqual } from 'node:util'
-import { CannotRun, type Fields, isObject, show } from './compare.ts'
-import { type Answer, type Instance, jsonOf } from './instance.ts'
+import { assertKnownFields, CannotRun, type Fields, isObject, show } from './compare.ts'
+import { type Answer, jsonOf } from './exchange.ts'
+import type { Instance } from './instance.ts'
 
 const flagsPath = '/api/projects/@current/feature_flags/'
 const cohortsPath = '/api/projects/@current/cohorts/'
 
-/** A flag of a vector; what is not named here goes to the API as it is. */
+/** A flag of a vector; fields that are not listed here are sent to the API unchanged. */
 export interface FlagDefinition {
   /** The next free id when absent. */
   readonly id?: number
@@ -26,6 +27,8 @@ export async function changeProject(instance: Instance, settings: Fields): Promi
   const changed = await instance.api<Fields>('PATCH', '/api/projects/@current/', settings)
   for (const name of Object.keys(settings)) {
     if (!Object.hasOwn(changed, name)) throw new CannotRun(`a project has no setting ${name}`)
+    const value = settings[name]
+    if (isObject(value)) assertKnownFields(value, `the setting ${name}`, Object.keys(changed[name] ?? {}))
   }
 }
 
@@ -35,8 +38,8 @@ export function useUpQuotas(instance: Instance, names: readonly string[]): Promi
 }
 
 /**
- * Creates flags with the ids and versions that they have in the vector: ids ascend from 1, so gaps are filled with flags
- * that are deleted again, and version n takes n − 1 changes.
+ * Creates flags with the ids and versions of the vector. Ids ascend from 1, so gaps are filled with flags that are
+ * deleted again; version n takes n − 1 changes.
  */
 export async function createFlags(instance: Instance, flags: readonly FlagDefinition[]): Promise<void> {
   let nextId = 1
@@ -69,7 +72,7 @@ async function createFlag(instance: Instance, definition: Fields): Promise<{ id:
     throw new CannotRun(`POST ${flagsPath} answered ${validated.status} ${validated.text}`)
   }
   for (const [field, value] of Object.entries(definition)) {
-    // Filters and the percentage beside them may be brought into a newer form; everything else comes back as sent.
+    // Filters and the percentage next to them may be converted to a newer form; everything else is returned as sent.
     if (field === 'filters' || field === 'rollout_percentage') continue
     if (value === null) continue // comes back as the default that it stands for
     const shownAs = field === 'evaluation_tags' ? 'evaluation_contexts' : field
@@ -80,7 +83,7 @@ async function createFlag(instance: Instance, definition: Fields): Promise<{ id:
   return created as { id: number }
 }
 
-/** Creates cohorts with the ids that they have in the vector; `definitions` maps ids to their filters. */
+/** Creates cohorts with the ids of the vector; `definitions` maps ids to filters. */
 export async function createCohorts(instance: Instance, definitions: Fields): Promise<void> {
   let nextId = 1
   for (const id of Object.keys(definitions)
@@ -91,6 +94,7 @@ export async function createCohorts(instance: Instance, definitions: Fields): Pr
       await instance.api('DELETE', `${cohortsPath}${nextId}/`)
     }
     const { is_static = false, ...filters } = definitions[id] as Fields
+    if (is_static === true) assertKnownFields(filters, 'a static cohort', [])
     const cohort = { name: `cohort ${id}`, is_static, ...(is_static === true ? {} : { filters }) }
     const validated = await instance.call('POST', cohortsPath, cohort)
     if (validated.status === 400) await instance.api('POST', `${cohortsPath}?skip_validation=true`, cohort)
@@ -138,7 +142,7 @@ export async function captureEvents(instance: Instance, events: readonly SetUpEv
   await instance.caughtUp()
 }
 
-/** Events after which the person stands with these distinct ids and properties. */
+/** Events that create the person with these distinct ids and properties. */
 export function personEvents(distinctIds: readonly string[], properties: Fields = {}): SetUpEvent[] {
   const [first, ...others] = distinctIds as [string, ...string[]]
   return [
@@ -147,7 +151,7 @@ export function personEvents(distinctIds: readonly string[], properties: Fields 
   ]
 }
 
-/** Events after which group types stand at their indexes (gaps filled) and groups with their properties. */
+/** Events that create group types at their indexes (gaps are filled) and groups with their properties. */
 export function groupEvents(typesByIndex: Readonly<Record<string, string>>, groups: Fields = {}): SetUpEvent[] {
   const indexes = Object.keys(typesByIndex).map(Number)
   const types = Array.from(
@@ -175,8 +179,8 @@ export interface PersonSetUp {
 }
 
 /**
- * Creates persons and the continuity rows they hold. A row comes about when a continuity flag is evaluated with an
- * anonymous id, so each flag is made one alone, for a moment, for each row; the flags get a few versions more by it.
+ * Creates persons and their continuity rows. Evaluating a continuity flag with an anonymous id writes a row, so for
+ * each row its flag is made the only continuity flag for a moment, which raises the flags' versions.
  */
 export async function createPersons(
   instance: Instance,
@@ -224,28 +228,41 @@ async function logIn(instance: Instance, request: Fields): Promise<void> {
   if (answer.status !== 200) throw new CannotRun(`a set-up evaluation was answered ${answer.status} ${answer.text}`)
 }
 
+/** A question for flags. */
+export interface FlagQuestion {
+  readonly path: string
+  readonly query?: Readonly<Record<string, string>>
+  readonly request: Fields
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+export function askForFlags(instance: Instance, { path, query = {}, request, headers }: FlagQuestion): Promise<Answer> {
+  const more = Object.entries(query).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
+  return instance.send({
+    method: 'POST',
+    path: path + more.join(''),
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify({ token: instance.projectKey, ...request }),
+  })
+}
+
 /**
- * Asks for flags, and again while some could not be computed: a store that does not answer in time, as on a busy machine, leaves
- * them out, and rows of a log-in unwritten until the next request.
+ * Requests flags, and again while some could not be computed: when a store does not answer in time, as on a busy
+ * machine, those flags are missing, and rows of a log-in are not written until the next request.
  */
-export async function evaluate(
-  instance: Instance,
-  { path, request, headers }: { path: string; request: Fields; headers?: Readonly<Record<string, string>> },
-): Promise<Answer> {
+export async function evaluate(instance: Instance, question: FlagQuestion): Promise<Answer> {
   for (let times = 1; ; times++) {
-    const answer = await instance.send({
-      method: 'POST',
-      path,
-      headers: { 'content-type': 'application/json', ...headers },
-      body: JSON.stringify({ token: instance.projectKey, ...request }),
-    })
+    const answer = await askForFlags(instance, question)
     const body = jsonOf(answer.text)
     if (times === 20 || !isObject(body) || body.errorsWhileComputingFlags !== true) return answer
     await sleep(200)
   }
 }
 
-/** A hash key that is another person's distinct id would give that person a row too: its owner has to come later. */
+/**
+ * A hash key that is another person's distinct id would give that person a row too, so its owner has to be created
+ * later.
+ */
 function inOrderOfHashKeys(persons: readonly PersonSetUp[]): readonly PersonSetUp[] {
   const ordered: PersonSetUp[] = []
   const waiting = new Set(persons)

@@ -1,9 +1,11 @@
-// What is stored after a vector's requests, read through the private API and held against its expectations: events,
-// persons, groups, warnings, replay messages. `[]` says that there is nothing; else every listed one has to be there, and there may
-// be more, unless the lists are known to be whole.
+// Reads what is stored after a vector's requests through the private API and compares it with the vector: events,
+// persons, groups, warnings, replay messages. An expected `[]` means that there is nothing. Otherwise everything listed
+// has to exist, and more may, unless the lists are known to be complete.
 
+import { isUuid } from '#core/events/uuid.ts'
 import {
   assertKnownFields,
+  CannotRun,
   exactDifferences,
   type Fields,
   instantDifferences,
@@ -15,7 +17,10 @@ import {
 } from './compare.ts'
 import type { Instance } from './instance.ts'
 
-type Compare = (instance: Instance, expected: never) => Promise<string[]>
+/** The private API of an instance, or a replacement for it. */
+export type StoredData = Pick<Instance, 'api' | 'call'>
+
+type Compare = (source: StoredData, expected: never) => Promise<string[]>
 
 const comparisons: Readonly<Record<string, Compare>> = {
   stored_events: compareEvents,
@@ -31,44 +36,44 @@ const comparisons: Readonly<Record<string, Compare>> = {
 
 export const storedDataFields = Object.keys(comparisons)
 
-/** The lists that a vector may give a part of, by where the whole is. */
-const wholeLists: Readonly<Record<string, (instance: Instance) => Promise<readonly Fields[]>>> = {
-  stored_events: instance => listOf(instance, '/events/?limit=1000'),
-  persons: instance => listOf(instance, '/persons/?limit=1000'),
+/** The lists of which a vector may give only a part, by the path of the whole list. */
+const wholeLists: Readonly<Record<string, (source: StoredData) => Promise<readonly Fields[]>>> = {
+  stored_events: source => listOf(source, '/events/?limit=1000'),
+  persons: source => listOf(source, '/persons/?limit=1000'),
   groups: listGroups,
 }
 
 /**
- * Everything has to be processed.
+ * Compares what is stored with the vector. Everything has to be processed before.
  * @param isWhole whether an event, person or group that the vector does not list is a difference.
  */
-export async function compareStoredData(instance: Instance, vector: Fields, isWhole: boolean): Promise<string[]> {
+export async function compareStoredData(source: StoredData, vector: Fields, isWhole: boolean): Promise<string[]> {
   const found: string[] = []
   for (const [field, list] of Object.entries(isWhole ? wholeLists : {})) {
     if (!Object.hasOwn(vector, field)) continue
     const expectedCount = (vector[field] as unknown[]).length
-    found.push(...exactDifferences(expectedCount, (await list(instance)).length, `number of ${field}`))
+    found.push(...exactDifferences(expectedCount, (await list(source)).length, `number of ${field}`))
   }
   for (const [field, compare] of Object.entries(comparisons)) {
-    if (Object.hasOwn(vector, field)) found.push(...(await compare(instance, vector[field] as never)))
+    if (Object.hasOwn(vector, field)) found.push(...(await compare(source, vector[field] as never)))
   }
   return found
 }
 
 const base = '/api/projects/@current'
 
-async function listOf(instance: Instance, path: string): Promise<Fields[]> {
-  const { results } = await instance.api<{ results: Fields[] }>('GET', `${base}${path}`)
+async function listOf(source: StoredData, path: string): Promise<Fields[]> {
+  const { results } = await source.api<{ results: Fields[] }>('GET', `${base}${path}`)
   return results
 }
 
-async function compareEvents(instance: Instance, expected: readonly Fields[]): Promise<string[]> {
-  const events = await listOf(instance, '/events/?limit=1000')
+async function compareEvents(source: StoredData, expected: readonly Fields[]): Promise<string[]> {
+  const events = await listOf(source, '/events/?limit=1000')
   if (expected.length === 0 && events.length > 0) return [`stored_events: there are ${show(events)}`]
   return matchEach(expected, events, 'stored_events', compareEvent)
 }
 
-/** Each expected thing takes the actual one that differs least from it. */
+/** Pairs each expected object with the actual one that differs least from it. */
 function matchEach(
   expected: readonly Fields[],
   actual: readonly Fields[],
@@ -106,7 +111,7 @@ function compareEvent(expected: Fields, actual: Fields, path: string): string[] 
   })
 }
 
-/** A field of an event, a person or a group: an instant, a bag of properties in one of three ways, or the same value. */
+/** Compares a field of an event, a person or a group: as an instant, as properties in one of three ways, or exactly. */
 function compareField(field: string, value: unknown, actual: Fields, at: string): string[] {
   if (instants.includes(field)) return instantDifferences(value, actual[field], at)
   const [, bag, way] = /^(properties|person_properties|group_properties)(_exact|_absent)?$/.exec(field) ?? []
@@ -116,7 +121,7 @@ function compareField(field: string, value: unknown, actual: Fields, at: string)
   return compareProperties(value as Fields, actual[bag], at)
 }
 
-/** A subset; so are the two bags inside an event's properties. */
+/** Compares as a subset, and so the two maps inside an event's properties. */
 function compareProperties(expected: Fields, actual: unknown, at: string): string[] {
   return Object.entries(expected).flatMap(([key, value]) => {
     const seen = isObject(actual) ? actual[key] : undefined
@@ -127,13 +132,13 @@ function compareProperties(expected: Fields, actual: unknown, at: string): strin
   })
 }
 
-async function compareEventCount(instance: Instance, expected: number): Promise<string[]> {
-  const events = await listOf(instance, '/events/?limit=1000')
+async function compareEventCount(source: StoredData, expected: number): Promise<string[]> {
+  const events = await listOf(source, '/events/?limit=1000')
   return exactDifferences(expected, events.length, 'stored_events_count')
 }
 
-async function comparePersons(instance: Instance, expected: readonly Fields[]): Promise<string[]> {
-  const persons = await listOf(instance, '/persons/?limit=1000')
+async function comparePersons(source: StoredData, expected: readonly Fields[]): Promise<string[]> {
+  const persons = await listOf(source, '/persons/?limit=1000')
   if (expected.length === 0 && persons.length > 0) return [`persons: there are ${show(persons)}`]
   return matchEach(expected, persons, 'persons', comparePerson)
 }
@@ -153,19 +158,20 @@ function comparePerson(expected: Fields, actual: Fields, path: string): string[]
   })
 }
 
-async function comparePersonsDeleted(instance: Instance, uuids: readonly string[]): Promise<string[]> {
+async function comparePersonsDeleted(source: StoredData, uuids: readonly string[]): Promise<string[]> {
   const answers = uuids.map(async uuid => {
-    const { status } = await instance.call('GET', `${base}/persons/${uuid}/`)
+    if (!isUuid(uuid)) throw new CannotRun(`persons_deleted has ${show(uuid)}, which is no uuid`)
+    const { status } = await source.call('GET', `${base}/persons/${uuid}/`)
     return exactDifferences(404, status, `persons_deleted ${uuid}`)
   })
   return (await Promise.all(answers)).flat()
 }
 
-async function compareDistinctIds(instance: Instance, expected: readonly Fields[]): Promise<string[]> {
+async function compareDistinctIds(source: StoredData, expected: readonly Fields[]): Promise<string[]> {
   const answers = expected.map(async row => {
     assertKnownFields(row, 'a distinct id', ['distinct_id', 'person_id', 'version'])
     const id = String(row.distinct_id)
-    const [person] = await listOf(instance, `/persons/?distinct_id=${encodeURIComponent(id)}`)
+    const [person] = await listOf(source, `/persons/?distinct_id=${encodeURIComponent(id)}`)
     const versions = (person?.distinct_id_versions ?? {}) as Fields
     const actual: Fields = { distinct_id: id, person_id: person?.uuid, version: versions[id] }
     return subsetDifferences(row, actual, `person_distinct_ids ${id}`)
@@ -173,23 +179,23 @@ async function compareDistinctIds(instance: Instance, expected: readonly Fields[
   return (await Promise.all(answers)).flat()
 }
 
-async function groupTypesOf(instance: Instance): Promise<Record<string, number>> {
-  const types = await instance.api<{ group_type: string; group_type_index: number }[]>('GET', `${base}/groups_types/`)
+async function groupTypesOf(source: StoredData): Promise<Record<string, number>> {
+  const types = await source.api<{ group_type: string; group_type_index: number }[]>('GET', `${base}/groups_types/`)
   return Object.fromEntries(types.map(({ group_type, group_type_index }) => [group_type, group_type_index]))
 }
 
-async function compareGroupTypes(instance: Instance, expected: Fields): Promise<string[]> {
-  return exactDifferences(expected, await groupTypesOf(instance), 'group_types')
+async function compareGroupTypes(source: StoredData, expected: Fields): Promise<string[]> {
+  return exactDifferences(expected, await groupTypesOf(source), 'group_types')
 }
 
-async function listGroups(instance: Instance): Promise<Fields[]> {
-  const indexes = Object.values(await groupTypesOf(instance))
-  const lists = indexes.map(index => listOf(instance, `/groups/?group_type_index=${index}&limit=1000`))
+async function listGroups(source: StoredData): Promise<Fields[]> {
+  const indexes = Object.values(await groupTypesOf(source))
+  const lists = indexes.map(index => listOf(source, `/groups/?group_type_index=${index}&limit=1000`))
   return (await Promise.all(lists)).flat()
 }
 
-async function compareGroups(instance: Instance, expected: readonly Fields[]): Promise<string[]> {
-  const groups = await listGroups(instance)
+async function compareGroups(source: StoredData, expected: readonly Fields[]): Promise<string[]> {
+  const groups = await listGroups(source)
   if (expected.length === 0 && groups.length > 0) return [`groups: there are ${show(groups)}`]
   return matchEach(expected, groups, 'groups', (one, group, path) => {
     const fields = ['group_type_index', 'group_key', 'group_properties', 'created_at', 'version']
@@ -198,14 +204,14 @@ async function compareGroups(instance: Instance, expected: readonly Fields[]): P
   })
 }
 
-async function compareWarnings(instance: Instance, expected: readonly string[]): Promise<string[]> {
-  const types = (await listOf(instance, '/ingestion_warnings/')).map(({ type }) => type)
+async function compareWarnings(source: StoredData, expected: readonly string[]): Promise<string[]> {
+  const types = (await listOf(source, '/ingestion_warnings/')).map(({ type }) => type)
   if (expected.length === 0) return exactDifferences([], types, 'warnings')
   return expected.filter(type => !types.includes(type)).map(type => `warnings: ${type} is not among ${show(types)}`)
 }
 
-async function compareReplayMessages(instance: Instance, expected: readonly Fields[]): Promise<string[]> {
-  const messages = await listOf(instance, '/replay_messages/')
+async function compareReplayMessages(source: StoredData, expected: readonly Fields[]): Promise<string[]> {
+  const messages = await listOf(source, '/replay_messages/')
   if (expected.length === 0) return exactDifferences([], messages, 'replay_messages')
   return matchEach(expected, messages, 'replay_messages', subsetDifferences)
 }

@@ -1,9 +1,12 @@
-// What a form makes of each vector of a file: something that can be run and says how the service differs.
+// What a form makes of each vector of a file: a case that can be run and returns how the service differs.
 
 import type { Instances } from './instance.ts'
 
 export interface VectorCase {
   readonly id: string
-  /** Differences between what the vector says and what the service does; none when it passes. May throw instead. */
+  /** Runs the vector and returns its differences from the service; none when it passes. May throw instead. */
   run(instances: Instances): Promise<readonly string[]> | readonly string[]
 }
+
+/** What the clock says where a vector of an evaluation leaves the time open. */
+export const anyTime = '2026-01-15T12:00:00Z'

@@ -1,7 +1,15 @@
-import { conformanceSuite, definitionsAlone, runVectors, without } from './conformance-suite.ts'
+import {
+  conformanceSuite,
+  decidedAtTheEdge,
+  definitionsAlone,
+  processedOn,
+  runVectors,
+  without,
+} from './conformance-suite.ts'
 
-// Every fifth of the vectors that need only definitions runs here: `npm test` runs all of them on the same core and wire, and
-// `npm run vectors` runs them on whole instances.
-const leftOut = definitionsAlone().filter((_, index) => index % 5 !== 0)
+// Runs one in five of the vectors that need only definitions or are decided at the edge. `npm test` runs all of these
+// in memory, on the same core and wire, and `npm run vectors` runs every vector on whole instances.
+const inMemory = [...definitionsAlone(), ...decidedAtTheEdge()]
+const leftOut = [...inMemory.filter((_, index) => index % 5 !== 0), ...processedOn().postgres]
 
 conformanceSuite('SQLite', false, () => runVectors([without(leftOut)], { DATABASE_URL: undefined }), leftOut)

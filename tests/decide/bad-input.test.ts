@@ -1,4 +1,4 @@
-// Definitions and requests that somebody could mean badly: each is answered, none holds the others up.
+// Hostile definitions and requests: each is answered, and none holds up the others.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -73,7 +73,7 @@ describe('an evaluation', () => {
       const values = json.featureFlags as Record<string, boolean>
       assert.equal(Object.keys(values).length, 101)
       assert.equal(values['flag-1'], expected)
-      // Each even one is as the one below, each odd one its opposite.
+      // Each even flag equals the flag below it, each odd one is its opposite.
       for (let id = 2; id <= 101; id++)
         assert.equal(values[`flag-${id}`], id % 2 === 0 ? values[`flag-${id - 1}`] : !values[`flag-${id - 1}`])
     }

@@ -29,7 +29,7 @@ function flag(id: number, key: string, ...properties: JsonValue[]): JsonObject {
   return { id, key, filters: { groups: [{ properties, rollout_percentage: 100 }] } }
 }
 
-/** Evaluates at once and in the shortest slices, which have to agree. */
+/** Evaluates at once and in the shortest slices, and requires the same results. */
 function evaluate(
   definitions: TestDefinitions,
   subject: Partial<EvaluationSubject> = {},
@@ -55,8 +55,11 @@ function evaluate(
   return { project, values, reasons, hasErrors: evaluation.hasErrors, sliceCount }
 }
 
-/** Whether a flag on cohort 1 is on; the failure's code when it is not known. */
-function membership(cohorts: TestDefinitions['cohorts'], subject: Partial<EvaluationSubject> = {}): unknown {
+/** Whether a flag on cohort 1 is on; the failure's code when it is unknown. */
+function membership(
+  cohorts: NonNullable<TestDefinitions['cohorts']>,
+  subject: Partial<EvaluationSubject> = {},
+): unknown {
   const { values, reasons } = evaluate({ flags: [flag(1, 'a', cohort(1))], cohorts }, subject)
   return values.a ?? reasons.a
 }
@@ -446,15 +449,17 @@ describe('what flags need for their cohorts', () => {
     assert.equal(needsOf(77).person, false)
   })
 
+  const ofEachKind = [
+    flag(1, 'dynamic', cohort(1)),
+    flag(2, 'static', cohort(5)),
+    flag(3, 'mixed', cohort(3)),
+    flag(4, 'none'),
+  ]
+
   it('is looked up once in a request, and only when a selected flag may ask', async t => {
     const asked: string[] = []
     const server = await startDecideServer(t, {
-      flags: [
-        flag(1, 'dynamic', cohort(1)),
-        flag(2, 'static', cohort(5)),
-        flag(3, 'mixed', cohort(3)),
-        flag(4, 'none'),
-      ],
+      flags: ofEachKind,
       cohorts,
       subjects: {
         findPerson: () => {
@@ -494,12 +499,7 @@ describe('what flags need for their cohorts', () => {
       throw new PortError('subject-store', 'unavailable')
     }
     const server = await startDecideServer(t, {
-      flags: [
-        flag(1, 'dynamic', cohort(1)),
-        flag(2, 'static', cohort(5)),
-        flag(3, 'mixed', cohort(3)),
-        flag(4, 'none'),
-      ],
+      flags: ofEachKind,
       cohorts,
       subjects: { findPerson: down, findStaticCohorts: down, findGroup: down },
     })

@@ -1,11 +1,11 @@
-// When rows of experience continuity are read and written, and what becomes of flags when they cannot be.
+// When rows of experience continuity are read and written, and what flags evaluate to when they cannot be.
 // Source: docs/wire/evaluation.md 5.13.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import type { HashKeyAssignment, HashKeyRow } from '#ports/hash-key-overrides.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import { type DecideServerOptions, startDecideServer } from '../support/decide-server.ts'
 
 const continuity = { ensure_experience_continuity: true }
@@ -31,7 +31,7 @@ interface Store {
   readonly writes: HashKeyAssignment[]
 }
 
-/** `user-2` is somebody without rows, unless a test says otherwise. */
+/** `user-2` is a person without rows, unless a test says otherwise. */
 async function start(t: TestContext, options: Partial<DecideServerOptions> & { fails?: () => boolean } = {}) {
   const store: Store = { rows: new Map([['user-2', []]]), reads: [], writes: [] }
   const server = await startDecideServer(t, {
@@ -250,7 +250,7 @@ describe('experience continuity', () => {
           }),
       },
       guard: {
-        // Reading takes no time here. The time is over once the write has begun, and before it ends.
+        // Reading takes no time here. The time is up after the write has begun and before it ends.
         startTimer: callback => {
           const timer = setImmediate(callback)
           return { cancel: () => clearImmediate(timer) }

@@ -1,15 +1,14 @@
-// What holds for every flag and everybody: rollouts only grow, variants keep their shares, flags do not disturb one another,
-// and the order in which properties are sent says nothing.
+// What holds for every flag and every subject: rollouts only grow, variants keep their shares, flags do not affect each
+// other, and the order of sent properties does not matter.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { evaluateFlags } from '#core/flags/evaluation/evaluate-flags.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import { flagHash01, pickVariant, variantBounds } from '#core/flags/evaluation/rollout.ts'
 import type { JsonObject } from '#core/json.ts'
 import { compileTestProject } from '../support/decide-server.ts'
-import { allFlags, aSubject } from '../support/evaluation-subject.ts'
+import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { picker } from './differential/picker.ts'
 import { groupTypes, type RandomFlag, randomFlag, randomSubject } from './differential/random-definitions.ts'

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { evaluateFlags, FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import type { JsonObject, JsonValue, PropertyBag } from '#core/json.ts'
 import { ok } from '#core/result.ts'
 import { compileTestProject, startDecideServer, type TestDefinitions } from '../support/decide-server.ts'
-import { allFlags, aSubject } from '../support/evaluation-subject.ts'
+import { allFlags, aSubject, evaluateFlags } from '../support/evaluation-subject.ts'
 
 function valuesOf(evaluation: FlagEvaluation): Map<string, boolean | string | undefined> {
   const values = new Map<string, boolean | string | undefined>()
@@ -247,7 +247,7 @@ describe('an evaluation that takes long', () => {
     let nowMs = 0
     const server = await startDecideServer(t, {
       flags: Array.from({ length: 3_000 }, (_, index) => personFlag(index + 1, `flag-${index}`, 'plan', 'pro')),
-      // Every look at the clock finds it 11 ms on.
+      // Each reading of the clock is 11 ms later than the last.
       guard: { monotonicNowMs: () => (nowMs += 11) },
     })
     let turnCount = 0

@@ -1,12 +1,12 @@
-// An explanation is worded from the trace of the evaluation itself. Random projects, with everything a definition can hold
-// and much that it should not, are answered and explained: the two must say the same, and the steps must lead to it.
+// Explanations are worded from the trace of the evaluation itself. Random projects, with everything that a definition
+// can contain and much that it should not, are answered and explained: both must agree, and the explained steps must
+// lead to the answer.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
-import { emptyDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { type CompiledProject, compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { evaluateFlags, FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
+import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { type EvaluationSubject, noHashKeyOverrides } from '#core/flags/evaluation/evaluation-subject.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { err, ok } from '#core/result.ts'
@@ -14,8 +14,11 @@ import type { DecideService } from '#services/flags/decide.ts'
 import { explainFlag } from '#services/flags/explain-flag.ts'
 import type { SubjectRequest } from '#services/flags/load-subject.ts'
 import { flagDetail } from '#wire/flags/flag-texts.ts'
-import { type ExplanationJson, encodeExplanation } from '#wire/management/management.ts'
+import { encodeExplanation } from '#wire/management/explanation.ts'
+import type { ExplanationJson } from '#wire/management/explanation-shapes.ts'
 import { flagFromJson } from '../support/decide-server.ts'
+import { emptyDefinitions } from '../support/definition-builders.ts'
+import { evaluateFlags } from '../support/evaluation-subject.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { aProject } from '../support/state-builders.ts'
 
@@ -72,7 +75,7 @@ const expectedKinds = [
   'filtered_out',
 ]
 
-/** What both kinds of answer say of a flag. */
+/** What both kinds of answer say about a flag. */
 function saidBy(answer: object) {
   const { enabled, variant, value, payload, metadata, failed, reason } = answer as Partial<ExplanationJson> & {
     enabled?: boolean
@@ -89,7 +92,7 @@ function saidBy(answer: object) {
   }
 }
 
-/** Whoever follows the steps by hand arrives at the value. */
+/** Checks that following the steps by hand leads to the value. */
 function leadsThere(shown: ExplanationJson, where: string): void {
   const { conditions, reason } = shown
   const matched = conditions.filter(({ result }) => result === 'matched')
@@ -129,7 +132,7 @@ function leadsThere(shown: ExplanationJson, where: string): void {
   }
 }
 
-/** The evaluation of the service, without its stores; it is interrupted now and then. */
+/** The evaluation of the service without its stores; it is interrupted sometimes. */
 function decideFor(subject: EvaluationSubject, draw: Draw): Pick<DecideService, 'traceEvaluation'> {
   return {
     traceEvaluation(project, selected, _request, _nowMs, trace) {

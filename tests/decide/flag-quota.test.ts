@@ -1,4 +1,5 @@
-// Flag requests against the quota of a project, per UTC month: by what is counted in memory and what all fronts wrote down.
+// A project's quota of flag requests per UTC month, checked against the counts in memory and those written by all
+// fronts.
 // Source: docs/wire/evaluation.md 2.8, 3.1; docs/wire/private-api.md §8.
 
 import assert from 'node:assert/strict'
@@ -6,7 +7,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { noQuotas, type Project } from '#core/project.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../support/eventually.ts'

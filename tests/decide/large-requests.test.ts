@@ -1,5 +1,5 @@
-// Large requests: what the event loop would feel goes to a decode thread and comes out the same, and a flag that takes long
-// on large values is evaluated in slices.
+// Requests large enough to hold up the event loop go to a decode thread, with the same result, and a flag that takes
+// long on large values is evaluated in slices.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -32,7 +32,7 @@ const flags = [
   flag(5, 'number', { key: 'n', operator: 'gt', value: 0 }),
 ]
 
-/** The same subject whatever is between; `padding` stands in a field that nobody reads. */
+/** The same subject whatever the `padding`, which is in a field that is never read. */
 function requestText(padding: string): string {
   const properties = `{"n":1.0,"o":{"__proto__":[1.50]},"a":"a needle"}`
   return `{"token":"phc_test","padding":${padding},"distinct_id":"u","person_properties":${properties}}`

@@ -1,12 +1,12 @@
-// What somebody with one project's public key can make wait, and what that does to the log-ins of another project. Nothing
-// here goes by the clock: the store answers, and time passes, when the test says so.
+// How much a client with one project's public key can make wait, and what that does to log-ins of another project. No
+// real time is involved: the store answers, and time passes, only when the test says so.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import { startSeriesAtZero } from '#compose/initial-series.ts'
+import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
-import type { HashKeyAssignment } from '#ports/hash-key-overrides.ts'
+import type { HashKeyAssignment } from '#ports/state/hash-key-overrides.ts'
 import { createDecideService } from '#services/flags/decide.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
@@ -32,7 +32,7 @@ interface Write {
   readonly answer: () => void
 }
 
-/** A service whose store has the persons that `isStored` says, and answers a write when the test does. */
+/** A service whose store has the persons that `isStored` accepts, and answers a write only when the test says so. */
 function start(isStored: (projectId: number) => boolean) {
   const metrics = createMetrics()
   startSeriesAtZero(metrics)
@@ -98,7 +98,7 @@ function start(isStored: (projectId: number) => boolean) {
       const { values } = await metrics.dependencyFailures.get()
       return values.reduce((sum, { value }) => sum + value, 0)
     },
-    /** Lets the store answer everything, the oldest first, one call at a time. @returns project ids in this order. */
+    /** Lets the store answer all calls one by one, oldest first. @returns their project ids in this order. */
     async answerAll(): Promise<number[]> {
       const order: number[] = []
       for (let write = writes.shift(); write !== undefined; write = writes.shift()) {

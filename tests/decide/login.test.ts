@@ -1,5 +1,5 @@
-// A visitor's flags before and after a log-in, over real sockets against a whole instance: requests as posthog-js sends
-// them (`$anon_distinct_id` in the body), and as posthog-node 5.70.0 does for somebody whose anonymous id it is told
+// A visitor's flags before and after a log-in, over real sockets against a whole instance. Requests are as posthog-js
+// sends them (`$anon_distinct_id` in the body), and as posthog-node 5.70.0 does for a person whose anonymous id it gets
 // (`person_properties`). Source: docs/wire/evaluation.md 5.13; docs/wire/clients.md 13, row 57.
 
 import assert from 'node:assert/strict'
@@ -34,7 +34,7 @@ interface Visitor {
 
 describe('the flags of somebody who logs in', () => {
   let pennon: Pennon
-  /** Only those whom a flag without continuity would show something else after the log-in. */
+  /** Only visitors for whom a flag without continuity would change after the log-in. */
   let visitors: readonly Visitor[]
   const dataFolder = tempDir({ after: done => after(done as () => void) })
 
@@ -61,8 +61,8 @@ describe('the flags of somebody who logs in', () => {
   }
 
   /**
-   * A flag whose row could not be written in time has failed, and no value: SDKs keep the one they had and ask again, as is done
-   * here. On a busy machine the last of many writes may wait for the syncs of two transactions.
+   * A flag whose row could not be written in time fails and has no value: SDKs keep their old value and ask again, as
+   * this does. On a busy machine, the last of many writes may wait for the syncs of two transactions.
    */
   async function valueFor(body: object): Promise<Value> {
     return await eventually(async () => {
@@ -105,7 +105,7 @@ describe('the flags of somebody who logs in', () => {
     await pennon.caughtUp()
     await assertKept('before the log-in', ({ anonymousId }) => ({ distinct_id: anonymousId }))
 
-    // The SDK sends the log-in and asks for flags at once: the merge comes whenever it comes.
+    // The SDK sends the log-in and requests flags at the same time: the merge may happen before or after.
     const loggingIn = Promise.all(
       visitors.map(({ userId, anonymousId }) => capture('$identify', userId, { $anon_distinct_id: anonymousId })),
     )

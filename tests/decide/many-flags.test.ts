@@ -7,15 +7,9 @@ import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { JsonObject } from '#core/json.ts'
 import { isSteps, type MaybeSteps } from '#core/maybe-steps.ts'
-import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { type AnswerOptions, encodeEvaluation } from '#wire/flags/decide-response.ts'
 import { encodeOfrepBulk } from '#wire/flags/ofrep-response.ts'
-import {
-  compileTestProject,
-  type DecideServerOptions,
-  flagFromJson,
-  startDecideServer,
-} from '../support/decide-server.ts'
+import { compileTestProject, flagFromJson, startDecideServer } from '../support/decide-server.ts'
 import { aSubject } from '../support/evaluation-subject.ts'
 import { bulkPath } from '../support/ofrep-server.ts'
 
@@ -116,13 +110,7 @@ describe('requests for hundreds of flags', () => {
   })
 
   it('are 503 when too many wait, and are not counted; smaller ones are answered', async t => {
-    const room = { hasRoom: () => false }
-    const server = await startDecideServer(t, {
-      flags,
-      slices: { sliceMs: 0, waitingMax: 0 },
-      otherRoutes: deps =>
-        ofrepRoutes({ ...deps, changes: room, findProject: () => null, lookForChanges: async () => undefined }),
-    } satisfies DecideServerOptions)
+    const server = await startDecideServer(t, { flags, slices: { sliceMs: 0, waitingMax: 0 } })
     const answer = await server.post('/flags?v=2', body)
     assert.deepEqual([answer.status, answer.headers.get('retry-after')], [503, '1'])
     assert.equal(answer.json.code, 'transient_error')

@@ -1,12 +1,8 @@
-// What clients are told of recording while the project's quota of recordings is used up, and once it is not any more.
+// What answers say about recording while the project's quota of recordings is used up, and once it no longer is.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import { openInstalledScripts } from '#adapters/posthog-js/installed-scripts.ts'
-import { emptyDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { noQuotas } from '#core/project.ts'
-import { remoteConfigRoutes } from '#http/handlers/remote-config.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { aProject } from '../support/state-builders.ts'
 
@@ -18,14 +14,7 @@ it('pages are told to record nothing, and why, until the quota has room again', 
     clientSettings: { session_recording_opt_in: true },
     quotas: { ...noQuotas, recordings: 5 },
   })
-  const compiled = compileProject(emptyDefinitions(project, 1))
-  const server = await startDecideServer(t, {
-    flags: [],
-    project,
-    isOverRecordingQuota,
-    otherRoutes: ({ clock }) =>
-      remoteConfigRoutes({ findProject: () => compiled, scripts: openInstalledScripts(), isOverRecordingQuota, clock }),
-  })
+  const server = await startDecideServer(t, { flags: [], project, isOverRecordingQuota })
   const told = async () => {
     const evaluated = (await server.post('/decide?v=3', { api_key: 'phc_test', distinct_id: 'ada' })).json
     const remote = await server.call('/array/phc_test/config', {})

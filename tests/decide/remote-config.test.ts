@@ -1,4 +1,4 @@
-// Payloads of remote configuration, as servers ask for them. Source: docs/wire/evaluation.md 7.3.
+// Payloads of remote configuration, as servers request them. Source: docs/wire/evaluation.md 7.3.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

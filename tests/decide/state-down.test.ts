@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 
 const personFilter = (key: string, value: string) => ({ key, type: 'person', operator: 'exact', value })
 
-/** What each needs is in its name. */
+/** Each flag's name says what it needs. */
 const flags: JsonObject[] = [
   { id: 1, key: 'nothing', filters: { groups: [{ rollout_percentage: 100 }], payloads: { true: '1' } } },
   { id: 2, key: 'rollout-50', filters: { groups: [{ rollout_percentage: 50 }] } },
@@ -123,7 +123,7 @@ describe('while the state cannot be read', () => {
         failuresMax: 2,
         restMs: 1_000,
         monotonicNowMs: () => nowMs,
-        // The test is the timer: every wait is over as soon as it is begun.
+        // Every wait ends as soon as it begins.
         startTimer: callback => {
           waits.push(callback)
           setImmediate(callback)

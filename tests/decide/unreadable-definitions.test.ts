@@ -1,4 +1,4 @@
-// A stored flag that cannot be read is told to whoever runs the instance when its project is compiled: once per revision.
+// An unreadable stored flag is logged for the operator when its project is compiled, once per revision.
 
 import assert from 'node:assert/strict'
 import { Writable } from 'node:stream'

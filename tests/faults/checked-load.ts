@@ -1,12 +1,12 @@
-// Senders that behave like SDKs: each repeats a request, with the same uuids, until it is answered 200. And the balance
-// afterwards: every acknowledged event is there once, each person ends as the last event said, and what the log took is
-// what was stored, dropped and rejected.
+// Senders that behave like SDKs: each repeats a request, with the same uuids, until it is answered 200. The check
+// afterwards requires that every acknowledged event is stored once, that each person is as the last event said, and
+// that what the log accepted equals what was stored, dropped and rejected.
 
 import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { testProjectKey } from '../support/pennon.ts'
 
-/** An instance, which may be started anew in between. */
+/** An instance, which may be restarted in between. */
 export interface Target {
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
   api<T>(method: string, path: string, body?: unknown): Promise<T>
@@ -14,23 +14,23 @@ export interface Target {
 
 export interface CheckedLoad {
   readonly acknowledgedCount: () => number
-  /** How many requests were answered with each status; 0 is no answer. */
+  /** How many requests were answered with each status; 0 stands for no answer. */
   readonly answers: ReadonlyMap<number, number>
-  /** Resolves when what was begun is acknowledged. */
+  /** Ends the load; resolves when all pending requests are acknowledged. */
   stop(): Promise<Sent>
-  /** Ends at once; what was under way stays unknown. */
+  /** Ends at once; the outcome of pending requests stays unknown. */
   abandon(): void
 }
 
 export interface Sent {
-  /** Acknowledged events, by uuid; each was perhaps sent several times. */
+  /** Acknowledged events, by uuid; each may have been sent several times. */
   readonly uuids: readonly string[]
-  /** How many acknowledged events, log-ins included, are no imports: each of these is charged once. */
+  /** How many acknowledged events, including log-ins, are not imports: each of these is charged once. */
   readonly liveCount: number
-  /** What the property `n` of each person has to be, by distinct id. */
+  /** The expected property `n` of each person, by distinct id. */
   readonly lastOf: ReadonlyMap<string, number>
   /** Acknowledged requests with snapshots, by session. */
-  readonly replaysOf: ReadonlyMap<string, number>
+  readonly recordingsOf: ReadonlyMap<string, number>
 }
 
 const requestMsMax = 30_000
@@ -47,7 +47,7 @@ export function startCheckedLoad(
   const uuids: string[] = []
   let liveCount = 0
   const lastOf = new Map<string, number>()
-  const replaysOf = new Map<string, number>()
+  const recordingsOf = new Map<string, number>()
   const answers = new Map<number, number>()
 
   async function untilTaken(path: string, body: object): Promise<void> {
@@ -55,7 +55,7 @@ export function startCheckedLoad(
       const status = await target()
         .post(path, body, path.startsWith('/i/v1/') ? v1Headers() : {})
         .then(async response => {
-          // On v1 a log that takes nothing is a 200 that says so of each event.
+          // On v1, a log that accepts nothing leads to a 200 that says so for each event.
           const isTaken = !(await response.text()).includes('"result":"retry"')
           return isTaken ? response.status : 503
         })
@@ -78,7 +78,7 @@ export function startCheckedLoad(
         timestamp: new Date().toISOString(),
         properties: { $set: { n: n * 100 + index } } as object,
       }))
-      // The person was met under another id before it logged in.
+      // The person had another id before it logged in.
       if (n % 20 === 0) {
         const anonymous = `${id} anonymous ${n}`
         events.unshift({ ...events[0]!, uuid: randomUUID(), distinct_id: anonymous, properties: {} })
@@ -94,12 +94,12 @@ export function startCheckedLoad(
     }
   }
 
-  /** A recording and an import, which have lanes of their own. */
+  /** A recording and an import, which have their own lanes. */
   async function sendBeside(n: number, id: string): Promise<void> {
     const session = id.replaceAll(' ', '-')
-    const replay = { $session_id: session, distinct_id: id, $snapshot_data: [{ type: 3, n }] }
-    await untilTaken('/s/', { api_key: testProjectKey, event: '$snapshot', properties: replay })
-    replaysOf.set(session, (replaysOf.get(session) ?? 0) + 1)
+    const recording = { $session_id: session, distinct_id: id, $snapshot_data: [{ type: 3, n }] }
+    await untilTaken('/s/', { api_key: testProjectKey, event: '$snapshot', properties: recording })
+    recordingsOf.set(session, (recordingsOf.get(session) ?? 0) + 1)
     const batch = Array.from({ length: 5 }, () => ({
       event: eventName,
       uuid: randomUUID(),
@@ -125,7 +125,7 @@ export function startCheckedLoad(
     stop: async () => {
       isStopping = true
       await senders
-      return { uuids, liveCount, lastOf, replaysOf }
+      return { uuids, liveCount, lastOf, recordingsOf }
     },
     abandon: () => {
       isStopping = true
@@ -141,7 +141,7 @@ function requestOf(n: number, events: readonly object[]): [path: string, body: o
   return events.length === 1 ? ['/e/', { api_key: testProjectKey, ...events[0] }] : ['/batch/', batch]
 }
 
-/** Every attempt has its own, as with SDKs: the times of events are corrected by it. */
+/** Each attempt has its own send time, as with SDKs: the times of events are corrected by it. */
 function v1Headers(): Record<string, string> {
   return {
     authorization: `Bearer ${testProjectKey}`,
@@ -156,10 +156,10 @@ function v1Headers(): Record<string, string> {
 export interface Findings {
   readonly missing: readonly string[]
   readonly doubled: readonly string[]
-  /** Persons that did not end as their last event said. */
+  /** Persons that do not have the properties of their last event. */
   readonly wrongPersons: readonly string[]
-  readonly missingReplays: readonly string[]
-  /** Records that the log took, less those that were stored, dropped or rejected. */
+  readonly missingRecordings: readonly string[]
+  /** Records that the log accepted, minus those that were stored, dropped or rejected. */
   readonly unaccounted: number
   readonly refused: readonly string[]
 }
@@ -168,12 +168,12 @@ export const nothingFound: Findings = {
   missing: [],
   doubled: [],
   wrongPersons: [],
-  missingReplays: [],
+  missingRecordings: [],
   unaccounted: 0,
   refused: [],
 }
 
-/** Waits until all is processed, then looks through the private API. */
+/** Waits until everything is processed, then checks it through the private API. */
 export async function findFaults(target: Target, sent: readonly Sent[], timeoutMs = 120_000): Promise<Findings> {
   const status = await caughtUp(target, timeoutMs)
   const counts = await countByUuid(target)
@@ -187,10 +187,10 @@ export async function findFaults(target: Target, sent: readonly Sent[], timeoutM
     if (results.length !== 1 || results[0]!.properties.n !== last)
       wrongPersons.push(`${id}: ${JSON.stringify(results.map(({ properties }) => properties.n))}, not ${last}`)
   }
-  const missingReplays: string[] = []
-  for (const [id, count] of sent.flatMap(load => [...load.replaysOf])) {
-    const stored = await countReplays(target, id)
-    if (stored < count) missingReplays.push(`${id}: ${stored} of ${count}`)
+  const missingRecordings: string[] = []
+  for (const [id, count] of sent.flatMap(load => [...load.recordingsOf])) {
+    const stored = await countRecordings(target, id)
+    if (stored < count) missingRecordings.push(`${id}: ${stored} of ${count}`)
   }
   const appended = Object.values(status.lanes).reduce((sum, lane) => sum + lane.appended, 0)
   const accounted = status.outcomes.reduce((sum, { count }) => sum + count, 0)
@@ -198,7 +198,7 @@ export async function findFaults(target: Target, sent: readonly Sent[], timeoutM
     missing: uuids.filter(uuid => !counts.has(uuid)),
     doubled: [...counts].filter(([, count]) => count > 1).map(([uuid]) => uuid),
     wrongPersons,
-    missingReplays,
+    missingRecordings,
     unaccounted: appended - accounted,
     refused: status.outcomes
       .filter(({ outcome }) => outcome !== 'stored')
@@ -211,7 +211,7 @@ interface IngestionStatus {
   readonly outcomes: readonly { outcome: string; reason: string; count: number }[]
 }
 
-/** Reads may fail for a while: whatever was disturbed comes back by itself. */
+/** Retries a read: it may fail for a while, until what was disturbed has recovered. */
 async function caughtUp(target: Target, timeoutMs: number): Promise<IngestionStatus> {
   const deadline = Date.now() + timeoutMs
   let last: unknown
@@ -247,14 +247,14 @@ async function countByUuid(target: Target): Promise<Map<string, number>> {
   return counts
 }
 
-async function countReplays(target: Target, sessionId: string): Promise<number> {
+async function countRecordings(target: Target, sessionId: string): Promise<number> {
   let count = 0
   const path = `/api/projects/@current/replay_messages/?session_id=${encodeURIComponent(sessionId)}&limit=100`
-  for await (const replays of pagesOf<unknown>(target, path)) count += replays.length
+  for await (const recordings of pagesOf<unknown>(target, path)) count += recordings.length
   return count
 }
 
-/** `post` of an instance, with a bound: one that stands still must not keep a sender. */
+/** `post` of an instance, with a time limit: a hanging instance must not hold up a sender. */
 export function patientTarget(instance: { readonly url: string; api: Target['api'] }): Target {
   return {
     api: instance.api,

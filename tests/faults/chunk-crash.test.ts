@@ -19,7 +19,7 @@ import { fixedClock } from '../support/fixed-clock.ts'
 import { aNewProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-// A worker that stops dead between two steps of a chunk, on the real log, state and engine, and the one that follows it.
+// A worker that crashes between two steps of a chunk, on the real log, state and engine, and the worker after it.
 
 const steps = ['read', 'load', 'apply', 'insert', 'commit'] as const
 type Step = (typeof steps)[number]
@@ -30,7 +30,7 @@ interface Crash {
 
 const chunkSize = 5
 const clock = fixedClock('2026-09-21T10:00:00Z')
-/** All runs share the engine, so each is of a project of its own. */
+/** All runs share the engine, so each has its own project. */
 const runCountMax = 20
 const untouched = tempDir({ after })
 let engine: TestEngine
@@ -48,7 +48,9 @@ before(async () => {
 })
 after(() => engine.stop())
 
-/** Persons that are made, personless, updated, linked and merged in a chain, and groups, in three chunks. */
+/**
+ * Three chunks in which persons are created, personless, updated, linked and merged in a chain, and groups described.
+ */
 function story(projectId: number): CapturedEvent[] {
   const event = (n: number, over: Partial<CapturedEvent>) => aCapturedEvent(n, { projectId, ...over })
   return [
@@ -80,7 +82,9 @@ function story(projectId: number): CapturedEvent[] {
   ]
 }
 
-/** Appends the story, lets a first worker crash at the n-th passing of a step, lets a second one finish, and looks. */
+/**
+ * Appends the story, lets a first worker crash when it passes a step the n-th time, lets a second finish, and checks.
+ */
 async function tell(
   t: Parameters<typeof tempDir>[0],
   crash: Crash | null,
@@ -89,7 +93,7 @@ async function tell(
   const dataFolder = tempDir(t)
   const projectId = makeState(dataFolder)
   const log = await openSqliteLogWriter({ folder: join(dataFolder, 'log'), nowMs: clock.nowMs, logBytesMax: 2 ** 30 })
-  for (const event of story(projectId)) await log.append('main', encodedEvents([event]))
+  for (const event of story(projectId)) await log.append('live', encodedEvents([event]))
   await log.close()
 
   if (crash !== null) await work(dataFolder, crash)
@@ -97,14 +101,17 @@ async function tell(
   return look(dataFolder, projectId)
 }
 
-/** @returns the project of this run. */
+/** @returns this run's project. */
 function makeState(dataFolder: string): number {
   assert.ok(runCount < runCountMax)
   cpSync(untouched, dataFolder, { recursive: true })
   return ++runCount
 }
 
-/** Runs until all is committed, or until the crash: then its connections are closed under it, and it is never heard of again. */
+/**
+ * Runs a worker until everything is committed or until it crashes: its connections are then closed, and it never
+ * resumes.
+ */
 async function work(dataFolder: string, crash: Crash | null, recordCountMax = chunkSize): Promise<void> {
   const state = openSqliteChunkStore({ dataFolder })
   const log = openSqliteLogReader({ folder: join(dataFolder, 'log') })
@@ -122,7 +129,7 @@ async function work(dataFolder: string, crash: Crash | null, recordCountMax = ch
     metrics: createMetrics(),
     logger: silentLogger(),
     ownerId: `worker ${Math.random()}`,
-    lanes: ['main'],
+    logId: 'log',
     limits: { recordCountMax, restMs: 0 },
     faultPoint: name => {
       if (crash === null || name !== crash.at || ++passings !== crash.passing) return
@@ -211,7 +218,7 @@ describe('a worker that stops between two steps of a chunk', () => {
   for (const chunkSizeAfter of [1, 3, 13])
     it(`leaves no override ahead when it wrote rows and the next one takes ${chunkSizeAfter} at a time`, async t => {
       const seen = await tell(t, { at: 'insert', passing: 2 }, chunkSizeAfter)
-      // What the first one told the event store of later merges is outvoted on the way there.
+      // The overrides that the first worker wrote for later merges are outvoted meanwhile.
       assert.deepEqual(withoutVersions(seen), withoutVersions(undisturbed))
       const versions = versionsOf(seen)
       for (const [distinctId, version] of versionsOf(undisturbed)) assert.ok(versions.get(distinctId)! >= version)
@@ -234,10 +241,10 @@ describe('an event that stands twice in the log, in two segments of it', () => {
     const dataFolder = tempDir(t)
     const projectId = makeState(dataFolder)
     const folder = join(dataFolder, 'log')
-    // Segments that one frame fills, so that the repeats and the story lie in different files.
+    // Segments that one frame fills, so that the repeats and the story are in different files.
     const log = await openSqliteLogWriter({ folder, nowMs: clock.nowMs, logBytesMax: 2 ** 30, segmentBytesMax: 1 })
     const told = story(projectId).slice(0, 5)
-    for (const event of [...told, ...told]) await log.append('main', encodedEvents([event]))
+    for (const event of [...told, ...told]) await log.append('live', encodedEvents([event]))
     await log.close()
     assert.ok(readdirSync(join(folder, 'main')).filter(name => name.endsWith('.db')).length > 1)
 

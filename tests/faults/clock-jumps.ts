@@ -1,5 +1,5 @@
-// A host whose clock is set while events come in: an hour back, a day ahead, and back across midnight. Who writes down
-// what: events with times of their own, and events that the instance gives time and uuid to.
+// A host whose clock is set while events arrive: an hour back, a day ahead, and back across midnight. Some events have
+// their own times; others get time and uuid from the instance.
 
 import assert from 'node:assert/strict'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -14,7 +14,7 @@ const dayMs = 24 * hourMs
 /** @param seconds under load after each jump. @returns what is wrong with the events of the load; asserts the rest. */
 export async function jumpClock(seconds: number): Promise<Findings> {
   const instances = createInstances()
-  // Ten minutes past midnight, in the past: the load dates its own events with the real clock.
+  // Ten minutes past midnight on an earlier day: the load dates its own events with the real clock.
   const startMs = Math.floor(Date.now() / dayMs) * dayMs - dayMs + 10 * 60_000
   try {
     return await instances.with({ projectKey: testProjectKey, nowMs: startMs, worker: true }, async instance => {
@@ -23,7 +23,7 @@ export async function jumpClock(seconds: number): Promise<Findings> {
       const days = new Map<string, number>()
       let undatedCount = 0
       try {
-        // It ends on the last of the days: usage tells of none that is still to come.
+        // It ends on the last of the days, since usage does not report future days.
         for (const nowMs of [startMs, startMs - hourMs, startMs + dayMs, startMs - 20 * 60_000, startMs + dayMs]) {
           instance.setClock(nowMs)
           await sleep(seconds * 500)
@@ -49,7 +49,7 @@ export async function jumpClock(seconds: number): Promise<Findings> {
 
 const undatedPerJump = 20
 
-/** Events without time and uuid: they get both from the clock of the instance. */
+/** Sends events without time and uuid, which get both from the instance's clock. */
 async function sendUndated(target: Target, nowMs: number): Promise<number> {
   const batch = Array.from({ length: undatedPerJump }, () => ({
     event: 'undated',
@@ -67,7 +67,7 @@ interface Undated {
   readonly properties: { readonly nowMs: number }
 }
 
-/** Each has the time of its arrival and a uuid of version 7 that says the same, and none replaced another. */
+/** Checks that each has its time of arrival, a uuid of version 7 with that time, and that none replaced another. */
 async function assertUndated(target: Target, count: number): Promise<void> {
   const { results } = await target.api<{ results: Undated[] }>(
     'GET',
@@ -81,7 +81,7 @@ async function assertUndated(target: Target, count: number): Promise<void> {
   }
 }
 
-/** Every live event is charged once, on one of the days that the clock showed. */
+/** Checks that every live event is charged once, on one of the days that the clock showed. */
 async function assertCharged(target: Target, days: readonly string[], count: number): Promise<void> {
   const [first, last] = [days.toSorted()[0], days.toSorted().at(-1)]
   await eventually(

@@ -1,5 +1,5 @@
-// A log-in while PostgreSQL hangs, or lets nobody write: what needs no row keeps its value, and the rest comes back by
-// itself. A rejection that nobody handles fails the file.
+// A log-in while PostgreSQL hangs or refuses writes: flags that need no row keep their value, and the others recover by
+// themselves. An unhandled rejection fails the file.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -81,7 +81,7 @@ describe('experience continuity with its state in PostgreSQL', { skip: noPostgre
         try {
           process.kill(pid, name)
         } catch (cause) {
-          // The session that asked for the list is among them, and gone.
+          // The session that requested the list is in it, and has ended.
           if ((cause as { code?: string }).code !== 'ESRCH') throw cause
         }
     }

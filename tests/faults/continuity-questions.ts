@@ -1,9 +1,9 @@
-// What tests of experience continuity under failure ask: people with and without a row, flags that need one and flags
-// that need nothing.
+// The requests for tests of experience continuity under failure: people with and without a row, flags that need one and
+// flags that need nothing.
 
 import assert from 'node:assert/strict'
 import type { JsonObject } from '#core/json.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { testProjectKey } from '../support/pennon.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 
@@ -17,7 +17,7 @@ export const continuityFlags: readonly JsonObject[] = [
   { key: 'plain', filters: { groups: [{ rollout_percentage: 100 }] } },
 ]
 
-/** What stays when neither a row can be read nor one be written. */
+/** What is answered when rows can be neither read nor written. */
 export const withoutRows = { everybody: true, plain: true }
 export const whole = { ...withoutRows, 'rollout-50': true }
 
@@ -33,7 +33,7 @@ export async function storePersons(chunkStore: ChunkStore, count: number): Promi
     persons: persons.map(({ person }) => created(person)),
     mappings: persons.map(({ id, person }) => created(aMapping(person, id))),
   })
-  const position = { lane: 'main', ownerId: 'test', offset: 1, committedAtMs: 0 } as const
+  const position = { stream: 'main', ownerId: 'test', offset: 1, committedAtMs: 0 } as const
   assert.equal(await chunkStore.commitChunk(changes, position), 'committed')
 }
 
@@ -42,7 +42,7 @@ export interface Decided {
   readonly errorsWhileComputingFlags: boolean
 }
 
-/** One request for flags; 200 whatever has failed. */
+/** Requests flags once; the answer has to be 200 whatever has failed. */
 export async function ask(url: string, distinctId: string, anonDistinctId: string | null): Promise<Decided> {
   const response = await fetch(`${url}/flags?v=1`, {
     method: 'POST',
@@ -54,8 +54,8 @@ export async function ask(url: string, distinctId: string, anonDistinctId: strin
 }
 
 /**
- * Twelve requests one after the other, answered while what they ask hangs, which is until the caller lets go of it; and then
- * many at once, which ask it no more.
+ * Sends twelve requests one after the other, which have to be answered while their store hangs (the caller ends that),
+ * and then many at once, which must not call the store any more.
  * @param url of the instance, for its metrics.
  */
 export async function assertBounded(url: string, askOnce: () => Promise<Decided>, expected: object): Promise<void> {
@@ -68,7 +68,7 @@ export async function assertBounded(url: string, askOnce: () => Promise<Decided>
   await assertLeftAlone(url, assertAnswer)
 }
 
-/** That a store which has failed often enough is not asked: of many requests, one a second tries whether it is back. */
+/** Checks that a store that has failed often enough is not called: of many requests, one a second tries it again. */
 export async function assertLeftAlone(url: string, askOnce: () => Promise<unknown>): Promise<void> {
   const before = await failureCount(url)
   assert.ok(before >= 5, `${before} failures do not leave a store alone`)
@@ -77,7 +77,7 @@ export async function assertLeftAlone(url: string, askOnce: () => Promise<unknow
   assert.ok(failed < 50, `${failed} of 100 requests asked the store and failed`)
 }
 
-/** Calls of any store that failed, as the instance counts them. */
+/** The instance's count of failed calls of any store. */
 async function failureCount(url: string): Promise<number> {
   const metrics = await (await fetch(`${url}/metrics`)).text()
   const counts = metrics.matchAll(/^pennon_dependency_failures_total\{.*\} (\d+)$/gm)

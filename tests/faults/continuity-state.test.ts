@@ -1,5 +1,5 @@
-// A log-in while the state file cannot be written: flags that need no row keep their value, the others come back by
-// themselves. A rejection that nobody handles fails the file.
+// A log-in while the state file cannot be written: flags that need no row keep their value, and the others recover by
+// themselves. An unhandled rejection fails the file.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -10,7 +10,7 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import { startStateThread } from '#adapters/sqlite/state-thread.ts'
 import type { StateMethod } from '#adapters/sqlite/state-writer-protocol.ts'
-import type { HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type { HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
@@ -89,7 +89,7 @@ describe('experience continuity while the state file is written by another proce
     const logIn = () => Promise.all(visitors.map(visitor => answerFor(visitor, anonymousId)))
 
     const release = await holdState(t, dataFolder)
-    // They are answered while the lock is held, so that none of their rows can be there.
+    // They are answered while the lock is held, so none of their rows can be written.
     assert.deepEqual(new Set(await logIn()), new Set(['failed']))
     await release()
     const seen = await eventually(async () => {
@@ -124,7 +124,7 @@ describe('experience continuity while the state thread dies', () => {
         keepHashKey: assignment => thread.call('keepHashKey', [assignment]) as Promise<readonly HashKeyRow[]>,
       },
     })
-    // A call that is not on the list is our own mistake: it ends the thread.
+    // A call that is not on the list is a bug in the test: it ends the thread.
     const fatal = assert.rejects(thread.call('constructor' as StateMethod, []))
     const dying = await Promise.all(Array.from({ length: 20 }, () => ask(server.base, knownId, anonymousId)))
     for (const { featureFlags } of dying) {
@@ -139,7 +139,7 @@ describe('experience continuity while the state thread dies', () => {
   })
 })
 
-/** @returns what gives the lock back. */
+/** @returns a function that releases the lock. */
 async function holdState(t: TestContext, dataFolder: string): Promise<() => Promise<void>> {
   const script = fileURLToPath(new URL('../support/state-holder.ts', import.meta.url))
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, dataFolder], {

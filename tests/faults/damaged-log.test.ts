@@ -1,5 +1,5 @@
-// Files of the log that are damaged, cut or removed, between two starts and under a running writer: what was acknowledged
-// is never missing in silence. Each record is processed, or set aside with its bytes, or counted with its place.
+// Log files that are damaged, cut or removed, between two starts and under a running writer. No acknowledged record is
+// lost silently: each is processed, or set aside with its bytes, or counted with its place.
 
 import assert from 'node:assert/strict'
 import {
@@ -16,11 +16,12 @@ import {
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
-import { markPath } from '#adapters/sqlite-log/lane-mark.ts'
 import { listSegments, pageBytes, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
-import type { LogLane } from '#core/events/captured-event.ts'
-import type { EventLogWriter } from '#ports/event-log.ts'
+import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
+import type { Lane } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { EventLogWriter } from '#ports/log/event-log.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -29,26 +30,26 @@ import { seededRandom } from '../support/seeded-random.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-const lanes: readonly LogLane[] = ['main', 'historical']
+const streams: readonly LogStream[] = ['main', 'historical']
 const unitCount = 30
 const unitEvents = 10
 const eventCount = unitCount * unitEvents
 const segmentBytesMax = 150_000
 
 describe('a log with damaged files', () => {
-  for (const lane of lanes) {
-    it(`loses of lane ${lane} no more than lies in the 4 KiB that were overwritten, wherever they are`, async t => {
+  for (const stream of streams) {
+    it(`loses of stream ${stream} no more than lies in the 4 KiB that were overwritten, wherever they are`, async t => {
       const random = seededRandom(7)
-      const good = await aFilledLog(t, [lane])
+      const good = await aFilledLog(t, [stream])
       for (const at of [0, pageBytes, 2 * pageBytes, 3 * pageBytes + 4_096 * Math.floor(random() * 8)]) {
         const folder = copyOf(t, good)
-        const segment = listSegments(join(folder, lane))[1]!
+        const segment = listSegments(join(folder, stream))[1]!
         overwrite(segment.path, at, 4_096)
         const { stored, damaged, losses } = await processed(t, folder)
         const missing = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
         const what = `4 KiB at ${at}: ${stored} stored, ${damaged} damaged, ${missing} missing`
-        assert.equal(stored[lane]! + damaged + missing, eventCount, what)
-        // A page holds some forty of these records.
+        assert.equal(stored[stream]! + damaged + missing, eventCount, what)
+        // A page has some forty of these records.
         assert.ok(damaged + missing <= 50, what)
         for (const loss of losses) assert.match(loss.file ?? '', /\.damaged\.db$/)
       }
@@ -64,8 +65,8 @@ describe('a log with damaged files', () => {
     assert.ok(listSegments(join(folder, 'main')).filter(({ form }) => form === 'damaged').length >= 3)
   })
 
-  it('goes on with one lane while the files of the other cannot be read at all', async t => {
-    const folder = await aFilledLog(t, lanes)
+  it('goes on with one stream while the files of the other cannot be read at all', async t => {
+    const folder = await aFilledLog(t, streams)
     for (const { path } of listSegments(join(folder, 'main'))) overwrite(path, 0, statSync(path).size)
     await appendedTo(t, folder, 'main', 1)
     const { stored, losses } = await processed(t, folder)
@@ -103,7 +104,7 @@ describe('a log with damaged files', () => {
     rmSync(inFolder(removed, first))
     const afterRemoval = await processed(t, removed)
     assert.deepEqual(afterRemoval.losses, [
-      { lane: 'main', fromOffset: 0, toOffset: second.firstOffset, file: null, noticedAtMs: afterRemoval.nowMs },
+      { stream: 'main', fromOffset: 0, toOffset: second.firstOffset, file: null, noticedAtMs: afterRemoval.nowMs },
     ])
 
     const emptied = copyOf(t, good)
@@ -111,7 +112,7 @@ describe('a log with damaged files', () => {
     const { writer } = await openedWriter(t, {}, emptied)
     const afterEmptying = await processed(t, emptied)
     assert.deepEqual(lostOf(afterEmptying.losses), [eventCount], 'before anything new comes')
-    await writer.append('main', encodedEvents([aCapturedEvent(9_999)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(9_999)]))
   })
 
   it('shows a record whose checksum fails, with its bytes, to whoever runs the instance, and to nobody else', async t => {
@@ -127,7 +128,7 @@ describe('a log with damaged files', () => {
     assert.ok(damaged >= 1)
     assert.equal(stored.main! + damaged, eventCount)
 
-    const api = await startManagement(t, { logLosses: async () => losses })
+    const api = await startManagement(t, { log: { losses: async () => losses } })
     const listed = await api.call('GET', '/api/instance/lost_records/')
     assert.deepEqual([listed.status, listed.body.count], [200, damaged])
     const [record] = listed.body.results
@@ -156,19 +157,19 @@ describe('a log with damaged files', () => {
     const folder = tempDir(t)
     const { writer } = await openedWriter(t, { segmentBytesMax: 1e9 }, folder)
     await fill(writer, 'main')
-    // What SQLite has in its side file is not read from the file.
+    // SQLite does not read from the file what is in its write-ahead log.
     const { path } = listSegments(join(folder, 'main')).at(-1)!
     for (const file of [path, `${path}-wal`])
       overwrite(file, Math.min(4 * pageBytes, statSync(file).size - 4_096), 4_096)
     const world = processing(t, folder)
     await eventually(async () => {
-      // Refused until the damage is noticed and another segment is begun: tried again until then.
+      // Refused until the damage is noticed and another segment is begun, so it is retried until then.
       await writer
-        .append('main', encodedEvents([aCapturedEvent(8_000, { distinctId: 'main-8000' })]))
+        .append('live', encodedEvents([aCapturedEvent(8_000, { distinctId: 'main-8000' })]))
         .catch(() => undefined)
       return world.isProcessed()
     })
-    await writer.append('main', encodedEvents([aCapturedEvent(8_001, { distinctId: 'main-8001' })]))
+    await writer.append('live', encodedEvents([aCapturedEvent(8_001, { distinctId: 'main-8001' })]))
     await eventually(() => world.isProcessed())
     const { stored, damaged, losses } = await world.outcome()
     const missing = losses.reduce((sum, loss) => sum + loss.toOffset - loss.fromOffset, 0)
@@ -186,7 +187,7 @@ describe('a log whose files go away under a running writer', () => {
       rmSync(folder, { recursive: true })
       renameSync(`${folder}-copy`, folder)
     },
-    'the files of a lane are removed': folder => {
+    'the files of a stream are removed': folder => {
       for (const name of readdirSync(join(folder, 'main'))) rmSync(join(folder, 'main', name))
     },
     'the segment is removed': (_folder, segment) => rmSync(segment),
@@ -196,14 +197,14 @@ describe('a log whose files go away under a running writer', () => {
     it(`refuses events and says why when ${way}, with and without events that come`, async t => {
       const folder = join(tempDir(t), 'log')
       const { writer } = await openedWriter(t, {}, folder)
-      await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+      await writer.append('live', encodedEvents([aCapturedEvent(1)]))
       const segment = listSegments(join(folder, 'main'))[0]!.path
       take(folder, segment)
-      await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(2)])), { code: 'unavailable' })
+      await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(2)])), { code: 'unavailable' })
       const condition = writer.condition()
       assert.equal(condition.state, 'files_gone')
       assert.match((condition as { reason: string }).reason, /0000000000000000\.db was removed or replaced/)
-      await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
+      await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
       rmSync(`${folder}-away`, { recursive: true, force: true })
     })
   }
@@ -211,41 +212,41 @@ describe('a log whose files go away under a running writer', () => {
   it('notices it by itself', async t => {
     const folder = join(tempDir(t), 'log')
     const { writer } = await openedWriter(t, {}, folder)
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     rmSync(folder, { recursive: true })
     await eventually(() => writer.condition().state === 'files_gone')
   })
 })
 
 /** A log of closed files. */
-async function aFilledLog(t: TestContext, filled: readonly LogLane[]): Promise<string> {
+async function aFilledLog(t: TestContext, filled: readonly LogStream[]): Promise<string> {
   const folder = tempDir(t)
-  const { writer } = await openedWriter(t, { segmentBytesMax, lanes }, folder)
-  for (const lane of filled) await fill(writer, lane)
+  const { writer } = await openedWriter(t, { segmentBytesMax }, folder)
+  for (const stream of filled) await fill(writer, stream)
   await writer.close()
-  for (const lane of filled) assert.ok(listSegments(join(folder, lane)).length >= 3)
+  for (const stream of filled) assert.ok(listSegments(join(folder, stream)).length >= 3)
   return folder
 }
 
 /** Events of about 1 KB: some thirty in a page. */
-async function fill(writer: EventLogWriter, lane: LogLane, units = unitCount, first = 0): Promise<void> {
+async function fill(writer: EventLogWriter, stream: LogStream, units = unitCount, first = 0): Promise<void> {
   for (let unit = 0; unit < units; unit++)
     await writer.append(
-      lane,
+      stream === 'historical' ? 'import' : 'live',
       encodedEvents(
         Array.from({ length: unitEvents }, (_, index) => {
           const n = first + unit * unitEvents + index
           const propertiesJson = JSON.stringify({ pad: `${n} `.repeat(180) })
-          return aCapturedEvent(n, { lane, distinctId: `${lane}-${n}`, propertiesJson })
+          return aCapturedEvent(n, { lane: stream as Lane, distinctId: `${stream}-${n}`, propertiesJson })
         }),
       ),
     )
 }
 
-/** As a start does, and an end. */
-async function appendedTo(t: TestContext, folder: string, lane: LogLane, units: number): Promise<void> {
-  const { writer } = await openedWriter(t, { lanes }, folder)
-  await fill(writer, lane, units, 5_000)
+/** Opens the log as a start does, appends units and closes it. */
+async function appendedTo(t: TestContext, folder: string, stream: LogStream, units: number): Promise<void> {
+  const { writer } = await openedWriter(t, {}, folder)
+  await fill(writer, stream, units, 5_000)
   await writer.close()
 }
 
@@ -263,7 +264,7 @@ function overwrite(path: string, at: number, bytes: number): void {
   writeSync(file, garbage, 0, bytes, at)
 }
 
-/** Everything in the log, once the worker is through. */
+/** Runs the worker over the whole log and returns the result. */
 async function processed(t: TestContext, folder: string) {
   const world = processing(t, folder)
   await eventually(() => world.isProcessed())
@@ -278,17 +279,17 @@ function processing(t: TestContext, folder: string) {
   t.after(stop)
   return {
     isProcessed: async () => {
-      for (const lane of lanes) {
-        const offset = world.state.positions.get(lane)?.offset ?? 0
-        if ((await log.status(lane, offset)).endOffset !== offset) return false
+      for (const stream of streams) {
+        const offset = world.state.positions.get(stream)?.offset ?? 0
+        if ((await log.status(stream, offset)).endOffset !== offset) return false
       }
       return true
     },
     outcome: async () => {
       const rows = [...world.events.rows.values()]
-      const count = (lane: LogLane) => rows.filter(({ distinctId }) => distinctId.startsWith(lane)).length
+      const count = (stream: LogStream) => rows.filter(({ distinctId }) => distinctId.startsWith(stream)).length
       const damaged = [...world.events.rejected.values()].filter(({ reason }) => reason === 'log_record_damaged').length
-      const stored: Partial<Record<LogLane, number>> = { main: count('main'), historical: count('historical') }
+      const stored: Record<LogStream, number> = { main: count('main'), historical: count('historical') }
       return { stored, damaged, losses: await log.losses(), nowMs: world.clock.nowMs() }
     },
   }

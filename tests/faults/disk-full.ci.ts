@@ -17,11 +17,11 @@ import {
   startCheckedLoad,
 } from './checked-load.ts'
 
-// A disk that fills up under load: first to the reserve, then to its last byte. The disk is a tmpfs of the test's own.
+// A disk that fills up under load: first up to the reserve, then to its last byte. The disk is a tmpfs of this test.
 
 const MiB = 1024 * 1024
 const diskBytes = 640 * MiB
-/** For the event store and the state, while the log takes no more. */
+/** Space left for the event store and the state when the log accepts no more. */
 const reserveBytes = 192 * MiB
 
 describe('an instance whose disk fills up under load', { skip: cannotMount() }, () => {
@@ -79,7 +79,8 @@ describe('an instance whose disk fills up under load', { skip: cannotMount() }, 
       'GET',
       '/api/projects/@current/ingestion_status/',
     )
-    const sum = (of: 'appended' | 'processed') => Object.values(lanes).reduce((total, lane) => total + lane[of], 0)
+    const sum = (count: 'appended' | 'processed') =>
+      Object.values(lanes).reduce((total, lane) => total + lane[count], 0)
     return { appended: sum('appended'), processed: sum('processed') }
   }
 
@@ -110,7 +111,7 @@ describe('an instance whose disk fills up under load', { skip: cannotMount() }, 
   })
 
   it('loses and doubles nothing when the disk is full to the last byte, and goes on by itself', async () => {
-    // Without a reserve the log itself meets the end of the disk, in the middle of a commit.
+    // Without a reserve, the log itself runs out of disk in the middle of a commit.
     assert.equal(await pennon.stop(), 0)
     pennon = await start(0)
     const pids = [pennon.pid, ...Object.values(pennon.childPids())]
@@ -168,7 +169,7 @@ function mount(folder: string, bytes: number): void {
   execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'pipe' })
 }
 
-/** Appends so many bytes, or as many as fit. */
+/** Writes this many bytes, or as many as fit. */
 function writeBallast(path: string, bytes: number): void {
   const file = openSync(path, 'a')
   try {

@@ -7,7 +7,7 @@ import { startPennon, testProjectKey } from '../support/pennon.ts'
 import { hasStrace } from '../support/strace.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-// What the kernel saw: every sync and every write of all processes of an instance, in order, while one event passes.
+// Every sync and every write of all processes of an instance, in order, as the kernel sees them while one event passes.
 
 interface Call {
   readonly seconds: number
@@ -66,7 +66,10 @@ it('syncs the log before the first byte of the 200, and the rows before the posi
   assert.deepEqual(early, [], 'nothing of the state was committed between the answer and the rows')
 })
 
-/** Waits until what every start writes (position claimed, usage computed) is over: what is written then is the event's. */
+/**
+ * Waits until the writes of every start (claiming the position, computing usage) are done; later writes are the
+ * event's.
+ */
 async function quietState(tracePath: string): Promise<void> {
   const quietSeconds = 1.5
   await eventually(
@@ -82,7 +85,7 @@ function isStateSync(call: Call): boolean {
   return /f(data)?sync\(.*\/state\.db/.test(call.text)
 }
 
-/** Calls in order of their end: an interrupted call counts where it was resumed. */
+/** Calls ordered by their end: an interrupted call counts where it resumed. */
 function readCalls(path: string): Call[] {
   const unfinished = new Map<string, string>()
   const calls: Call[] = []

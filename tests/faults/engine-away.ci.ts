@@ -1,5 +1,5 @@
-// The embedded engine is away and cannot come back, or nobody finds it any more: readiness and doctor say so, and everything
-// goes on by itself once what was in the way is gone.
+// The embedded engine is down and cannot restart, or can no longer be found. Readiness and doctor report it, and
+// everything recovers by itself once the cause is gone.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readFileSync, rmdirSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ for (const fronts of ['1', '2']) {
   test(`says that the event store is away while its configuration cannot be written, with fronts: ${fronts}`, async t => {
     const pennon = await started(t, fronts)
     const killed = pennon.childPids().events!
-    // Writing fails as on a full disk.
+    // Makes writing fail as on a full disk.
     const inTheWay = join(pennon.dataFolder, 'events', 'config.xml.new')
     mkdirSync(inTheWay)
     process.kill(killed, 'SIGKILL')
@@ -57,12 +57,23 @@ async function started(t: TestContext, fronts: string): Promise<Pennon> {
   return pennon
 }
 
-/** The status when events are required, and what is said of them. */
+/** The status of readiness when events are required, and its text about events. */
 async function readiness(pennon: Pennon): Promise<string> {
   const response = await fetch(`${pennon.url}/_readiness?require=events`)
   const { events } = (await response.json()) as { events: string }
   return `${response.status} ${events}`
 }
+
+test('says soon, and by itself, that nobody answers at CLICKHOUSE_URL', async t => {
+  const settings = { CLICKHOUSE_URL: 'http://pennon:secret@127.0.0.1:9/pennon' }
+  const pennon = await startPennon({ settings, waitForProcessing: false })
+  t.after(() => pennon.killTree())
+  await eventually(() => /processing waits for the event store/.test(pennon.output()), { timeoutMs: 15_000 })
+  assert.doesNotMatch(pennon.output(), /secret/)
+  const response = await fetch(`${pennon.url}/_readiness`)
+  const { events, processing } = (await response.json()) as Record<string, string>
+  assert.deepEqual([response.status, events, processing], [200, 'event_store_unavailable', 'waiting_for_event_store'])
+})
 
 async function answersQueries(pennon: Pennon): Promise<void> {
   const { results } = await pennon.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/')

@@ -24,9 +24,9 @@ describe('the embedded engine', () => {
     await store.migrate()
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
     const event = anEvent()
-    await store.insert({ events: [event], pendingEvents: [], overrides: [], replays: [], rejected: [] })
+    await store.insert({ events: [event], pendingEvents: [], overrides: [], recordings: [], rejected: [] })
     for (const signal of ['SIGTERM', 'SIGINT', 'SIGHUP'] as const) engine.child.kill(signal)
-    await store.ping()
+    await store.countRejected({ projectId: 1 })
     assert.equal(engine.child.exitCode, null)
 
     const { child } = engine
@@ -60,14 +60,19 @@ describe('the embedded engine', () => {
       errors += text.toString()
     })
     const [exitCode] = (await once(second, 'close')) as [number | null]
-    // Now and then the engine's own clean-up crashes before we can say our line; its own has been said by then.
-    assert.ok(exitCode === 1 || exitCode === null, `exit code ${exitCode}`)
+    // When its query fails, libchdb tears itself down in its own thread while our process ends. The two race, and now and
+    // then that thread crashes first: the process then ends by SIGSEGV or SIGABRT (no exit code) without our last line.
+    // The test requires what holds either way: it ends as failed, the engine has said why, and the first one keeps
+    // working.
+    assert.notEqual(exitCode, 0)
     assert.match(errors, /Cannot lock file/)
-    if (exitCode === 1) assert.match(errors, /\npennon events: the engine ended/)
+    const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    t.after(() => store.close())
+    await store.migrate()
   })
 })
 
-/** Title of a running process, null when there is none; on Linux from /proc, where a zombie has an empty one. */
+/** Title of a running process, or null; on Linux from /proc, where a zombie's is empty. */
 function titleOf(pid: number): string | null {
   const path = `/proc/${pid}/cmdline`
   if (!existsSync(path)) return null

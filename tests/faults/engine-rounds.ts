@@ -1,4 +1,4 @@
-// Rounds of kill -9 on the engine while rows are inserted: whatever was acknowledged has to be there afterwards.
+// Rounds of kill -9 on the engine while rows are inserted: every acknowledged row has to be stored afterwards.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -9,10 +9,10 @@ import { startEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { seededRandom } from '../support/seeded-random.ts'
 
-/** Rows per insert; two inserts are under way at once. */
+/** Rows per insert; two inserts run at once. */
 const batchRows = 200
 
-/** @returns how many rows were acknowledged; throws when one of them is missing or there twice. */
+/** @returns how many rows were acknowledged. @throws when one of them is missing or stored twice. */
 export async function killEngineRounds(roundCount: number, seed: number): Promise<number> {
   const random = seededRandom(seed)
   const engine = await startEngine()
@@ -28,7 +28,7 @@ export async function killEngineRounds(roundCount: number, seed: number): Promis
             anEvent({ uuid: randomUUID(), capturedAtMs: Date.parse(`2026-1${acknowledged.length & 1}-02T00:00:00Z`) }),
           )
           try {
-            await store.insert({ events, pendingEvents: [], overrides: [], replays: [], rejected: [] })
+            await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
           } catch (error) {
             assert(error instanceof PortError && error.retryable, `unexpected failure: ${error}`)
             if (isKilled) return

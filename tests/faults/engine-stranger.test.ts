@@ -3,10 +3,10 @@ import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
-import type { EventStore } from '#ports/event-store.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type ClickHouseEndpoint, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { type ClickHouseEndpoint, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { removeEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngineForTests } from '../support/engine.ts'
@@ -50,7 +50,7 @@ describe('clients of the event store', () => {
   it('believe no engine of another start, and no proof that was made for somebody else', async t => {
     const engine = await startEngineForTests(t)
     const another = open(t, () => ({ ...engine.endpoint(), secret: 'of-another-start' }))
-    await assert.rejects(another.ping(), isUnavailable)
+    await assert.rejects(another.countRejected({ projectId: 1 }), isUnavailable)
 
     const answer = await (await fetch(`${engine.endpoint().url}/proof/${'0'.repeat(32)}`)).text()
     assert.match(answer, /^[0-9A-F]{64}\n$/)
@@ -62,7 +62,7 @@ describe('clients of the event store', () => {
       }),
     )
     const repeating = open(t, () => ({ ...engine.endpoint(), url: `http://127.0.0.1:${port}` }))
-    await assert.rejects(repeating.ping(), isUnavailable)
+    await assert.rejects(repeating.countRejected({ projectId: 1 }), isUnavailable)
   })
 
   for (const [what, summary] of [
@@ -93,7 +93,7 @@ function open(t: TestContext, endpoint: () => ClickHouseEndpoint | null): EventS
 
 async function insertOne(store: EventStore): Promise<string> {
   const event = anEvent()
-  await store.insert({ events: [event], pendingEvents: [], overrides: [], replays: [], rejected: [] })
+  await store.insert({ events: [event], pendingEvents: [], overrides: [], recordings: [], rejected: [] })
   return event.uuid
 }
 

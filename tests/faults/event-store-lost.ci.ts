@@ -1,12 +1,13 @@
-// The event store is removed, cut or replaced by an older copy between two starts, while the state and the log stay: what the
-// log still has is found again, nothing is counted twice, no person changes, and what the log has not is said.
+// The event store is removed, cut or replaced by an older copy between two starts, while the state and the log remain.
+// What the log still has is restored, nothing is counted twice, no person changes, and what the log no longer has is
+// reported.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { cpSync, globSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { startEngineForTests } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
@@ -141,7 +142,7 @@ function send(pennon: Pennon, event: string, more: object = {}) {
   })
 }
 
-/** Live and imported events, a person that two ids lead to, something rejected: acknowledged, processed, then the end. */
+/** Makes live and imported events, a person with two ids and a reject; ends the instance once all is processed. */
 async function fill(
   t: TestContext,
   dataFolder: string,
@@ -181,7 +182,7 @@ async function found(pennon: Pennon): Promise<Found> {
   return { events: [...events.map(withoutStoring), ...rejected], persons, outcomes }
 }
 
-/** When a row was stored, and what its person was like, is of the day on which it is stored again. */
+/** Leaves out when a row was stored and its person's properties, which change when it is stored again. */
 function withoutStoring(event: object): object {
   const {
     created_at: _createdAt,

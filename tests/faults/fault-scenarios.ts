@@ -1,5 +1,5 @@
-// What may happen to a running instance, each under load and for as long as the caller says. Every scenario puts right
-// what it broke; what is left is looked at by `checked-load.ts`.
+// Faults of a running instance, each under load and for as long as the caller says. Every scenario repairs what it
+// broke; `checked-load.ts` checks the result.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'
@@ -10,7 +10,7 @@ import { eventually } from '../support/eventually.ts'
 import { type Pennon, testProjectKey } from '../support/pennon.ts'
 import type { CheckedLoad } from './checked-load.ts'
 
-/** An instance with a flag that is on for all, under load. */
+/** An instance under load, with a flag that is on for everyone. */
 export interface Scene {
   readonly pennon: Pennon
   readonly load: CheckedLoad
@@ -18,7 +18,7 @@ export interface Scene {
 
 export const flagOfScene = { key: 'on', filters: { groups: [{ rollout_percentage: 100 }] } }
 
-/** Stops the worker: nothing reads the log, events are taken and flags served, and readiness says so. */
+/** Stops the worker: nothing reads the log, but events are accepted and flags served, and readiness reports it. */
 export async function stopWorker({ pennon, load }: Scene, seconds: number): Promise<void> {
   const pid = pennon.childPids().work!
   process.kill(pid, 'SIGSTOP')
@@ -29,7 +29,7 @@ export async function stopWorker({ pennon, load }: Scene, seconds: number): Prom
   }
 }
 
-/** The engine is killed again whenever it is there. */
+/** Kills the engine again whenever it has restarted. */
 export async function killEngine({ pennon, load }: Scene, seconds: number): Promise<void> {
   const untilMs = performance.now() + seconds * 1_000
   const killing = (async () => {
@@ -46,13 +46,13 @@ export async function killEngine({ pennon, load }: Scene, seconds: number): Prom
   await Promise.all([killing, whileServing({ pennon, load }, seconds)])
 }
 
-/** Another process writes to the state all the time: neither the worker nor the private API can. */
+/** Another process holds the state's write lock all the time, so neither the worker nor the private API can write. */
 export async function lockState({ pennon, load }: Scene, seconds: number): Promise<void> {
   await withLock(join(pennon.dataFolder, 'state.db'), () => whileServing({ pennon, load }, seconds))
 }
 
 /**
- * The log takes nothing for longer than a commit waits: what cannot be taken is 503 with Retry-After, flags are answered.
+ * The log accepts nothing for longer than a commit waits: captures get 503 with Retry-After, and flags are answered.
  * @param seconds more than 5, which is how long a commit waits.
  */
 export async function lockLog({ pennon, load }: Scene, seconds: number): Promise<void> {
@@ -72,7 +72,7 @@ export async function lockLog({ pennon, load }: Scene, seconds: number): Promise
   assert.ok((load.answers.get(503) ?? 0) > refusedBefore, 'no sender was refused')
 }
 
-/** Everything goes at once, and comes back by itself. */
+/** Kills everything at once; it has to recover by itself. */
 export async function settle({ pennon, load }: Scene): Promise<void> {
   await eventually(
     async () => {
@@ -91,7 +91,10 @@ async function whileServing({ pennon, load }: Scene, seconds: number): Promise<v
   assert.ok(load.acknowledgedCount() > before, 'no event was taken meanwhile')
 }
 
-/** Half of the answers within this, on a machine that does much else: they wait for nothing that is disturbed. */
+/**
+ * Half of the answers have to arrive within this time, even on a busy machine: they depend on nothing that is
+ * disturbed.
+ */
 const flagsMsMax = 250
 
 async function whileServingFlags(pennon: Pennon, seconds: number): Promise<void> {

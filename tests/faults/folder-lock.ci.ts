@@ -1,5 +1,5 @@
-// Who holds a data folder, with real instances where numbers of processes say nothing: in containers that begin to count
-// anew, under a process 1 that reaps nobody, and beside what a killed front left behind.
+// The lock of a data folder, with real instances where process ids prove nothing: in containers, which count processes
+// from 1 again, under a process 1 that does not reap children, and next to what a killed front left behind.
 
 import assert from 'node:assert/strict'
 import { readFileSync, rmSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { worksIn } from '../support/processes-in-folders.ts'
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Its first process is number 1 there; all of it ends with that. */
+/** A container: its first process has pid 1 in it, and all others end with that process. */
 const container = ['unshare', ...(process.getuid?.() === 0 ? [] : ['-r']), '-pf', '--mount-proc', '--kill-child']
 
 async function start(t: TestContext, dataFolder: string, launcher: readonly string[]): Promise<Pennon> {

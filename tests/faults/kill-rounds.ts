@@ -1,4 +1,4 @@
-// Kills processes at random moments under load and checks that every acknowledged event is there exactly once.
+// Kills processes at random moments under load and checks that every acknowledged event is stored exactly once.
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,9 +13,9 @@ export type Victim = (typeof victims)[number]
 
 export interface KillRoundsOptions {
   readonly rounds: number
-  /** Further environment variables of the instance, such as where its state is. */
+  /** More environment variables of the instance, such as the place of its state. */
   readonly settings?: Readonly<Record<string, string>>
-  /** Kills something of the outside as well, in the middle of each round; resolves when it is back. */
+  /** Also kills something outside the instance in the middle of each round; resolves when that is back. */
   readonly disturb?: () => Promise<void>
   readonly random: () => number
   readonly log: (line: string) => void
@@ -25,7 +25,7 @@ export interface KillRoundsResult extends Findings {
   readonly acknowledgedCount: number
 }
 
-/** One load goes through all rounds; its senders repeat what was not answered, wherever the front listens by then. */
+/** One load runs through all rounds; its senders repeat what was not answered, at the front's current address. */
 export async function runKillRounds(options: KillRoundsOptions): Promise<KillRoundsResult> {
   const { rounds, random, log, settings = {}, disturb } = options
   const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-kill-'))
@@ -35,7 +35,7 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
   try {
     for (let round = 0; round < rounds; round++) {
       const victim = victims[Math.floor(random() * victims.length)]!
-      // What was killed last takes its time to come back: without a load there is nothing to lose.
+      // What was killed last needs time to restart; without load, nothing can be lost meanwhile.
       const before = load.acknowledgedCount()
       const isUnderLoad = () => load.acknowledgedCount() >= before + loadOfRoundMin
       await eventually(isUnderLoad, { what: 'the load of a round' })
@@ -55,7 +55,7 @@ export async function runKillRounds(options: KillRoundsOptions): Promise<KillRou
   }
 }
 
-/** So that hundreds of rounds leave what can be counted in minutes. */
+/** Slow enough that the events of hundreds of rounds can be counted within minutes. */
 const sendersRestMs = 20
 /** Events. */
 const loadOfRoundMin = 30

@@ -1,5 +1,5 @@
-// The log's writer at its process's limit of open files: what needs another file is refused until there is room again.
-// A file of its own, since the limit is that of the process.
+// The log's writer at its process's limit of open files: an append that needs another file is refused until there is
+// room again. In a test file of its own, since the limit is per process.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
@@ -15,7 +15,7 @@ import { openedReader, openedWriter } from '../support/sqlite-log-files.ts'
 test('refuses events while no file can be opened, and takes them again when one can', async t => {
   if (process.platform !== 'linux') return t.skip('the limit of a running process can be set on Linux alone')
   const softLimit = /Max open files\s+(\d+)/.exec(readFileSync('/proc/self/limits', 'utf8'))![1]!
-  // Waits already: at the limit no process can be started.
+  // Started in advance: at the limit, no process can be started.
   const restorer = spawn('sh', ['-c', `read -r line; prlimit --pid ${process.pid} --nofile=${softLimit}:`], {
     stdio: ['pipe', 'ignore', 'inherit'],
   })
@@ -29,16 +29,16 @@ test('refuses events while no file can be opened, and takes them again when one 
   let accepted = 0
   const append = async () => {
     const propertiesJson = JSON.stringify({ pad: 'x'.repeat(20_000) })
-    await writer.append('main', encodedEvents([aCapturedEvent(accepted, { propertiesJson })]))
+    await writer.append('live', encodedEvents([aCapturedEvent(accepted, { propertiesJson })]))
     accepted++
   }
   await append()
-  // Descriptors that are open stay open; every further one is refused.
+  // Open descriptors stay open; every further one is refused.
   execFileSync('prlimit', ['--pid', String(process.pid), '--nofile=3:'])
   let refused: unknown
   for (let n = 0; n < 50 && refused === undefined; n++) await append().catch(error => (refused = error))
   assert.ok(refused instanceof PortError && refused.code === 'unavailable', String(refused))
-  // Looks that fail are made once a second; none of them may end the thread.
+  // Failing checks are repeated once a second; none of them may end the thread.
   await eventually(() => writer.condition().state === 'unavailable')
   await assert.rejects(append(), { code: 'unavailable' })
   await restore()

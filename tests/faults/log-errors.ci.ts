@@ -1,4 +1,5 @@
-// The log under a disk that answers with errors: events are refused for as long, readiness says so, flags go on, and afterwards events are taken again without a start.
+// The log on a disk that fails: meanwhile events are refused, readiness reports it and flags still work; afterwards
+// events are accepted again without a restart.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -49,7 +50,7 @@ async function readiness(pennon: Pennon): Promise<{ status: number; capture: str
   return { status: response.status, capture }
 }
 
-/** What the disk would answer: each sync of the process fails. */
+/** Makes each sync of the process fail, as a failing disk would. */
 async function failSyncs(pid: number): Promise<ChildProcess> {
   const tracer = spawn(
     'strace',

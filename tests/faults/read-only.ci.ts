@@ -1,6 +1,6 @@
-// A file system that the kernel makes read-only under a running instance, as it does after an error of the disk: events are
-// refused with a reason, flags go on, a stop is a stop, and once it was checked and mounted again a start goes on with all that
-// was acknowledged. The kernel does not let such a file system be written again before.
+// A file system that the kernel makes read-only under a running instance, as after a disk error: events are refused
+// with a reason, flags still work, and the instance can be stopped. The kernel allows writes only after the file system
+// was checked and mounted again; a start then continues with everything that was acknowledged.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -22,7 +22,7 @@ test('refuses events while its disk is read-only, says why, stops with 0, and go
   await pennon.caughtUp()
 
   disk.fail()
-  // Without a request: whoever is told 503 may send nothing more.
+  // Without a request, since a client that gets 503 may send nothing more.
   await eventually(async () => (await readiness(pennon)).capture === 'log_unavailable')
   const { capture_reason: reason, flags } = await readiness(pennon)
   assert.match(reason!, /read-only file system/i)
@@ -55,7 +55,7 @@ async function started(t: TestContext, folder: string): Promise<Pennon> {
 
 interface Disk {
   readonly folder: string
-  /** As after an error in what the disk has of the file system: from now on it is read-only. */
+  /** Makes it read-only from now on, as the kernel does after an error in the file system's data. */
   fail(): void
   mend(): void
 }
@@ -93,7 +93,7 @@ function mount(image: string, folder: string): void {
   execFileSync('mount', ['-o', 'loop,errors=remount-ro', image, folder], { stdio: 'pipe' })
 }
 
-/** @throws unless it is whole afterwards: 1 says that something was mended. */
+/** @throws unless the file system is sound afterwards; exit code 1 means that something was repaired. */
 function checkFileSystem(image: string): void {
   try {
     execFileSync('e2fsck', ['-p', '-f', image], { stdio: 'pipe' })

@@ -1,4 +1,4 @@
-// A start that cannot go on says why in one line and ends with 2.
+// A start that cannot continue prints the reason in one line and exits with 2.
 
 import assert from 'node:assert/strict'
 import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
@@ -39,6 +39,12 @@ describe('a start is refused', () => {
     // Permissions do not stop root.
     const launcher = asRoot ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
     assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
+  })
+
+  it('when the data folder is a file', async t => {
+    const file = join(tempDir(t), 'notes.txt')
+    writeFileSync(file, '')
+    assert.match(await refusedStart(file), /notes\.txt is a file\. Set PENNON_DATA to a folder\./)
   })
 
   it('when a setting is unknown or has no usable value', async t => {

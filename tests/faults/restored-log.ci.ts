@@ -1,4 +1,4 @@
-// The log comes back from a copy that is older than the state: what is accepted from then on is processed as ever.
+// The log is restored from a copy that is older than the state: events accepted afterwards are processed as usual.
 
 import assert from 'node:assert/strict'
 import { cpSync, rmSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// The log under what processes do to each other: several append to one lane, and one is killed.
+// Several processes share the log: they append to one lane, and one of them is killed.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
@@ -25,7 +25,7 @@ describe('a lane that several processes append to', () => {
     )
     const reader = openSqliteLogReader({ folder })
     t.after(() => reader.close())
-    // Reading goes on all the while, as a worker does.
+    // Reads all the while, as a worker does.
     let seen: string[] = []
     const running = new Set(appenders)
     for (const appender of appenders) void appender.ended.then(() => running.delete(appender))
@@ -57,8 +57,8 @@ describe('a lane that several processes append to', () => {
       acknowledged.push(...appender.acknowledged)
       first += 1_000_000
     }
-    const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40, lanes: ['main'] })
-    await writer.append('main', encodedEvents([aCapturedEvent(7_000_000)]))
+    const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 2 ** 40 })
+    await writer.append('live', encodedEvents([aCapturedEvent(7_000_000)]))
     await writer.close()
     const reader = openSqliteLogReader({ folder })
     t.after(() => reader.close())
@@ -82,28 +82,28 @@ describe('a lane of a small log that two fronts share', () => {
         warn: (...line: unknown[]) => lost.push(line),
       }
       const open = async () => {
-        const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, lanes: ['main'], ...limits, logger })
+        const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, ...limits, logger })
         t.after(() => writer.close())
         return writer
       }
       const [idle, busy] = [await open(), await open()]
       const reader = openSqliteLogReader({ folder, ...limits, onDamage: () => undefined })
       t.after(() => reader.close())
-      const laneFolder = join(folder, 'main')
+      const streamFolder = join(folder, 'main')
       const acknowledged: string[] = []
       const processed: string[] = []
       let [next, position] = [0, 0]
       const append = async (writer: typeof idle, bytes: number) => {
         const propertiesJson = JSON.stringify({ pad: 'x'.repeat(bytes) })
         const event = aCapturedEvent(next++, { propertiesJson })
-        await writer.append('main', encodedEvents([event]))
+        await writer.append('live', encodedEvents([event]))
         acknowledged.push(event.distinctId)
         return true
       }
       const process = async () => {
         for (;;) {
           const chunk = await reader.read('main', position, { recordCountMax: 100, bytesMax: 1_000_000 })
-          assert.equal(chunk.firstOffset, position, 'nothing is missing')
+          assert.equal(chunk.missing, null)
           if (chunk.records.length === 0) return
           processed.push(...distinctIds(chunk.records))
           position = chunk.nextOffset
@@ -111,11 +111,11 @@ describe('a lane of a small log that two fronts share', () => {
       }
       for (let round = 0; round < 3; round++) {
         await append(idle, 10)
-        const opened = listSegments(laneFolder).at(-1)!
+        const opened = listSegments(streamFolder).at(-1)!
         if (how === 'set aside as damaged') setAside(opened)
-        const isThere = () => listSegments(laneFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
+        const isThere = () => listSegments(streamFolder).some(({ firstOffset }) => firstOffset === opened.firstOffset)
         while (isThere()) {
-          // It looks for room five times a second at most, and is told to come again until then.
+          // It checks for room at most five times a second, and until then is told to retry.
           const taken = await eventually(() => append(busy, 60_000).catch(otherThanFull))
           assert.equal(taken, true)
           await process()

@@ -1,5 +1,5 @@
-// The embedded engine is stopped (SIGSTOP), as by a debugger, a container that is paused, or a machine that swaps: it holds
-// its port, takes connections and never answers.
+// The embedded engine is stopped (SIGSTOP), as by a debugger, a paused container or a swapping machine: it keeps its
+// port and accepts connections but never answers.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'

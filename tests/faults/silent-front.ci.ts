@@ -1,5 +1,5 @@
-// One of several fronts is stopped (SIGSTOP). It may hold the write lock of the log at that moment, and keeps what the
-// system has given it of the port: nobody but its supervisor can put that right.
+// One of several fronts is stopped (SIGSTOP). It may hold the write lock of the log at that moment, and it keeps its
+// share of the port's connections: only its supervisor can resolve that.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -38,7 +38,7 @@ function frontsOf(pennon: Pennon): number[] {
   return childProcessesOf(pennon.pid).filter(pid => pid !== work && pid !== events)
 }
 
-/** Undefined when the connection was given to the front that does not answer. */
+/** Undefined when the connection went to the front that does not answer. */
 async function countedFronts({ url }: Pennon): Promise<number | undefined> {
   try {
     const response = await fetch(`${url}/metrics`, {

@@ -1,5 +1,5 @@
-// One instance from its first start to its last stop: its tests follow one another on the same folder, since a start and
-// what it takes of processor time are most of each.
+// One instance from its first start to its last stop. The tests run one after the other on the same folder, since
+// starts take most of the time. Each test makes what it needs itself if the tests before it failed or were not run.
 
 import assert from 'node:assert/strict'
 import { fork, spawn } from 'node:child_process'
@@ -13,7 +13,7 @@ import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../su
 import { refusedStart } from '../support/refused-start.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** What `/metrics` shows of a series; undefined when it does not. */
+/** The value of a series in `/metrics`; undefined when it is missing. */
 async function sample({ url }: Pennon, series: string): Promise<number | undefined> {
   const text = await (await fetch(`${url}/metrics`)).text()
   const line = text.split('\n').find(each => each.startsWith(`${series} `))
@@ -22,7 +22,7 @@ async function sample({ url }: Pennon, series: string): Promise<number | undefin
 
 describe('an instance', () => {
   it('leaves the first steps on a terminal, without the chatter of the engine', async t => {
-    // The engine writes its trace log to stderr when that is a terminal, so a pipe would not show it.
+    // The engine writes its trace log to stderr only if that is a terminal, so a pipe would not show it.
     const command = `${process.execPath} --disable-warning=ExperimentalWarning src/main.ts serve`
     const env = { ...process.env, NODE_TEST_CONTEXT: undefined, PORT: '0', PENNON_DATA: tempDir(t) }
     const terminal = spawn('script', ['-qec', command, '/dev/null'], {
@@ -48,6 +48,20 @@ describe('an instance', () => {
   })
 
   const dataFolder = tempDir({ after })
+  /** Whether the folder has the event of the first start. */
+  let isKept = false
+
+  async function captureKept(pennon: Pennon): Promise<void> {
+    const created = await pennon.post('/capture/', {
+      api_key: testProjectKey,
+      event: 'kept',
+      distinct_id: 'ada',
+      uuid: '0197c5a0-0000-7000-8000-00000000aaaa',
+    })
+    assert.equal(created.status, 200)
+    await pennon.caughtUp()
+    isKept = true
+  }
 
   describe('at its first start', () => {
     let pennon: Pennon
@@ -59,14 +73,7 @@ describe('an instance', () => {
     after(() => pennon?.killTree())
 
     it('makes files for its user alone, in a folder that others may read too', async () => {
-      const created = await pennon.post('/capture/', {
-        api_key: testProjectKey,
-        event: 'kept',
-        distinct_id: 'ada',
-        uuid: '0197c5a0-0000-7000-8000-00000000aaaa',
-      })
-      assert.equal(created.status, 200)
-      await pennon.caughtUp()
+      await captureKept(pennon)
       const files = readdirSync(dataFolder, { recursive: true, withFileTypes: true })
       const open = files
         .map(file => join(file.parentPath, file.name))
@@ -92,19 +99,25 @@ describe('an instance', () => {
     let another: Promise<string>
 
     before(async () => {
+      if (!isKept) {
+        pennon = await startPennon({ dataFolder })
+        await captureKept(pennon)
+        await pennon.stop()
+      }
       pennon = await startPennon({ dataFolder })
       another = refusedStart(dataFolder) // waits 10 s for the folder before it gives up
       another.catch(() => undefined) // the test of it awaits it
     })
     after(() => pennon?.killTree())
 
-    it('has the data and the keys of the first, and shows no key again', async () => {
+    const storedNames = async () => {
       await pennon.caughtUp()
       const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
-      assert.deepEqual(
-        results.map(event => event.event),
-        ['kept'],
-      )
+      return results.map(({ event }) => event).sort()
+    }
+
+    it('has the data and the keys of the first, and shows no key again', async () => {
+      assert.deepEqual(await storedNames(), ['kept'])
       assert.ok(!pennon.output().includes(testPersonalKey), 'the personal key is shown at the first start only')
     })
 
@@ -122,9 +135,7 @@ describe('an instance', () => {
           what: `a new ${name}`,
         })
       }
-      await pennon.caughtUp()
-      const { results } = await pennon.api<{ results: { event: string }[] }>('GET', '/api/projects/@current/events/')
-      assert.deepEqual(results.map(event => event.event).sort(), ['after events', 'after work', 'kept'])
+      assert.deepEqual(await storedNames(), ['after events', 'after work', 'kept'])
     })
 
     it('shows of a worker that is down what it counted, and nothing that it measured of itself', async () => {
@@ -140,7 +151,7 @@ describe('an instance', () => {
         const pid = pennon.childPids().work
         return pid === killed ? undefined : pid
       })
-      // Before it comes to its first report.
+      // Before its first report.
       process.kill(next, 'SIGSTOP')
       assert.equal(await bytes(), undefined)
       const kept = (await seconds())!
@@ -164,7 +175,7 @@ describe('an instance', () => {
         'POST /capture/ HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n'
       await new Promise(resolve => client.write(`${head}{"api_key":`, resolve))
       await fetch(`${pennon.url}/_liveness`) // by now the server has read what came before
-      // A stop that is not over in time ends with another code.
+      // A stop that takes too long ends with another code.
       assert.equal(await pennon.stop(), 0, pennon.output())
       assert.deepEqual(children.filter(isAlive), [])
     })

@@ -1,5 +1,6 @@
-// The state file taken away under a running instance: what is asked is answered from what is open, nothing is written to a file
-// that nobody would find again, and readiness and one line say so. What capture takes meanwhile waits in the log.
+// The state file is removed under a running instance. Reads are answered from the open file, nothing is written to it
+// any more, since it would be lost, and readiness and one log line report it. Events that capture accepts meanwhile
+// wait in the log.
 
 import assert from 'node:assert/strict'
 import { copyFileSync, mkdirSync, readdirSync, renameSync, rmSync } from 'node:fs'
@@ -18,7 +19,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
   assert.equal(await capture(pennon, 'while it is away'), 200)
   await answersFlags(pennon)
   await pennon.api('GET', flagsPath)
-  // Each thread that writes looks for itself, once a second.
+  // Each writing thread checks by itself, once a second.
   let count = 0
   await eventually(() => refusalOf(pennon.api('POST', flagsPath, { key: `lost-${++count}` })))
   const lines = pennon.output().match(/.*state\.db was removed or replaced.*/g) ?? []
@@ -36,7 +37,7 @@ test('goes on reading and refuses to write while the state is away, and goes on 
 
 test('stops with 0 while another state has its place, and processes from it what came meanwhile', async t => {
   const { pennon, dataFolder } = await started(t)
-  // As a restored copy is put there.
+  // As when a restored copy is put in place.
   const copy = join(dataFolder, 'copy.db')
   for (const suffix of ['', '-wal']) copyFileSync(join(dataFolder, `state.db${suffix}`), `${copy}${suffix}`)
   for (const suffix of ['', '-wal', '-shm']) rmSync(join(dataFolder, `state.db${suffix}`))

@@ -1,13 +1,13 @@
-// A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with anything in them. This
-// makes each such disk from one good run and looks at what the log then says. `torn-log.test.ts` takes samples of the
-// places; `torn-log.ci.ts` every one where the record lies, and samples of the pages around it.
+// A power cut in the middle of a commit leaves any prefix of it on the disk, or sectors with any content. This makes
+// such disks from one good run and checks what the log reads from them. `torn-log.test.ts` samples the places;
+// `torn-log.ci.ts` takes every place within the record and samples the pages around it.
 
 import assert from 'node:assert/strict'
 import { mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { LaneAppender } from '#adapters/sqlite-log/lane-appender.ts'
-import { markPath } from '#adapters/sqlite-log/lane-mark.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import { StreamAppender } from '#adapters/sqlite-log/stream-appender.ts'
+import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 
@@ -24,22 +24,22 @@ const appendedAtMs = 1_790_000_000_000
 
 export type Damage = 'truncated' | 'garbled'
 
-/** SQLite's, before each page in a write-ahead log. */
+/** The size of SQLite's header before each page in a write-ahead log. */
 const walFrameHeaderBytes = 24
 
 export interface Places {
-  /** How many bytes lie between two places in the record, and in the frame header before its page; 1 = every byte. */
+  /** Bytes between two places in the record, and in the frame header before its page; 1 = every byte. */
   readonly recordStride: number
-  /** The same for the rest of the commit, which is what a page holds besides. */
+  /** The same for the rest of the commit: the other content of the page. */
   readonly restStride: number
   /** Where strides begin, so that runs can differ. */
   readonly first: number
 }
 
 /**
- * Tears the last commit, a record of about 2 KB, at many places, one after another in the same folder.
- * @returns at how many places it was torn, how many of them lie in the record, how long that is, and how often the torn
- *   unit was still there.
+ * Tears the last commit, a record of about 2 KB, at many places, one after the other in the same folder.
+ * @returns the number of places, how many of them are in the record, the record's length, and how often the torn unit
+ *   was still readable.
  */
 export async function tearLastCommit(
   folder: string,
@@ -62,30 +62,32 @@ export async function tearLastCommit(
   return counts
 }
 
-/** The same look at a disk where nothing was torn: the last commit has to be there. */
+/** The same check on a disk where nothing was torn: the last commit has to be readable. */
 export async function leaveLastCommitWhole(folder: string): Promise<{ survived: boolean }> {
   const good = goodRun(join(folder, 'good'))
   layOut(folder, good, good.wal)
   return { survived: await checkDisk(folder, 'whole') }
 }
 
-/** A lane with these files and no others: the ones of the look before are overwritten or went when it closed the log. */
+/** A lane with only these files: those of the check before are overwritten, or were removed when it closed the log. */
 function layOut(folder: string, { fileName, db, mark }: GoodRun, wal: Buffer): void {
-  const laneFolder = join(folder, 'main')
-  mkdirSync(laneFolder, { recursive: true })
+  const streamFolder = join(folder, 'main')
+  mkdirSync(streamFolder, { recursive: true })
   assert.deepEqual(
-    readdirSync(laneFolder).filter(name => name !== fileName),
+    readdirSync(streamFolder).filter(name => name !== fileName),
     [],
   )
-  writeFileSync(join(laneFolder, fileName), db)
-  writeFileSync(join(laneFolder, `${fileName}-wal`), wal)
-  writeFileSync(markPath(laneFolder), mark)
+  writeFileSync(join(streamFolder, fileName), db)
+  writeFileSync(join(streamFolder, `${fileName}-wal`), wal)
+  writeFileSync(markPath(streamFolder), mark)
 }
 
-/** Acknowledged units are intact, the torn one is all there or not at all, and appending goes on where it ends. */
+/**
+ * Checks that acknowledged units are intact, that the torn one is whole or absent, and that appending continues there.
+ */
 async function checkDisk(folder: string, what: string): Promise<boolean> {
   const reader = openSqliteLogReader({ folder })
-  const appender = openLane(folder)
+  const appender = openStream(folder)
   try {
     const { endOffset } = await reader.status('main', 0)
     const survived = endOffset === acknowledged.length + torn.length
@@ -93,7 +95,7 @@ async function checkDisk(folder: string, what: string): Promise<boolean> {
     assert.equal(appendTo(appender, after), endOffset, what)
     const { records } = await reader.read('main', 0, { recordCountMax: 100, bytesMax: 1e9 })
     assert.deepEqual(
-      records.map(record => (record.kind === 'event' ? record.event : record.kind)),
+      records.map(({ record }) => (record.kind === 'event' ? record.event : record.kind)),
       [...acknowledged, ...(survived ? torn : []), ...after],
       what,
     )
@@ -108,24 +110,24 @@ interface GoodRun {
   readonly fileName: string
   readonly db: Buffer
   readonly wal: Buffer
-  /** As it is written behind the commit before the last: the last one was not acknowledged. */
+  /** The last commit, written after the one before it; it was not acknowledged. */
   readonly mark: Buffer
-  /** Where in the write-ahead log the last commit begins, and where in that its record lies. */
+  /** Where the last commit begins in the write-ahead log, and the record's place in it. */
   readonly tornFrom: number
   readonly recordFrom: number
   readonly recordTo: number
 }
 
-/** The files as they are after the last commit. */
+/** The files after the last commit. */
 function goodRun(folder: string): GoodRun {
-  const appender = openLane(folder)
+  const appender = openStream(folder)
   try {
     for (const unit of units) appendTo(appender, unit)
     const fileName = '0000000000000000.db'
     const path = join(folder, 'main', fileName)
     const tornFrom = statSync(`${path}-wal`).size
     const mark = readFileSync(markPath(join(folder, 'main')))
-    // Appending seals these bytes where they are, so afterwards they are the ones that were written.
+    // Appending seals these bytes in place, so afterwards they are the bytes that were written.
     const record = encodedEvents(torn).bytes
     appender.append([record], appendedAtMs)
     const wal = readFileSync(`${path}-wal`)
@@ -137,16 +139,16 @@ function goodRun(folder: string): GoodRun {
   }
 }
 
-function openLane(folder: string): LaneAppender {
-  return new LaneAppender({
-    laneFolder: join(folder, 'main'),
+function openStream(folder: string): StreamAppender {
+  return new StreamAppender({
+    streamFolder: join(folder, 'main'),
     segmentBytesMax: 1e9,
     firstOffset: 0,
     busyTimeoutMs: 1_000,
   })
 }
 
-function appendTo(appender: LaneAppender, unit: readonly CapturedEvent[]): number {
+function appendTo(appender: StreamAppender, unit: readonly CapturedEvent[]): number {
   return appender.append([encodedEvents(unit).bytes], appendedAtMs)
 }
 

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { tempDir } from '../support/temp-dir.ts'
 import { tearLastCommit } from './torn-log.check.ts'
 
-/** The commit is a page of 32 KiB, and each place takes some ms, most of it syncing; runs start at different ones. */
+/** The commit is a page of 32 KiB, and each place takes some ms, mostly for syncing; runs start at different places. */
 const restStride = 12
 
 describe('a log whose last commit was torn by a power cut, at every byte of its record', () => {

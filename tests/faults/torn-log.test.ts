@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { tempDir } from '../support/temp-dir.ts'
 import { leaveLastCommitWhole, tearLastCommit } from './torn-log.check.ts'
 
-/** No divisors of the page or frame size, so that samples fall on every part of both. */
+/** These do not divide the page or frame size, so that samples fall on every part of both. */
 const strides = { recordStride: 61, restStride: 241 }
 
 describe('a log whose last commit was torn by a power cut', () => {

@@ -9,7 +9,7 @@ import { eventually } from '../support/eventually.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testProjectKey } from '../support/pennon.ts'
 
-// What a page loads before it sends anything. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.
+// The scripts that a page loads before it sends anything. Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.
 
 const dist = fileURLToPath(new URL('.', import.meta.resolve('posthog-js')))
 const { version } = JSON.parse(readFileSync(`${dist}../package.json`, 'utf8')) as { version: string }
@@ -30,7 +30,7 @@ interface Answer {
   readonly text: string
 }
 
-/** As a page of another origin, without the client unpacking anything. */
+/** Requests as a page of another origin, without unpacking the answer. */
 async function ask(path: string, headers: Record<string, string> = {}, method = 'GET'): Promise<Answer> {
   const response = await fetch(front.url + path, {
     method,
@@ -47,7 +47,7 @@ function assertOpenToPages({ headers }: Answer): void {
   assert.match(headers.get('vary') ?? '', /origin/i)
 }
 
-/** What a script sets in a page. */
+/** The globals that a script sets in a page. */
 function configSetBy(script: string, token: string): { config: Record<string, unknown>; siteApps: unknown[] } {
   const window: { _POSTHOG_REMOTE_CONFIG?: Record<string, never> } = {}
   runInNewContext(script, { window })
@@ -316,7 +316,7 @@ describe('static scripts', () => {
   })
 })
 
-/** `fetch` unpacks by itself; this does not. */
+/** Unlike `fetch`, this does not unpack the answer. */
 async function rawBody(path: string, accepted: string): Promise<Buffer> {
   const bytes: Buffer[] = []
   await new Promise<void>((resolve, reject) => {

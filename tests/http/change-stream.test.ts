@@ -1,15 +1,14 @@
 import assert from 'node:assert/strict'
 import { connect, type Socket } from 'node:net'
 import { after, before, describe, it, type TestContext } from 'node:test'
-import { changeStreamRoutes } from '#http/handlers/change-stream.ts'
-import { closeServer, createHttpServer } from '#http/server.ts'
-import { createChangeHub } from '#services/flags/change-hub.ts'
-import { silentLogger } from '#telemetry/log.ts'
+import { composeChangeHub } from '#compose/front/definitions.ts'
+import { composeFlags } from '#compose/front/flags.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { changeTag } from '#wire/flags/change-events.ts'
 import { compileTestProject } from '../support/decide-server.ts'
 import { eventually } from '../support/eventually.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
+import { serveParts, testContext, testParts } from '../support/front-parts.ts'
 import { testProjectKey } from '../support/pennon.ts'
 
 // The change stream over real sockets. Source: docs/wire/ofrep.md 5.
@@ -18,10 +17,10 @@ const path = '/ofrep/v1/events'
 
 interface Stream {
   readonly socket: Socket
-  /** Everything after the headers, without the marks of chunks. */
+  /** Everything after the headers, without the chunked framing. */
   body(): string
   head(): string
-  /** Events so far, in order: the id and the data of each. */
+  /** The id and the data of each event so far, in order. */
   events(): { id: string; data: unknown }[]
   isClosed(): boolean
 }
@@ -56,23 +55,19 @@ async function openStream(url: string, target: string, headers: readonly string[
 }
 
 const compiled = compileTestProject({ flags: [] })
-/** What stands for a revision of it. */
+/** The text by which it names a revision. */
 const tag = (revision: number) => changeTag(compiled.project.uuid, revision)
 
 function refetch(revision: number) {
   return { id: tag(revision), data: { type: 'refetchEvaluation', etag: tag(revision) } }
 }
 
-/** The routes over a hub whose time and timer a test moves; the project is at revision 1, changed long ago. */
+/** The routes over a hub whose time and timer the test moves; the project is at revision 1, changed long ago. */
 async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?: number } = {}) {
   let nowMs = 0
   let beat: (() => void) | null = null
   const metrics = createMetrics()
-  const hub = createChangeHub({
-    readersMax: 2_000,
-    readersPerProjectMax: 2_000,
-    ...limits,
-    heartbeatMs: 20_000,
+  const context = testContext({
     metrics,
     monotonicNowMs: () => nowMs,
     startTimer: callback => {
@@ -84,29 +79,23 @@ async function startStreams(t: Pick<TestContext, 'after'>, limits: { readersMax?
       }
     },
   })
+  const hub = composeChangeHub(context, { readersMax: 2_000, readersPerProjectMax: 2_000, ...limits })
   nowMs = 3_600_000
-  const server = createHttpServer({
-    routes: changeStreamRoutes({ findProject: key => (key === 'phc_test' ? compiled : null), changes: hub }),
-    logger: silentLogger(),
-    metrics,
-    authorize: async () => false,
+  const opened = new AsyncDisposableStack()
+  const parts = testParts(context, opened, {
+    definitions: { changes: hub, findProject: key => (key === 'phc_test' ? compiled : null) },
   })
   const connections: Socket[] = []
+  const { url, server } = await serveParts(t, parts, composeFlags(parts).routes, opened)
   server.server.on('connection', connection => connections.push(connection))
-  const url = await server.listen({ port: 0, host: '127.0.0.1' })
-  t.after(async () => {
-    hub.close()
-    await closeServer(server)
-  })
   return {
     url,
-    hub,
-    server,
+    stop: () => opened.disposeAsync(),
     change: (revision: number) =>
       hub.publish({ projects: [{ id: compiled.project.id, apiToken: 'phc_test', revision }], deletedProjectIds: [] }),
     beat: () => beat?.(),
     open: (query = '?token=phc_test', headers: readonly string[] = []) => openStream(url, path + query, headers),
-    /** A stream whose client reads nothing, with more on its connection than the kernel takes. */
+    /** A stream whose client reads nothing, with more data on its connection than the kernel buffers. */
     openStuck: async () => {
       const stream = await openStream(url, `${path}?token=phc_test`)
       stream.socket.pause()
@@ -219,14 +208,13 @@ describe('a change stream', () => {
   })
 
   it('ends at once when the server stops, a stuck one too', async t => {
-    const { open, openStuck, hub, server, change } = await startStreams(t)
+    const { open, openStuck, stop, change } = await startStreams(t)
     const [stuck, reading] = [await openStuck(), await open()]
     change(2)
     await eventually(() => reading.events().length === 1)
-    // No timer runs meanwhile: the one that cuts connections after a while is not what ends them.
+    // No timer runs meanwhile, so it is not the timer for idle connections that ends them.
     t.mock.timers.enable({ apis: ['setTimeout'] })
-    hub.close()
-    await closeServer(server)
+    await stop()
     t.mock.timers.reset()
     await eventually(() => reading.isClosed())
     stuck.socket.resume()
@@ -252,7 +240,7 @@ describe('the change stream of a front', () => {
     const other = await front.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'other' })
     const mine = await openStream(front.url, `${path}/?token=${testProjectKey}`)
     const ofOther = await openStream(front.url, `${path}?token=${other.api_token}`)
-    // A front that just started cannot know what changed before: first of all it sends everybody to look.
+    // A front that just started cannot know what changed before, so it first tells every client to check.
     await eventually(() => mine.events().length === 1 && ofOther.events().length === 1)
     await front.api('POST', '/api/projects/@current/feature_flags/', { key: 'told' })
     await eventually(() => mine.events().length === 2)

@@ -4,7 +4,7 @@ import { runInNewContext } from 'node:vm'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
-// What a project's settings become for its clients. Source: docs/wire/evaluation.md 2.2, 2.5, 7.1, 7.6.
+// How a project's settings appear to its clients. Source: docs/wire/evaluation.md 2.2, 2.5, 7.1, 7.6.
 
 const project = '/api/projects/@current/'
 // biome-ignore lint/suspicious/noExplicitAny: answers of many shapes

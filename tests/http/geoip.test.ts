@@ -1,5 +1,5 @@
-// Where a request and an event come from, against a started instance: which address counts, what wins over what, and what
-// events and persons get of it.
+// The location of requests and events, tested on a started instance: which address counts, which source wins, and what
+// events and persons get.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -24,7 +24,7 @@ async function createCountryFlag(pennon: Pennon, country: string): Promise<void>
   })
 }
 
-/** The countries whose flags are on. */
+/** The countries for which a flag is on. */
 async function countriesOf(pennon: Pennon, headers: Record<string, string>, body: Properties = {}): Promise<string[]> {
   const request = { api_key: testProjectKey, distinct_id: 'ada', ...body }
   const response = await pennon.post('/decide?v=3', request, headers)

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { noQuotas } from '#core/project.ts'
-import { ofrepRoutes } from '#http/handlers/ofrep.ts'
 import { startDecideServer } from '../support/decide-server.ts'
 import { bulkPath, flags, startOfrep } from '../support/ofrep-server.ts'
 
@@ -36,7 +35,7 @@ describe('an OFREP request that cannot be served', () => {
       assert.deepEqual(Object.keys(all.json), ['errorCode', 'errorDetails'], name)
       const one = await ask(`${bulkPath}/on/`, body)
       assert.deepEqual([one.status, one.json.errorCode], [status, code], name)
-      // A body that is refused unread is refused before its address is looked at.
+      // A body that is refused unread is refused before the URL is checked.
       if (all.text !== one.text) assert.equal(one.json.key, 'on', name)
     }
     const missing = await ask(`${bulkPath}/nowhere`, '{"context":{"targetingKey":"u"}}')
@@ -59,20 +58,8 @@ describe('an OFREP request that cannot be served', () => {
   })
 
   it('is 500 in the form of the protocol when the fault is ours', async t => {
-    const { call } = await startDecideServer(t, {
-      flags,
-      otherRoutes: ({ clock }) =>
-        ofrepRoutes({
-          clock,
-          decide: {
-            decide: () => Promise.reject(new Error('broken')),
-            traceEvaluation: () => Promise.reject(new Error('broken')),
-          },
-          changes: { hasRoom: () => false },
-          findProject: () => null,
-          lookForChanges: async () => undefined,
-        }),
-    })
+    const findProject = () => assert.fail('broken')
+    const { call } = await startDecideServer(t, { flags, findProject })
     const answer = await call(bulkPath, {
       method: 'POST',
       headers: { 'x-api-key': 'phc_test', 'content-type': 'application/json' },

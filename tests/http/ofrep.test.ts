@@ -7,7 +7,7 @@ import { type RunningFront, startFront } from '../support/front.ts'
 import { bulkPath, everybody, flags, halves, type Item, proOnly, startOfrep } from '../support/ofrep-server.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
-// The paths of OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
+// OpenFeature's remote evaluation, over real sockets. Source: docs/wire/ofrep.md.
 
 describe('an OFREP answer', () => {
   it('holds value, reason, variant and flat metadata, the same alone and among all', async t => {

@@ -1,4 +1,4 @@
-// An answer and the log lines about it are found by one id: the caller's, or one that is made.
+// An answer and the log lines about it have the same id: the caller's, or a generated one.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

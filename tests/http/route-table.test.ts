@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { globSync, readFileSync } from 'node:fs'
 import { METHODS } from 'node:http'
 import { connect } from 'node:net'
 import { after, before, describe, it } from 'node:test'
@@ -7,14 +8,14 @@ import type { Route } from '#http/shared/route.ts'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 
-// Walks the table of the public port as it is composed for people, with real stores and no worker.
+// Walks the route table of the public port as composed in production, with real stores and no worker.
 
-/** Everything that answers without any key. A new line here is a decision. */
+/** All routes that answer without a key. A new line here is a decision. */
 const openPaths = [
   ...['/', '/_liveness', '/_readiness', '/api/schema', '/decide', '/flags', '/openapi.json'],
   ...['/static/:file', '/static/:version/:file'],
 ]
-/** What stands for a parameter of a path; every other is an id. */
+/** Values for path parameters; all others are ids. */
 const parameters: Readonly<Record<string, string>> = { token: testProjectKey, file: 'array.js' }
 
 let front: RunningFront
@@ -63,7 +64,7 @@ async function ask(
   }
 }
 
-/** The whole answer to bytes that no HTTP client would send. */
+/** The whole answer to raw bytes, which may be such as no HTTP client sends. */
 async function sendRaw(request: string): Promise<string> {
   const socket = connect(Number(new URL(url).port), '127.0.0.1')
   socket.write(request)
@@ -73,6 +74,19 @@ async function sendRaw(request: string): Promise<string> {
 }
 
 describe('the route table', () => {
+  it('has nothing of what the pages on the wire call not served yet', () => {
+    const served = new Set(front.routes.map(route => route.path.replace(/\/$/, '')))
+    const pages = globSync('docs/wire/*.md').map(page => readFileSync(page, 'utf8'))
+    const lines = pages.flatMap(page => [...page.matchAll(/^Not served yet\b.*$/gm)].map(([line]) => line))
+    const paths = lines.flatMap(line => [...line.matchAll(/`(\/[^`]*)`/g)].map(([, path]) => path!.replace(/\/$/, '')))
+    assert.ok(lines.length >= 5 && paths.includes('/i/v0/ai'), 'this test’s way of looking finds them')
+    assert.deepEqual(
+      paths.filter(path => served.has(path)),
+      [],
+    )
+    assert.ok(served.has('/i/v0/ai/batch'))
+  })
+
   it('answers nothing of the private API to nobody, to a project key or to an unknown key', async () => {
     const guarded = front.routes.filter(route => route.access === 'personal_key' || route.access === 'server_key')
     assert.ok(guarded.length > 20)
@@ -259,7 +273,7 @@ describe('a path that is not served', () => {
   })
 
   it('refuses every method that a path does not offer as JSON, with and without a body', async () => {
-    // Node tells methods apart that no route has; CONNECT asks for a tunnel, which it closes by itself.
+    // Node knows methods that no route has; CONNECT asks for a tunnel, whose connection Node closes by itself.
     const methods = METHODS.filter(
       method => !['GET', 'HEAD', 'POST', 'OPTIONS', 'PATCH', 'DELETE', 'CONNECT'].includes(method),
     )

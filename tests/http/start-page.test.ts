@@ -1,4 +1,4 @@
-// `/` for a browser, and for everybody else.
+// `/` for a browser and for other clients.
 
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'

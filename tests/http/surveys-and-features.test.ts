@@ -3,7 +3,7 @@ import { after, before, describe, it } from 'node:test'
 import { type RunningFront, startFront } from '../support/front.ts'
 import { testProjectKey } from '../support/pennon.ts'
 
-// What pages list by themselves. Source: docs/wire/evaluation.md 7.4, 7.5, 5.7.
+// The surveys and early access features that pages list. Source: docs/wire/evaluation.md 7.4, 7.5, 5.7.
 
 const api = '/api/projects/@current'
 const pageOrigin = 'https://shop.example'

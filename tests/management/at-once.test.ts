@@ -1,4 +1,4 @@
-// Two people, or two runs of a script, that change different things of one object at the same moment: neither change is lost.
+// Two people or scripts change different fields of one object at the same moment: neither change is lost.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -6,10 +6,10 @@ import { type ManagementApi, startManagement } from '../support/management-api.t
 
 const project = '/api/projects/1/'
 
-/** How many readers of one object have to have read it before the first of them goes on, for the next time. */
+/** How many readers of one object have to have read it before the first of them continues. */
 let readersAwaited = 0
 
-/** As two fronts would: everybody has read before anybody writes. */
+/** Waits as with two fronts: all have read before one writes. */
 async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
   let waiting: (() => void)[] = []
   const together = async <T>(found: T): Promise<T> => {
@@ -24,6 +24,7 @@ async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
   return startManagement(t, {
     wrap: store => ({
       ...store,
+      findFlag: async (...args) => together(await store.findFlag(...args)),
       findSurvey: async (...args) => together(await store.findSurvey(...args)),
       findExperiment: async (...args) => together(await store.findExperiment(...args)),
       findEarlyAccessFeature: async (...args) => together(await store.findEarlyAccessFeature(...args)),
@@ -31,7 +32,7 @@ async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
   })
 }
 
-/** Sends all changes at once; what there is afterwards. */
+/** Sends all changes at once. @returns the object afterwards. */
 async function changeAtOnce(api: ManagementApi, path: string, bodies: readonly object[]) {
   readersAwaited = bodies.length
   const answers = await Promise.all(bodies.map(body => api.call('PATCH', path, { body })))
@@ -90,6 +91,48 @@ describe('changes at the same moment', () => {
       [experiment.metrics, experiment.description, experiment.parameters],
       [[{ kind: 'a' }], 'd', { minimum_detectable_effect: 3 }],
     )
+  })
+
+  it('leave a flag whose payloads are encrypted if and only if it says so', async t => {
+    const api = await startReadingTogether(t)
+    const filters = (payload: string) => ({ groups: [{ rollout_percentage: 100 }], payloads: { true: payload } })
+    const changed = { filters: filters('changed') }
+    const [on, off] = [
+      { has_encrypted_payloads: true },
+      { has_encrypted_payloads: false, filters: filters('shown') },
+    ] as const
+    for (const [key, before, switched] of [
+      ['on-first', {}, [on, changed]],
+      ['on-last', {}, [changed, on]],
+      ['off-first', on, [off, changed]],
+      ['off-last', on, [changed, off]],
+    ] as const) {
+      const path = await create(api, 'feature_flags/', { key, filters: filters('first'), ...before })
+      await changeAtOnce(api, path, switched)
+      const flag = await api.management.findFlagByKey(1, key)
+      const { true: payload } = flag!.filters.payloads as { true: string }
+      assert.equal(flag!.hasEncryptedPayloads, before !== on, key)
+      assert.equal(payload.startsWith('enc:'), before !== on, `${key}: ${payload}`)
+    }
+  })
+
+  it('leave a flag encrypted whose plain version is restored while encryption is switched on', async t => {
+    const api = await startReadingTogether(t)
+    const filters = { groups: [{ rollout_percentage: 100 }], payloads: { true: 'first' } }
+    for (const isRestoredLast of [false, true]) {
+      const path = await create(api, 'feature_flags/', { key: `restored-${isRestoredLast}`, filters })
+      const restore = () => api.call('POST', `${path}versions/1/restore/`)
+      const encrypt = () => api.call('PATCH', path, { body: { has_encrypted_payloads: true } })
+      readersAwaited = 2
+      const answers = await Promise.all((isRestoredLast ? [encrypt, restore] : [restore, encrypt]).map(send => send()))
+      assert.deepEqual(
+        answers.map(({ status }) => status),
+        [200, 200],
+      )
+      const flag = await api.management.findFlagByKey(1, `restored-${isRestoredLast}`)
+      const { true: payload } = flag!.filters.payloads as { true: string }
+      assert.deepEqual([flag!.hasEncryptedPayloads, payload.startsWith('enc:'), flag!.version], [true, true, 3])
+    }
   })
 
   it('leave an early access feature open with a flag that people decide about, or closed with one that they do not', async t => {

@@ -189,7 +189,7 @@ describe('who may call the private API', () => {
       ).slice(9, 12)
     for (const host of [own, 'Host: localhost', `Host: LOCALHOST:${port}`, `Host: [::1]:${port}`, 'Host: 127.1.2.3'])
       assert.equal(await status('1.1', host), '200', host)
-    // A name that an attacker's DNS leads here, and what merely looks like this machine's.
+    // A name that an attacker's DNS resolves to this machine, and names that only look local.
     for (const host of [
       'evil.example',
       `evil.example:${port}`,
@@ -200,7 +200,7 @@ describe('who may call the private API', () => {
       assert.equal(await status('1.1', `Host: ${host}`), '401', host)
     assert.equal(await status('1.1', own, 'Origin: http://localhost:3000'), '401')
     assert.equal(await status('1.1', own, 'Origin: null'), '401')
-    // As nginx sends it with nothing but proxy_pass.
+    // As nginx sends it when only proxy_pass is configured.
     assert.equal(await status('1.0', own), '401')
     assert.equal(await status('1.0', own, `Authorization: Bearer ${allScopesKey}`), '200')
   })
@@ -223,7 +223,7 @@ const metricsRoute: Route = {
   handler: (_request, reply) => sendJson(reply, 200, '{}'),
 }
 
-/** The whole answer to bytes that no HTTP client would send. */
+/** The whole answer to raw bytes, which may be such as no HTTP client sends. */
 async function sendRaw(port: number, request: string): Promise<string> {
   const socket = connect(port, '127.0.0.1')
   socket.write(request)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { EventNameQuery, PropertyNameQuery, SurveyCountQuery } from '#ports/event-store.ts'
+import type { EventNameQuery, PropertyNameQuery, SurveyCountQuery } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startManagement } from '../support/management-api.ts'
 
-// What the store itself does is held to its contract (`tests/ports/event-store-names.contract.ts`).
+// The contract `tests/ports/event-names.contract.ts` tests the store itself.
 
 const timestampMs = Date.parse('2026-04-30T10:00:00Z')
 
@@ -72,13 +72,13 @@ describe('property definitions', () => {
     const plain = await api.call('GET', path)
     assert.equal(plain.body.results[0].is_seen_on_filtered_events, null)
     assert.deepEqual(asked.properties, {
-      ...{ projectId: 1, of: 'event', limit: 100, offset: 0, leavesOutCore: false, onlyOfEvents: false },
+      ...{ projectId: 1, kind: 'event', limit: 100, offset: 0, leavesOutCore: false, onlyOfEvents: false },
     })
     const query = `?type=person&event_names=["paid","left"]&filter_by_event_names=true&properties=price,plan&is_feature_flag=false&exclude_core_properties=true&search=p`
     const { status, body } = await api.call('GET', path + query)
     assert.equal(status, 200, JSON.stringify(body))
     assert.deepEqual(asked.properties, {
-      ...{ projectId: 1, of: 'person', limit: 100, offset: 0, leavesOutCore: true, onlyOfEvents: true },
+      ...{ projectId: 1, kind: 'person', limit: 100, offset: 0, leavesOutCore: true, onlyOfEvents: true },
       ...{ search: 'p', names: ['price', 'plan'], events: ['paid', 'left'], ofFlags: false },
     })
     const { name, property_type, is_numerical, is_seen_on_filtered_events } = body.results[0]

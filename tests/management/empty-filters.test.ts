@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
 
-// A script whose variable is empty asked `?distinct_id=` and was answered everybody.
+// A script with an empty variable asks `?distinct_id=`, and must not get everybody as the answer.
 
 const base = '/api/projects/@current'
-/** By list, the filters that narrow it. */
+/** The filters that narrow each list. */
 const filters: Readonly<Record<string, readonly string[]>> = {
   '/persons/': ['distinct_id', 'uuid'],
   '/events/': ['event', 'distinct_id', 'person_id', 'uuid', 'after', 'before', 'properties'],

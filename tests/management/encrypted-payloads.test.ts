@@ -1,4 +1,5 @@
-// Payloads of flags with `has_encrypted_payloads`: where they are seen, where they are not, and what a write keeps of them.
+// Payloads of flags with `has_encrypted_payloads`: where they are visible, where they are not, and which of them a
+// write keeps.
 // Source: docs/wire/evaluation.md 2.7, 7.3; docs/wire/private-api.md §4.
 
 import assert from 'node:assert/strict'

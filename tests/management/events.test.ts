@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { EventQuery, EventStore, EventView } from '#ports/event-store.ts'
+import type { EventQuery, EventView } from '#ports/events/event-queries.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
@@ -30,7 +31,7 @@ function anEvent(over: Partial<EventView> = {}): EventView {
   }
 }
 
-/** A store that answers what it is told and remembers what it was asked. */
+/** A store with scripted answers that records its calls. */
 function scripted(over: Partial<EventStore> = {}) {
   const queries: EventQuery[] = []
   const events: Pick<EventStore, 'listEvents' | 'findEvent' | 'listRejected'> = {

@@ -18,6 +18,7 @@ describe('feature flags', () => {
       name: '',
       filters: { groups },
       active: true,
+      archived: false,
       deleted: false,
       version: 1,
       ensure_experience_continuity: false,
@@ -32,6 +33,8 @@ describe('feature flags', () => {
       created_by: encodeAuthor('*'),
       experiment_set: [],
       features: [],
+      last_called_at: null,
+      status: 'ACTIVE',
     })
     assert.equal(api.served.length, before + 1)
     for (const id of ['1', 'beta']) {

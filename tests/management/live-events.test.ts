@@ -26,7 +26,7 @@ it('a live view whose client reads nothing is shown what it can be, then ends, a
     workedMs: time.monotonicNowMs,
     ...time,
   })
-  // Before the server ends, which waits for them: hooks run in this order.
+  // Runs before the server's own hook, which would wait for these streams.
   t.after(async () => {
     const closed = live.close()
     await time.move(0)
@@ -36,12 +36,12 @@ it('a live view whose client reads nothing is shown what it can be, then ends, a
   const path = '/api/projects/@current/events/live/'
   const [stuck, reading] = [await watchLive(api.url, path, allScopesKey), await watchLive(api.url, path, allScopesKey)]
   stuck.response.pause()
-  // More than the kernel takes for the client.
+  // More than the kernel buffers for the client.
   const [rounds, perRound] = [8, 100]
   const propertiesJson = JSON.stringify({ pad: 'x'.repeat(60_000) })
   for (let round = 0; round < rounds; round++) {
     const events = Array.from({ length: perRound }, (_, n) => aCapturedEvent(n, { propertiesJson }))
-    await log.append('main', encodedEvents(events))
+    await log.append('live', encodedEvents(events))
     live.wake('main')
     await time.move(2_000)
     await eventually(() => reading.of('event').length + skippedOf(reading) === (round + 1) * perRound)

@@ -1,9 +1,9 @@
-// Lists ask the store a handful of times, or one thing after the other, however long they are: a call for each item at once
-// would fill what waits for the store, and refuse everybody else.
+// However long a list is, it takes a handful of store calls, or one call after the other. A call for each item at once
+// would fill the store's queue, and other requests would be refused.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const bodies: Record<string, (index: number) => object> = {

@@ -91,7 +91,7 @@ describe('the OpenAPI document', () => {
 
 const types = ['string', 'number', 'integer', 'boolean', 'object', 'array', 'null']
 
-/** JSON Schema 2020-12 as far as we use it. */
+/** The part of JSON Schema 2020-12 that we use. */
 function checkSchema(schema: Json, document: Json, where: string): void {
   assert.equal(typeof schema, 'object', where)
   if (typeof schema.$ref === 'string') {

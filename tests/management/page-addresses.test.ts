@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { startManagement } from '../support/management-api.ts'
 
-// Behind a proxy that takes requests for a part of a site, `next` led to a path that only the proxy's other side has.
+// Behind a proxy that forwards one part of a site, `next` has to be a URL that the client can reach.
 
 const list = '/api/projects/?limit=1'
 const query = '/api/projects/?limit=1&offset=1'

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type PropertyBag, parseJson } from '#core/json.ts'
 import { noEventUsage } from '#core/usage.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { startManagement } from '../support/management-api.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 
@@ -284,13 +284,15 @@ describe('groups', () => {
 })
 
 describe('ingestion status', () => {
-  it('compares the end of each lane with where the worker stands', async t => {
+  it('compares the end of each stream with where the worker stands', async t => {
     const appendedAtMs = Date.parse('2026-05-01T11:59:57.500Z')
     const api = await startManagement(t, {
-      logStatus: async (lane, offset) => ({
-        endOffset: lane === 'main' ? 12 : offset,
-        appendedAtMs: lane === 'main' ? appendedAtMs : null,
-      }),
+      log: {
+        status: async (stream, offset) => ({
+          endOffset: stream === 'main' ? 12 : offset,
+          appendedAtMs: stream === 'main' ? appendedAtMs : null,
+        }),
+      },
     })
     assert.deepEqual((await api.call('GET', '/api/projects/1/ingestion_status/')).body, {
       lanes: {
@@ -300,6 +302,24 @@ describe('ingestion status', () => {
       outcomes: [],
       refused: [],
     })
+  })
+
+  it('counts what a deferred project has waiting as not processed, however far the others are', async t => {
+    const asked: number[] = []
+    const api = await startManagement(t, {
+      log: {
+        status: async (stream, offset) => {
+          if (stream === 'main') asked.push(offset)
+          return { endOffset: stream === 'main' ? 12 : offset, appendedAtMs: Date.parse('2026-05-01T11:59:57.500Z') }
+        },
+      },
+    })
+    await api.commit({}, 3)
+    assert.ok(await api.management.deferProject('main', 'test', 1, 3))
+    await api.commit({}, 10)
+    const { lanes } = (await api.call('GET', '/api/projects/1/ingestion_status/')).body
+    assert.deepEqual(lanes.main, { appended: 12, processed: 3, lag_seconds: 2.5 })
+    assert.deepEqual(asked, [3])
   })
 
   it('tells what became of the records of a project, and what left none in the last 30 days', async t => {

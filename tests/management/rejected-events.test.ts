@@ -1,4 +1,4 @@
-// The reject store as people use it: lists by every filter, and replays through capture itself into a log.
+// The reject store as people use it: lists by every filter, and replays through the real capture code into a log.
 
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
@@ -8,10 +8,10 @@ import { rejectOfEvent } from '#core/processing/rejects.ts'
 import { noQuotas } from '#core/project.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { v1Event, v1Headers, v1Path } from '../capture/v1-requests.ts'
-import { aReject } from '../ports/rejects.contract.ts'
+import { aReject } from '../ports/reject-store.contract.ts'
 import { testToken } from '../support/capture-server.ts'
 import { aCapturedEvent } from '../support/captured-events.ts'
-import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from '../support/replay-world.ts'
+import { nowMs, receivedAtMs, refusedRequests, rejectsPath, startReplayWorld } from '../support/rejects-world.ts'
 
 const good = { event: 'e', distinct_id: 'ada', properties: { price: 1.5 } }
 
@@ -207,7 +207,9 @@ describe('a replay', () => {
       aCapturedEvent(3, { lane: 'historical', historicalMigration: true, importJobId: 7, setOnceJson: '{}' }),
       aCapturedEvent(4, { lane: 'error_tracking', historicalMigration: true, importJobId: 1, name: '$exception' }),
     ]
-    const rejects = events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', 'why'))
+    const rejects = events.map((event, offset) =>
+      rejectOfEvent({ stream: 'main', offset }, event, 'row_refused', 'why'),
+    )
     const { replay, appended } = await startReplayWorld(t, rejects, 1)
     const { body } = await replay({ filter: { reason: 'row_refused' } })
     assert.deepEqual(body.counts, { stored: 4, refused: 0, cannot: 0, events: 4 })
@@ -230,7 +232,12 @@ describe('a replay', () => {
       ['/batch/', { api_key: testToken, historical_migration: true, batch: [...items, good] }],
     ])
     const repaired = rejects.map(reject => ({ ...reject, body: reject.body.replace('never', '2025-07-01T10:00:00Z') }))
-    const odd = rejectOfEvent(9, aCapturedEvent(9, { propertiesJson: '{"token":"phx_secret"}' }), 'row_refused', 'why')
+    const odd = rejectOfEvent(
+      { stream: 'main', offset: 9 },
+      aCapturedEvent(9, { propertiesJson: '{"token":"phx_secret"}' }),
+      'row_refused',
+      'why',
+    )
     const { replay, appended } = await startReplayWorld(t, [...repaired, odd])
     const { body } = await replay({ filter: {} })
     assert.deepEqual(body.counts, { stored: 5, refused: 0, cannot: 0, events: 5 })
@@ -243,7 +250,7 @@ describe('a replay', () => {
 
   it('cannot be made of what is cut, unknown or gone', async t => {
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ a: 'x'.repeat(70_000) }) })
-    const cut = rejectOfEvent(1, large, 'processing_failed', '')
+    const cut = rejectOfEvent({ stream: 'main', offset: 1 }, large, 'processing_failed', '')
     const older = aReject(1, 2)
     const { replay } = await startReplayWorld(t, [cut, older])
     const missing = '00000000-0000-5000-8000-00000000abcd'
@@ -293,7 +300,7 @@ describe('a replay', () => {
     const events = Array.from({ length: 25 }, (_, n) => aCapturedEvent(n + 1))
     const { replay, appended, list } = await startReplayWorld(
       t,
-      events.map((event, offset) => rejectOfEvent(offset, event, 'row_refused', '')),
+      events.map((event, offset) => rejectOfEvent({ stream: 'main', offset }, event, 'row_refused', '')),
     )
     const rehearsal = await replay({ filter: {}, dry_run: true })
     assert.deepEqual([rehearsal.body.dry_run, rehearsal.body.counts.stored], [true, 25])
@@ -316,7 +323,7 @@ describe('a replay', () => {
   })
 
   it('answers 503 while the log takes nothing, marks nothing, and works afterwards', async t => {
-    const reject = rejectOfEvent(1, aCapturedEvent(1), 'row_refused', '')
+    const reject = rejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     const world = await startReplayWorld(t, [reject])
     world.logIsDown = true
     const down = await world.replay({ ids: [reject.rejectId] })

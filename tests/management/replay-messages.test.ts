@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { packItems } from '#core/capture/packed-items.ts'
-import type { EventStore, ReplayQuery, ReplayView } from '#ports/event-store.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import type { RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -9,7 +10,7 @@ const path = '/api/projects/1/replay_messages/'
 const uuid = '0195a000-0000-7000-8000-000000000001'
 const json = '[{"n":1.0,"big":12345678901234567890},"é"]'
 
-const replay: ReplayView = {
+const recording: RecordingView = {
   projectId: 1,
   uuid,
   sessionId: 's1',
@@ -24,17 +25,17 @@ const replay: ReplayView = {
 }
 const shown = {
   ...{ id: uuid, session_id: 's1', window_id: 'w1', distinct_id: 'ada', snapshot_source: 'mobile' },
-  ...{ lib: 'posthog-ios', items: 2, bytes: replay.itemsBytes },
+  ...{ lib: 'posthog-ios', items: 2, bytes: recording.itemsBytes },
   ...{ timestamp: '2026-04-30T10:00:00.123Z', received_at: '2026-04-30T10:00:01.000Z' },
 }
 
-/** A store that answers what it is told and remembers what it was asked. */
+/** A store with scripted answers that records its calls. */
 function scripted(over: Partial<EventStore> = {}) {
-  const queries: ReplayQuery[] = []
+  const queries: RecordingQuery[] = []
   const events = {
-    listReplays: async (query: ReplayQuery) => {
+    listRecordings: async (query: RecordingQuery) => {
       queries.push(query)
-      return { replays: [replay], next: { timestampMs: replay.timestampMs, uuid } }
+      return { recordings: [recording], next: { timestampMs: recording.timestampMs, uuid } }
     },
     ...over,
   }
@@ -55,14 +56,14 @@ describe('replay messages', () => {
     assert.equal(next.searchParams.get('after'), '2026-04-24T12:00:00.000Z')
     assert.equal(next.searchParams.get('before'), '2026-05-01T00:00:00.000Z')
     await api.call('GET', next.pathname + next.search)
-    assert.deepEqual(queries, [asked, { ...asked, after: { timestampMs: replay.timestampMs, uuid } }])
+    assert.deepEqual(queries, [asked, { ...asked, after: { timestampMs: recording.timestampMs, uuid } }])
     assert.equal((await api.call('GET', `${path}?cursor=1_2`)).status, 400)
     assert.equal((await api.call('GET', `${path}?limit=0`)).status, 400)
   })
 
   it('are shown one by one with their snapshots as they were sent, and without them once those are gone', async t => {
     const items = packItems(Buffer.from(json))
-    const { events } = scripted({ findReplay: async () => ({ replay, items }) })
+    const { events } = scripted({ findRecording: async () => ({ recording, items }) })
     const api = await startManagement(t, { events })
     const { status, text, body, headers } = await api.call('GET', `${path}${uuid}/`)
     assert.equal(status, 200)
@@ -70,13 +71,13 @@ describe('replay messages', () => {
     assert.ok(text.endsWith(`,"snapshot_items":${json}}`), text)
     const { snapshot_items, ...rest } = body
     assert.deepEqual(rest, shown)
-    const gone = await startManagement(t, scripted({ findReplay: async () => ({ replay, items: null }) }))
+    const gone = await startManagement(t, scripted({ findRecording: async () => ({ recording, items: null }) }))
     assert.equal((await gone.call('GET', `${path}${uuid}/`)).body.snapshot_items, null)
   })
 
   it('that are not there are 404, and a store that is down is 503', async t => {
     const down = () => Promise.reject(new PortError('event-store', 'unavailable'))
-    const { events } = scripted({ findReplay: async () => null, listReplays: down })
+    const { events } = scripted({ findRecording: async () => null, listRecordings: down })
     const api = await startManagement(t, { events })
     assert.equal((await api.call('GET', `${path}${uuid}/`)).status, 404)
     assert.equal((await api.call('GET', `${path}no-uuid/`)).status, 404)

@@ -1,4 +1,5 @@
-// Secret keys of projects, from being made to what they open. Source: docs/wire/private-api.md §1; docs/wire/evaluation.md 3.1, 7.1.
+// Secret keys of projects, from their creation to what they give access to.
+// Source: docs/wire/private-api.md §1; docs/wire/evaluation.md 3.1, 7.1.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -121,7 +121,7 @@ describe('surveys', () => {
   it('write neither survey nor flag when one of its flags cannot be written', async t => {
     const api = await startManagement(t)
     const survey = await create(api, { ...started, targeting_flag_filters: onlyPro })
-    // The keys of the next survey are known beforehand here, and its second flag's is taken.
+    // Here the keys of the next survey are known in advance, and that of its second flag is taken.
     const ids = (index: number) => `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
     const next = Number(survey.id.slice(-4))
     for (let index = next; index < next + 40; index++) {

@@ -1,5 +1,5 @@
-// What PostHog's Terraform provider sends and compares with the answer. The provider cannot be had from a registry; these
-// are its requests. Source: observed, terraform-provider-posthog.
+// The requests of PostHog's Terraform provider, and the answers that it compares with them. The provider itself is not
+// available from a registry. Source: observed, terraform-provider-posthog.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -67,7 +67,7 @@ describe('settings of a project', () => {
       [{ cookieless_server_hash_mode: 'on' }, 'cookieless_server_hash_mode'],
       [{ app_urls: 'https://a.example' }, 'app_urls'],
       [{ app_url: ['https://a.example'] }, 'app_url'],
-      // A number whose literal is kept is an object to a validator.
+      // For a validator, a number with a kept literal is an object.
       [{ correlation_config: rawNumber('1.0') }, 'correlation_config'],
       [{ test_account_filters: [rawNumber('1.0')] }, 'test_account_filters.0'],
       [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
@@ -85,7 +85,7 @@ describe('settings of a project', () => {
 
 describe('a survey', () => {
   const path = '/api/projects/1/surveys/'
-  /** Null where Terraform's configuration says nothing. */
+  /** Null when Terraform's configuration does not set it. */
   const plain = {
     ...{ name: 'Why', type: 'popover', questions: [{ type: 'open', question: 'Why?' }], linked_flag_id: null },
     ...{ linked_insight_id: null, responses_limit: null, iteration_count: null, iteration_frequency_days: null },

@@ -1,4 +1,4 @@
-// What one front changes, another one on the same state follows.
+// Changes made through one front reach another front on the same state.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'

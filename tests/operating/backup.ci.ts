@@ -1,5 +1,5 @@
-// `pennon backup` beside an instance under load, and what comes back of it by `pennon restore`: everything that was
-// acknowledged before the command began, each event once, and every person as the last event said.
+// `pennon backup` next to an instance under load. `pennon restore` brings back everything that was acknowledged before
+// the backup began: each event once, and every person as the last event said.
 
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
@@ -11,14 +11,14 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { runCommand, startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** A folder, and an instance on a folder in it that ends with the test whatever becomes of that. */
+/** A folder with an instance on a folder inside it, which ends with the test whatever the result. */
 async function started(t: TestContext, folder: string, name: string): Promise<Pennon> {
   const pennon = await startPennon({ dataFolder: join(folder, name) })
   t.after(() => pennon.killTree())
   return pennon
 }
 
-/** A folder that is removed behind all that the test started. */
+/** A folder that is removed after everything that the test started has ended. */
 function testFolder(t: TestContext): string {
   return tempDir({
     after: remove =>
@@ -58,7 +58,7 @@ describe('a backup beside a running instance', () => {
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
     const early = startCheckedLoad(() => patientTarget(original), { run: 'early ' })
     await eventually(() => early.acknowledgedCount() > 300)
-    // From here on nothing is processed: the backup has to have it in its log.
+    // From here on nothing is processed, so the backup has to have it in its log.
     process.kill(original.childPids().work!, 'SIGSTOP')
     const processed = early.acknowledgedCount()
     await eventually(() => early.acknowledgedCount() > processed + 300)
@@ -78,7 +78,7 @@ describe('a backup beside a running instance', () => {
     t.diagnostic(`${sent.uuids.length} events acknowledged before, ${statSync(file).size} bytes`)
     assert.doesNotMatch(copy.output(), /ends before the position|missing|not as it was left/)
     assert.deepEqual(await findFaults(patientTarget(copy), [sent]), nothingFound)
-    // It goes on as any other.
+    // It continues like any other instance.
     const again = startCheckedLoad(() => patientTarget(copy), { run: 'again ' })
     await eventually(() => again.acknowledgedCount() > 50)
     assert.deepEqual(await findFaults(patientTarget(copy), [sent, await again.stop()]), nothingFound)
@@ -111,7 +111,7 @@ describe('a backup beside a running instance', () => {
   it('leaves nothing in the place of a backup that was killed, and the next one takes away what it left', async t => {
     const folder = testFolder(t)
     const [file, original] = [join(folder, 'backup.tar'), await started(t, folder, 'original')]
-    // So much that a backup takes a moment.
+    // Enough data that a backup takes a moment.
     writeFileSync(join(folder, 'original', 'log', 'filler'), Buffer.alloc(400 * 1024 * 1024))
     await original.post('/e/', { api_key: testProjectKey, event: 'x', distinct_id: 'ada' })
     await original.caughtUp()
@@ -125,7 +125,7 @@ describe('a backup beside a running instance', () => {
 
     const left = statSync(tar).birthtimeMs
     const stopped = startCommand(settingsOf(folder, 'original'), 'backup', file)
-    // Its own, not the one that was left.
+    // Its own, not the one that was left behind.
     const writesIt = () => existsSync(tar) && statSync(tar).birthtimeMs > left && statSync(tar).size > 1024 * 1024
     await eventually(writesIt, { timeoutMs: 30_000 })
     stopped.child.kill('SIGINT')
@@ -188,6 +188,10 @@ describe('a backup beside a running instance', () => {
     const full = await runCommand(settingsOf(folder, 'broken'), 'restore', file)
     assert.equal(full.exitCode, 2)
     assert.match(full.stderr, /has log, events, state\.db in it already/)
+    writeFileSync(join(folder, 'notes.txt'), 'no backup')
+    const other = await runCommand(settingsOf(folder, 'untouched'), 'restore', join(folder, 'notes.txt'))
+    assert.deepEqual([other.exitCode, /notes\.txt is no backup/.test(other.stderr)], [2, true], other.stderr)
+    assert.equal(existsSync(join(folder, 'untouched')), false)
     mkdirSync(join(folder, 'empty'))
     const nothing = await runCommand(settingsOf(folder, 'empty'), 'backup', join(folder, 'none.tar'))
     assert.deepEqual([nothing.exitCode, /There is no state in/.test(nothing.stderr)], [2, true], nothing.stderr)

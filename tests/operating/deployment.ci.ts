@@ -1,5 +1,5 @@
-// The image without Docker: a folder with what the Dockerfile copies, its command and its health check, run by somebody who
-// may write to the data folder alone. And the unit, as systemd reads it.
+// The image without Docker: a folder with what the Dockerfile copies, its command and its health check, run by a user
+// who may write only to the data folder. Also the systemd unit, as systemd reads it.
 
 import assert from 'node:assert/strict'
 import { execFileSync, spawn, spawnSync } from 'node:child_process'
@@ -20,7 +20,7 @@ import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** As root becomes who it is; as anybody else it cannot, and is no root already. */
+/** Drops root's rights; a user other than root needs no change. */
 const asNobody = process.getuid?.() === 0 ? ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'] : []
 
 describe('what the Dockerfile makes', () => {
@@ -81,7 +81,7 @@ describe('the unit of systemd', () => {
     const unit = join(folder, 'pennon.service')
     const here = realpathSync('.')
     const text = readFileSync('deploy/pennon.service', 'utf8')
-    // Its user and folders are not on this machine.
+    // This machine lacks its user and folders.
     writeFileSync(unit, text.replaceAll('/opt/pennon', here).replace(/^(User|Group)=pennon$/gm, '$1=root'))
     const verified = spawnSync('systemd-analyze', ['verify', unit], { encoding: 'utf8' })
     assert.equal(verified.status, 0, verified.stderr)

@@ -1,4 +1,5 @@
-// Dockerfile, compose.yaml and the unit of systemd name files, settings and commands of this repository: all of them exist.
+// All files, settings and commands that the Dockerfile, compose.yaml and the systemd unit name exist in this
+// repository.
 
 import assert from 'node:assert/strict'
 import { existsSync, readFileSync, statSync } from 'node:fs'
@@ -47,7 +48,7 @@ describe('the image', () => {
     assert.match(compose, new RegExp(`"127\\.0\\.0\\.1:\\d+:${dockerfile.environment.PORT}"`))
     assert.ok(Number(/stop_grace_period: (\d+)s/.exec(compose)![1]) > 10)
     for (const name of compose.match(/\bPENNON_\w+/g) ?? []) assert.ok(readConfig({ [name]: '2' }).ok, name)
-    // Where the root is read-only, what is written elsewhere needs a place.
+    // With a read-only root, everything written elsewhere needs a place.
     assert.match(compose, /read_only: true\n {4}tmpfs:\n {6}- \/tmp\n/)
     assert.ok(dockerfile.environment.NODE_COMPILE_CACHE!.startsWith('/tmp/'))
   })

@@ -1,17 +1,26 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
+import { cpSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import { openGeoip } from '#compose/stores/geoip.ts'
+import { dayMs } from '#core/time.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { checkClock, checkOpenFiles } from '../../src/commands/doctor/check-machine.ts'
+import { checkGeoip } from '../../src/commands/doctor/check-stores.ts'
 import { readConfig } from '../../src/config.ts'
 import { acquireDataLock, type LockCommand } from '../../src/processes/data-lock.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
 import { startFront } from '../support/front.ts'
+import { writeMmdb } from '../support/mmdb-writer.ts'
 import { openedWriter } from '../support/sqlite-log-files.ts'
+import { aNewProject, chunkChanges } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Result {
@@ -19,7 +28,7 @@ interface Result {
   readonly output: string
 }
 
-/** `pennon doctor` as a process, with nothing of this one's settings. */
+/** Runs `pennon doctor` as a process, without this process's settings. */
 function doctor(settings: Record<string, string>): Promise<Result> {
   return new Promise(resolve => {
     const args = ['--disable-warning=ExperimentalWarning', 'src/main.ts', 'doctor']
@@ -30,7 +39,7 @@ function doctor(settings: Record<string, string>): Promise<Result> {
   })
 }
 
-/** A server that answers every request the same, on a port of its own. */
+/** A server on a free port that gives every request the same answer. */
 async function listening(
   t: { after: (done: () => void) => void },
   status: number,
@@ -77,10 +86,11 @@ describe('pennon doctor', () => {
       'port',
       'state and log',
       'event store',
-      'geoip',
       'clock',
     ])
       assert.match(output, new RegExp(`^ok +${what} `, 'm'))
+    // The installed data may be old by now, which is no fault of the code.
+    assert.match(output, /^(ok|WARN) +geoip /m)
     assert.match(output, /Nothing to mend\.\n$/)
   })
 
@@ -109,6 +119,40 @@ describe('pennon doctor', () => {
     assert.match(output, /5 to mend\.\n$/)
     assert.doesNotMatch(output, /secret/)
     assert.deepEqual(away.requests, [])
+  })
+
+  it('knows an instance on its port whose data folder it does not find', async t => {
+    const readiness = '{"flags":"ok","capture":"ok","processing":"ok","events":"ok"}'
+    const { port } = await listening(t, 200, readiness)
+    const { output } = await doctor({ PENNON_DATA: tempDir(t), PORT: String(port) })
+    assert.match(output, /^MEND +port +another Pennon serves on 127\.0\.0\.1:\d+: .*removed.*\n +→ stop it/m)
+  })
+
+  it('warns of GeoIP data that was built more than 60 days ago, and says how to replace it', t => {
+    const config = readConfig({ PENNON_DATA: tempDir(t) })
+    assert.ok(config.ok)
+    const opened = openGeoip(config.value, silentLogger())
+    assert.ok(opened.ok && opened.value !== null)
+    const { builtAtMs } = opened.value
+    opened.value.close()
+    const fresh = checkGeoip(config.value, builtAtMs + 60 * dayMs)
+    assert.deepEqual([fresh.isGood, fresh.remedy], [true, undefined])
+    const { isGood, found, remedy } = checkGeoip(config.value, builtAtMs + 61 * dayMs)
+    assert.equal(isGood, true, 'it runs all the same')
+    assert.match(found, /^@ip-location-db\/geolite2-city-mmdb, built \d{4}-\d\d-\d\d, 61 days ago$/)
+    assert.match(remedy!, /set GEOIP_DATABASE to a GeoLite2-City\.mmdb/)
+  })
+
+  it('prints a warning with its way out, and nothing to mend', async t => {
+    const geoipFile = join(tempDir(t), 'old-city.mmdb')
+    writeFileSync(
+      geoipFile,
+      writeMmdb({ ipVersion: 4, buildEpoch: Date.parse('2020-01-01') / 1000, networks: [[[81], 8, {}]] }),
+    )
+    const { exitCode, output } = await doctor({ PENNON_DATA: join(tempDir(t), 'data'), GEOIP_DATABASE: geoipFile })
+    assert.equal(exitCode, 0, output)
+    assert.match(output, /^WARN +geoip +.*old-city\.mmdb, built 2020-01-01, \d+ days ago\n +→ set GEOIP_DATABASE/m)
+    assert.match(output, /Nothing to mend\.\n$/)
   })
 
   it('asks ClickHouse with its user, and says when it refuses', async t => {
@@ -190,7 +234,7 @@ describe('pennon doctor', () => {
 
     rmSync(file)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     const missing = await doctor({ PENNON_DATA: folder })
     assert.match(
       missing.output,
@@ -203,7 +247,7 @@ describe('pennon doctor', () => {
     const folder = tempDir(t)
     await migrateSqlite(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     assert.equal((await doctor({ PENNON_DATA: folder })).exitCode, 0)
     const damaged = join(folder, 'log/main/0000000000099999.db')
     writeFileSync(damaged, 'no segment'.repeat(1_000))
@@ -221,11 +265,66 @@ describe('pennon doctor', () => {
     )
   })
 
+  it('refuses what a start refuses: a state of a newer version, and a log that belongs to another state', async t => {
+    const [newer, foreign, own] = [tempDir(t), tempDir(t), tempDir(t)]
+    await migrateSqlite(newer)
+    const state = new Database(join(newer, 'state.db'))
+    state.prepare('INSERT INTO schema_version (version, name) VALUES (9999, ?)').run('of tomorrow')
+    state.close()
+    const found = await doctor({ PENNON_DATA: newer })
+    assert.equal(found.exitCode, 1, found.output)
+    assert.match(
+      found.output,
+      /^MEND +state +The state was written by a newer Pennon \(schema 9999;.*\)\n +→ Start that version/m,
+    )
+
+    const { writer } = await openedWriter(t, {}, join(own, 'log'))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
+    await migrateSqlite(own)
+    assert.equal((await doctor({ PENNON_DATA: own })).exitCode, 0)
+    writeFileSync(join(own, 'log/identity'), '0192a4b0-0000-7000-8000-000000000001\n')
+    cpSync(join(own, 'log'), join(foreign, 'log'), { recursive: true })
+    await migrateSqlite(foreign)
+    const other = await doctor({ PENNON_DATA: foreign })
+    assert.equal(other.exitCode, 1, other.output)
+    assert.match(
+      other.output,
+      /^MEND +log +The log in .* belongs to another state: .*\n +→ Restore .*backup.*PENNON_DATA/m,
+    )
+  })
+
+  it('names the projects that are deferred in a stream, how far behind they are and what that means', async t => {
+    const folder = tempDir(t)
+    await migrateSqlite(folder)
+    const management = openSqliteManagementStore({ dataFolder: folder, access: 'write' })
+    const chunks = openSqliteChunkStore({ dataFolder: folder })
+    t.after(() => Promise.all([management.close(), chunks.close()]))
+    for (const name of ['Shop', 'Quiet', 'A "large" one'])
+      assert.ok((await management.createProject(aNewProject({ name }))).ok)
+    const { writer } = await openedWriter(t, { nowMs: () => Date.now() - 90_000 }, join(folder, 'log'))
+    await writer.append('live', encodedEvents([1, 2, 3, 4, 5].map(n => aCapturedEvent(n))))
+    assert.match((await doctor({ PENNON_DATA: folder })).output, /^ok +deferred projects +none$/m)
+
+    // The second cursor stands at 1, the first one goes on to 4.
+    const commit = { stream: 'main', ownerId: 'w', committedAtMs: 0 }
+    for (const stream of ['main', 'main.deferred']) await chunks.claimPosition(stream, 'w')
+    assert.equal(await chunks.commitChunk(chunkChanges(), { ...commit, fromOffset: 0, offset: 1 }), 'committed')
+    for (const projectId of [1, 3]) assert.ok(await management.deferProject('main', 'w', projectId, 1))
+    assert.equal(await chunks.commitChunk(chunkChanges(), { ...commit, fromOffset: 1, offset: 4 }), 'committed')
+    const { exitCode, output } = await doctor({ PENNON_DATA: folder })
+    assert.equal(exitCode, 0, output)
+    assert.match(
+      output,
+      /^WARN +deferred projects +main: project 1 \("Shop"\), project 3 \("A \\"large\\" one"\); at most 3 records behind the other projects, the oldest of them (9\d|1\d\d) s old\n +→ nothing is lost or refused: .*take turns/m,
+    )
+    assert.doesNotMatch(output, /Quiet/)
+  })
+
   it('tells an id of the log that is damaged from one that cannot be read', async t => {
     const folder = tempDir(t)
     await migrateSqlite(folder)
     const { writer } = await openedWriter(t, {}, join(folder, 'log'))
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     const identity = join(folder, 'log/identity')
     writeFileSync(identity, 'no id\n')
     const damaged = await doctor({ PENNON_DATA: folder })

@@ -1,5 +1,5 @@
-// What an instance costs that nobody uses: each wake-up of a thread is work, and keeps a processor from its sleep. Wake-ups
-// are counted; the share of a processor, which other programs of the machine make longer, is printed.
+// What an unused instance costs: each wake-up of a thread is work and keeps a processor from sleeping. The test counts
+// wake-ups, and only prints the CPU share, which depends on the machine's other programs.
 
 import assert from 'node:assert/strict'
 import { readdirSync, readFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { startPennon } from '../support/pennon.ts'
 
 const settleMs = 10_000
 const measureMs = 10_000
-/** Wake-ups of all threads of a process together. */
+/** Wake-ups of all threads of a process. */
 const wakeUpsMax: Record<string, number> = { serve: 25, work: 25, events: 80 }
 
 interface Usage {
@@ -24,7 +24,7 @@ function usageOf(pid: number): Usage {
     const name = /^Name:\s*(.*)$/m.exec(status)![1]!
     wakeUpsOf.set(`${name} ${task}`, Number(/^voluntary_ctxt_switches:\s*(\d+)/m.exec(status)![1]))
   }
-  // Behind the name, which may hold anything: user and system time are the 12th and 13th.
+  // After the name, which may contain anything: user and system time are the 12th and 13th field.
   const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
   return { cpuTicks: Number(fields[11]) + Number(fields[12]), wakeUpsOf }
 }

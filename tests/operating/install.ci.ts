@@ -1,9 +1,18 @@
-// What `npm start` installs, and when: with the real npm, on a project of two packages that a registry on loopback serves.
+// What `npm start` installs, and when. With the real npm, on a project of two packages from a registry on loopback.
 
 import assert from 'node:assert/strict'
 import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import { copyFileSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import {
+  appendFileSync,
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -15,16 +24,16 @@ import { tempDir } from '../support/temp-dir.ts'
 interface Registry {
   readonly url: string
   integrity(version: string): string
-  /** How often the Node of a version was fetched. */
+  /** How often a version of Node was fetched. */
   fetched(version: string): number
-  /** Answers for packages wait until this is called again with false. */
+  /** With true, answers for packages wait until it is called with false. */
   hold(isHeld: boolean): void
-  /** From now on packages are other ones than their hash says. */
+  /** From now on, packages do not match their hash. */
   tamper(): void
   close(): void
 }
 
-/** Serves `fake-node` in any version: a package whose program prints it. */
+/** Serves `fake-node` in any version: a package whose program prints its version. */
 async function startRegistry(t: TestContext): Promise<Registry> {
   const folder = tempDir(t)
   const fetches: string[] = []
@@ -81,14 +90,14 @@ async function startRegistry(t: TestContext): Promise<Registry> {
 
 interface Project {
   readonly root: string
-  /** Asks for another version of the one package. */
+  /** Makes the project require another version of the one package. */
   want(version: string): void
-  /** As a script of `package.json` does. */
+  /** Runs it as a script of `package.json` does. */
   ensure(...options: string[]): Running
   npm(...args: string[]): Promise<void>
-  /** What the installed program prints; null: there is none. */
+  /** What the installed program prints; null when none is installed. */
   installedVersion(): string | null
-  /** What an installation needed while it ran. */
+  /** Temporary files of an installation. */
   leftovers(): string[]
 }
 
@@ -170,6 +179,22 @@ describe('a start', () => {
     registry.close()
     assert.deepEqual(await project.ensure().ended, { code: 0, output: '' })
     assert.deepEqual(project.leftovers(), [])
+  })
+
+  it('does not ask for the Node that it is to install, even where npm is told to be strict', async t => {
+    const registry = await startRegistry(t)
+    const project = makeProject(t, registry)
+    project.want('1.0.0')
+    for (const file of ['package.json', 'package-lock.json'].map(name => join(project.root, name))) {
+      const content = JSON.parse(readFileSync(file, 'utf8'))
+      Object.assign(content.packages?.[''] ?? content, { engines: { node: '>=99' } })
+      writeFileSync(file, JSON.stringify(content))
+    }
+    appendFileSync(join(project.root, '.npmrc'), 'engine-strict=true\n')
+    const { code, output } = await project.ensure().ended
+    assert.equal(code, 0, output)
+    assert.doesNotMatch(output, /EBADENGINE|engine/i)
+    assert.equal(project.installedVersion(), '1.0.0')
   })
 
   it('takes `npm ci` by hand for an installation, without a network', async t => {
@@ -290,7 +315,10 @@ describe('a start', () => {
     const asked = project.ensure()
     await eventually(() => registry.fetched('1.0.0') > 0, { what: 'the fetch' })
     process.kill(asked.pid, 'SIGTERM')
-    assert.equal((await asked.ended).code, 2)
+    const { code, output } = await asked.ended
+    assert.equal(code, 2)
+    assert.match(output, /the installation was interrupted; nothing was changed/)
+    assert.doesNotMatch(output, /network/)
     assert.deepEqual(project.leftovers(), [])
   })
 })

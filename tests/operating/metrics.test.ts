@@ -1,4 +1,4 @@
-// What a first scrape of `/metrics` shows of an instance that nobody has asked anything yet.
+// What the first scrape of `/metrics` shows of an instance that has had no requests yet.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -11,7 +11,7 @@ it('shows build, start and every counter that an alert may ask for, before anyth
   const pennon = await startPennon()
   t.after(() => pennon.stop())
   const scrape = async () => (await fetch(`${pennon.url}/metrics`)).text()
-  // The worker reports for the first time a moment after it has begun.
+  // The worker's first report comes a moment after its start.
   const text = await eventually(async () => {
     const scraped = await scrape()
     return scraped.includes('process_start_time_seconds{process="work"}') ? scraped : null

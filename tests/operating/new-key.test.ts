@@ -1,14 +1,15 @@
 import assert from 'node:assert/strict'
-import { existsSync, readdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import Database from 'better-sqlite3'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { whyUnreadable } from '#compose/stores/existing-state.ts'
 import { keyItself, newKey } from '../support/new-key.ts'
 import { startPennon } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** One line on stderr that says what is wrong, exit code 2, nothing printed and nothing made. */
+/** Requires one line on stderr with the reason, exit code 2, no output and no key. */
 async function assertRefused(dataFolder: string, reason: RegExp, ...options: readonly string[]): Promise<void> {
   const filesOf = () => (existsSync(dataFolder) ? readdirSync(dataFolder).sort() : null)
   const before = filesOf()
@@ -31,7 +32,7 @@ describe('pennon new-key', () => {
     const known = await keyItself(running.url, first.key)
     assert.deepEqual([known.label, known.scopes], ['Ada’s laptop', ['*']])
     assert.equal(await running.stop(), 0)
-    // Where the instance listens this command knows only when it is told.
+    // This command knows the instance's address only from its settings.
     assert.match(first.stdout, /curl "\$PENNON\/api\/.*where \$PENNON is the address/s)
     const second = await newKey({ ...settings, PORT: '9000' })
     assert.equal(second.exitCode, 0, second.stderr)
@@ -57,6 +58,25 @@ describe('pennon new-key', () => {
     const unfinished = tempDir(t)
     await migrateSqlite(unfinished)
     await assertRefused(unfinished, /no state in the data folder/)
+  })
+
+  it('says of a folder that its user may not read that this is why it finds no state', t => {
+    const folder = tempDir(t)
+    chmodSync(folder, 0o700)
+    const isRoot = process.geteuid!() === 0
+    // root may read everything.
+    if (isRoot) process.seteuid!(65_534)
+    else chmodSync(folder, 0)
+    try {
+      assert.match(
+        whyUnreadable(folder)!,
+        /cannot be read by user \d+ \(EACCES\)\. Run this as the user of the instance\.$/,
+      )
+    } finally {
+      if (isRoot) process.seteuid!(0)
+      else chmodSync(folder, 0o700)
+    }
+    assert.equal(whyUnreadable(folder), null)
   })
 
   it('refuses what is no state, or that of a newer Pennon', async t => {

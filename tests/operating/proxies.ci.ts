@@ -1,4 +1,4 @@
-// The configurations of docs/operating/proxies.md, as they stand there but for ports, in front of a real instance.
+// The configurations of docs/operating/proxies.md, unchanged except for ports, in front of a real instance.
 
 import assert from 'node:assert/strict'
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
@@ -17,7 +17,7 @@ function configOf(language: string): string {
   return new RegExp(`\`\`\`${language}\\n(.*?)\`\`\``, 's').exec(page)![1]!
 }
 
-/** Replaces what has to be there. */
+/** Replaces a text, which has to occur. */
 function put(text: string, replacements: Readonly<Record<string, string>>): string {
   return Object.entries(replacements).reduce((done, [from, to]) => {
     assert.ok(done.includes(from), `${from} is not in the configuration`)
@@ -122,7 +122,7 @@ for (const proxy of proxies)
     const stored = async (event: string) => {
       await pennon.caughtUp()
       const found: Record<string, unknown>[] = []
-      // A page ends where it has become large.
+      // A page ends when it has become large.
       for (
         let path: string | null = `/api/projects/@current/events/?event=${encodeURIComponent(event)}`;
         path !== null;

@@ -1,4 +1,4 @@
-// What a person sees who starts an instance at a terminal, and what a machine gets instead.
+// What people see when they start an instance at a terminal, and what machines get instead.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'

@@ -1,6 +1,6 @@
-// Persons and groups written down a second time, as plainly as the specification says it and sharing no code with what
-// it is compared with: no chunks, no working copies, no overrides, no crashes. One event after the other changes one set
-// of maps; whose an event is, is looked up at the end, by its distinct id.
+// A model of persons and groups, as plain as the specification and without any code of the implementation that it is
+// compared with: no chunks, no working copies, no overrides, no crashes. One event after the other changes one set of
+// maps; an event's person is looked up at the end, by its distinct id.
 // Source: docs/wire/ingestion.md 2.7, 6.2–6.7; docs/wire/import.md 3.4, 3.5.
 
 import { createHash } from 'node:crypto'
@@ -33,7 +33,7 @@ export interface ModelRow {
   readonly uuid: string
   readonly distinctId: string
   readonly mode: string
-  /** Null for whoever has the distinct id. */
+  /** Null for the person that has the distinct id in the end. */
   readonly personId: string | null
   readonly groups: readonly string[]
   readonly personCreatedAtMs: number
@@ -52,24 +52,24 @@ export class PersonModel {
   readonly ids = new Map<string, { person: ModelPerson; version: number }>()
   readonly groups = new Map<string, { properties: ModelProperties; version: number; createdAtMs: number }>()
   readonly groupTypes: string[] = []
-  /** By what copies of an event have in common; a live one is not replaced by an import's. */
+  /** By the identity that copies of an event share; an import's copy does not replace a live one. */
   readonly rows = new Map<string, ModelRow & { readonly isImported: boolean }>()
   readonly warnings: string[] = []
-  /** What the import's report tells. */
+  /** What the import's report has. */
   readonly importWarnings: string[] = []
-  private readonly personless = new Set<string>()
-  private readonly isOptedOut: boolean
-  private isTypeRefused = false
+  readonly #personless = new Set<string>()
+  readonly #isOptedOut: boolean
+  #isTypeRefused = false
 
   constructor(options: { readonly isOptedOut?: boolean } = {}) {
-    this.isOptedOut = options.isOptedOut === true
+    this.#isOptedOut = options.isOptedOut === true
   }
 
   apply(event: ModelEvent): void {
     const { name, distinctId, properties } = event
     const wish = properties.$process_person_profile
-    const isPersonless = !event.forcedOff && (wish === false || this.isOptedOut)
-    const warn = (type: string) => this.warn(event, type)
+    const isPersonless = !event.forcedOff && (wish === false || this.#isOptedOut)
+    const warn = (type: string) => this.#warn(event, type)
     if (merging.includes(name)) {
       const isNoId = (id: Json) => id !== undefined && id !== null && typeof id !== 'string'
       if (isNoId(properties.$anon_distinct_id) || isNoId(properties.alias)) {
@@ -92,32 +92,32 @@ export class PersonModel {
     }
     if (event.forcedOff) {
       const nobody = { personId: uuidOf(distinctId), personCreatedAtMs: 5_000, personProperties: {} }
-      this.store(event, { mode: 'propertyless', groups: noGroups, ...nobody })
+      this.#store(event, { mode: 'propertyless', groups: noGroups, ...nobody })
       return
     }
     if (isPersonless) {
-      this.storePersonless(event)
+      this.#storePersonless(event)
       return
     }
     if (wish !== undefined && typeof wish !== 'boolean') warn('invalid_process_person_profile')
     if (event.lane === 'ai') {
-      this.storeReading(event)
+      this.#storeReading(event)
       return
     }
     const maps = describesGroup ? noMaps : mapsOf(event)
-    const person = this.personAfter(event, maps)
-    if (hasGroup) this.describeGroup(event, String(type), groupKey)
-    this.store(event, {
+    const person = this.#personAfter(event, maps)
+    if (hasGroup) this.#describeGroup(event, String(type), groupKey)
+    this.#store(event, {
       mode: 'full',
       personId: null,
-      groups: this.groupColumns(properties.$groups),
+      groups: this.#groupColumns(properties.$groups),
       personCreatedAtMs: person.createdAtMs,
       personProperties: { ...person.properties.shown(), ...maps.set },
     })
-    this.warnOfRefusedType(event)
+    this.#warnOfRefusedType(event)
   }
 
-  /** Whose an event with this distinct id is by now. */
+  /** The person that an event with this distinct id has now. */
   personIdOf(distinctId: string): string {
     return this.ids.get(distinctId)?.person.uuid ?? uuidOf(distinctId)
   }
@@ -126,12 +126,12 @@ export class PersonModel {
     return new Set([...this.ids.values()].map(({ person }) => person))
   }
 
-  private warn({ lane }: ModelEvent, type: string): void {
+  #warn({ lane }: ModelEvent, type: string): void {
     if (lane === 'historical') this.importWarnings.push(type)
     else this.warnings.push(type)
   }
 
-  private store(event: ModelEvent, row: Omit<ModelRow, 'uuid' | 'distinctId'>): void {
+  #store(event: ModelEvent, row: Omit<ModelRow, 'uuid' | 'distinctId'>): void {
     const { uuid, name, distinctId, timestampMs } = event
     const key = JSON.stringify([uuid, name, distinctId, new Date(timestampMs).toISOString().slice(0, 10)])
     const isImported = event.lane === 'historical'
@@ -139,13 +139,13 @@ export class PersonModel {
     this.rows.set(key, { uuid, distinctId, ...row, isImported })
   }
 
-  private storePersonless(event: ModelEvent): void {
+  #storePersonless(event: ModelEvent): void {
     const { distinctId, timestampMs } = event
     const person = this.ids.get(distinctId)?.person
-    if (person === undefined) this.personless.add(distinctId)
+    if (person === undefined) this.#personless.add(distinctId)
     const isOlder = person !== undefined && timestampMs > person.createdAtMs + 60_000
-    this.store(event, {
-      mode: isOlder && !this.isOptedOut ? 'force_upgrade' : 'propertyless',
+    this.#store(event, {
+      mode: isOlder && !this.#isOptedOut ? 'force_upgrade' : 'propertyless',
       personId: null,
       groups: noGroups,
       personCreatedAtMs: person?.createdAtMs ?? 5_000,
@@ -154,33 +154,33 @@ export class PersonModel {
   }
 
   /** An AI event reads its person and writes nothing to it. */
-  private storeReading(event: ModelEvent): void {
+  #storeReading(event: ModelEvent): void {
     const { distinctId, properties } = event
     const person = this.ids.get(distinctId)?.person
-    if (person === undefined) this.personless.add(distinctId)
-    this.store(event, {
+    if (person === undefined) this.#personless.add(distinctId)
+    this.#store(event, {
       mode: 'full',
       personId: null,
-      groups: this.groupColumns(properties.$groups),
+      groups: this.#groupColumns(properties.$groups),
       personCreatedAtMs: person?.createdAtMs ?? 5_000,
       personProperties: person?.properties.shown() ?? {},
     })
-    this.warnOfRefusedType(event)
+    this.#warnOfRefusedType(event)
   }
 
-  private personAfter(event: ModelEvent, maps: Maps): ModelPerson {
+  #personAfter(event: ModelEvent, maps: Maps): ModelPerson {
     const survivorId = event.distinctId
     const otherId = linkedIdOf(event)
     const survivor = this.ids.get(survivorId)
-    if (otherId === null || otherId === survivorId) return this.ordinary(event, maps)
+    if (otherId === null || otherId === survivorId) return this.#ordinary(event, maps)
     if (isIllegal(survivorId) || isIllegal(otherId)) {
-      this.warn(event, 'cannot_merge_with_illegal_distinct_id')
-      return this.ordinary(event, maps)
+      this.#warn(event, 'cannot_merge_with_illegal_distinct_id')
+      return this.#ordinary(event, maps)
     }
     const other = this.ids.get(otherId)
     if (survivor === undefined && other === undefined) {
-      const survivorWas = this.personless.has(survivorId)
-      const otherWas = this.personless.has(otherId)
+      const survivorWas = this.#personless.has(survivorId)
+      const otherWas = this.#personless.has(otherId)
       const person = aPersonOf(otherWas && !survivorWas ? otherId : survivorId, event, maps)
       person.isIdentified = true
       this.ids.set(survivorId, { person, version: 0 })
@@ -190,22 +190,22 @@ export class PersonModel {
     if (survivor === undefined || other === undefined) {
       const { person } = (survivor ?? other)!
       const newId = survivor === undefined ? survivorId : otherId
-      this.ids.set(newId, { person, version: this.personless.has(newId) ? 1 : 0 })
+      this.ids.set(newId, { person, version: this.#personless.has(newId) ? 1 : 0 })
       return written(person, event, maps, { identifies: true })
     }
     if (survivor.person === other.person) return written(survivor.person, event, maps, { identifies: true })
     if (other.person.isIdentified && event.name !== '$merge_dangerously') {
-      this.warn(event, 'cannot_merge_already_identified')
+      this.#warn(event, 'cannot_merge_already_identified')
       return written(survivor.person, event, maps, { identifies: true })
     }
     const version = Math.max(survivor.person.version, other.person.version) + 1
-    this.merge(survivor.person, other.person)
+    this.#merge(survivor.person, other.person)
     written(survivor.person, event, maps, { identifies: true })
     survivor.person.version = version
     return survivor.person
   }
 
-  private ordinary(event: ModelEvent, maps: Maps): ModelPerson {
+  #ordinary(event: ModelEvent, maps: Maps): ModelPerson {
     const known = this.ids.get(event.distinctId)
     if (known !== undefined) return written(known.person, event, maps, { identifies: false })
     const person = aPersonOf(event.distinctId, event, maps)
@@ -213,20 +213,20 @@ export class PersonModel {
     return person
   }
 
-  private merge(survivor: ModelPerson, other: ModelPerson): void {
+  #merge(survivor: ModelPerson, other: ModelPerson): void {
     survivor.properties.absorb(other.properties)
     survivor.createdAtMs = Math.min(survivor.createdAtMs, other.createdAtMs)
     for (const [id, { person, version }] of this.ids)
       if (person === other) this.ids.set(id, { person: survivor, version: version + 1 })
   }
 
-  private describeGroup(event: ModelEvent, type: string, key: string): void {
+  #describeGroup(event: ModelEvent, type: string, key: string): void {
     const sent = event.properties.$group_set ?? {}
     if (!isObject(sent)) {
-      this.warn(event, 'invalid_group_set')
+      this.#warn(event, 'invalid_group_set')
       return
     }
-    const index = this.typeIndex(type)
+    const index = this.#typeIndex(type)
     if (index === undefined) return
     const { timestampMs, uuid } = event
     const known = this.groups.get(`${index} ${key}`)
@@ -247,24 +247,24 @@ export class PersonModel {
     this.groups.set(`${index} ${key}`, group)
   }
 
-  private typeIndex(type: string): number | undefined {
+  #typeIndex(type: string): number | undefined {
     if (!this.groupTypes.includes(type) && this.groupTypes.length < 5) this.groupTypes.push(type)
     const index = this.groupTypes.indexOf(type)
-    if (index < 0) this.isTypeRefused = true
+    if (index < 0) this.#isTypeRefused = true
     return index < 0 ? undefined : index
   }
 
-  /** Once an event, however many of its types are refused. */
-  private warnOfRefusedType(event: ModelEvent): void {
-    if (this.isTypeRefused) this.warn(event, 'group_type_refused')
-    this.isTypeRefused = false
+  /** At most once per event, however many of its types are refused. */
+  #warnOfRefusedType(event: ModelEvent): void {
+    if (this.#isTypeRefused) this.#warn(event, 'group_type_refused')
+    this.#isTypeRefused = false
   }
 
-  private groupColumns(groups: Json): readonly string[] {
+  #groupColumns(groups: Json): readonly string[] {
     const columns = [...noGroups]
     if (!isObject(groups)) return columns
     for (const [type, key] of Object.entries(groups)) {
-      const index = this.typeIndex(type)
+      const index = this.#typeIndex(type)
       if (index !== undefined) columns[index] = textOf(key)
     }
     return columns
@@ -293,7 +293,7 @@ function mapsOf({ properties, set }: ModelEvent): Maps {
   }
 }
 
-/** An exception shows its maps on the event and changes nobody; it may make a person, though. */
+/** An exception has its maps on the event and changes no existing person, but may create one. */
 function changesPersons({ name }: ModelEvent): boolean {
   return name !== '$exception'
 }
@@ -342,7 +342,7 @@ function writeImport(properties: ModelProperties, event: ModelEvent, { set, setO
   return writes.map(([key, write]) => properties.addImport(key, write)).includes(true)
 }
 
-/** @returns whether anything is written. */
+/** @returns whether it wrote anything. */
 function update(properties: ModelProperties, event: ModelEvent, maps: Maps): boolean {
   if (isImport(event)) return writeImport(properties, event, maps)
   const { set, setOnce, unset } = maps

@@ -1,22 +1,23 @@
-// Random streams of events, live and imported, cut into chunks at random and taken through the worker's steps over stores
-// that outlive it, which is killed between any two of them. Whatever happens, what is there at the end has to be what the
-// model says: persons, groups, warnings, rows, and of every row, old ones included, to whom it leads.
+// Random streams of live and imported events, cut into chunks at random. A worker, which may be killed between any two
+// steps, processes them over stores that outlive it. In the end, everything has to be as in the model: persons, groups,
+// warnings, rows, and the person of every row, including old ones.
 
 import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
 import { type MemoryState, memoryState } from '#adapters/memory/memory-state.ts'
-import { type CapturedEvent, type LogLane, logLanes } from '#core/events/captured-event.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { noIngestionSettings } from '#core/project.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import { processOneChunk } from '#services/processing/process-one-chunk.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import { type ProcessingEventStore, processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { anEvent } from '../support/apply-events.ts'
+import { recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
-import { MemoryEventStore } from '../support/memory-event-store.ts'
 import { aProject } from '../support/state-builders.ts'
 import { PersonModel } from './person-model.ts'
 
@@ -72,11 +73,11 @@ const event = fc.record({
   groupKey: sometimes(fc.oneof({ weight: 9, arbitrary: groupKey }, fc.constantFrom('', 0, 'x'.repeat(401)))),
   groupSet: sometimes(fc.oneof({ weight: 9, arbitrary: map }, fc.constantFrom('text', null))),
   seconds: fc.integer({ min: 0, max: 200 }),
-  /** The one that is sent again in its place: how many events ago. */
+  /** Sends an earlier event again instead: how many events back. */
   repeats: seldom(fc.integer({ min: 1, max: 12 })),
 })
 
-/** Where a worker is killed, and what a store does before. */
+/** Where a worker is killed, and what a store does before that. */
 const faults = [
   'load',
   'apply',
@@ -91,11 +92,14 @@ type Fault = (typeof faults)[number]
 
 const chunkSizeMax = 9
 
+const streamNames = ['main', 'historical'] as const
+type StreamName = (typeof streamNames)[number]
+
 const step = fc.record({
-  lane: fc.constantFrom(...logLanes),
+  stream: fc.constantFrom(...streamNames),
   size: fc.integer({ min: 1, max: chunkSizeMax }),
   fault: fc.option(fc.constantFrom(...faults), { nil: null, freq: 1 }),
-  /** Few rows make the worker halve its chunk. */
+  /** Small, so that the worker has to halve its chunk. */
   rowCountMax: fc.constantFrom(2_000, 2_000, 3),
 })
 
@@ -135,9 +139,9 @@ function capturedOf(made: Made): CapturedEvent {
   })
 }
 
-/** What was accepted, lane by lane; an event that is sent again is a record of its own. */
-function logsOf(events: readonly Made[]): Record<LogLane, readonly CapturedEvent[]> {
-  const logs: Record<LogLane, CapturedEvent[]> = { main: [], historical: [] }
+/** What was accepted, per log stream; an event that is sent again is another record. */
+function logsOf(events: readonly Made[]): Record<StreamName, readonly CapturedEvent[]> {
+  const logs: Record<StreamName, CapturedEvent[]> = { main: [], historical: [] }
   for (const made of events) {
     const captured = capturedOf(made)
     const log = logs[captured.lane === 'historical' ? 'historical' : 'main']
@@ -149,13 +153,13 @@ function logsOf(events: readonly Made[]): Record<LogLane, readonly CapturedEvent
 interface World {
   readonly state: MemoryState
   readonly events: MemoryEventStore
-  readonly logs: Record<LogLane, readonly CapturedEvent[]>
+  readonly logs: Record<StreamName, readonly CapturedEvent[]>
   readonly model: PersonModel
-  /** How far the model is, lane by lane. */
-  readonly applied: Record<LogLane, number>
+  /** How far the model has come, per log stream. */
+  readonly applied: Record<StreamName, number>
 }
 
-/** Goes through the stream and holds what has become of it against the model. @throws AssertionError */
+/** Runs the stream and compares the result with the model. @throws AssertionError */
 export async function runStream({ isOptedOut, events, steps }: Stream): Promise<void> {
   const ingestion = { ...noIngestionSettings, personProcessingOptOut: isOptedOut }
   const world: World = {
@@ -167,32 +171,32 @@ export async function runStream({ isOptedOut, events, steps }: Stream): Promise<
   }
   const worker = new Worker(world)
   for (const step of steps) await worker.take(step)
-  for (const lane of logLanes)
-    while (world.applied[lane] < world.logs[lane].length)
-      await worker.take({ lane, size: 5, fault: null, rowCountMax: 2_000 })
+  for (const stream of streamNames)
+    while (world.applied[stream] < world.logs[stream].length)
+      await worker.take({ stream, size: 5, fault: null, rowCountMax: 2_000 })
   compare(world, worker.mayHaveTold)
 }
 
 let workerCount = 0
 
-/** One worker after the other: after a kill a new one claims the lanes. */
+/** One worker after the other: after a kill a new one claims the streams. */
 class Worker {
-  private readonly world: World
-  private readonly store: ChunkStore
-  private readonly triedUntil: Record<LogLane, number> = { main: 0, historical: 0 }
-  private ownerId: string | null = null
-  /** A worker that was killed may have told the event store of overrides, which raises versions. */
+  readonly #world: World
+  readonly #store: ChunkStore
+  readonly #triedUntil: Record<StreamName, number> = { main: 0, historical: 0 }
+  #ownerId: string | null = null
+  /** A killed worker may have written overrides to the event store, which raises versions. */
   mayHaveTold = false
 
   constructor(world: World) {
-    this.world = world
-    this.store = memoryChunkStore(world.state)
+    this.#world = world
+    this.#store = memoryChunkStore(world.state)
   }
 
-  async take({ lane, size, fault, rowCountMax }: Step): Promise<void> {
-    await this.claim()
-    const firstOffset = this.world.applied[lane]
-    const records = this.world.logs[lane].slice(firstOffset, firstOffset + size)
+  async take({ stream, size, fault, rowCountMax }: Step): Promise<void> {
+    await this.#claim()
+    const firstOffset = this.#world.applied[stream]
+    const records = this.#world.logs[stream].slice(firstOffset, firstOffset + size)
     if (records.length === 0) return
     const killed = Promise.withResolvers<'killed'>()
     const kill = () => {
@@ -204,19 +208,25 @@ class Worker {
       killed.promise,
       processOneChunk(
         {
-          lane,
-          firstOffset,
+          stream,
+          traffic: stream === 'historical' ? 'import' : 'live',
           nextOffset: firstOffset + records.length,
-          records: records.map(event => ({ kind: 'event' as const, event })),
+          records: recordsAt(
+            records.map(event => ({ kind: 'event', event })),
+            firstOffset,
+          ),
+          missing: null,
         },
         {
-          state: faultyState(this.store, fault, kill),
-          events: faultyEvents(this.world.events, fault, kill),
+          state: faultyState(this.#store, fault, kill),
+          events: faultyEvents(this.#world.events, fault, kill),
           geoip: null,
           clock: fixedClock(0),
           metrics: createMetrics(),
           logger: silentLogger(),
-          ownerId: this.ownerId!,
+          cursor: stream,
+          ownerId: this.#ownerId!,
+          logId: 'log',
           random: () => 0,
           signal: new AbortController().signal,
           rowCountMax,
@@ -224,9 +234,9 @@ class Worker {
           slowStoreMs: 60_000,
           conflictTryCount: 10,
           enterState: () => {},
-          mayHaveBeenTried: () => position < this.triedUntil[lane],
+          mayHaveBeenTried: () => position < this.#triedUntil[stream],
           position: () => position,
-          onCommitted: (_outcomes, nextOffset) => {
+          onCommitted: (_outcomes, { nextOffset }) => {
             position = nextOffset
           },
           faultPoint: name => (name === fault ? kill() : undefined),
@@ -234,21 +244,21 @@ class Worker {
       ),
     ])
     assert.ok(end === 'killed' || end === 'committed', end)
-    if (end === 'killed') this.ownerId = null
+    if (end === 'killed') this.#ownerId = null
     this.mayHaveTold ||= end === 'killed'
-    await this.claim()
+    await this.#claim()
   }
 
-  /** Takes the lanes over, where nobody has them, and brings the model to where they stand. */
-  private async claim(): Promise<void> {
-    const isNew = this.ownerId === null
-    this.ownerId ??= `worker-${++workerCount}`
-    for (const lane of logLanes) {
-      const { offset } = await this.store.claimPosition(lane, this.ownerId)
-      if (isNew) this.triedUntil[lane] = offset + chunkSizeMax
-      for (const event of this.world.logs[lane].slice(this.world.applied[lane], offset))
-        this.world.model.apply(modelEvent(event))
-      this.world.applied[lane] = offset
+  /** Claims the streams, if no worker owns them, and brings the model to their positions. */
+  async #claim(): Promise<void> {
+    const isNew = this.#ownerId === null
+    this.#ownerId ??= `worker-${++workerCount}`
+    for (const stream of streamNames) {
+      const { offset } = await this.#store.claimPosition(stream, this.#ownerId)
+      if (isNew) this.#triedUntil[stream] = offset + chunkSizeMax
+      for (const event of this.#world.logs[stream].slice(this.#world.applied[stream], offset))
+        this.#world.model.apply(modelEvent(event))
+      this.#world.applied[stream] = offset
     }
   }
 }
@@ -283,21 +293,24 @@ function faultyState(store: ChunkStore, fault: Fault | null, kill: Kill): ChunkS
   }
 }
 
-function faultyEvents(events: MemoryEventStore, fault: Fault | null, kill: Kill): MemoryEventStore {
-  const faulty: MemoryEventStore = Object.create(events)
-  faulty.insert = async rows => {
-    if (fault === 'rows_without_overrides') {
-      const half = rows.events.slice(0, Math.ceil(rows.events.length / 2))
-      await events.insert({ ...rows, events: half, overrides: [] })
-      return kill()
-    }
-    if (fault === 'overrides_without_rows') {
-      await events.insert({ ...rows, events: [] })
-      return kill()
-    }
-    return events.insert(rows)
+function faultyEvents(events: MemoryEventStore, fault: Fault | null, kill: Kill): ProcessingEventStore {
+  return {
+    findChargedTimes: identities => events.findChargedTimes(identities),
+    findFlagCalls: calls => events.findFlagCalls(calls),
+    findOverrides: ids => events.findOverrides(ids),
+    async insert(rows) {
+      if (fault === 'rows_without_overrides') {
+        const half = rows.events.slice(0, Math.ceil(rows.events.length / 2))
+        await events.insert({ ...rows, events: half, overrides: [] })
+        return kill()
+      }
+      if (fault === 'overrides_without_rows') {
+        await events.insert({ ...rows, events: [] })
+        return kill()
+      }
+      return events.insert(rows)
+    },
   }
-  return faulty
 }
 
 function compare({ state, events, logs, model }: World, mayHaveTold: boolean): void {

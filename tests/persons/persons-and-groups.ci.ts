@@ -1,5 +1,5 @@
-// Persons and groups as their users see them: events over the wire of a started instance, everything read back through
-// the private API. Each scenario has a project of its own; a batch is a chunk, unless the worker splits it.
+// Persons and groups as users see them: events are sent to a started instance, and everything is read back through the
+// private API. Each scenario has its own project; a batch is a chunk, unless the worker splits it.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -38,7 +38,7 @@ interface Item {
 const anon = (id: string) => ({ $anon_distinct_id: id })
 const personless = { $process_person_profile: false }
 
-/** A batch item; seconds tell apart the times of a scenario. */
+/** A batch item; its seconds distinguish the times of a scenario. */
 function item(event: string, distinctId: string, properties: Properties = {}, secondsAgo = 600): Item {
   const timestamp = new Date(Math.floor(Date.now() / 1000) * 1000 - secondsAgo * 1000).toISOString()
   return { event, properties: { distinct_id: distinctId, ...properties }, timestamp, uuid: randomUUID() }
@@ -83,13 +83,13 @@ describe('persons and groups over the wire', { concurrency: true }, () => {
           (await list<{ type: string; count: number }>('/ingestion_warnings/')).map(row => [row.type, row.count]),
         ),
       groupTypes: () => pennon.api<{ group_type: string; group_type_index: number }[]>('GET', `${base}/groups_types/`),
-      /** Status of a person asked for by uuid. */
+      /** The status of a request for a person by uuid. */
       statusOf: (uuid: string) =>
         pennon.api('GET', `${base}/persons/${uuid}/`).then(
           () => 200,
           (cause: Error) => Number(/: (\d{3}) /.exec(cause.message)?.[1]),
         ),
-      /** Every read of events has to show these, and no others, as the person's. */
+      /** Requires that every way of reading events returns exactly these for the person. */
       async assertEventsOf(uuid: string, items: readonly Item[]): Promise<void> {
         const uuids = items.map(sent => sent.uuid).toSorted()
         const filtered = await project.events(`person_id=${uuid}`)

@@ -1,5 +1,5 @@
-// The properties of a person or group written down a second time: what live events say, and beneath it everything that
-// an import ever said of a key, out of which its value is worked out anew each time.
+// A model of the properties of a person or group: the values of live events, and beneath them everything that an import
+// ever wrote to a key, from which the key's value is computed anew each time.
 // Source: docs/wire/import.md 3.4 R1–R6.
 
 export type Json = unknown
@@ -13,59 +13,59 @@ export interface ImportWrite {
 }
 
 interface Entry {
-  /** Once there is a live value, what imports say is of no interest any more. */
+  /** With a live value, imports no longer matter. */
   live: { readonly value: Json; readonly once: boolean } | null
   imports: readonly ImportWrite[]
 }
 
 export class ModelProperties {
-  private readonly entries = new Map<string, Entry>()
+  readonly #entries = new Map<string, Entry>()
 
   value(key: string): Json | undefined {
-    const entry = this.entries.get(key)
+    const entry = this.#entries.get(key)
     if (entry === undefined) return undefined
     return entry.live === null ? shownOf(entry.imports)?.value : entry.live.value
   }
 
   has(key: string): boolean {
-    const entry = this.entries.get(key)
+    const entry = this.#entries.get(key)
     return entry !== undefined && (entry.live !== null || shownOf(entry.imports) !== undefined)
   }
 
-  /** Something else than a live `$set` was the last to write it. */
+  /** Whether the last write was not a live `$set`. */
   isMarked(key: string): boolean {
-    const entry = this.entries.get(key)
+    const entry = this.#entries.get(key)
     return entry !== undefined && (entry.live === null || entry.live.once)
   }
 
   shown(): Bag {
-    return Object.fromEntries([...this.entries.keys()].filter(key => this.has(key)).map(key => [key, this.value(key)]))
+    return Object.fromEntries([...this.#entries.keys()].filter(key => this.has(key)).map(key => [key, this.value(key)]))
   }
 
   setLive(key: string, value: Json, once: boolean): void {
-    this.entries.set(key, { live: { value, once }, imports: [] })
+    this.#entries.set(key, { live: { value, once }, imports: [] })
   }
 
   remove(key: string): void {
-    this.entries.delete(key)
+    this.#entries.delete(key)
   }
 
   /** @returns whether anything has to be written for it. */
   addImport(key: string, write: ImportWrite): boolean {
-    const entry = this.entries.get(key) ?? { live: null, imports: [] }
+    const entry = this.#entries.get(key) ?? { live: null, imports: [] }
     if (entry.live !== null) return false
     const imports = [...entry.imports, write]
-    this.entries.set(key, { live: null, imports })
+    this.#entries.set(key, { live: null, imports })
     return sumUp(entry.imports) !== sumUp(imports)
   }
 
-  /** What the survivor of a merge takes over. */
+  /** Applies what the survivor of a merge takes over. */
   absorb(other: ModelProperties): void {
-    for (const [key, theirs] of other.entries) {
-      const ours = this.entries.get(key) ?? { live: null, imports: [] }
+    for (const [key, theirs] of other.#entries) {
+      const ours = this.#entries.get(key) ?? { live: null, imports: [] }
       if (ours.live !== null) continue
-      if (theirs.live !== null) this.entries.set(key, theirs)
-      else this.entries.set(key, { live: null, imports: [...ours.imports, ...theirs.imports] })
+      if (theirs.live !== null) this.#entries.set(key, theirs)
+      else this.#entries.set(key, { live: null, imports: [...ours.imports, ...theirs.imports] })
     }
   }
 }
@@ -74,7 +74,7 @@ function isLater(a: ImportWrite, b: ImportWrite): boolean {
   return a.timestampMs > b.timestampMs || (a.timestampMs === b.timestampMs && a.uuid > b.uuid)
 }
 
-/** The last `$set` or `$unset`; of the same event it is the `$unset`. */
+/** The last `$set` or `$unset`; within one event, the `$unset`. */
 function latestOf(writes: readonly ImportWrite[]): ImportWrite | undefined {
   let latest: ImportWrite | undefined
   for (const write of writes) {
@@ -91,7 +91,7 @@ function firstOnceOf(writes: readonly ImportWrite[]): ImportWrite | undefined {
   return first
 }
 
-/** A `$set` shows before any `$set_once`; a `$set_once` shows unless a later `$unset` removed it. */
+/** A `$set` wins over any `$set_once`; a `$set_once` counts unless a later `$unset` removed it. */
 function shownOf(writes: readonly ImportWrite[]): ImportWrite | undefined {
   const latest = latestOf(writes)
   const once = firstOnceOf(writes)

@@ -1,38 +1,39 @@
-// Two chunk loops on one state, each with a connection of its own, whose events link, merge and describe the same few
-// distinct ids, some of them sent more than once. Wherever one overtakes the other, the state ends as if the chunks had
-// been committed one after the other, and every event leads to the person that its distinct id has in that state.
+// Two chunk loops on one state, each with its own connection. Their events link, merge and describe the same few
+// distinct ids; some are sent more than once. Wherever one loop overtakes the other, the state ends as if the chunks
+// had been committed one after the other, and every event has the person that its distinct id has in that state.
 
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { setImmediate as turn } from 'node:timers/promises'
-import type { CapturedEvent, LogLane } from '#core/events/captured-event.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { processOneChunk } from '#services/processing/process-one-chunk.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { anEvent } from '../support/apply-events.ts'
+import { recordsAt } from '../support/captured-events.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { MemoryEventStore } from '../support/memory-event-store.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import type { OpenState, StateHarness } from '../support/state-harness.ts'
 import { PersonModel } from './person-model.ts'
 import { modelEvent } from './person-streams.ts'
 
 const chunksPerLoop = 3
-/** Rounds under way at once. */
+/** Rounds that run at once. */
 const atOnce = 50
 const projectId = 1
 
-/** The ids of a round are its own: many rounds run at once in one state. */
+/** Each round has its own ids, since many rounds run at once in one state. */
 function idsOf(round: number): string[] {
   return ['a', 'b', 'c', 'd', 'e'].map(name => `${round}-${name}`)
 }
 
 /**
- * Links, which stay what they are when they come again, and writes that always change something: what changes nothing
- * writes nothing, so that two workers could be told of it in either order.
- * @param links what the round has sent so far: some of it comes again.
+ * Links, which have the same effect when repeated, and writes that always change something: a write that changes
+ * nothing is not stored, so two workers could apply it in either order.
+ * @param links what the round has sent so far; some of it is repeated.
  */
 function someChunk(ids: readonly string[], random: () => number, links: CapturedEvent[]): CapturedEvent[] {
   const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)]!
@@ -73,40 +74,46 @@ interface Round {
   readonly signal: AbortSignal
 }
 
-/** Lets the others go first, now and then by some steps. */
+/** Lets others go first, sometimes by several steps. */
 async function stepAside({ random }: Round): Promise<void> {
   for (let turns = Math.floor(random() * 6); turns > 0; turns--) await turn()
 }
 
 async function runLoop(
-  of: Round,
-  lane: LogLane,
+  round: Round,
+  stream: 'main' | 'historical',
   state: ChunkStore,
   chunks: readonly (readonly CapturedEvent[])[],
 ): Promise<void> {
   for (const [index, captured] of chunks.entries()) {
-    const records = captured.map(event => ({ kind: 'event' as const, event }))
+    const records = recordsAt(
+      captured.map(event => ({ kind: 'event', event })),
+      index * 100,
+    )
+    const traffic = stream === 'main' ? 'live' : 'import'
     const end = await processOneChunk(
-      { lane, firstOffset: index * 100, nextOffset: index * 100 + records.length, records },
+      { stream, traffic, nextOffset: index * 100 + records.length, records, missing: null },
       {
         state: {
           ...state,
-          // The rounds share the lanes, so none of them knows where one stands.
+          // The rounds share the streams, so no round knows a stream's position.
           commitChunk: async (changes, { fromOffset: _, ...position }) => {
             const result = await state.commitChunk(changes, position)
-            if (result === 'committed') of.committed.push(captured)
-            else of.conflictCount++
+            if (result === 'committed') round.committed.push(captured)
+            else round.conflictCount++
             return result
           },
         },
-        events: of.events,
+        events: round.events,
         geoip: null,
         clock: fixedClock(0),
         metrics: createMetrics(),
         logger: silentLogger(),
-        ownerId: lane,
+        cursor: stream,
+        ownerId: stream,
+        logId: 'log',
         random: () => 0,
-        signal: of.signal,
+        signal: round.signal,
         rowCountMax: 2_000,
         textBytesMax: 2 ** 26,
         slowStoreMs: 60_000,
@@ -115,7 +122,7 @@ async function runLoop(
         mayHaveBeenTried: () => false,
         position: () => 0,
         onCommitted: () => {},
-        faultPoint: () => stepAside(of),
+        faultPoint: () => stepAside(round),
       },
     )
     assert.equal(end, 'committed')
@@ -151,7 +158,7 @@ async function check({ round, events, committed }: Round, state: ChunkStore): Pr
     )
 }
 
-/** @throws Error naming the round. @returns how many commits another one had overtaken. */
+/** @throws Error naming the round. @returns how many commits another commit had overtaken. */
 export async function runMergeRounds(
   harness: StateHarness,
   options: {

@@ -1,10 +1,10 @@
-// Lists of what clients can make as large as they like: a page is cut before it is read, what it leaves out begins where it
-// ends, and a person with very many ids is shown with some of them and a list of all.
+// The contract of lists that clients can make as long as they like: a page is cut before it is read, the next page
+// begins where it ends, and a person with very many ids is shown with some of them and a separate list of all.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { aGroup, aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
@@ -160,6 +160,8 @@ export function boundedListsContract(adapter: string, open: OpenManagement): voi
       const second = await store.listPersons(1, { limit: 100, offset: first.results.length })
       assert.equal(first.results.length + second.results.length, 10)
       assert.equal(second.hasMore, false)
+      const below = await store.listPersons(1, { limit: 100, offset: 0, belowId: first.results.at(-1)!.id })
+      assert.deepEqual(below, second)
     })
   })
 }

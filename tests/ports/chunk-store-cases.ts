@@ -1,6 +1,6 @@
 // What the suites of `chunk-store.contract.ts` share.
 
-import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/chunk-store.ts'
+import type { ChunkChanges, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { aPerson, chunkChanges } from '../support/state-builders.ts'
 
@@ -21,7 +21,7 @@ export function commit(
   position: Partial<Parameters<ChunkStore['commitChunk']>[1]> = {},
 ) {
   return store.commitChunk(chunkChanges(changes), {
-    lane: 'main',
+    stream: 'main',
     ownerId: 'w1',
     offset: 1,
     committedAtMs: 1_700_000_000_000,

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ChunkChanges } from '#ports/chunk-store.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { aMapping, aPerson, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
 import { ada, bob, commit, load } from './chunk-store-cases.ts'
@@ -48,7 +48,7 @@ export function chunkStoreMergeContract(adapter: string, open: OpenState): void 
         [carl, 7],
       ] as const)
         await addMembership(1, uuid, cohortId)
-      // Carl into Bob, and Bob into Ada, in one commit: what Carl was in goes all the way.
+      // Carl into Bob, and Bob into Ada, in one commit: Carl's memberships have to reach Ada.
       const merge: Partial<ChunkChanges> = {
         deletedPersons: [
           { projectId: 1, uuid: carl.uuid, survivorUuid: bob.uuid, loadedVersion: 0 },

@@ -1,10 +1,10 @@
-// What every chunk store keeps to: versions, ownership, merges, and that a refused commit leaves nothing.
+// The contract of every chunk store: versions, ownership, merges, and that a refused commit writes nothing.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { isRawNumber, type JsonObject, parseJson } from '#core/json.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
-import type { ChunkChanges, ChunkSubjects } from '#ports/chunk-store.ts'
+import type { ChunkChanges, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
@@ -104,7 +104,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       it(`answers that a chunk is too large when its ${large} have more text than it may load`, async t => {
         const { chunkStore } = await open(t)
         await chunkStore.claimPosition('main', 'w1')
-        // A few large ones among many small ones: each has more text than its share of the whole.
+        // A few large ones among many small ones: each large one has more text than its share.
         const sizes = Array.from({ length: 40 }, (_, index) => (index % 10 === 3 ? 10_000 : 10))
         const persons = sizes.map((size, index) =>
           aPerson({ uuid: `person-${index}`, properties: { text: 'x'.repeat(large === 'persons' ? size : 10) } }),
@@ -200,7 +200,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
       await other.claimPosition('historical', 'w1')
       const newer = { ...ada, version: 1, properties: { plan: 'paid' } }
       const changes = { persons: [{ row: newer, loadedVersion: 0 }] }
-      assert.equal(await commit(other, changes, { lane: 'historical' }), 'committed')
+      assert.equal(await commit(other, changes, { stream: 'historical' }), 'committed')
       const late: Partial<ChunkChanges> = {
         persons: [created(bob), { row: { ...ada, version: 1, properties: { plan: 'lost' } }, loadedVersion: 0 }],
         mappings: [created(aMapping(bob, 'bob'))],

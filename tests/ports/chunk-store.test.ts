@@ -24,13 +24,33 @@ describe('ChunkStore on sqlite', () => {
       await store.close()
     })
     await store.claimPosition('main', 'w1')
-    const position = { lane: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
+    const position = { stream: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
     other.exec('BEGIN IMMEDIATE')
     await assert.rejects(store.commitChunk(chunkChanges(), position), isTimeout)
     await store.loadChunk({ distinctIds: [{ projectId: 1, distinctId: 'ada' }], groups: [], projectIds: [1] }, 1_000)
     other.exec('ROLLBACK')
     assert.deepEqual(await store.claimPosition('main', 'w1'), { offset: 0 })
     assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')
+  })
+
+  it('waits for a transaction of its own thread without keeping it from its end', async t => {
+    const dataFolder = tempDir(t)
+    await migrateSqlite(dataFolder)
+    const store = openSqliteChunkStore({ dataFolder, busyTimeoutMs: 1_000 })
+    const management = openSqliteManagementStore({ dataFolder, access: 'write', busyTimeoutMs: 1_000 })
+    t.after(async () => {
+      await store.close()
+      await management.close()
+    })
+    await store.claimPosition('main', 'w1')
+    // The transaction goes on in microtasks: each round meets it one further.
+    for (let offset = 1; offset <= 40; offset++) {
+      const released = management.releaseProjects('main', 'w1', offset - 1)
+      for (let passed = 0; passed < offset; passed++) await null
+      const position = { stream: 'main', ownerId: 'w1', offset, committedAtMs: 0 } as const
+      assert.equal(await store.commitChunk(chunkChanges(), position), 'committed')
+      assert.equal(await released, false)
+    }
   })
 
   it('counts every warning of a day and keeps twenty of them, of merges a thousand', async t => {
@@ -50,7 +70,7 @@ describe('ChunkStore on sqlite', () => {
       details: { distinctId: `id-${index}` },
       timestampMs,
     })
-    const position = { lane: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
+    const position = { stream: 'main', ownerId: 'w1', offset: 5, committedAtMs: 0 } as const
     for (const [chunk, length] of [15, 15, 2].entries()) {
       const warnings = Array.from({ length }, (_, index) => warning(index, 5 * dayMs + chunk * 100 + index))
       await store.commitChunk(chunkChanges({ warnings }), position)

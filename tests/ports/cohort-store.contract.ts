@@ -1,17 +1,17 @@
-// What every management store keeps to with cohorts: versions, members by any of their ids, and writes that rely on what the
-// project's definitions were when they were checked.
+// The contract of every management store for cohorts: versions, members by any of their ids, and writes that require
+// that the project's definitions have not changed since they were checked.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { aMapping, aNewCohort, aNewFlag, aNewProject, aPerson, created } from '../support/state-builders.ts'
 import { commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
-/** In the order of their numbers, as persons that are written together may get their ids. */
+/** Uuids ascend with the numbers: persons that are written together may get their ids in the order of their uuids. */
 const uuidOf = (index: number) => `abcdef00-0000-5000-8000-${String(index).padStart(12, '0')}`
 
-/** Persons 1 to `count` of project 1, `user-1` leading to the first, and one of project 2. */
+/** Makes persons 1 to `count` of project 1 with the distinct ids `user-1` and so on, and one person of project 2. */
 async function addPersons({ chunkStore }: ManagementHarness, count: number): Promise<void> {
   const persons = Array.from({ length: count }, (_, index) => aPerson({ uuid: uuidOf(index + 1) }))
   const other = aPerson({ projectId: 2, uuid: uuidOf(99) })
@@ -126,6 +126,10 @@ export function cohortStoreContract(adapter: string, open: OpenManagement): void
       })
       assert.deepEqual(await idsOf(store, 1), [1, 2, 3, 4])
       assert.equal(await store.countCohortMembers(1), 4)
+      const members = [uuidOf(1), uuidOf(2), uuidOf(3), uuidOf(4)]
+      assert.deepEqual(await store.listCohortMemberUuids(1, 1, 9), members)
+      assert.deepEqual(await store.listCohortMemberUuids(1, 1, 3), members.slice(0, 3))
+      assert.deepEqual(await store.listCohortMemberUuids(2, 1, 9), [])
       const removed = await store.removeCohortMembers(1, 1, { kind: 'any', ids: ['user-2', uuidOf(2), 'x'] })
       assert.deepEqual(removed, { ok: true, value: { changedCount: 1, unchangedCount: 0, unknownIds: ['x'] } })
       assert.deepEqual(await idsOf(store, 1), [1, 3, 4])

@@ -1,11 +1,12 @@
-// What every definition store keeps to: everything at first, then what changed, whole, and which projects are gone.
+// The contract of every definition store: first everything, then each changed project whole, and which projects are
+// gone.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { noQuotas } from '#core/project.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/definition-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { DefinitionChanges, DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { aNewCohort, aNewFlag, aNewProject, chunkChanges } from '../support/state-builders.ts'
 
 export interface DefinitionHarness {
@@ -119,7 +120,7 @@ export function definitionStoreContract(adapter: string, open: (t: TestContext) 
         { projectId: 1, name: '__proto__', index: 0 },
         { projectId: 1, name: 'company', index: 1 },
       ]
-      const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+      const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
       await chunkStore.commitChunk(chunkChanges({ groupTypes }), position)
       const changes = await definitions.loadChanges(revision)
       assert.deepEqual(changes.projects[0]?.groupTypes, groupTypes)

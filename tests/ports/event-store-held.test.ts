@@ -1,16 +1,17 @@
-// What a worker is told of the store that it left: the embedded engine, and a server that is named by a URL.
+// What a worker learns about the store that it used before: the embedded engine, or a server given by a URL.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { findMissing } from '#core/processing/held-rows.ts'
-import type { EventRows, EventStore } from '#ports/event-store.ts'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import type { EventRows } from '#ports/events/event-writer.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 
-const none = { events: [], pendingEvents: [], overrides: [], replays: [], rejected: [] }
+const none = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 for (const kind of ['the embedded engine', 'CLICKHOUSE_URL'] as const) {
   describe(`what is held, on ${kind}`, () => {

@@ -1,4 +1,4 @@
-// What the embedded engine and its client keep beside the port's contract: who may do what, and how failures end.
+// What the embedded engine and its client guarantee besides the port's contract: permissions, and how failures end.
 
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
@@ -6,22 +6,22 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
-import type { EventStore } from '#ports/event-store.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
-import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/clickhouse-clients.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients, endpointOfUrl } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 
 const withCode = (code: PortErrorCode) => (error: unknown) => error instanceof PortError && error.code === code
 /**
- * The engine and its clients have the same: a read-only user may only repeat the limits it has. Long, so that a busy machine
- * answers within it.
+ * The engine and its clients use the same limits, since a read-only user may only repeat its own. Long enough for a
+ * busy machine.
  */
 const queryTimeoutSeconds = 60
 const endless = 'SELECT count() FROM numbers(1000000000000) WHERE sipHash64(number) = 0'
-const nothing = { events: [], pendingEvents: [], overrides: [], replays: [], rejected: [] }
+const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 
 describe('the embedded engine and its client', () => {
   let engine: TestEngine
@@ -46,7 +46,7 @@ describe('the embedded engine and its client', () => {
     )
   const writeText = (query: string) =>
     clients.write(async client => (await client.query({ query, format: 'TabSeparated' })).text())
-  /** Asks over HTTP as `user`; answers status and text. */
+  /** Sends a query over HTTP as `user`. @returns status and text. */
   const ask = async (query: string, user: { username: string; password: string } | null, search = '') => {
     const token = user && Buffer.from(`${user.username}:${user.password}`).toString('base64')
     const response = await fetch(`${engine.endpoint().url}/${search}`, {
@@ -112,7 +112,7 @@ describe('the embedded engine and its client', () => {
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
-    await assert.rejects(stranger.ping(), withCode('unavailable'))
+    await assert.rejects(stranger.countRejected({ projectId: 1 }), withCode('unavailable'))
     await stranger.close()
   })
 
@@ -179,7 +179,7 @@ describe('the embedded engine and its client', () => {
   it('follows the engine to another port and other passwords, and says unavailable while it is gone', async () => {
     const before = engine.endpoint()
     await engine.kill()
-    await assert.rejects(store.ping(), withCode('unavailable'))
+    await assert.rejects(store.countRejected({ projectId: 1 }), withCode('unavailable'))
     await assert.rejects(store.insert({ ...nothing, events: [anEvent()] }), withCode('unavailable'))
     await engine.restart()
     assert.notEqual(engine.endpoint().writer.password, before.writer.password)
@@ -189,7 +189,7 @@ describe('the embedded engine and its client', () => {
 
   it('says unavailable before the engine was ever prepared, and when somebody else answers at its port', async t => {
     const none = createClickHouseEventStore({ endpoint: () => null, queryTimeoutSeconds, clock: { nowMs: Date.now } })
-    await assert.rejects(none.ping(), withCode('unavailable'))
+    await assert.rejects(none.countRejected({ projectId: 1 }), withCode('unavailable'))
     const other = createServer((_, response) => response.writeHead(404).end('not here'))
     t.after(() => other.close())
     await new Promise<void>(done => other.listen(0, '127.0.0.1', done))
@@ -199,7 +199,7 @@ describe('the embedded engine and its client', () => {
       queryTimeoutSeconds,
       clock: { nowMs: Date.now },
     })
-    await assert.rejects(wrong.ping(), withCode('unavailable'))
+    await assert.rejects(wrong.countRejected({ projectId: 1 }), withCode('unavailable'))
     await wrong.close()
   })
 
@@ -232,7 +232,7 @@ describe('the embedded engine and its client', () => {
   })
 
   it('ends a cancelled query on the server', async t => {
-    // Far longer than this test waits: what ends the query is not its limit.
+    // Far longer than this test waits, so it is not the limit that ends the query.
     const long = { queryTimeoutSeconds: 3_600 }
     await engine.restart(long)
     const patient = createClickHouseClients({ endpoint: engine.endpoint, ...long })

@@ -1,13 +1,13 @@
-// What every management store keeps to with early access features, surveys and experiments: each is written together with
-// its flags, or not at all.
+// The contract of every management store for early access features, surveys and experiments: each is written together
+// with its flags or not at all.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import type { EarlyAccessFeatureWithoutFlag } from '#ports/early-access-store.ts'
-import type { NewExperiment } from '#ports/experiment-store.ts'
-import type { FlagWrite } from '#ports/flag-write.ts'
-import type { NewSurvey } from '#ports/survey-store.ts'
+import type { EarlyAccessFeatureWithoutFlag } from '#ports/state/early-access-store.ts'
+import type { NewExperiment } from '#ports/state/experiment-store.ts'
+import type { FlagWrite } from '#ports/state/flag-write.ts'
+import type { NewSurvey } from '#ports/state/survey-store.ts'
 import { aCohort, aNewFlag, aNewProject } from '../support/state-builders.ts'
 import { change, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
@@ -231,6 +231,33 @@ export function flagOwnersContract(adapter: string, open: OpenManagement): void 
       )
       assert.deepEqual(await store.listFlagOwners(2, [1, 2]), [])
       assert.deepEqual(await store.listFlagOwners(1, []), [])
+    })
+
+    it('names what needs flags to stay, and leaves out what is over', async t => {
+      const { store } = await openWithProjects(open, t)
+      await store.createFlag(aNewFlag({ key: 'linked' }))
+      written(await store.createEarlyAccessFeature(aFeature(), create('search')))
+      written(await store.createExperiment(anExperiment({ name: 'Running', startDateMs: 5 }), create('button')))
+      written(await store.createExperiment(anExperiment({ name: 'Ending', endDateMs: 11 }), switchOff(3, 1)))
+      written(await store.createExperiment(anExperiment({ name: 'Ended', endDateMs: 10 }), switchOff(3, 2)))
+      written(await store.createExperiment(anExperiment({ name: 'Filed', archived: true }), switchOff(3, 3)))
+      written(await store.createExperiment(anExperiment({ name: 'Gone' }), switchOff(3, 4)))
+      written(await store.deleteExperiment(1, 5, { nowMs: 10, changedBy: null }))
+      const survey = aSurvey({ name: 'Exit', linkedFlagId: 1 })
+      written(await store.createSurvey(survey, { internal: create('own') }))
+      const uses = async (projectId: number, ids: readonly number[]) =>
+        (await store.listFlagUses(projectId, ids, 10)).map(({ flagId, kind, name }) => `${flagId} ${kind} ${name}`)
+      assert.deepEqual((await uses(1, [1, 2, 3, 4, 99])).toSorted(), [
+        '1 survey Exit',
+        `2 early_access_feature ${aFeature().name}`,
+        '3 experiment Ending',
+        '3 experiment Running',
+        '4 survey Exit',
+      ])
+      assert.deepEqual(await uses(1, [4]), ['4 survey Exit'])
+      assert.deepEqual([await uses(2, [1, 2, 3, 4]), await uses(1, [])], [[], []])
+      written(await store.updateSurvey(1, survey.id, { archived: true, updatedAtMs: 9 }, {}))
+      assert.deepEqual(await uses(1, [1, 4]), [])
     })
 
     it('refuses what was made from something that is not there any more, and writes none of it', async t => {

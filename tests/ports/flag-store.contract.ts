@@ -1,8 +1,10 @@
-// What every management store keeps to with flags: ids never given twice, one holder of a key, every version kept whole.
+// The contract of every management store for flags: ids are never reused, a key has one holder, every version is kept
+// whole.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
+import type { NewFlag } from '#ports/state/flag-write.ts'
 import { aNewFlag } from '../support/state-builders.ts'
 import { change, type OpenManagement, written } from './management-harness.ts'
 
@@ -20,11 +22,14 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
     it('keeps every field, any key in filters, and the literals of numbers', async t => {
       const { store } = await open(t)
       const text = '{"__proto__":{"x":1},"constructor":[1.0,1e2,12345678901234567890],"groups":[]}'
-      const input = aNewFlag({
+      // Written out, so that a new field is missing here until it is checked too.
+      const input: NewFlag = {
+        projectId: 1,
         key: '__proto__',
         filters: parseJson(text) as JsonObject,
         name: 'all of it',
         active: false,
+        archived: true,
         ensureExperienceContinuity: true,
         bucketingIdentifier: 'device_id',
         evaluationRuntime: 'server',
@@ -32,8 +37,9 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
         hasEncryptedPayloads: true,
         isRemoteConfiguration: true,
         tags: ['a', 'b'],
+        createdAtMs: 1_700_000_000_000,
         createdBy: 'ci',
-      })
+      }
       const flag = written(await store.createFlag(input))
       assert.equal(JSON.stringify(flag.filters), text)
       const { filters, ...rest } = flag
@@ -45,6 +51,7 @@ export function flagStoreContract(adapter: string, open: OpenManagement): void {
         deleted: false,
         hasExperiment: false,
         updatedAtMs: input.createdAtMs,
+        conditionsSinceMs: input.createdAtMs,
       })
       for (const idOrKey of ['1', '__proto__']) {
         const found = await store.findFlag(1, idOrKey)

@@ -1,9 +1,9 @@
-// Group types that are deleted: at once for everybody who reads or writes groups, whatever is under way, and their index is
-// free only when nothing is left under it.
+// The contract for deleting group types: a type is gone at once for all readers and writers of groups, whatever is in
+// progress, and its index is free only when nothing is left under it.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
+import type { ChunkChanges, ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { aGroup, aNewFlag, aNewProject, chunkChanges, created } from '../support/state-builders.ts'
 import { change, commit, type ManagementHarness, type OpenManagement, written } from './management-harness.ts'
 
@@ -148,6 +148,6 @@ async function load(chunkStore: ChunkStore): Promise<LoadedChunk> {
 }
 
 function tryCommit(chunkStore: ChunkStore, changes: Partial<ChunkChanges>) {
-  const position = { lane: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
+  const position = { stream: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
   return chunkStore.commitChunk(chunkChanges(changes), position)
 }

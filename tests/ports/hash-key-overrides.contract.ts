@@ -1,15 +1,15 @@
-// What every store of experience continuity keeps to: one row per person and flag, the first one stays.
+// The contract of every store of experience continuity: one row per person and flag, and the first one stays.
 // Source: docs/wire/evaluation.md 5.13.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ChunkChanges } from '#ports/chunk-store.ts'
-import type { HashKeyAssignment, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
+import type { HashKeyAssignment, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenSqlState, SqlStateHarness } from '../support/state-harness.ts'
 
-const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
 const ada = aPerson()
 const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
 const beta: HashKeyAssignment = { projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] }

@@ -22,7 +22,8 @@ describe('hash key overrides on sqlite', () => {
     })
     other.exec('BEGIN IMMEDIATE')
     const assignment = { projectId: 1, distinctId: 'ada', anonDistinctId: 'anon', flagKeys: ['beta'] }
-    // What fails together does so before the thread does anything else: each wait for the lock would come in between.
+    // Calls that fail together settle before the thread does anything else. If each waited for the lock by itself, the
+    // waits would lie in between.
     let waits = 0
     let isCounted = false
     const counted = (kept: Promise<unknown>) =>

@@ -2,8 +2,9 @@
 
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { ManagementStore, Written } from '#ports/management-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { Written } from '#ports/state/written.ts'
 import { chunkChanges } from '../support/state-builders.ts'
 
 export interface ManagementHarness {
@@ -14,13 +15,13 @@ export interface ManagementHarness {
 
 export type OpenManagement = (t: TestContext) => Promise<ManagementHarness>
 
-/** What a write stored; fails the test when it was refused. */
+/** The result of a write; fails the test when it was refused. */
 export function written<T>(result: { ok: true; value: Written<T> } | { ok: false; error: unknown }): T {
   assert.ok(result.ok, `refused: ${JSON.stringify(result)}`)
   return result.value.value
 }
 
-/** A change of a flag at the time 9. */
+/** Changes a flag at time 9. */
 export function change(
   store: ManagementStore,
   projectId: number,
@@ -34,6 +35,6 @@ export function change(
 /** Commits a chunk of the main lane: offset 77 at the time 12. */
 export async function commit(store: ChunkStore, changes: Parameters<typeof chunkChanges>[0]): Promise<void> {
   await store.claimPosition('main', 'w1')
-  const position = { lane: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
+  const position = { stream: 'main', ownerId: 'w1', offset: 77, committedAtMs: 12 } as const
   assert.equal(await store.commitChunk(chunkChanges(changes), position), 'committed')
 }

@@ -1,4 +1,4 @@
-// The contract suites of the state's ports on a real PostgreSQL.
+// Runs the contract suites of the state's ports on a real PostgreSQL.
 
 import { after, test } from 'node:test'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
@@ -6,18 +6,23 @@ import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definit
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
 import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
+import { deferredProjectsContract } from './deferred-projects.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
+import { flagLifeContract } from './flag-life.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import { groupTypesContract } from './group-types.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
+import { scheduleOwnersContract } from './schedule-owners.contract.ts'
 import { secretKeyStoreContract } from './secret-key-store.contract.ts'
+import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
 
 const skip = noPostgres()
@@ -40,12 +45,17 @@ async function runSuites(): Promise<void> {
   subjectStoreContract('postgres', openState)
   hashKeyOverridesContract('postgres', openState)
   managementStoreContract('postgres', openManagement)
+  accountingStoreContract('postgres', openManagement)
   flagStoreContract('postgres', openManagement)
+  flagLifeContract('postgres', openManagement)
   flagOwnersContract('postgres', openManagement)
   boundedListsContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
   groupTypesContract('postgres', openManagement)
+  deferredProjectsContract('postgres', openManagement)
+  subjectMirrorSourceContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
+  scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {

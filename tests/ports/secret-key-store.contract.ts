@@ -1,8 +1,8 @@
-// What every store of secret keys keeps to: at most two keys per project, and a revision that moves with each change.
+// The contract of every store of secret keys: at most two keys per project, and a revision that moves with each change.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { NewSecretKey } from '#ports/secret-key-store.ts'
+import type { NewSecretKey } from '#ports/state/secret-key-store.ts'
 import { aNewProject } from '../support/state-builders.ts'
 import { type OpenManagement, written } from './management-harness.ts'
 

@@ -1,4 +1,4 @@
-// What every subject store keeps to: committed persons and groups by id, nothing else.
+// The contract of every subject store: it returns committed persons and groups by id, and nothing else.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -7,7 +7,7 @@ import { type JsonObject, parseJson } from '#core/json.ts'
 import { aGroup, aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 import type { OpenState } from '../support/state-harness.ts'
 
-const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
 
 export function subjectStoreContract(adapter: string, open: OpenState): void {
   describe(`SubjectStore on ${adapter}`, () => {

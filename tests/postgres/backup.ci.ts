@@ -1,4 +1,4 @@
-// A backup where the state is in PostgreSQL: the database first, then the folder; both come back.
+// A backup with the state in PostgreSQL: first the database, then the folder. Both are restored.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -24,7 +24,7 @@ test('brings back what was acknowledged before the copy of the database, and say
   const load = startCheckedLoad(() => patientTarget(pennon))
   await eventually(() => load.acknowledgedCount() > 200)
   const sent = await load.stop()
-  // What the copy of the database does not know yet is in the log, whose segments stay for a day.
+  // What the copy of the database lacks is in the log, whose segments are kept for a day.
   const copy = await postgres.copy()
   // The copy is older than several of the marks that the worker leaves in the event store.
   const marks = new Set<string>()

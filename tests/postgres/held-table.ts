@@ -1,11 +1,11 @@
-// A table that somebody else has locked, for as long as a test needs it.
+// Locks a table from another session for as long as a test needs it.
 
 import pg from 'pg'
 
 /**
- * Locks a table in a session of its own.
- * @param mode as PostgreSQL names it, `ACCESS EXCLUSIVE` for one that nobody may read either.
- * @returns what gives the lock back; the session ends with the server too.
+ * Locks a table in a separate session.
+ * @param mode PostgreSQL's name of the lock; `ACCESS EXCLUSIVE` also blocks reads.
+ * @returns a function that releases the lock; the session also ends with the server.
  */
 export async function holdTable(url: string, table: string, mode: string): Promise<() => Promise<void>> {
   const client = new pg.Client({ connectionString: url })

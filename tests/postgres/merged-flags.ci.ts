@@ -1,4 +1,4 @@
-// A log-in whose row is committed in the middle of the merge of its person: it must not be taken away unseen.
+// A log-in whose row is committed in the middle of its person's merge: the merge must not delete the row unseen.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -8,7 +8,7 @@ import { noPostgres, startPostgres, type TestPostgres } from '../support/postgre
 import { migratedDatabases, postgresStates } from '../support/postgres-state.ts'
 import { aMapping, aPerson, chunkChanges, created } from '../support/state-builders.ts'
 
-const position = { lane: 'main', ownerId: 'w1', committedAtMs: 0 } as const
+const position = { stream: 'main', ownerId: 'w1', committedAtMs: 0 } as const
 const ada = aPerson()
 const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222' })
 

@@ -1,4 +1,4 @@
-// `pennon new-key` where the state is in PostgreSQL: in that database, and nothing in the data folder.
+// `pennon new-key` with the state in PostgreSQL writes to that database and nothing to the data folder.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'

@@ -1,5 +1,5 @@
-// Every text that a client controls, with what a database may choke on: both engines keep the same of it, nothing is
-// rejected on one and stored on the other, and no chunk is tried for ever.
+// Every text that a client controls, with characters that databases may refuse: both engines store the same, nothing is
+// rejected on one and stored on the other, and no chunk is retried forever.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -115,7 +115,7 @@ function uuidOf(...parts: string[]): string {
   return uuids.get(key)!
 }
 
-/** Without what differs between any two runs. */
+/** Removes what differs between any two runs. */
 async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]> {
   const { results } = await pennon.api<{ results: object[] }>('GET', `/api/projects/@current/${what}/${query}`)
   const changing =
@@ -123,7 +123,7 @@ async function list(pennon: Pennon, what: string, query = ''): Promise<unknown[]
   return results.map(result => JSON.parse(JSON.stringify(result).replaceAll(changing, '').replaceAll(',}', '}')))
 }
 
-/** What stands beside flags, with odd texts at every depth, and members by ids that hold them. */
+/** Objects other than flags, with odd texts at every depth, and members with such ids. */
 async function besideFlags(pennon: Pennon): Promise<unknown> {
   const path = '/api/projects/@current'
   const filters = { properties: { type: 'AND', values: [{ key: odd, type: 'person', operator: 'exact', value: odd }] } }

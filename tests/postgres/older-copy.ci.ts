@@ -1,5 +1,5 @@
-// The database comes back from an older copy while an instance runs on: a point in time that was restored, a standby that
-// had not everything. What the copy lacks of processed events is processed again, and nothing counts twice.
+// The database is replaced by an older copy while an instance keeps running: a point-in-time restore, or a standby that
+// lagged behind. Processed events that the copy lacks are processed again, and nothing counts twice.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
@@ -61,7 +61,7 @@ test('processes again what an older copy of the database lacks, with and without
     return rows[0]!.n
   }
 
-  /** The first sessions after a restart are those of before it, and fail. */
+  /** Right after a restart, sessions from before it are still used and fail. */
   async function writing(write: () => Promise<unknown>): Promise<void> {
     await eventually(() => write().then(() => true), { what: 'the write' })
   }

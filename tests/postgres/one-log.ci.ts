@@ -1,5 +1,5 @@
-// State in PostgreSQL and the log on a disk of the instance: what was acknowledged is processed once and by the state that
-// it was accepted for, whichever folder and database a start is given.
+// State in PostgreSQL and the log on the instance's disk: acknowledged events are processed once, into the state that
+// they were accepted for, whichever folder and database a start is given.
 
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
@@ -44,7 +44,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
     assert.equal(answer.status, 200, await answer.text())
   }
 
-  /** Persons are made of every event that was processed, events of each: the balance says how many were stored. */
+  /** The number of stored events, from the outcomes in the state. */
   async function storedCount(url: string): Promise<number> {
     const rows = await postgres.query<{ n: string }>(
       `SELECT coalesce(sum(event_count), 0) AS n FROM chunk_outcome WHERE outcome = 'stored'`,
@@ -120,7 +120,7 @@ describe('an embedded log and its state in PostgreSQL', { skip: noPostgres() }, 
   it('ends itself when another instance has taken the database while its own session was lost', async t => {
     const url = await postgres.createDatabase()
     const pennon = await started(t, tempDir(t), url)
-    // In the queue for the lock, so that it has it at once.
+    // Already queued for the lock, so that it gets it at once.
     const other = new pg.Client({ connectionString: url })
     await other.connect()
     t.after(() => other.end())

@@ -1,4 +1,4 @@
-// What a database that is away, or hangs, takes with it: what needs it, and nothing else.
+// A database that is down or hangs affects only what needs it.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'

@@ -1,4 +1,4 @@
-// What a replica that is away, or hangs, takes with it: nothing. A second server with the same rows stands for it.
+// A replica that is down or hangs affects nothing. A second server with the same rows plays the replica.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
@@ -34,7 +34,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
     assert.equal(sent.status, 200)
     await pennon.caughtUp()
     copyDatabase(url, readUrl)
-    // By this it is known which of them was asked.
+    // This shows which of them was queried.
     await replica.query(`UPDATE person SET properties = '{"plan":"replica"}'`, [], readUrl)
 
     const decide = async () => {
@@ -72,7 +72,7 @@ describe('evaluations that read DATABASE_READ_URL', { skip: noPostgres() }, () =
       for (const pid of [replica.pid, ...sessions.map(Number)]) process.kill(pid, name)
     }
     signal('SIGSTOP')
-    // Whole answers, while it hangs: what waits for longer than its time is an error in them.
+    // Answers are complete while it hangs: a flag that would wait too long would be an error in them.
     const waits = await answers().finally(() => signal('SIGCONT'))
     t.diagnostic(`answers beside a replica that hangs took ${waits.map(Math.round)} ms`)
     await eventually(() => isRead('replica'), { what: 'the replica at last' })

@@ -1,4 +1,4 @@
-// Where the tables are in a database that other applications use too.
+// The schema of the tables in a database that other applications use too.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'

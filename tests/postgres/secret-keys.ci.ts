@@ -1,4 +1,4 @@
-// Secret keys, quotas and encrypted payloads of fronts whose state is in PostgreSQL.
+// Secret keys, quotas and encrypted payloads on fronts with their state in PostgreSQL.
 
 import assert from 'node:assert/strict'
 import { readdirSync } from 'node:fs'

@@ -1,4 +1,4 @@
-// Starts that have to be refused: one line that names the place and never the password, exit code 2.
+// Starts that have to be refused, with exit code 2 and one line that names the database but never the password.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'

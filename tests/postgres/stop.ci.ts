@@ -1,4 +1,4 @@
-// A stop while the database hangs: in time, and with everything that clients were told is kept.
+// A stop while the database hangs: it ends in time, and everything that was acknowledged to clients is kept.
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
@@ -10,7 +10,7 @@ import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
 import { noPostgres, startPostgresForTests } from '../support/postgres.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
-/** Beyond the limits of most connections, so that the first ones were given up. */
+/** Longer than the limits of most connections, so that the first ones have been given up. */
 const hangSeconds = 8
 
 describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
@@ -19,8 +19,8 @@ describe('a stop while PostgreSQL hangs', { skip: noPostgres() }, () => {
       await stopsWhileHanging(t, fronts, async () => {})
     })
 
-  // Limits that add up: a client that does not finish its request, a worker in the middle of a chunk, connections that were
-  // given up and are made again.
+  // Limits that add up: a client that does not finish its request, a worker in the middle of a chunk, connections that
+  // are given up and reopened.
   for (const fronts of ['1', '2'])
     it(`takes no longer when it hung for long and a client is slow (${fronts} front)`, async t => {
       await stopsWhileHanging(t, fronts, async pennon => {
@@ -73,7 +73,7 @@ async function stopsWhileHanging(
   assert.equal(results.length, 20)
 }
 
-/** A request of which the second half never comes. */
+/** A request whose second half is never sent. */
 async function slowUpload(t: TestContext, port: number): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined) // it is cut in the end

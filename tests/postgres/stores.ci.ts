@@ -1,4 +1,5 @@
-// What only a server does: several writers at once, sessions that end, statements that hang, and changes that are told.
+// What only happens with a server: concurrent writers, sessions that end, statements that hang, and change
+// notifications.
 
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
@@ -18,7 +19,7 @@ import { aMapping, aNewFlag, aNewProject, aPerson, chunkChanges, created } from 
 import { holdTable } from './held-table.ts'
 
 const skip = noPostgres()
-const position = { lane: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
+const position = { stream: 'main', ownerId: 'w1', offset: 1, committedAtMs: 0 } as const
 
 describe('state on PostgreSQL', { skip }, async () => {
   let postgres: TestPostgres
@@ -100,7 +101,7 @@ describe('state on PostgreSQL', { skip }, async () => {
             .map(row => ({ row: { ...row, version: row.version + 1 }, loadedVersion: row.version }))
           const end = await store.commitChunk(chunkChanges({ persons: changed }), {
             ...position,
-            lane,
+            stream: lane,
             offset: round + 2,
           })
           assert.notEqual(end, 'not_owner')
@@ -137,7 +138,7 @@ describe('state on PostgreSQL', { skip }, async () => {
     const management = openPostgresManagementStore({ url, logger })
     const store = openPostgresDefinitionStore({ url, logger, loadChanges: management.loadChanges })
     await store.listening
-    // Asked for once an hour only: what arrives was told.
+    // Polling happens only once an hour, so what arrives here was notified.
     const cache = await startDefinitionCache({ store, logger, pollMs: 3_600_000, compile: changed => changed })
     const chunks = openPostgresChunkStore({ url, logger })
     t.after(async () => {

@@ -1,4 +1,4 @@
-// An instance as the scenarios of SDKs expect it, and how they read back what was stored.
+// Sets up an instance as the SDK scenarios expect it, and reads back what was stored.
 // Source: docs/wire/clients.md 13.
 
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
@@ -6,7 +6,7 @@ import { type RecordingProxy, startRecordingProxy } from './recording-proxy.ts'
 
 export interface Acceptance {
   readonly pennon: Pennon
-  /** Where SDKs are pointed. */
+  /** The URL that SDKs use. */
   readonly proxy: RecordingProxy
   close(): Promise<void>
 }
@@ -38,7 +38,10 @@ const is = (key: string, value: string, more: object = {}) => ({
   ...more,
 })
 
-/** `bool-on` has a payload, `multi` one variant for everybody; `group-flag` and `local-prop` depend on properties; so does, through a cohort, `cohort-flag`. */
+/**
+ * `bool-on` has a payload, `multi` the same variant for everyone; `group-flag` and `local-prop` depend on properties,
+ * as does `cohort-flag` through a cohort.
+ */
 const flags = [
   { key: 'bool-on', filters: { groups: [percent(100)], payloads: { true: '{"a":1}' } } },
   { key: 'bool-off', filters: { groups: [percent(0)] } },
@@ -68,7 +71,7 @@ const flags = [
 
 export async function startAcceptance(settings: Readonly<Record<string, string>> = {}): Promise<Acceptance> {
   const pennon = await startPennon({ settings })
-  // The first group of a type makes the type; flags name it by its index.
+  // The first group of a type creates the type; flags refer to it by its index.
   await pennon.post('/capture/', {
     api_key: testProjectKey,
     event: '$groupidentify',
@@ -94,7 +97,7 @@ export async function startAcceptance(settings: Readonly<Record<string, string>>
   }
 }
 
-/** Everything stored for a distinct id, oldest first; waits for what is on its way. */
+/** Everything stored for a distinct id, oldest first; waits for events in transit. */
 export async function storedEvents(pennon: Pennon, distinctId: string): Promise<StoredEvent[]> {
   await pennon.caughtUp()
   const query = `distinct_id=${encodeURIComponent(distinctId)}&limit=1000`
@@ -124,7 +127,7 @@ export async function storedPerson(pennon: Pennon, distinctId: string): Promise<
   return results[0]
 }
 
-/** What the project was charged for and what came as an import, all days together, once the counts are no longer moving. */
+/** The counts of charged and imported events of all days, once they no longer change. */
 export async function usageOf(pennon: Pennon): Promise<{ charged: number; imported: number }> {
   const { results } = await pennon.api<{ results: { events_charged: number; events_imported: number }[] }>(
     'GET',

@@ -1,5 +1,5 @@
-// The tools that PostHog publishes for agents (MCP), unmodified, against a running instance: each checks the shape of every
-// answer by a schema of its own.
+// PostHog's published tools for agents (MCP), unmodified, against a running instance. Each tool checks the shape of
+// every answer with its own schema.
 
 import assert from 'node:assert/strict'
 import { createRequire } from 'node:module'

@@ -33,7 +33,7 @@ describe('posthog-node 5.70.0 with capture v1', () => {
 
   async function errorsWith(options: object, use: (client: Client) => void): Promise<CaptureV1Error[]> {
     const { PostHog } = await import('posthog-node')
-    // Read when a client is made; there is no option for it.
+    // Read when a client is created; there is no option for it.
     process.env.POSTHOG_CAPTURE_MODE = 'v1'
     const client: Client = new PostHog(testProjectKey, { host: acceptance.proxy.url, ...options })
     delete process.env.POSTHOG_CAPTURE_MODE

@@ -1,8 +1,8 @@
-// What a page does with OpenFeature's web SDK, run with Node's own EventSource (`--experimental-eventsource`), which the
-// test's process has not. Arguments: base address, project key, personal key. Prints what it saw as one JSON object.
+// Does what a page does with OpenFeature's web SDK, with Node's own EventSource (`--experimental-eventsource`), which
+// the test's process lacks. Arguments: base URL, project key, personal key. Prints what it saw as one JSON object.
 
 import { OFREPWebProvider } from '@openfeature/ofrep-web-provider'
-import { ClientProviderEvents, OpenFeature } from '@openfeature/web-sdk'
+import { ClientProviderEvents, OpenFeature, type Provider } from '@openfeature/web-sdk'
 
 const [baseUrl = '', projectKey = '', personalKey = ''] = process.argv.slice(2)
 const seen: Record<string, unknown> = {}
@@ -13,7 +13,7 @@ const provider = new OFREPWebProvider({
   cacheMode: 'disabled',
 })
 await OpenFeature.setContext({ targetingKey: 'page-user' })
-await OpenFeature.setProviderAndWait(provider)
+await OpenFeature.setProviderAndWait(provider as Provider)
 const client = OpenFeature.getClient()
 seen.before = client.getBooleanValue('edited', false)
 

@@ -6,12 +6,13 @@ import { promisify } from 'node:util'
 import { OFREPProvider } from '@openfeature/ofrep-provider'
 import { OFREPWebProvider } from '@openfeature/ofrep-web-provider'
 import { OpenFeature } from '@openfeature/server-sdk'
-import { ClientProviderEvents, OpenFeature as WebOpenFeature } from '@openfeature/web-sdk'
+import { ClientProviderEvents, type Provider, OpenFeature as WebOpenFeature } from '@openfeature/web-sdk'
 import { eventually } from '../support/eventually.ts'
 import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, startAcceptance } from './acceptance.ts'
 
-// OpenFeature's own providers, unmodified, over real sockets. Source: docs/wire/ofrep.md; docs/wire/clients.md 13 rows 68–70.
+// OpenFeature's own providers, unmodified, over real sockets.
+// Source: docs/wire/ofrep.md; docs/wire/clients.md 13 rows 68–70.
 
 const bulkPath = '/ofrep/v1/evaluate/flags'
 const flagsApi = '/api/projects/@current/feature_flags/'
@@ -94,7 +95,7 @@ describe('the OFREP provider of pages', () => {
       ...{ pollInterval: 100, changeDetection: 'polling', cacheMode: 'disabled' },
     })
     proxy.take()
-    await WebOpenFeature.setProviderAndWait('polling', provider)
+    await WebOpenFeature.setProviderAndWait('polling', provider as Provider)
     const client = WebOpenFeature.getClient('polling')
     assert.equal(client.getBooleanValue('edited', false), true)
     assert.equal(client.getStringValue('multi', 'default'), 'variant-a')

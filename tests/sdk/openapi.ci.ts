@@ -1,5 +1,5 @@
-// The OpenAPI document as others read it: a linter finds nothing that is not answered, and a client that was generated from
-// it, type-checked, works against a running instance.
+// The OpenAPI document as other tools read it: a linter finds nothing unexplained, and a generated, type-checked client
+// works against a running instance.
 
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'

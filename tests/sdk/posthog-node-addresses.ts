@@ -1,5 +1,5 @@
-// Releases of posthog-node that ask for flags at an address of their own, each at it and at no other: what they read there,
-// and what their events say of it. Source: docs/wire/clients.md 3.1, 6.1, 7, 13.
+// Releases of posthog-node that request flags at different paths: each uses only its own path. Checks what they read
+// there, and what their events say about it. Source: docs/wire/clients.md 3.1, 6.1, 7, 13.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
@@ -21,9 +21,16 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
     acceptance = acceptanceOf()
   })
 
-  /** What passed: method, address and status, each once, in order. */
-  const passed = () => [
-    ...new Set(acceptance.proxy.take().map(({ method, path, status }) => `${method} ${path} ${status}`)),
+  /** The requests so far: method, path and status, each once, in order. */
+  const passed = () => linesOf(acceptance.proxy.take())
+  /**
+   * The same, without requests with a personal key: an earlier test's client that is shut down while polling may still
+   * send them.
+   */
+  const passedWithoutPersonalKey = () =>
+    linesOf(acceptance.proxy.take().filter(({ headers }) => headers.authorization === undefined))
+  const linesOf = (exchanges: ReturnType<Acceptance['proxy']['take']>) => [
+    ...new Set(exchanges.map(({ method, path, status }) => `${method} ${path} ${status}`)),
   ]
   const lookUp = (path: string) => `GET ${path}?token=${testProjectKey} 200`
   const options = (more: object = {}) => ({ host: acceptance.proxy.url, flushInterval: 50, ...more })
@@ -101,7 +108,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
     })
   })
 
-  /** For the `fetch` of a client: keeps what its calls for flags were answered. */
+  /** A `fetch` for a client that records the answers to its requests for flags. */
   function answersKept() {
     const answers: { flags: object; [name: string]: unknown }[] = []
     const keeping = async (url: string, init: object) => {
@@ -131,7 +138,7 @@ function addressSuites(acceptanceOf: () => Acceptance): void {
       assert.ok(Number.isInteger(called.$feature_flag_id) && called.$feature_flag_version === 1)
       assert.equal(called.$feature_flag_reason, 'Matched condition set 1')
       assert.equal(called.$feature_flag_request_id, answers[0]!.requestId)
-      assert.deepEqual(passed().toSorted(), ['POST /batch/ 200', 'POST /decide/?v=4 200'])
+      assert.deepEqual(passedWithoutPersonalKey().toSorted(), ['POST /batch/ 200', 'POST /decide/?v=4 200'])
     })
   })
 

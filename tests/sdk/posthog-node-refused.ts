@@ -1,5 +1,5 @@
-// What the newest posthog-node does when it is refused, and where it sends what belongs elsewhere: nothing is lost, nothing
-// comes twice. Source: docs/wire/clients.md 8.1, 13 rows 14 and 18.
+// What the newest posthog-node does when it is refused, and where it sends requests that belong elsewhere: nothing is
+// lost or duplicated. Source: docs/wire/clients.md 8.1, 13 rows 14 and 18.
 
 import assert from 'node:assert/strict'
 import { before, describe, it } from 'node:test'

@@ -8,8 +8,8 @@ import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { type Acceptance, distinctIdsOf, startAcceptance, storedEvents, storedPerson } from './acceptance.ts'
 import { pythonWith } from './python-environment.ts'
 
-// Published versions of posthog-python, unmodified, in virtual environments of their own. Source: docs/wire/clients.md
-// 3.2, 13 rows 22–27 and 29.
+// Published versions of posthog-python, unmodified, each in its own virtual environment.
+// Source: docs/wire/clients.md 3.2, 13 rows 22–27 and 29.
 
 const sdks = [
   {
@@ -177,7 +177,7 @@ it('the README’s program for Python works as printed', async () => {
   })
   const printed = /```python\n(.*?)```/s.exec(readFileSync('README.md', 'utf8'))![1]!
   const program = printed.replace('http://127.0.0.1:8000', pennon.url).replace('phc_…', testProjectKey)
-  // A program that is taken over from a README warns of nothing.
+  // A program copied from the README must not print warnings.
   const output = execFileSync(pythonWith(sdks.at(-1)!.version), ['-W', 'error::DeprecationWarning', '-c', program], {
     encoding: 'utf8',
   })

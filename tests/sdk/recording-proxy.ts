@@ -1,4 +1,4 @@
-// Stands between an SDK and Pennon and writes down what passes, so that a scenario can say which paths an SDK asked and
+// A proxy between an SDK and Pennon that records the requests, so that a scenario can check which paths an SDK used and
 // that nothing was refused. Bodies pass unread.
 
 import { createServer, request as forward, type IncomingMessage } from 'node:http'
@@ -15,9 +15,9 @@ export interface RecordingProxy {
   readonly url: string
   /** In the order of the answers. */
   readonly exchanges: readonly Exchange[]
-  /** Forgets what passed so far, and gives it back. */
+  /** Returns the requests so far and forgets them. */
   take(): Exchange[]
-  /** Answers the next requests to paths that start with `pathPrefix` itself; what is asked for does not reach Pennon. */
+  /** Answers the next requests to paths that start with `pathPrefix` itself; they do not reach Pennon. */
   answerNext(
     pathPrefix: string,
     answers: readonly { status: number; headers?: Record<string, string>; body: string }[],

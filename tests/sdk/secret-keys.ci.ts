@@ -1,4 +1,5 @@
-// Servers with a secret key of their project, and remote configuration with either kind of key: published SDKs, unmodified.
+// Published, unmodified SDKs of servers with their project's secret key, and remote configuration with either kind of
+// key.
 // Source: docs/wire/evaluation.md 7.1, 7.3; docs/wire/clients.md 2, 7.
 
 import assert from 'node:assert/strict'

@@ -1,4 +1,5 @@
-// A long backlog, worked off by a real instance: what its processes hold must not grow with what is behind them. The log is filled before the start, straight through its writer; memory is what the kernel says (Linux).
+// A real instance works off a long backlog: its processes' memory must not grow with what they have processed. The log
+// is filled before the start, directly through its writer. The kernel reports the memory (Linux).
 
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,11 +28,11 @@ interface Sample {
 
 const watched = ['work', 'events', 'serve'] as const
 const sampleMs = 1_000
-/** The last quarter's median over the second's: the first is when caches and heaps find their size. */
+/** The last quarter's median divided by the second's; during the first, caches and heaps still grow. */
 const growthMax = 1.2
-/** Nothing has moved for this long: it will not end by itself. */
+/** Without progress for this long, it is stuck. */
 const stuckMs = 60_000
-/** The worker gives back what it took after a few. */
+/** The worker returns memory after a few of these. */
 const quietMs = 15_000
 
 /** @returns whether no process grew. */
@@ -62,7 +63,7 @@ async function fill(folder: string, { eventCount, visitorCount, seed }: BacklogO
   for (let first = 0; first < eventCount; first += blockSize) {
     const count = Math.min(blockSize, eventCount - first)
     const block = typicalEvents({ ...typicalMix, seed: seed + first, count, visitorCount, firstNumber: first })
-    await writer.append('main', encodedEvents(block))
+    await writer.append('live', encodedEvents(block))
   }
   await writer.close()
 }

@@ -1,4 +1,4 @@
-// A million random pairs of flag and person, decided by `/flags` and by the evaluator inside posthog-node.
+// Evaluates a million random pairs of flag and person with `/flags` and with the evaluator inside posthog-node.
 
 import { compareRound, emptyComparison } from '../decide/differential/compare-with-sdk.ts'
 import { startPennon } from '../support/pennon.ts'
@@ -10,7 +10,7 @@ export interface EvaluationsOptions {
   readonly log: (line: string) => void
 }
 
-/** @throws AssertionError for a difference that is not documented. @returns true: there was none. */
+/** @throws AssertionError for an undocumented difference. @returns true. */
 export async function runEvaluations({ pairCount, seed, log }: EvaluationsOptions): Promise<boolean> {
   const random = seededRandom(seed)
   const comparison = emptyComparison()

@@ -1,4 +1,4 @@
-// The scenarios of `tests/faults/faults.ci.ts`, each for as long as it lasts in the world.
+// The scenarios of `tests/faults/faults.ci.ts`, each for as long as such a fault really lasts.
 
 import { isDeepStrictEqual } from 'node:util'
 import { findFaults, nothingFound, patientTarget, startCheckedLoad } from '../faults/checked-load.ts'

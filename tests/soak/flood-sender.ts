@@ -1,5 +1,5 @@
-// Sends large batches over many connections until it is killed, in a process of its own: what it takes of an event loop
-// must not count as the front's. Prints how many answers it got, by status.
+// Sends large batches over many connections until it is killed. It is a separate process, so that its work does not
+// count as the front's event loop time. Prints the number of answers by status.
 
 import { request } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -1,5 +1,5 @@
-// Large batches from many senders at once, who do not wait as they are told: the front's memory has a bound, and flags are
-// answered meanwhile. Memory is what the kernel says (Linux).
+// Large batches from many senders at once that ignore when to retry: the front's memory stays bounded, and flags are
+// answered meanwhile. The kernel reports the memory (Linux).
 
 import { spawn } from 'node:child_process'
 import { readFileSync } from 'node:fs'
@@ -14,7 +14,9 @@ export interface FloodOptions {
   readonly log: (line: string) => void
 }
 
-/** What the front holds without any body, 192 MiB of large ones, and what decoding takes, of which a thread may take 1 GiB. */
+/**
+ * The front's memory without bodies, plus 192 MiB of large bodies, plus decoding, for which a thread may take 1 GiB.
+ */
 const peakMiBMax = 1_536
 
 export async function runFlood({ senderCount, mebibytes, seconds, log }: FloodOptions): Promise<boolean> {

@@ -1,4 +1,4 @@
-// What persons and groups come to, in many more random streams and rounds than every run has time for.
+// The model tests of persons and groups, with many more random streams and rounds than every run has time for.
 
 import fc from 'fast-check'
 import { runStream, stream } from '../persons/person-streams.ts'
@@ -16,9 +16,9 @@ export interface SoakOptions {
 export async function runPersons({ count, seed, log }: SoakOptions): Promise<boolean> {
   let doneCount = 0
   let eventCount = 0
-  const told = fc.asyncProperty(stream, async of => {
-    await runStream(of)
-    eventCount += of.events.length
+  const told = fc.asyncProperty(stream, async made => {
+    await runStream(made)
+    eventCount += made.events.length
     if (++doneCount % 1_000 === 0) log(`${doneCount} streams, ${eventCount} events`)
   })
   await fc.assert(told, { numRuns: count, seed })

@@ -1,4 +1,4 @@
-// `npm run soak -- NAME`: what takes too long for every run; by hand, with the figures written down.
+// `npm run soak -- NAME`: tests that take too long for every run. Run by hand; the figures are written down.
 
 import { isDeepStrictEqual } from 'node:util'
 import { runFuzz } from '../capture/fuzz/run-fuzz.ts'
@@ -7,9 +7,14 @@ import { runKillRounds } from '../faults/kill-rounds.ts'
 import { seededRandom, testSeed } from '../support/seeded-random.ts'
 import { runBacklog } from './backlog.ts'
 import { runEvaluations } from './evaluations.ts'
+import { runExports } from './exports.ts'
 import { runFaults } from './faults.ts'
 import { runFlood } from './flood.ts'
+import { runInsights } from './insights.ts'
+import { runInsightsBesideCapture } from './insights-beside-capture.ts'
 import { runMerges, runPersons } from './persons.ts'
+import { runTrendsSpeed } from './trends-speed.ts'
+import { runUsageSpeed } from './usage-speed.ts'
 
 const soaks: Record<string, () => Promise<boolean>> = {
   kill: async () => {
@@ -55,6 +60,17 @@ const soaks: Record<string, () => Promise<boolean>> = {
     console.log(JSON.stringify(await runFuzz({ requestCount, seed, cpuMsMax, log: console.log }), null, 2))
     return true
   },
+  insights: () => runInsights(),
+  trends: () => runTrendsSpeed({ eventCount: Number(process.env.EVENTS ?? 10_000_000), log: console.log }),
+  usage: () => runUsageSpeed({ eventCount: Number(process.env.EVENTS ?? 10_000_000), log: console.log }),
+  'trends-live': () =>
+    runInsightsBesideCapture({
+      eventCount: Number(process.env.EVENTS ?? 10_000_000),
+      askerCount: 10,
+      seconds: Number(process.env.SECONDS ?? 30),
+      log: console.log,
+    }),
+  exports: () => runExports({ eventCount: Number(process.env.EVENTS ?? 10_000_000), log: console.log }),
   backlog: async () => {
     const seed = testSeed()
     const eventCount = Number(process.env.EVENTS ?? 3_000_000)

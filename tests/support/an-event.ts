@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto'
 import type { StoredEvent } from '#core/events/stored-event.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { flagCallOf } from '#core/processing/thin-flag-calls.ts'
 
 /** A stored live event of project 1; fields may be replaced. */
 export function anEvent(over: Partial<StoredEvent> = {}): StoredEvent {
@@ -25,11 +27,15 @@ export function anEvent(over: Partial<StoredEvent> = {}): StoredEvent {
     sessionId: '',
     windowId: '',
     flags: new Map(),
+    ...flagCallOf(
+      over.event ?? '',
+      over.propertiesJson === undefined ? {} : (parseJson(over.propertiesJson) as JsonObject),
+    ),
     ...over,
   }
 }
 
-/** The same event as an import job would store it. */
+/** The same event, as stored for an import job. */
 export function imported(event: StoredEvent, importJobId: number, over: Partial<StoredEvent> = {}): StoredEvent {
   const chargedAtMs = over.capturedAtMs ?? event.capturedAtMs
   return { ...event, lane: 'historical', historicalMigration: true, importJobId, chargedAtMs, ...over }

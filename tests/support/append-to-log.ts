@@ -1,5 +1,5 @@
-// A process that appends to the embedded log until it is killed or has appended its share, and prints the number of
-// each event when its append was acknowledged. Run by tests: FOLDER FIRST_NUMBER COUNT CALLERS SEGMENT_BYTES_MAX.
+// A process that appends to the embedded log until it is killed or has appended its share. It prints the number of each
+// event once its append is acknowledged. Arguments: FOLDER FIRST_NUMBER COUNT CALLERS SEGMENT_BYTES_MAX.
 
 import { openSqliteLogWriter } from '#adapters/sqlite-log/sqlite-log-writer.ts'
 import { aCapturedEvent, encodedEvents } from './captured-events.ts'
@@ -12,7 +12,7 @@ const appendUntilDone = async () => {
   while (next < first + count) {
     const n = next++
     const propertiesJson = JSON.stringify({ pad: 'x'.repeat((n * 37) % 900) })
-    await writer.append('main', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
+    await writer.append('live', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
     process.stdout.write(`${n}\n`)
   }
 }

@@ -8,7 +8,7 @@ import type { Person } from '#core/persons/person.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from '#core/processing/process-chunk.ts'
 import type { Project } from '#core/project.ts'
-import { aCapturedEvent } from './captured-events.ts'
+import { aCapturedEvent, recordsAt } from './captured-events.ts'
 import { loadWhole } from './load-chunk.ts'
 import { aProject } from './state-builders.ts'
 
@@ -19,7 +19,7 @@ export interface AppliedWorld {
   person(distinctId: string): Person | undefined
   mappingVersion(distinctId: string): number | undefined
   warningTypes(): string[]
-  /** Applies more events, each call one chunk. */
+  /** Applies more events, all those of a call as one chunk. */
   apply(...events: readonly CapturedEvent[]): Promise<void>
 }
 
@@ -41,12 +41,15 @@ export function applyingWorld(
     warningTypes: () => state.warnings.map(({ type }) => type),
     async apply(...events) {
       await store.claimPosition('main', 'w')
-      const records = events.map(event => ({ kind: 'event' as const, event }))
-      const chunk = parseChunk({ lane: 'main', firstOffset: offset, records }, new Map())
+      const records = recordsAt(
+        events.map(event => ({ kind: 'event', event })),
+        offset,
+      )
+      const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
       const lookUpGeoip = (address: string) => options.geoip?.[address] ?? null
-      const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), { lookUpGeoip })
+      const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), { logId: 'log', lookUpGeoip })
       offset += records.length
-      const position = { lane: 'main' as const, ownerId: 'w', offset, committedAtMs: 0 }
+      const position = { stream: 'main', ownerId: 'w', offset, committedAtMs: 0 }
       if ((await store.commitChunk(processed.changes, position)) !== 'committed') throw new Error('not committed')
       chunks.push(processed)
       rows.push(...processed.rows.events)
@@ -56,7 +59,7 @@ export function applyingWorld(
 
 let eventCount = 0
 
-/** An event with a number of its own and these properties. */
+/** An event with its own number and these properties. */
 export function anEvent(
   name: string,
   distinctId: string,
@@ -69,7 +72,7 @@ export function anEvent(
   return aCapturedEvent(eventCount, { uuid, name, distinctId, ip: '', propertiesJson, ...over })
 }
 
-/** The same, sent as an import. */
+/** Like `anEvent`, but sent as an import. */
 export function anImportedEvent(
   name: string,
   distinctId: string,

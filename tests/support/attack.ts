@@ -1,5 +1,5 @@
-// What an attack is made of: many raw connections that say a part of a request and no more, and somebody else who meanwhile
-// asks for flags and sends events as an SDK does. Both in the test's own process.
+// The parts of an attack, all in the test's own process: many raw connections that send only a part of a request, and a
+// bystander that meanwhile asks for flags and sends events as an SDK does.
 
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -10,7 +10,7 @@ export interface RawConnections {
   readonly sockets: readonly Socket[]
   /** How many connections the server has not ended. */
   openCount(): number
-  /** Writes the same to each that is open. */
+  /** Writes the same to each open connection. */
   write(text: string | Buffer): void
   end(): void
 }
@@ -18,13 +18,13 @@ export interface RawConnections {
 export interface RawOptions {
   readonly port: number
   readonly count: number
-  /** Sent by each at once. */
+  /** Sent on each connection at once. */
   readonly text?: string | Buffer
-  /** 127.0.0.2 and so on are addresses of their own, on Linux. */
+  /** On Linux, 127.0.0.2 and so on count as different client addresses. */
   readonly localAddress?: string
 }
 
-/** Resolves when every connection was made or refused. */
+/** Resolves when every connection is established or refused. */
 export async function rawConnections({ port, count, text, localAddress }: RawOptions): Promise<RawConnections> {
   const sockets: Socket[] = []
   const atOnce = 200
@@ -57,7 +57,7 @@ function settled(socket: Socket): Promise<void> {
   })
 }
 
-/** Answers by status, or by the code of a failed connection, and the longest wait. */
+/** Counts of answers by status, or by the code of a failed connection, and the longest wait. */
 export interface Answers {
   readonly counts: Record<string, number>
   slowestMs: number
@@ -71,7 +71,7 @@ export interface Bystander {
   readonly writes: Answers
 }
 
-/** Asks for flags, sends an event and writes through the private API, `rounds` times, each on a connection of its own. */
+/** `rounds` times asks for flags, sends an event and writes through the private API, each on its own connection. */
 export async function bystander(
   pennon: Pick<Pennon, 'url'>,
   {
@@ -93,7 +93,7 @@ export async function bystander(
   return seen
 }
 
-/** As a line of figures. */
+/** The result as one line of figures. */
 export function figures({ flags, capture, writes }: Bystander): string {
   const one = (name: string, { counts, slowestMs }: Answers) =>
     `${name} ${JSON.stringify(counts)} slowest ${Math.round(slowestMs)} ms`

@@ -1,5 +1,5 @@
-// One capture server for a table of requests: sends exactly what a case says, headers included, and tells what each
-// request alone brought into the log.
+// One capture server for a table of requests: sends exactly what a case says, headers included, and returns what that
+// request alone added to the log.
 
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
@@ -36,9 +36,9 @@ export async function startCaptureEdge(options: Omit<CaptureServerOptions, 'wrap
       ...options,
       wrapLog: log => ({
         ...log,
-        append: async (lane, records) => {
+        append: async (traffic, records) => {
           const bytes = records.bytes
-          await log.append(lane, records)
+          await log.append(traffic, records)
           appended.push(...decodeRecords(bytes, records.recordCount))
         },
       }),

@@ -1,138 +1,93 @@
-import { randomFillSync } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
-import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
-import { HotKeys } from '#core/capture/hot-keys.ts'
+import { type CaptureOverrides, composeCapture } from '#compose/front/capture.ts'
+import type { FrontParts } from '#compose/front/parts.ts'
 import { type QuotaResource, quotaOf } from '#core/capture/quota-resource.ts'
-import { type CapturedEvent, type CapturedReject, logLanes } from '#core/events/captured-event.ts'
-import { noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
-import { captureRoutes } from '#http/handlers/capture.ts'
-import { captureV1Routes } from '#http/handlers/capture-v1.ts'
-import { createHttpServer } from '#http/server.ts'
-import type { EventLogWriter } from '#ports/event-log.ts'
-import { createCaptureService } from '#services/capture/capture.ts'
-import type { ProjectBacklog } from '#services/capture/project-backlog.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
-import {
-  type DecodeJob,
-  type DecodeOutcome,
-  decodePool,
-  decodeThreadEntry,
-  isUrgentDecodeJob,
-  senderOfDecodeJob,
-} from '#wire/threads/decode-thread.ts'
-import { endServer } from './end-server.ts'
+import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
+import { compileProject } from '#core/flags/evaluation/compile-project.ts'
+import { noQuotas, type Project, type Quotas } from '#core/project.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
+import { emptyDefinitions } from './definition-builders.ts'
 import { fixedClock } from './fixed-clock.ts'
+import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
+import { aProject } from './state-builders.ts'
 
 export const testToken = 'phc_test0000000000000000000000000000000000001'
 
-export const testProject: Project = {
-  id: 1,
+export const testProject: Project = aProject({
   uuid: '0197c5a0-0000-7000-8000-0000000000ff',
   name: 'Test',
   apiToken: testToken,
-  timezone: 'UTC',
-  anonymizeIps: false,
-  geoipEnabled: true,
-  propertyMatchingVersion: 2,
-  quotas: noQuotas,
-  clientSettings: {},
-  ingestion: noIngestionSettings,
   createdAtMs: 0,
-}
+})
 
 export interface CaptureServerOptions {
-  readonly now?: string
+  /** Epoch ms, or a text of the instant. */
+  readonly now?: number | string
   readonly unknownKeys?: 'reject' | 'accept'
   readonly importOnly?: boolean
   readonly quotas?: Partial<Quotas>
-  /** Quotas that are used up, besides those that are 0. */
+  /** Quotas that are used up, in addition to those that are 0. */
   readonly usedUp?: ReadonlySet<QuotaResource>
-  /** Instead of the one project. */
-  readonly findProject?: () => Promise<Project | null>
-  /** Stands before the memory log, to make it fail. */
-  readonly wrapLog?: (log: EventLogWriter) => EventLogWriter
+  /** Replaces the look-up of the one project. */
+  readonly findProject?: FrontParts['definitions']['findProject']
+  /** Wraps the memory log, for example to make it fail. */
+  readonly wrapLog?: (log: EventLogAppender) => EventLogAppender
   readonly threadEntry?: URL
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
-  readonly backlog?: ProjectBacklog
-  readonly importBacklog?: ProjectBacklog
+  readonly backlogOf?: CaptureOverrides['backlogOf']
+  /** In the place of their defaults, by their names in the environment. */
+  readonly settings?: Readonly<Record<string, string>>
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
 
-/** The capture endpoints over a real server and a memory log, with one project and a clock that stands still. */
+/** Starts the capture feature over a memory log, with one project and a fixed clock. */
 export async function startCaptureServer(t: Pick<TestContext, 'after'>, options: CaptureServerOptions = {}) {
   const clock = fixedClock(options.now ?? '2025-07-01T11:00:00Z')
   const log = createMemoryEventLog({ nowMs: clock.nowMs })
-  const metrics = createMetrics()
-  const logger = silentLogger()
-  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
-    ...decodeThreadDefaults,
-    entry: options.threadEntry ?? decodeThreadEntry,
-    isUrgent: isUrgentDecodeJob,
-    senderOf: job => senderOfDecodeJob(job, token => (token === testToken ? testProject.id : null)),
-    logger,
-    onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
-  })
-  const trustedProxies = parseTrustedProxies('loopback,private')
-  if (!trustedProxies.ok) throw new Error(trustedProxies.error)
+  const context = testContext({ clock, settings: settingsOf(options) })
+  const { metrics } = context
   const project = { ...testProject, quotas: { ...noQuotas, ...options.quotas } }
+  const compiled = compileProject(emptyDefinitions(project, 1))
   const refused = new Map<string, number>()
-  const service = createCaptureService({
-    findProject: options.findProject ?? (token => (token === testToken ? project : null)),
-    unknownKeys: options.unknownKeys ?? 'reject',
-    importOnly: options.importOnly ?? false,
-    isOverQuota: ({ quotas }, resource) => quotaOf(quotas, resource) === 0 || options.usedUp?.has(resource) === true,
-    refused: {
-      count: (_projectId, reason, count) => void (count > 0 && refused.set(reason, (refused.get(reason) ?? 0) + count)),
+  const opened = new AsyncDisposableStack()
+  const findProject = options.findProject ?? (token => (token === testToken ? compiled : null))
+  const parts = testParts(context, opened, {
+    definitions: { findProject },
+    counters: {
+      eventQuotas: {
+        isOverQuota: ({ quotas }, resource) =>
+          quotaOf(quotas, resource) === 0 || options.usedUp?.has(resource) === true,
+      },
+      refused: {
+        count: (_projectId, reason, count) =>
+          void (count > 0 && refused.set(reason, (refused.get(reason) ?? 0) + count)),
+      },
     },
-    ...(options.hotKeyEventsPerMinute !== undefined && {
-      hotKeys: new HotKeys({ eventsPerMinute: options.hotKeyEventsPerMinute }),
-    }),
     eventLog: options.wrapLog?.(log) ?? log,
-    ...(options.backlog !== undefined && { backlog: options.backlog }),
-    ...(options.importBacklog !== undefined && { importBacklog: options.importBacklog }),
-    clock,
-    metrics,
-    logger,
+    decodeThreads: testDecodePool(context, opened, {
+      findProject,
+      overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },
+    }),
   })
-  const parts = {
-    service,
-    decodeThreads: decodePool(decodeThreads),
-    trustedProxies: trustedProxies.value,
-    clock,
-    rerouteOlderThanMs: options.rerouteOlderThanDays === undefined ? null : options.rerouteOlderThanDays * 86_400_000,
-  }
-  const server = createHttpServer({
-    routes: [...captureRoutes({ ...parts, random: pooledRandomUint32(randomFillSync) }), ...captureV1Routes(parts)],
-    logger,
-    metrics,
-    authorize: async () => false,
-  })
-  await server.listen({ port: 0, host: '127.0.0.1' })
-  const { port } = server.server.address() as AddressInfo
-  t.after(async () => {
-    await endServer(server)
-    await decodeThreads.close()
-  })
+  const { routes } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
+  const { url } = await serveParts(t, parts, routes, opened)
   return {
-    url: `http://127.0.0.1:${port}`,
+    url,
     clock,
     metrics,
-    /** What arrived and is in neither log, by reason. */
+    log,
+    /** How much was received and not appended to the log, by reason. */
     refused,
-    /** Events and rejects of both logs, in order. */
+    /** Events and rejects of all streams, in order. */
     async records(): Promise<{ events: CapturedEvent[]; rejects: CapturedReject[] }> {
       const events: CapturedEvent[] = []
       const rejects: CapturedReject[] = []
-      for (const lane of logLanes) {
-        const chunk = await log.read(lane, 0, { recordCountMax: 1e9, bytesMax: 1e9 })
-        for (const record of chunk.records) {
+      for (const { stream } of await log.streams()) {
+        const chunk = await log.read(stream, 0, { recordCountMax: 1e9, bytesMax: 1e9 })
+        for (const { record } of chunk.records) {
           if (record.kind === 'event') events.push(record.event)
           if (record.kind === 'reject') rejects.push(record.reject)
         }
@@ -141,7 +96,18 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
     },
     post(path: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) {
       const type = { 'content-type': 'application/json' }
-      return fetch(`http://127.0.0.1:${port}${path}`, { method: 'POST', body, headers: { ...type, ...headers } })
+      return fetch(url + path, { method: 'POST', body, headers: { ...type, ...headers } })
     },
+  }
+}
+
+function settingsOf(options: CaptureServerOptions): Record<string, string> {
+  const { unknownKeys, importOnly, rerouteOlderThanDays, hotKeyEventsPerMinute } = options
+  return {
+    ...(unknownKeys !== undefined && { PENNON_UNKNOWN_KEYS: unknownKeys }),
+    ...(importOnly !== undefined && { PENNON_IMPORT_ONLY: String(importOnly) }),
+    ...(rerouteOlderThanDays !== undefined && { PENNON_REROUTE_OLDER_THAN_DAYS: String(rerouteOlderThanDays) }),
+    ...(hotKeyEventsPerMinute !== undefined && { PENNON_HOT_KEY_EVENTS_PER_MINUTE: String(hotKeyEventsPerMinute) }),
+    ...options.settings,
   }
 }

@@ -1,7 +1,10 @@
-import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
+import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
+import type { RecordAt } from '#core/events/log-stream.ts'
 import { type EncodedRecords, RecordEncoder } from '#core/log/record-codec.ts'
 
-/** A live event as the edge accepts it; `n` makes its uuid and distinct id, so that tests can tell events apart. */
+/**
+ * A live event as the edge accepts it. Its uuid and distinct id derive from `n`, so that tests can tell events apart.
+ */
 export function aCapturedEvent(n: number, over: Partial<CapturedEvent> = {}): CapturedEvent {
   return {
     projectId: 1,
@@ -46,7 +49,16 @@ export function aCapturedReject(over: Partial<CapturedReject> = {}): CapturedRej
   }
 }
 
-/** One unit for the log. */
+export function offsetsOf({ records }: { readonly records: readonly RecordAt[] }): number[] {
+  return records.map(({ offset }) => offset)
+}
+
+/** The records with their offsets, counted up from `firstOffset`. */
+export function recordsAt(records: readonly LogRecord[], firstOffset = 0): RecordAt[] {
+  return records.map((record, index) => ({ offset: firstOffset + index, record }))
+}
+
+/** The events as one encoded run for the log. */
 export function encodedEvents(events: readonly CapturedEvent[]): EncodedRecords {
   const encoder = new RecordEncoder()
   for (const event of events) encoder.addEvent(event)

@@ -1,6 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs'
 
-/** Process ids of the children that a process has now. */
+/** Process ids of a process's current children. */
 export function childProcessesOf(parent: number): number[] {
   return readdirSync('/proc')
     .filter(name => /^\d+$/.test(name))

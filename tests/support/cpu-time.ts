@@ -1,12 +1,12 @@
-// How much work something is, told by the processor's clock of this thread: a busy machine makes it hardly longer. Comparisons
-// are between two pieces of work of the same run, never with a number of milliseconds, and what they look for is many times
-// over the bound. What can be counted is counted instead: calls, steps, bytes.
+// Measures work by the CPU time of this thread, which a busy machine hardly changes. Compares two pieces of work of the
+// same run, never one with a number of milliseconds, and only where a fault exceeds the bound many times over. Tests
+// count what can be counted instead: calls, steps, bytes.
 
-/** The clock moves with the kernel's ticks of up to 10 ms, so that work of less than one may show as none, or as a whole one. */
+/** The clock moves in kernel ticks of up to 10 ms, so work shorter than a tick may show as none or as a whole tick. */
 const clockMs = 20
 const runsMax = 5
 
-/** CPU time of this thread in ms, the least of several runs: garbage collection and compilation come and go. */
+/** CPU time of this thread in ms: the least of several runs, since garbage collection and compilation vary. */
 function leastCpuMs(work: () => void): number {
   return Math.min(...Array.from({ length: runsMax }, () => cpuMs(work)))
 }
@@ -19,8 +19,8 @@ function cpuMs(work: () => void): number {
 }
 
 /**
- * Whether work takes at most `times` as long as a reference: true as soon as one of several runs does. Work that is too much
- * has to take more than 200 ms, and many times the bound, for the answer not to depend on the machine.
+ * Whether work takes at most `times` as long as a reference, in at least one of several runs. So that the answer does
+ * not depend on the machine, faulty work has to take more than 200 ms and exceed the bound many times over.
  */
 export function takesAtMost(times: number, work: () => void, reference: () => void): boolean {
   const mostMs = times * leastCpuMs(reference) + clockMs
@@ -31,12 +31,36 @@ export function takesAtMost(times: number, work: () => void, reference: () => vo
 const growth = 64
 
 /**
- * Whether work on a text 64 times as long takes 64 times as long, give or take four times: what is quadratic takes 4,096 times
- * as long. `work` is given how many times the shortest text to make.
+ * Whether work on a text 64 times as long takes at most 4 × 64 times as long; quadratic work takes 4,096 times as long.
+ * @param work makes the work on a text `times` as long as the shortest.
  */
 export function isLinear(work: (times: number) => () => void): boolean {
   const [short, long] = [work(1), work(growth)]
   return takesAtMost(4, long, () => {
     for (let run = 0; run < growth; run++) short()
   })
+}
+
+/** Measures the longest turn of this thread's event loop in CPU time, however busy the machine is. */
+export function watchTurns(): { end(): { turnMs: number } } {
+  const threadMs = () => {
+    const { user, system } = process.threadCpuUsage()
+    return (user + system) / 1_000
+  }
+  let longestMs = 0
+  let lastMs = threadMs()
+  let isWatching = true
+  const look = () => {
+    const nowMs = threadMs()
+    longestMs = Math.max(longestMs, nowMs - lastMs)
+    lastMs = nowMs
+    if (isWatching) setImmediate(look)
+  }
+  setImmediate(look)
+  return {
+    end: () => {
+      isWatching = false
+      return { turnMs: longestMs }
+    },
+  }
 }

@@ -1,60 +1,48 @@
-// The evaluation endpoints over a real server, with flags that a test writes down and a subject store of its own.
+// The flags feature of a front over a real server, with definitions and a subject store that the test provides.
 
-import { randomUUID } from 'node:crypto'
-import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
-import { createDecodeThreads, decodeThreadDefaults } from '#adapters/decode-threads/decode-threads.ts'
+import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
+import { composeFlags } from '#compose/front/flags.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
-import { emptyDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { type CompiledProject, compileProject } from '#core/flags/evaluation/compile-project.ts'
 import type { GroupType } from '#core/groups/group.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
-import { decideRoutes } from '#http/handlers/decide.ts'
-import { createHttpServer } from '#http/server.ts'
-import type { Route } from '#http/shared/route.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
-import { createDecideService, type DecideService, type DecideServiceOptions } from '#services/flags/decide.ts'
-import { silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import {
-  type DecodeJob,
-  type DecodeOutcome,
-  decodePool,
-  decodeThreadEntry,
-  isUrgentDecodeJob,
-} from '#wire/threads/decode-thread.ts'
-import { endServer } from './end-server.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
+import type { DecideServiceOptions } from '#services/flags/decide.ts'
+import { decodeFlag, type UpdateFlagJson, updateFlagSchema } from '#wire/management/flags.ts'
+import { assertKnownFields } from '../conformance/compare.ts'
+import { emptyDefinitions } from './definition-builders.ts'
 import { fixedClock } from './fixed-clock.ts'
+import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
 import { aCohort, aNewFlag, aProject } from './state-builders.ts'
 
-/** A stored flag out of the snake_case JSON that vectors and the private API use; absent fields are the defaults. */
+const flagFields = ['id', ...Object.keys(updateFlagSchema.properties)]
+
+/** A stored flag from the snake_case JSON of vectors and the private API; absent fields get their defaults. */
 export function flagFromJson(json: JsonObject): Flag {
+  assertKnownFields(json, 'a flag', flagFields)
   const filters = (json.filters ?? {}) as JsonObject
   return {
-    ...aNewFlag({ key: json.key as string, filters: normalizeFilters(filters, json.rollout_percentage) }),
+    ...aNewFlag(),
+    deleted: false,
+    ...decodeFlag(json as UpdateFlagJson),
+    filters: normalizeFilters(filters, json.rollout_percentage),
     id: (json.id ?? 1) as number,
     version: (json.version ?? 1) as number,
-    active: (json.active ?? true) as boolean,
-    deleted: (json.deleted ?? false) as boolean,
-    ensureExperienceContinuity: (json.ensure_experience_continuity ?? false) as boolean,
-    bucketingIdentifier: (json.bucketing_identifier ?? null) as string | null,
-    evaluationRuntime: (json.evaluation_runtime ?? 'all') as string,
-    evaluationContexts: (json.evaluation_contexts ?? []) as string[],
-    hasEncryptedPayloads: (json.has_encrypted_payloads ?? false) as boolean,
     hasExperiment: false,
     updatedAtMs: 0,
+    conditionsSinceMs: 0,
   }
 }
 
 export interface TestDefinitions {
   readonly flags: readonly JsonObject[]
   readonly project?: Partial<Project>
-  /** Index as text → name. */
+  /** Index (as text) → name. */
   readonly groupTypes?: { readonly [index: string]: string }
-  /** Id as text → `filters`, or `{"is_static": true}`. */
+  /** Id (as text) → `filters`, or `{"is_static": true}`. */
   readonly cohorts?: { readonly [id: string]: JsonObject }
 }
 
@@ -93,7 +81,7 @@ export interface DecideAnswer {
   readonly status: number
   readonly headers: Headers
   readonly text: string
-  /** The body as JSON; empty when it is none. */
+  /** The body as JSON; an empty object when it is not JSON. */
   readonly json: JsonObject
 }
 
@@ -102,79 +90,71 @@ export interface DecideServerOptions
     Partial<Pick<DecideServiceOptions, 'guard' | 'slices' | 'geoip' | 'hashKeys'>> {
   readonly subjects?: SubjectStore
   readonly now?: string
-  /** Other routes over the same service. */
-  readonly otherRoutes?: (deps: { decide: DecideService; clock: Clock }) => readonly Route[]
+  /** Replaces the look-up of the one project. */
+  readonly findProject?: FrontDefinitions['findProject']
+  /** Whether the change stream accepts another reader; when absent, its own bounds decide. */
+  readonly hasRoom?: boolean
   readonly isOverRecordingQuota?: (project: Project) => boolean
   readonly threadEntry?: URL
-  /** Jobs beyond what the threads work on; 0 with `threadCount` 0: every job is refused. */
+  /** `queuedJobCountMax` bounds the jobs that wait for a thread. With both 0, every job is refused. */
   readonly decodeThreads?: { readonly threadCount: number; readonly queuedJobCountMax: number }
 }
 
 export type DecideServer = Awaited<ReturnType<typeof startDecideServer>>
 
+/** Starts the flags feature over one project with the test's definitions. */
 export async function startDecideServer(t: Pick<TestContext, 'after'>, options: DecideServerOptions) {
   let compiled = compileTestProject(options)
-  const clock = fixedClock(options.now ?? '2026-01-15T12:00:00Z')
-  const metrics = createMetrics()
-  const counted: number[] = []
-  const { isOverRecordingQuota = () => false } = options
-  const decide = createDecideService({
-    findProject: apiKey => (apiKey === compiled.project.apiToken ? compiled : null),
-    subjects: options.subjects ?? emptySubjects,
-    hashKeys: options.hashKeys ?? emptyHashKeys,
+  const context = testContext({
+    clock: fixedClock(options.now ?? '2026-01-15T12:00:00Z'),
     geoip: options.geoip ?? null,
-    guard: options.guard,
-    slices: options.slices,
-    writesAtOnceMax: 64,
-    countFlagRequest: projectId => counted.push(projectId),
-    logger: silentLogger(),
-    metrics,
+    settings: { PENNON_TRUSTED_PROXIES: 'none' },
   })
-  const decodeThreads = createDecodeThreads<DecodeJob, DecodeOutcome>({
-    ...decodeThreadDefaults,
-    ...options.decodeThreads,
-    entry: options.threadEntry ?? decodeThreadEntry,
-    isUrgent: isUrgentDecodeJob,
-    logger: silentLogger(),
-    onRestart: () => metrics.childRestarts.inc({ process: 'decode-thread' }),
+  const counted: number[] = []
+  let lookCount = 0
+  const { isOverRecordingQuota = () => false, subjects = emptySubjects, hashKeys = emptyHashKeys } = options
+  const opened = new AsyncDisposableStack()
+  const pool = testDecodePool(context, opened, {
+    overrides: { ...options.decodeThreads, ...(options.threadEntry && { entry: options.threadEntry }) },
   })
-  const threadJobs: DecodeJob[] = []
-  const recording = {
-    run: (job: DecodeJob, bytes: number, buffers: ArrayBuffer[]) => {
-      threadJobs.push(job)
-      return decodeThreads.run(job, bytes, buffers)
+  const threadJobs: unknown[] = []
+  const changes = composeChangeHub(context)
+  const parts = testParts(context, opened, {
+    definitions: {
+      findProject: options.findProject ?? (token => (token === compiled.project.apiToken ? compiled : null)),
+      lookForChanges: async () => void lookCount++,
+      changes: { ...changes, hasRoom: projectId => options.hasRoom ?? changes.hasRoom(projectId) },
     },
-  }
-  const server = createHttpServer({
-    routes: [
-      ...decideRoutes({
-        decide,
-        decodeThreads: decodePool(recording),
-        trustedProxies: { trusts: () => false },
-        clock,
-        isOverRecordingQuota,
-        newUuid: randomUUID,
-      }),
-      ...(options.otherRoutes?.({ decide, clock }) ?? []),
-    ],
-    logger: silentLogger(),
-    metrics,
-    authorize: async () => false,
+    stores: {
+      state: { subjects: { ...subjects, findHashKeys: hashKeys.findHashKeys }, loginWritesAtOnceMax: 64 },
+      management: { keepHashKey: hashKeys.keepHashKey },
+    },
+    counters: {
+      flagRequests: { count: projectId => void counted.push(projectId) },
+      eventQuotas: { isOverQuota: (project, resource) => resource === 'recordings' && isOverRecordingQuota(project) },
+    },
+    decodeThreads: {
+      run: (kind, job, ...rest) => {
+        threadJobs.push(job)
+        return pool.run(kind, job, ...rest)
+      },
+    },
   })
-  await server.listen({ port: 0, host: '127.0.0.1' })
-  t.after(async () => {
-    await endServer(server)
-    await decodeThreads.close()
-  })
-  const base = `http://127.0.0.1:${(server.server.address() as AddressInfo).port}`
+  const { guard, slices } = options
+  const { routes } = composeFlags(parts, { ...(guard && { guard }), ...(slices && { slices }) })
+  const { url: base } = await serveParts(t, parts, routes, opened)
 
   return {
     base,
-    /** Project ids whose flag requests were counted. */
+    /** The project that is served at first. */
+    compiled,
+    /** The project id of each counted flag request. */
     counted,
-    metrics,
-    /** What was handed to a decode thread. */
+    metrics: context.metrics,
+    /** The jobs that were passed to a decode thread. */
     threadJobs,
+    /** How often the front has checked for changes by other processes. */
+    looks: () => lookCount,
     serve: (definitions: TestDefinitions) => {
       compiled = compileTestProject(definitions)
     },

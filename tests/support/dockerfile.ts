@@ -1,17 +1,17 @@
-// What the Dockerfile says, instruction by instruction.
+// Reads the Dockerfile, instruction by instruction.
 
 import { readFileSync } from 'node:fs'
 
 export interface Instruction {
   readonly name: string
-  /** Continued lines in one, without comments. */
+  /** Continued lines joined, without comments. */
   readonly rest: string
 }
 
 export interface ReadDockerfile {
-  /** From the repository into the image. */
+  /** What is copied from the repository into the image. */
   readonly copiesOfContext: readonly { readonly sources: readonly string[]; readonly target: string }[]
-  /** The environment of the image that is made. */
+  /** The environment variables of the final image. */
   readonly environment: Readonly<Record<string, string>>
   readonly command: readonly string[]
   readonly healthCommand: readonly string[]

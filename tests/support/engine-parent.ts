@@ -1,4 +1,4 @@
-// A parent to kill: starts an engine, says its pid, and waits.
+// A parent process for tests to kill: starts an engine, reports its pid, and waits.
 
 import { startEngine } from './engine.ts'
 

@@ -1,24 +1,33 @@
-// A real embedded engine for tests: one per test file, in a folder of its own, ended and removed afterwards.
+// A real embedded engine for tests: one per test file, in its own folder, ended and removed afterwards.
 
 import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { mkdtempSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import type { EngineLimits } from '../../src/adapters/clickhouse-embedded/engine-config.ts'
 import { type EngineEndpoint, readEngineEndpoint } from '../../src/adapters/clickhouse-embedded/engine-endpoint.ts'
-import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { type PreparedEngine, prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
 import { endProcess, worksIn } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
+
+const engineChild = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
+const engineStartsMax = 3
+
+export interface StartedEngine {
+  readonly child: ChildProcess
+  readonly endpoint: EngineEndpoint
+}
 
 export interface TestEngine {
   readonly dataFolder: string
   readonly child: ChildProcess
-  /** As in the endpoint file now. */
+  /** The endpoint that the endpoint file has now. */
   endpoint(): EngineEndpoint
-  /** kill -9, and waits until it is gone. */
+  /** Kills it (kill -9) and waits until it is gone. */
   kill(): Promise<void>
-  /** Starts it again on the same folder, with other limits when they are given; resolves when it is ready. */
+  /** Starts it again on the same folder, with other limits if given; resolves when it is ready. */
   restart(limits?: Partial<EngineLimits>): Promise<void>
   /** Ends it and removes its folder. */
   stop(): Promise<void>
@@ -47,23 +56,39 @@ export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<T
   }
 }
 
-/** One engine for the whole test file, ended after its last test. */
+/** Starts one engine for the whole test file, ended after its last test. */
 export async function startEngineForTests(t: { after: (done: () => Promise<void>) => void }): Promise<TestEngine> {
   const engine = await startEngine()
   t.after(() => engine.stop())
   return engine
 }
 
+/**
+ * Starts the engine on what `prepare` wrote. Its port is picked before it listens, and may be taken meanwhile by
+ * another test's connection: then it is prepared and started again, as the supervisor does.
+ */
+export async function spawnPreparedEngine(
+  dataFolder: string,
+  prepare: () => Promise<PreparedEngine>,
+): Promise<StartedEngine> {
+  for (let start = 1; ; start++) {
+    const prepared = await prepare()
+    const child = spawn(
+      process.execPath,
+      ['--disable-warning=ExperimentalWarning', engineChild, prepared.args[2]!, prepared.args[4]!],
+      { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] },
+    )
+    worksIn(dataFolder, child, 'SIGKILL')
+    const [event, code] = await Promise.race([
+      once(child, 'message').then(() => ['ready', null] as const),
+      once(child, 'exit').then(([exitCode]) => ['exit', exitCode as number | null] as const),
+    ])
+    if (event === 'ready') return { child, endpoint: prepared.endpoint }
+    if (start === engineStartsMax) throw new Error(`the engine ended with code ${code} before it was ready`)
+  }
+}
+
 async function spawnEngine(dataFolder: string, limits: Partial<EngineLimits>): Promise<ChildProcess> {
-  const { args } = await prepareEngine(dataFolder, limits)
-  const script = fileURLToPath(new URL('./engine-child.ts', import.meta.url))
-  const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', script, args[2]!, args[4]!], {
-    stdio: ['ignore', 'ignore', 'inherit', 'ipc'],
-  })
-  worksIn(dataFolder, child, 'SIGKILL')
-  await new Promise<void>((ready, failed) => {
-    child.once('message', () => ready())
-    child.once('exit', code => failed(new Error(`the engine ended with code ${code} before it was ready`)))
-  })
+  const { child } = await spawnPreparedEngine(dataFolder, () => prepareEngine(dataFolder, limits))
   return child
 }

@@ -1,12 +1,14 @@
-// Subjects of evaluations that a test writes down.
+// Builders of evaluation subjects for tests.
 
+import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
+import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import {
   type EvaluationSubject,
   noGroupRows,
   noHashKeyOverrides,
   noStaticCohorts,
 } from '#core/flags/evaluation/evaluation-subject.ts'
-import type { FlagSelection } from '#core/flags/evaluation/select-flags.ts'
+import { type FlagSelection, selectFlags } from '#core/flags/evaluation/select-flags.ts'
 import { ok } from '#core/result.ts'
 
 export const allFlags: FlagSelection = {
@@ -16,7 +18,7 @@ export const allFlags: FlagSelection = {
   surveyFlagsOnly: false,
 }
 
-/** A subject of whom nothing is stored, in a request that sent nothing. */
+/** A subject without stored data, from a request without properties. */
 export function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubject {
   return {
     distinctId: 'user-1',
@@ -33,4 +35,15 @@ export function aSubject(over: Partial<EvaluationSubject> = {}): EvaluationSubje
     nowMs: Date.parse('2026-01-15T12:00:00Z'),
     ...over,
   }
+}
+
+/** Evaluates all flags of a selection in one go. */
+export function evaluateFlags(
+  project: CompiledProject,
+  selection: FlagSelection,
+  subject: EvaluationSubject,
+): FlagEvaluation {
+  const evaluation = new FlagEvaluation(project, selectFlags(project, selection), subject)
+  evaluation.advance(() => false)
+  return evaluation
 }

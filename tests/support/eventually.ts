@@ -1,7 +1,7 @@
-/** Long, since a busy machine must not fail a test: what comes true does so at once, and only a failure waits for so long. */
+/** Long, so that a busy machine does not fail a test. A check usually succeeds soon; only a failure waits this long. */
 const waitMsMax = 60_000
 
-/** Waits until `check` returns something truthy, or throws what it last threw. Polls; never sleeps longer than needed. */
+/** Polls until `check` returns something truthy; after `waitMsMax`, throws what it last threw. */
 export async function eventually<T>(
   check: () => T | Promise<T>,
   options: { timeoutMs?: number; what?: string } = {},

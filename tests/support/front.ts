@@ -1,11 +1,11 @@
-// A front as it is composed for people, with real stores and no worker or engine beside it.
+// A front composed as in production, with real stores but without a worker and an engine.
 
 import assert from 'node:assert/strict'
 import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
-import { composeFront, type Front } from '../../src/compose/front.ts'
-import { bootstrap, openManagement } from '../../src/compose/start.ts'
+import { composeFront, type Front } from '../../src/compose/front/front.ts'
+import { bootstrap, openManagement } from '../../src/compose/instance/start.ts'
 import { readConfig } from '../../src/config.ts'
 import { testPersonalKey, testProjectKey } from './pennon.ts'
 import { tempDir } from './temp-dir.ts'
@@ -13,7 +13,7 @@ import { tempDir } from './temp-dir.ts'
 export interface RunningFront extends Front {
   readonly url: string
   readonly adminUrl: string | null
-  /** The private API with all scopes; throws for anything that is not 2xx. */
+  /** Calls the private API with all scopes; throws for any status but 2xx. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>
 }
 

@@ -1,4 +1,4 @@
-// A client of the live view: reads its messages as they come.
+// A client of the live view that reads its messages as they arrive.
 
 import { type ClientRequest, get, type IncomingMessage } from 'node:http'
 import { eventually } from './eventually.ts'
@@ -14,7 +14,7 @@ export interface LiveClient {
   leave(): void
 }
 
-/** Resolves when the server answered; of a 200 when it said `ready`. */
+/** Resolves when the server has answered; after a 200, when it has sent `ready`. */
 export async function watchLive(url: string, path: string, key: string): Promise<LiveClient> {
   const messages: LiveMessage[] = []
   let isClosed = false

@@ -1,10 +1,10 @@
-// A live view on a log and a clock of a test, and those who watch it.
+// A live view over a memory log and a clock that the test moves, and its watchers.
 
 import assert from 'node:assert/strict'
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { type CapturedEvent, lanes } from '#core/events/captured-event.ts'
 import type { LiveFilter } from '#core/live/live-filter.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
 import { createLiveEvents } from '#services/live/live-events.ts'
 import type { LiveMessages, LiveReader, LiveRequest } from '#services/live/live-watcher.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -30,7 +30,7 @@ const messages: LiveMessages = {
   heartbeat: bytes(['beat']),
 }
 
-/** Takes messages at once, or when the test says so. */
+/** A watcher that takes messages at once, or only when the test calls `take`. */
 export function aReader(takesAtOnce = true) {
   const heard: unknown[][] = []
   const waiting: (() => void)[] = []
@@ -50,11 +50,19 @@ export function aReader(takesAtOnce = true) {
 }
 
 export function aView(
-  over: { watchersMax?: number; watchersPerProjectMax?: number; log?: Partial<EventLogReader> } = {},
+  over: {
+    watchersMax?: number
+    watchersPerProjectMax?: number
+    log?: Partial<EventLogReader>
+    gapAfter?: () => number
+  } = {},
 ) {
   const time = movedTime()
   const metrics = createMetrics()
-  const log = createMemoryEventLog({ nowMs: time.monotonicNowMs })
+  const log = createMemoryEventLog({
+    nowMs: time.monotonicNowMs,
+    ...(over.gapAfter && { gapAfter: over.gapAfter }),
+  })
   const live = createLiveEvents({
     watchersMax: 100,
     watchersPerProjectMax: 100,
@@ -82,9 +90,9 @@ export function aView(
       entered.value.watch(watcher.reader)
       return { ...watcher, leave: entered.value.leave }
     },
-    /** Accepts events and says so, as the log of this front does. */
+    /** Appends events and wakes the view, as a front does. */
     accept: async (events: readonly CapturedEvent[]) => {
-      await log.append('main', encodedEvents(events))
+      await log.append('live', encodedEvents(events))
       live.wake('main')
     },
     open: async () => (await metrics.liveViews.get()).values[0]!.value,

@@ -1,7 +1,7 @@
-// Everything that a chunk's events may touch, however large: for tests that are about what is loaded.
+// Loads everything that a chunk's events may touch, however large, for tests of what is loaded.
 
 import assert from 'node:assert/strict'
-import type { ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
+import type { ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 
 export async function loadWhole(store: ChunkStore, subjects: ChunkSubjects): Promise<LoadedChunk> {
   const loaded = await store.loadChunk(subjects, Number.POSITIVE_INFINITY)

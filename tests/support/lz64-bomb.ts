@@ -1,6 +1,6 @@
-// A little LZString base64 text that stands for a very long one, made without the long one.
+// Makes a small LZString base64 text that unpacks to a very long one, without making the long one.
 
-/** @returns what `LZString.compressToBase64` would make of at least so many `x`. */
+/** @returns what `LZString.compressToBase64` makes of at least `unitCount` times `x`. */
 export function lz64Bomb(unitCount: number): string {
   const bits: number[] = []
   const push = (value: number, bitCount: number) => {
@@ -8,7 +8,7 @@ export function lz64Bomb(unitCount: number): string {
   }
   push(0, 2)
   push('x'.charCodeAt(0), 8)
-  // Each code names the entry that it completes, which is one unit longer than the one before.
+  // Each code refers to the entry that it completes, which is one unit longer than the previous one.
   let codeBits = 3
   for (let written = 1, code = 4; written < unitCount; written += code - 2, code++) {
     push(code, codeBits)

@@ -1,5 +1,5 @@
-// The private API over real HTTP on a real state file. Events come from a store that each test scripts: what the store
-// itself does is held to its own contract (`tests/ports/event-store.contract.ts`).
+// The private API of a front over real HTTP on a real state file. Each test scripts its event store; the real one is
+// tested by its contract (`tests/ports/event-store.test.ts`).
 
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
@@ -13,35 +13,27 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
-import { compileProject } from '#core/flags/evaluation/compile-project.ts'
-import { err } from '#core/result.ts'
-import { createAddressBase } from '#http/management/kit/address-base.ts'
-import { createAuthorizer } from '#http/management/kit/authenticate.ts'
+import { startCounters } from '#compose/front/counters.ts'
+import { startDefinitions } from '#compose/front/definitions.ts'
+import { composeFlags } from '#compose/front/flags.ts'
+import { composeManagement } from '#compose/front/management.ts'
+import { ok } from '#core/result.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
-import { openApiRoutes } from '#http/management/kit/openapi.ts'
-import { managementRoutes } from '#http/management/management-routes.ts'
-import { createHttpServer } from '#http/server.ts'
 import type { Route } from '#http/shared/route.ts'
-import { createStateAwayNote } from '#http/shared/state-away.ts'
-import type { ChunkChanges } from '#ports/chunk-store.ts'
-import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
-import type { HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
-import { createDecideService, type DecideServiceOptions } from '#services/flags/decide.ts'
-import { startDefinitionCache } from '#services/flags/definition-cache.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { DecideServiceOptions } from '#services/flags/decide.ts'
 import { createPayloadCipher } from '#services/manage/payload-cipher.ts'
-import { createPersonalKeyCheck } from '#services/manage/personal-key-check.ts'
-import { startPersonalKeyUses } from '#services/manage/personal-key-uses.ts'
-import { type Logger, silentLogger } from '#telemetry/log.ts'
-import { createMetrics } from '#telemetry/metrics.ts'
-import { parseTrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { endServer } from './end-server.ts'
+import type { Logger } from '#telemetry/log.ts'
 import { fixedClock } from './fixed-clock.ts'
+import { serveParts, testContext, testParts } from './front-parts.ts'
 import { chunkChanges } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
 
-/** Has all scopes. */
+/** A key with all scopes. */
 export const allScopesKey = 'phx_all-scopes'
 
 export interface ManagementApi {
@@ -50,18 +42,19 @@ export interface ManagementApi {
   readonly keepHashKey: HashKeyOverrideWriter['keepHashKey']
   readonly clock: ReturnType<typeof fixedClock>
   readonly routes: readonly ManagementRoute[]
-  /** Revisions that a write waited for, in order. */
+  /** The revisions that writes waited for, in order. */
   readonly served: readonly number[]
-  commit(changes: Partial<ChunkChanges>): Promise<void>
-  /** A new key with these scopes. */
+  /** As the worker `test`; its position stays at 0 unless `offset` moves it. */
+  commit(changes: Partial<ChunkChanges>, offset?: number): Promise<void>
+  /** Creates a key with these scopes. */
   addKey(scopes: readonly string[], scopedProjectIds?: readonly number[]): Promise<string>
   call(method: string, path: string, options?: CallOptions): Promise<Reply>
 }
 
 export interface CallOptions {
-  /** Null for no Authorization header. */
+  /** Null sends no Authorization header. */
   readonly key?: string | null
-  /** An object, or JSON text as it is. */
+  /** An object, or JSON text to be sent unchanged. */
   readonly body?: unknown
   readonly headers?: Readonly<Record<string, string>>
   readonly signal?: AbortSignal
@@ -70,29 +63,31 @@ export interface CallOptions {
 // biome-ignore lint/suspicious/noExplicitAny: tests read answers of many shapes
 export type Reply = { status: number; headers: Headers; text: string; body: any }
 
-export interface StartManagementOptions
-  extends Partial<Pick<ManagementDeps, 'logStatus' | 'logLosses' | 'liveEvents' | 'rejects'>> {
-  /** As the settings of these names. */
+export interface StartManagementOptions extends Partial<Pick<ManagementDeps, 'liveEvents' | 'rejects'>> {
+  readonly log?: Partial<ManagementDeps['log']>
+  /** The settings of these names. */
   readonly publicUrl?: string
   readonly trustedProxies?: string
   readonly operatorsNeedKey?: boolean
   readonly events?: Partial<ManagementDeps['events']>
   readonly geoip?: DecideServiceOptions['geoip']
   readonly otherRoutes?: readonly Route[]
-  /** Is told of requests that fail because the state is away. */
+  /** Gets a line for each request that fails because the state is unavailable. */
   readonly logger?: Logger
-  /** Encrypted payloads are refused with this line. */
+  /** The message with which encrypted payloads are refused. */
   readonly whyNoEncryptionKey?: string
-  /** Wraps the store, for failures; or gives another one on the same folder, which the caller closes. */
+  /**
+   * Wraps the store, for example to make it fail, or returns another one on the same folder, which the caller closes.
+   */
   readonly wrap?: (store: ManagementStore, dataFolder: string) => ManagementStore | Promise<ManagementStore>
 }
 
 /**
- * Whatever the private API wrote, what is taken over from earlier definitions is what a whole read gives: a write that does
- * not raise the version of what it changes fails the test that made it.
+ * Checks that an incremental read of definitions gives the same as a whole read. A write that does not raise the
+ * version of what it changes thus fails its test.
  */
 function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): DefinitionStore['loadChanges'] {
-  // Counts of members change without a version, and nobody reads them here.
+  // Member counts change without a new version, and are not read here.
   const compared = ({ projects }: DefinitionChanges) =>
     projects.map(project => ({
       ...project,
@@ -107,92 +102,75 @@ function comparedWithWhole(loadChanges: DefinitionStore['loadChanges']): Definit
   }
 }
 
-/** A server with project 1 (`phc_first`) and `allScopesKey`. */
+/** Starts a server with project 1 (`phc_first`) and `allScopesKey`. */
 export async function startManagement(t: TestContext, options: StartManagementOptions = {}): Promise<ManagementApi> {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
-  const store = openSqliteManagementStore({ dataFolder, access: 'write' })
-  const chunkStore = openSqliteChunkStore({ dataFolder })
-  const clock = fixedClock('2026-05-01T12:00:00.000Z')
-  const management = (await options.wrap?.(store, dataFolder)) ?? store
-  const metrics = createMetrics()
-  const keyUses = startPersonalKeyUses({ management, clock, logger: silentLogger(), metrics, delayMs: 1 })
-  const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
-  const noteStateAway = createStateAwayNote(options.logger ?? silentLogger(), () => clock.nowMs())
-  const served: number[] = []
-  const loader = openDefinitionLoader({ dataFolder })
-  const definitionStore = openSqliteDefinitionStore({ dataFolder, loadChanges: comparedWithWhole(loader.loadChanges) })
-  const definitions = await startDefinitionCache({
-    store: definitionStore,
-    compile: compileProject,
-    logger: silentLogger(),
-    pollMs: 60_000,
-  })
-  const subjects = openSqliteSubjectStore({ dataFolder })
-  const hashKeys = openHashKeyWriter({ dataFolder })
-  const decide = createDecideService({
-    findProject: token => definitions.findByToken(token),
-    subjects,
-    hashKeys: { findHashKeys: subjects.findHashKeys, keepHashKey: hashKeys.keepHashKey },
-    geoip: options.geoip ?? null,
-    writesAtOnceMax: 64,
-    countFlagRequest: () => undefined,
-    logger: silentLogger(),
-    metrics,
-  })
+  const opened = new AsyncDisposableStack()
+  const open = <Store extends { close(): unknown }>(store: Store): Store => {
+    opened.defer(async () => {
+      await store.close()
+    })
+    return store
+  }
+  const store = open(openSqliteManagementStore({ dataFolder, access: 'write' }))
+  const chunkStore = open(openSqliteChunkStore({ dataFolder }))
+  const wrapped = (await options.wrap?.(store, dataFolder)) ?? store
+  const hashKeys = open(openHashKeyWriter({ dataFolder }))
+  const subjects = open(openSqliteSubjectStore({ dataFolder }))
+  const loadChanges = comparedWithWhole(open(openDefinitionLoader({ dataFolder })).loadChanges)
   const keyFile = join(dataFolder, 'encryption.key')
   const keys = openEncryptionKeys({ given: [], keyFile, whyNotMade: options.whyNoEncryptionKey ?? null, randomBytes })
-  let uuidCount = 0
-  const proxies = parseTrustedProxies(options.trustedProxies ?? 'loopback')
-  assert.ok(proxies.ok)
-  const deps: ManagementDeps = {
-    addressBase: createAddressBase(options.publicUrl ?? null, proxies.value),
-    management,
-    events: { ...noEvents, ...options.events },
-    logStatus: options.logStatus ?? (async () => ({ endOffset: 0, appendedAtMs: null })),
-    logLosses: options.logLosses ?? (async () => []),
-    definitionsReady: async revision => {
-      served.push(revision)
-      await definitions.catchUp(revision)
+  const stores = {
+    management: { ...wrapped, loadChanges, keepHashKey: hashKeys.keepHashKey },
+    state: {
+      subjects,
+      definitions: open(openSqliteDefinitionStore({ dataFolder, loadChanges })),
+      definitionPollMs: 60_000,
+      loginWritesAtOnceMax: 64,
     },
-    servedProject: projectId => definitions.findById(projectId),
-    decide,
-    rejects: options.rejects ?? { replay: async () => ({ results: [], next: null, remaining: 0 }) },
-    liveEvents: options.liveEvents ?? { enter: async () => err('closed') },
-    keyCheck,
+    eventStore: { ...noEvents, ...options.events },
+    logReader: { ...emptyLog, ...options.log },
     payloadCipher: createPayloadCipher(keys, randomBytes),
+  }
+
+  const clock = fixedClock('2026-05-01T12:00:00.000Z')
+  let uuidCount = 0
+  const context = testContext({
     clock,
+    monotonicNowMs: () => clock.nowMs(),
     newUuid: () => `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`,
     randomBytes: size => Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount) % 256),
-    noteStateAway,
-    logger: silentLogger(),
+    geoip: options.geoip ?? null,
+    ...(options.logger && { logger: options.logger }),
+    settings: {
+      PENNON_TRUSTED_PROXIES: options.trustedProxies ?? 'loopback',
+      PENNON_PUBLIC_URL: options.publicUrl ?? '',
+      PENNON_METRICS_REQUIRE_KEY: String(options.operatorsNeedKey ?? false),
+    },
+  })
+  const counters = startCounters(context, stores.management, opened, { keyUsesDelayMs: 1 })
+  const served: number[] = []
+  const given = testParts(context, opened, { stores, ...(options.liveEvents && { liveEvents: options.liveEvents }) })
+  const definitions = await startDefinitions(context, given.stores, counters, () => undefined, opened)
+  const parts = {
+    ...given,
+    counters,
+    definitions: {
+      ...definitions,
+      catchUp: (revision: number) => {
+        served.push(revision)
+        return definitions.catchUp(revision)
+      },
+    },
   }
-  const routes = managementRoutes(deps)
+  const { decide } = composeFlags(parts)
+  const rejects = options.rejects ?? { replay: async () => ({ results: [], next: null, remaining: 0 }) }
   const otherRoutes = options.otherRoutes ?? []
-  const server = createHttpServer({
-    routes: [...routes, ...otherRoutes, ...openApiRoutes({ version: '1.2.3', managementRoutes: routes, otherRoutes })],
-    logger: silentLogger(),
-    metrics,
-    authorize: createAuthorizer({
-      keyCheck,
-      noteStateAway,
-      operatorsNeedKey: options.operatorsNeedKey ?? false,
-    }),
-  })
-  const url = await server.listen({ port: 0, host: '127.0.0.1' })
-  const { ownerId, offset } = { ownerId: 'test', offset: 0 }
+  const { api: routes, routes: all } = composeManagement(parts, { decide, rejects, version: '1.2.3', otherRoutes })
+  const { url } = await serveParts(t, parts, [...all, ...otherRoutes], opened)
+  const ownerId = 'test'
   await chunkStore.claimPosition('main', ownerId)
-  t.after(async () => {
-    await endServer(server)
-    await keyUses.close()
-    definitions.close()
-    await definitionStore.close()
-    await loader.close()
-    subjects.close()
-    hashKeys.close()
-    await chunkStore.close()
-    await store.close()
-  })
 
   async function addKey(scopes: readonly string[], scopedProjectIds: readonly number[] = [], secret?: string) {
     const value = secret ?? `phx_${++uuidCount}`
@@ -236,20 +214,35 @@ export async function startManagement(t: TestContext, options: StartManagementOp
     served,
     addKey,
     call,
-    async commit(changes) {
-      const position = { lane: 'main', ownerId, offset, committedAtMs: clock.nowMs() } as const
+    async commit(changes, offset = 0) {
+      const position = { stream: 'main', ownerId, offset, committedAtMs: clock.nowMs() } as const
       assert.equal(await chunkStore.commitChunk(chunkChanges(changes), position), 'committed')
     },
   }
 }
 
 const none = { count: 0, persons: 0, firstMs: null, lastMs: null }
+const emptyLog: ManagementDeps['log'] = {
+  streams: async () => [
+    { stream: 'main', traffic: 'live' },
+    { stream: 'historical', traffic: 'import' },
+  ],
+  status: async () => ({ endOffset: 0, appendedAtMs: null }),
+  losses: async () => [],
+}
 const noEvents: ManagementDeps['events'] = {
+  findFirstEventTime: async () => null,
+  runSql: async () => ok({ columns: [], types: [], rows: [], rowCountMax: 100, hasMore: false }),
+  passSql: async () => ok({ headers: {}, body: (async function* () {})() }),
+  countTrend: async () => [],
+  countExposures: async ({ variants }) => ({ firsts: variants.map(() => []), multiple: 0 }),
+  countFlagUsage: async () => ({ values: [], rest: null }),
   listEvents: async () => ({ events: [], next: null }),
   findEvent: async () => null,
+  openEventExport: async () => ({ eventCountMax: 0, batches: (async function* () {})() }),
   listRejected: async () => ({ rejected: [], next: null }),
-  listReplays: async () => ({ replays: [], next: null }),
-  findReplay: async () => null,
+  listRecordings: async () => ({ recordings: [], next: null }),
+  findRecording: async () => null,
   listEventNames: async () => ({ count: 0, results: [] }),
   listPropertyNames: async () => ({ count: 0, results: [] }),
   countSurveyEvents: async () => ({ shown: none, dismissed: none, sent: none, personsDismissedAndSent: 0 }),

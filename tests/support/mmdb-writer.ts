@@ -1,5 +1,5 @@
-// Writes a small file in the MaxMind DB format: networks, each with a record. Texts that repeat are pointed to, as in real
-// files, so that a reader has to follow.
+// Writes a small file in the MaxMind DB format: networks, each with a record. Repeated texts become pointers, as in
+// real files, so that a reader has to follow them.
 
 export type MmdbInput = string | number | boolean | Float | readonly MmdbInput[] | { readonly [key: string]: MmdbInput }
 
@@ -17,7 +17,9 @@ export interface MmdbOptions {
   readonly recordSize?: 24 | 28 | 32
   /** Epoch seconds. */
   readonly buildEpoch?: number
-  /** Bytes of a network and how many bits of them count; IPv4 in a file of version 6 is 12 zero bytes and the address. */
+  /**
+   * A network's bytes and the number of bits that count. In a file of version 6, IPv4 is 12 zero bytes and the address.
+   */
   readonly networks: readonly (readonly [bytes: readonly number[], bits: number, record: MmdbInput])[]
 }
 
@@ -83,68 +85,68 @@ function nodeBytes(left: number, right: number, recordSize: 24 | 28 | 32): Buffe
 }
 
 class DataSection {
-  private readonly parts: Buffer[] = []
-  private length = 0
-  private readonly texts = new Map<string, number>()
+  readonly #parts: Buffer[] = []
+  #length = 0
+  readonly #texts = new Map<string, number>()
 
   bytes(): Buffer {
-    return Buffer.concat(this.parts)
+    return Buffer.concat(this.#parts)
   }
 
-  /** Where the value begins. */
+  /** @returns the position of the value. */
   add(value: MmdbInput): number {
-    const start = this.length
-    this.write(value)
+    const start = this.#length
+    this.#write(value)
     return start
   }
 
-  private write(value: MmdbInput): void {
-    if (typeof value === 'string') this.writeText(value)
-    else if (typeof value === 'boolean') this.push(control(14, value ? 1 : 0))
-    else if (typeof value === 'number') this.writeNumber(value)
+  #write(value: MmdbInput): void {
+    if (typeof value === 'string') this.#writeText(value)
+    else if (typeof value === 'boolean') this.#push(control(14, value ? 1 : 0))
+    else if (typeof value === 'number') this.#writeNumber(value)
     else if (value instanceof Float) {
       const bytes = Buffer.alloc(4)
       bytes.writeFloatBE(value.value)
-      this.push(control(15, 4), bytes)
+      this.#push(control(15, 4), bytes)
     } else if (Array.isArray(value)) {
-      this.push(control(11, value.length))
-      for (const item of value as readonly MmdbInput[]) this.write(item)
+      this.#push(control(11, value.length))
+      for (const item of value as readonly MmdbInput[]) this.#write(item)
     } else {
       const entries = Object.entries(value)
-      this.push(control(7, entries.length))
+      this.#push(control(7, entries.length))
       for (const [key, item] of entries) {
-        this.writeText(key)
-        this.write(item)
+        this.#writeText(key)
+        this.#write(item)
       }
     }
   }
 
-  private writeText(text: string): void {
-    const known = this.texts.get(text)
+  #writeText(text: string): void {
+    const known = this.#texts.get(text)
     if (known !== undefined) {
-      this.push(pointer(known))
+      this.#push(pointer(known))
       return
     }
-    this.texts.set(text, this.length)
+    this.#texts.set(text, this.#length)
     const bytes = Buffer.from(text)
-    this.push(control(2, bytes.length), bytes)
+    this.#push(control(2, bytes.length), bytes)
   }
 
-  private writeNumber(value: number): void {
+  #writeNumber(value: number): void {
     const bytes = Buffer.alloc(Number.isInteger(value) ? 4 : 8)
     if (bytes.length === 8) {
       bytes.writeDoubleBE(value)
-      this.push(control(3, 8), bytes)
+      this.#push(control(3, 8), bytes)
       return
     }
     if (value < 0) bytes.writeInt32BE(value)
     else bytes.writeUInt32BE(value)
-    this.push(control(value < 0 ? 8 : 6, 4), bytes)
+    this.#push(control(value < 0 ? 8 : 6, 4), bytes)
   }
 
-  private push(...buffers: readonly Buffer[]): void {
-    this.parts.push(...buffers)
-    for (const { length } of buffers) this.length += length
+  #push(...buffers: readonly Buffer[]): void {
+    this.#parts.push(...buffers)
+    for (const { length } of buffers) this.#length += length
   }
 }
 

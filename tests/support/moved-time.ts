@@ -1,4 +1,4 @@
-// A clock and timers that stand still until a test moves them. Between two timers everything that waits for promises goes on.
+// A clock and timers that stand still until a test moves them. Between two timers, pending promises get to run.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 
@@ -21,7 +21,7 @@ export function movedTime() {
     startTimer: (callback: () => void, everyMs: number) => add(callback, everyMs, everyMs),
     startTimeout: (callback: () => void, afterMs: number) => add(callback, afterMs, null),
     timerCount: () => timers.size,
-    /** For work that takes time: no timer is looked at. */
+    /** Lets time pass without running timers, as synchronous work does. */
     pass: (ms: number) => {
       nowMs += ms
     },

@@ -1,4 +1,4 @@
-// `pennon new-key` as a process, with nothing of this one's settings.
+// Runs `pennon new-key` as a process, without this process's settings.
 
 import { execFile } from 'node:child_process'
 
@@ -6,7 +6,7 @@ export interface NewKey {
   readonly exitCode: number
   readonly stdout: string
   readonly stderr: string
-  /** The printed key; '' when there is none. */
+  /** The printed key; '' when none was printed. */
   readonly key: string
 }
 
@@ -21,7 +21,7 @@ export function newKey(settings: Readonly<Record<string, string>>, ...options: r
   })
 }
 
-/** What the private API says of a key that asks about itself. */
+/** What the private API returns to a key about itself. */
 export async function keyItself(url: string, key: string): Promise<{ label: string; scopes: string[] }> {
   const response = await fetch(`${url}/api/personal_api_keys/@current/`, {
     headers: { authorization: `Bearer ${key}` },

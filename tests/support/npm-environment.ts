@@ -1,12 +1,15 @@
-// Folders with published npm packages of one version each, for tools that are no development dependency: they bring a
-// hundred packages, or a TypeScript of their own (docs/decisions/0035-tools-in-folders-of-their-own.md).
+// Folders with published npm packages, for tools that are not development dependencies because they need a hundred
+// packages or their own TypeScript (docs/decisions/0035-tools-in-folders-of-their-own.md).
 
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
-/** The folder whose `node_modules` has these (`name@version`), filled when it is not there yet. Nothing of theirs is run. */
+/**
+ * The folder whose `node_modules` has these packages (`name@version`); installs them once, without running their
+ * scripts.
+ */
 export function npmFolderWith(...packages: readonly string[]): string {
   const folder = join(homedir(), '.cache', 'pennon-test', `npm-${packages.join('_').replaceAll(/[@/]+/g, '-')}`)
   if (existsSync(folder)) return folder

@@ -1,9 +1,8 @@
-// The paths of OpenFeature's remote evaluation over a real server, with flags that a test writes down. Source: docs/wire/ofrep.md.
+// OpenFeature's remote evaluation over a real server, with the test's own flags. Source: docs/wire/ofrep.md.
 
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { ofrepRoutes } from '#http/handlers/ofrep.ts'
-import { compileTestProject, type DecideServerOptions, startDecideServer } from './decide-server.ts'
+import { type DecideServerOptions, startDecideServer } from './decide-server.ts'
 
 export const bulkPath = '/ofrep/v1/evaluate/flags'
 export const everybody = { properties: [], rollout_percentage: 100 }
@@ -38,25 +37,8 @@ export interface Item {
   readonly errorDetails?: string
 }
 
-export async function startOfrep(
-  t: Pick<TestContext, 'after'>,
-  options: Partial<DecideServerOptions> & { hasRoom?: boolean } = {},
-) {
-  let looks = 0
-  const compiled = compileTestProject({ flags })
-  const server = await startDecideServer(t, {
-    flags,
-    ...options,
-    otherRoutes: deps =>
-      ofrepRoutes({
-        ...deps,
-        changes: { hasRoom: () => options.hasRoom ?? false },
-        findProject: apiKey => (apiKey === 'phc_test' ? compiled : null),
-        lookForChanges: async () => {
-          looks++
-        },
-      }),
-  })
+export async function startOfrep(t: Pick<TestContext, 'after'>, options: Partial<DecideServerOptions> = {}) {
+  const server = await startDecideServer(t, { flags, hasRoom: false, ...options })
   const ask = (path: string, body: string | Buffer, headers: Record<string, string> = {}) =>
     server.call(path, {
       method: 'POST',
@@ -67,8 +49,6 @@ export async function startOfrep(
     ask(path, JSON.stringify({ context }), headers)
   return {
     ...server,
-    compiled,
-    looks: () => looks,
     ask,
     askWith,
     one: async (key: string, context: object = { targetingKey: 'u' }, headers: Record<string, string> = {}) =>

@@ -1,4 +1,4 @@
-// A command of the program as a process of its own, with nothing of this one's settings.
+// Runs a command of the program as a process, without this process's settings.
 
 import { type ChildProcess, execFile } from 'node:child_process'
 

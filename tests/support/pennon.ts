@@ -1,4 +1,4 @@
-// A real instance, started as its users start it: `pennon serve` as a process with its children, on a port of its own.
+// Starts a real instance as users do: `pennon serve` as a process with its children, on its own port.
 
 import { spawn } from 'node:child_process'
 import { mkdtempSync, readFileSync } from 'node:fs'
@@ -17,29 +17,29 @@ export interface Pennon {
   readonly pid: number
   readonly dataFolder: string
   readonly startToReadyMs: number
-  /** Everything it printed so far. */
+  /** Everything that it printed so far. */
   output(): string
-  /** `work` and `events`, as the lock file names them. */
+  /** Pids of `work` and `events`, from the lock file. */
   childPids(): Record<string, number>
-  /** The private API; throws for anything that is not 2xx. */
+  /** Calls the private API; throws for any status but 2xx. */
   api<T>(method: string, path: string, body?: unknown): Promise<T>
   /** Posts JSON to a public path. */
   post(path: string, body: unknown, headers?: Record<string, string>): Promise<Response>
-  /** Resolves when the worker has processed all that was appended. */
+  /** Resolves when the worker has processed everything that was appended. */
   caughtUp(timeoutMs?: number): Promise<void>
-  /** kill -9 of every process at once. */
+  /** Kills (kill -9) every process at once. */
   killTree(): Promise<void>
-  /** SIGTERM; resolves with the exit code. */
+  /** Sends SIGTERM and resolves with the exit code. */
   stop(): Promise<number | null>
 }
 
 export interface StartOptions {
   readonly settings?: Readonly<Record<string, string>>
-  /** A folder that stays; absent: a new one, removed by `stop`. */
+  /** A folder that is kept. When absent, a new one is used and removed by `stop`. */
   readonly dataFolder?: string
-  /** What runs Node, for example `['taskset', '-c', '0']`. */
+  /** The command that runs Node, for example `['taskset', '-c', '0']`. */
   readonly launcher?: readonly string[]
-  /** Absent or true: wait until events are processed as well. */
+  /** When absent or true, also waits until events are processed. */
   readonly waitForProcessing?: boolean
   readonly arguments?: readonly string[]
 }
@@ -147,7 +147,7 @@ export async function startPennon(options: StartOptions = {}): Promise<Pennon> {
   return pennon
 }
 
-/** An instance that takes longer to stop is killed, so that its test fails instead of waiting for ever. */
+/** An instance that takes longer to stop is killed, so that its test fails instead of waiting forever. */
 const stopMsMax = 60_000
 
 type Lanes = Record<string, { appended: number; processed: number }>

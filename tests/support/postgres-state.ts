@@ -1,5 +1,5 @@
-// State on a PostgreSQL of the tests: databases at the newest schema, copied from a template since that is quicker than
-// migrating each, and the stores of contract suites on them.
+// State in the tests' PostgreSQL: databases at the newest schema, copied from a template because that is faster than
+// migrating each, and the stores that contract suites test on them.
 
 import type { TestContext } from 'node:test'
 import { numbered } from '#adapters/postgres/chunk-texts.ts'
@@ -7,7 +7,7 @@ import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.
 import { openPostgresHashKeyWriter } from '#adapters/postgres/postgres-hash-key-writer.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import type { Databases, TestPostgres } from './postgres.ts'
 import { aNewProject } from './state-builders.ts'
@@ -15,14 +15,14 @@ import { insertCohortText, type OpenSqlState } from './state-harness.ts'
 
 export const logger = silentLogger()
 
-/** A database at the newest schema, to be copied. */
+/** Creates a database at the newest schema, to be copied. */
 export async function migratedTemplate(databases: Databases): Promise<string> {
   const template = await databases.createDatabase()
   await migratePostgres({ url: template, logger })
   return template
 }
 
-/** Makes migrated databases, each dropped after its test. */
+/** Creates migrated databases, each dropped after its test. */
 export async function migratedDatabases(postgres: Databases) {
   const template = await migratedTemplate(postgres)
   return async (t: Pick<TestContext, 'after'>): Promise<string> => {

@@ -1,4 +1,4 @@
-// The server that other tests lean on: databases of their own, and what was committed is there after a kill.
+// Tests the PostgreSQL server that other tests rely on: databases are separate, and committed data survives a kill.
 
 import assert from 'node:assert/strict'
 import { test } from 'node:test'

@@ -1,5 +1,5 @@
-// A real PostgreSQL for tests: one cluster per test file, from whatever binaries the machine has, in a folder of its own,
-// ended and removed afterwards. Each test takes a fresh database of it. `noPostgres()` says why there is none.
+// A real PostgreSQL for tests: one cluster per test file, in its own folder, from the machine's binaries, ended and
+// removed afterwards. Each test creates a fresh database in it. `noPostgres()` says why there is no PostgreSQL.
 
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
@@ -13,36 +13,39 @@ import { endProcess, worksIn } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
 
 export interface Databases {
-  /** `postgres://…` of a database that nobody else has; `template` is the URL of one to copy, which must have no sessions. */
+  /**
+   * Returns the `postgres://…` URL of a new database. `template` is the URL of one to copy, which must have no
+   * sessions.
+   */
   createDatabase(options?: { template?: string }): Promise<string>
-  /** Ends its sessions too. */
+  /** Also ends the database's sessions. */
   dropDatabase(url: string): Promise<void>
 }
 
 export interface TestPostgres extends Databases {
   readonly port: number
-  /** Address of the database that is always there, as the owner of everything. */
+  /** URL of the default database, for the role that owns everything. */
   readonly url: string
-  /** Process id of the server as it runs now. */
+  /** Process id of the running server. */
   readonly pid: number
-  /** Runs statements in a database (of a URL, or the one that is always there) on a connection of their own. */
+  /** Runs statements on a new connection, in the database of `url` or the default one. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[], url?: string): Promise<Row[]>
-  /** kill -9 of the server, sessions and all; `restart` brings it back with what was committed. */
+  /** Kills (kill -9) the server and its sessions; `restart` brings it back with what was committed. */
   kill(): Promise<void>
   restart(): Promise<void>
-  /** Ends the server for as long as it takes to copy its files; `comeBack` puts the copy in their place and starts it. */
+  /** Stops the server while its files are copied; `comeBack` replaces them by the copy and starts it again. */
   copy(): Promise<{ comeBack(): Promise<void> }>
-  /** Ends it and removes its folder. */
+  /** Ends the server and removes its folder. */
   stop(): Promise<void>
 }
 
-/** A role that needs the password `right`; `pennon`, the owner of everything, needs none. */
+/** A role that needs the password `right`. The owner `pennon` needs none. */
 export const guardedRole = 'guarded'
 
 const startMsMax = 60_000
 
 /**
- * For the `skip` of a test: false when there are PostgreSQL binaries here, else why nothing runs.
+ * For the `skip` option of a test: false if the machine has PostgreSQL binaries, else why the test is skipped.
  * @throws under CI, where a skip is a failure.
  */
 export function noPostgres(): string | false {
@@ -52,7 +55,7 @@ export function noPostgres(): string | false {
   return why
 }
 
-/** Resolves when it takes connections; `stop` it in an `after` hook. @throws when there are no binaries. */
+/** Resolves when the server accepts connections; `stop` it in an `after` hook. @throws when there are no binaries. */
 export async function startPostgres(): Promise<TestPostgres> {
   const binaries = binariesFolder()
   if (binaries === null) throw new Error('there are no PostgreSQL binaries')
@@ -72,8 +75,8 @@ export async function startPostgres(): Promise<TestPostgres> {
   const logFile = join(folder, 'log')
   const server = asServer('postgres', [
     ...['-D', dataFolder, '-p', String(port)],
-    // What a test does not need: durability against a power cut, and sockets in shared folders. A commit does have to
-    // survive a kill, so `synchronous_commit` stays on.
+    // Tests do not need durability against a power cut, nor sockets in shared folders. A commit has to survive a kill,
+    // so `synchronous_commit` stays on.
     ...settings('listen_addresses=127.0.0.1', 'unix_socket_directories=', 'fsync=off'),
     ...settings('full_page_writes=off', 'shared_buffers=32MB', 'max_connections=300'),
   ])
@@ -106,7 +109,7 @@ export async function startPostgres(): Promise<TestPostgres> {
     copy: async () => {
       const copy = join(folder, `copy-${randomBytes(4).toString('hex')}`)
       const replacing = async (replace: () => void) => {
-        // Its sessions would write on for a moment after a kill.
+        // Not SIGKILL, after which its sessions would still write for a moment.
         await kill('SIGINT')
         replace()
         child = await start()
@@ -127,7 +130,7 @@ export async function startPostgres(): Promise<TestPostgres> {
   }
 }
 
-/** Fresh databases on any server, by way of one of its databases that has the right to make others. */
+/** Creates databases on any server. @param adminUrl a database of the server, for a role that may create others. */
 export function databasesAt(adminUrl: string): Databases {
   const run = randomBytes(4).toString('hex')
   let count = 0
@@ -145,14 +148,14 @@ export function databasesAt(adminUrl: string): Databases {
   }
 }
 
-/** One server for a whole test file or test, ended after it. */
+/** Starts one server for a whole test file or test, ended after it. */
 export async function startPostgresForTests(t: { after: (done: () => Promise<void>) => void }): Promise<TestPostgres> {
   const postgres = await startPostgres()
   t.after(() => postgres.stop())
   return postgres
 }
 
-/** The newest installation of Debian's, or the one in PATH. */
+/** The folder of Debian's newest installation, or of the one in PATH. */
 function binariesFolder(): string | null {
   const debian = '/usr/lib/postgresql'
   const versions = existsSync(debian) ? readdirSync(debian).sort((a, b) => Number(b) - Number(a)) : []
@@ -163,7 +166,7 @@ function binariesFolder(): string | null {
   return folders.find(folder => existsSync(join(folder, 'initdb')) && existsSync(join(folder, 'postgres'))) ?? null
 }
 
-/** As somebody who is not root, and gone when this process is gone, where the system can do that. */
+/** Runs a program as another user than root, and, if the system can do that, ends it when this process ends. */
 function launch(program: string, args: readonly string[], isRoot: boolean): { command: string; args: string[] } {
   const setpriv = ['/usr/bin/setpriv', '/bin/setpriv'].find(existsSync)
   if (setpriv === undefined) {
@@ -186,7 +189,7 @@ function databaseOf(url: string): string {
   return new URL(url).pathname.slice(1)
 }
 
-/** Sessions of a server that was killed hold its memory for a moment, and another does not start beside them. */
+/** Retries the start: sessions of a killed server hold its memory for a moment, which keeps another from starting. */
 async function startBeside(start: () => Promise<ChildProcess>): Promise<ChildProcess> {
   const deadlineMs = performance.now() + startMsMax
   for (;;) {

@@ -1,11 +1,11 @@
-// Which processes of the tests work in which folder. node:test runs `after` hooks in the order in which they were added and
-// leaves out the rest when one of them fails: a folder that is made first would be removed under the instance that writes in
-// it, and where the removal fails, nothing would end the instance. So the removal itself ends what works there.
+// Tracks which test processes work in which folder, so that removing a folder can end them first. node:test runs
+// `after` hooks in the order in which they were added, and skips the rest when one fails: a folder created first would
+// be removed while an instance writes to it, and if the removal failed, nothing would end the instance.
 
 import type { ChildProcess } from 'node:child_process'
 import { sep } from 'node:path'
 
-/** A process that does not end after so long is killed. */
+/** A process that takes longer to end is killed. */
 const endMsMax = 15_000
 
 interface Working {
@@ -16,8 +16,8 @@ interface Working {
 const working = new Set<Working>()
 
 /**
- * Says that a process works in a folder, until it exits. What still works there when every test of its file is over keeps the
- * file's process; `scripts/outlived-tests.ts` then ends it and names the file.
+ * Registers a process as working in a folder until it exits. A process that outlives all tests of its file keeps the
+ * file's process alive; `scripts/outlived-tests.ts` then ends it and names the file.
  */
 export function worksIn(folder: string, child: ChildProcess, signal: NodeJS.Signals = 'SIGTERM'): void {
   const entry: Working = { folder, end: () => endProcess(child, signal) }
@@ -25,13 +25,13 @@ export function worksIn(folder: string, child: ChildProcess, signal: NodeJS.Sign
   child.once('exit', () => working.delete(entry))
 }
 
-/** Resolves when no process that was said to work in the folder, or below it, is there any more. */
+/** Ends the processes registered for the folder or one below it. Resolves when all of them have exited. */
 export async function endProcessesIn(folder: string): Promise<void> {
   const here = [...working].filter(each => each.folder === folder || each.folder.startsWith(folder + sep))
   await Promise.all(here.map(each => each.end()))
 }
 
-/** Sends the signal and waits for the exit; after `waitMs`, kills the process, and its group where it leads one. */
+/** Sends the signal and waits for the exit; after `waitMs`, kills the process and the group that it leads, if any. */
 export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, waitMs = endMsMax): Promise<void> {
   if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return
   const exited = new Promise(resolve => child.once('exit', resolve))
@@ -41,7 +41,7 @@ export async function endProcess(child: ChildProcess, signal: NodeJS.Signals, wa
   clearTimeout(deadline)
 }
 
-/** kill -9 of the process and of all in the group that it leads, if it leads one. */
+/** Kills (kill -9) the process and the group that it leads, if any. */
 export function killWithGroup(child: ChildProcess): void {
   child.kill('SIGKILL')
   try {

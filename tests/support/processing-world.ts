@@ -1,26 +1,36 @@
-// What the worker's loop works on, in memory, and workers over it: for tests of what becomes of the log's records.
+// A log, a state and an event store in memory, and workers that process them: for tests of what becomes of log records.
 
 import type { TestContext } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
+import {
+  createMemoryEventLog,
+  type MemoryEventLogOptions,
+  type MemoryLogStorage,
+  memoryLogStorage,
+} from '#adapters/memory/memory-event-log.ts'
 import { keyOf, memoryState } from '#adapters/memory/memory-state.ts'
-import type { CapturedEvent, LogLane } from '#core/events/captured-event.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { createProcessor, type ProcessorOptions } from '#services/processing/process-events.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { aCapturedEvent, encodedEvents } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
-import { MemoryEventStore } from './memory-event-store.ts'
 import { aProject } from './state-builders.ts'
+import { WatchedEventStore } from './watched-event-store.ts'
 
 let workerCount = 0
 
+export interface WorldOptions extends Pick<MemoryEventLogOptions, 'gapAfter'> {
+  readonly logStorage?: MemoryLogStorage
+}
+
 /** A log, a state and an event store that outlive any number of workers. */
-export function aWorld() {
+export function aWorld({ logStorage = memoryLogStorage(), gapAfter }: WorldOptions = {}) {
   const clock = fixedClock('2026-11-01T00:00:00Z')
-  const log = createMemoryEventLog({ nowMs: clock.nowMs })
+  const log = createMemoryEventLog({ storage: logStorage, nowMs: clock.nowMs, ...(gapAfter && { gapAfter }) })
   const state = memoryState([aProject({ geoipEnabled: false })])
-  const events = new MemoryEventStore()
+  const events = new WatchedEventStore()
   const metrics = createMetrics()
   return {
     clock,
@@ -28,15 +38,17 @@ export function aWorld() {
     state,
     events,
     metrics,
-    append: (captured: readonly CapturedEvent[], lane: LogLane = 'main') => log.append(lane, encodedEvents(captured)),
+    append: (captured: readonly CapturedEvent[], traffic: Traffic = 'live') =>
+      log.append(traffic, encodedEvents(captured)),
     person: (distinctId: string) =>
       state.persons.get(keyOf(1, state.mappings.get(keyOf(1, distinctId))?.personUuid ?? '')),
-    /** Starts a worker; it ends with the test, or is left hanging by a fault point like a killed process. */
+    /** Starts a worker. It ends with the test, or hangs at a fault point, as if its process were killed. */
     start(t: TestContext, over: Partial<ProcessorOptions> = {}) {
       workerCount++
       const stopping = new AbortController()
       const processor = createProcessor({
         log,
+        logId: 'log',
         state: memoryChunkStore(state),
         events,
         geoip: null,
@@ -52,9 +64,9 @@ export function aWorld() {
       t.after(() => stopping.abort())
       return { processor, ended, stop: () => stopping.abort() }
     },
-    async isProcessed(lane: LogLane = 'main') {
-      const { endOffset } = await log.status(lane, 0)
-      return (state.positions.get(lane)?.offset ?? 0) === endOffset
+    async isProcessed(stream: LogStream = 'main') {
+      const { endOffset } = await log.status(stream, 0)
+      return (state.positions.get(stream)?.offset ?? 0) === endOffset
     },
     /** Accepted = stored + dropped + rejected. */
     outcomeTotals() {

@@ -1,4 +1,4 @@
-// A start that has to be refused: one line on stderr, exit code 2.
+// Runs a start that has to be refused, with one line on stderr and exit code 2.
 
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
@@ -6,11 +6,11 @@ import { spawn } from 'node:child_process'
 export interface RefusedStartOptions {
   /** `['serve']` when absent. */
   readonly arguments?: readonly string[]
-  /** What runs Node, for example `['setpriv', '--reuid=nobody']`. */
+  /** The command that runs Node, for example `['setpriv', '--reuid=nobody']`. */
   readonly launcher?: readonly string[]
 }
 
-/** @returns the line. One that serves instead is ended, and fails here. */
+/** @returns the line on stderr. A process that serves instead is ended, and this call fails. */
 export async function refusedStart(
   dataFolder: string,
   settings: Readonly<Record<string, string>> = {},

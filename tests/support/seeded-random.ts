@@ -1,4 +1,4 @@
-/** A repeatable source of randomness (mulberry32), 0 ≤ x < 1; print the seed so that a failure can be run again. */
+/** A repeatable source of randomness (mulberry32), 0 ≤ x < 1. Print the seed, so that a failure can be repeated. */
 export function seededRandom(seed: number): () => number {
   let state = seed >>> 0
   return () => {

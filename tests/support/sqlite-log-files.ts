@@ -1,15 +1,12 @@
-// Logs on disk for tests of the writer and the reader of `sqlite-log`.
+// Creates logs on disk for tests of the writer and the reader of `sqlite-log`.
 
 import assert from 'node:assert/strict'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { listSegments } from '#adapters/sqlite-log/segment-file.ts'
 import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
-import {
-  openSqliteLogWriter,
-  type SqliteLogWriter,
-  type SqliteLogWriterOptions,
-} from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import { openSqliteLogWriter, type SqliteLogWriterOptions } from '#adapters/sqlite-log/sqlite-log-writer.ts'
+import type { EventLogWriter } from '#ports/log/event-log.ts'
 import { aCapturedEvent, encodedEvents } from './captured-events.ts'
 import { tempDir } from './temp-dir.ts'
 
@@ -17,8 +14,8 @@ export async function openedWriter(
   t: TestContext,
   options: Partial<SqliteLogWriterOptions> = {},
   folder = tempDir(t),
-): Promise<{ folder: string; writer: SqliteLogWriter }> {
-  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, lanes: ['main'], ...options })
+): Promise<{ folder: string; writer: EventLogWriter }> {
+  const writer = await openSqliteLogWriter({ folder, nowMs: Date.now, logBytesMax: 1e9, ...options })
   t.after(() => writer.close())
   return { folder, writer }
 }
@@ -29,12 +26,12 @@ export function openedReader(t: TestContext, folder: string) {
   return reader
 }
 
-/** Several small segments of closed files; event n lies at offset n. */
-export async function filledLane(t: TestContext, folder: string) {
+/** A log of several small segments whose files are closed; event n is at offset n. */
+export async function filledStream(t: TestContext, folder: string) {
   const { writer } = await openedWriter(t, { segmentBytesMax: 50_000 }, folder)
   for (let n = 0; n < 60; n++) {
     const propertiesJson = JSON.stringify({ pad: 'x'.repeat(3_000) })
-    await writer.append('main', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
+    await writer.append('live', encodedEvents([aCapturedEvent(n, { propertiesJson })]))
   }
   await writer.close()
   const segments = listSegments(join(folder, 'main'))

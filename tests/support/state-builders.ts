@@ -1,12 +1,14 @@
-// Values for tests of the state, plain unless a test says otherwise.
+// Builders of values for tests of the state, with plain defaults.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
-import type { ChunkChanges } from '#ports/chunk-store.ts'
-import type { NewCohort } from '#ports/cohort-store.ts'
-import type { NewFlag, NewProject } from '#ports/management-store.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
+import type { NewCohort } from '#ports/state/cohort-store.ts'
+import type { NewFlag } from '#ports/state/flag-write.ts'
+import type { NewProject } from '#ports/state/project-store.ts'
 
 let count = 0
 
@@ -33,19 +35,12 @@ export function aProject(over: Partial<Project> = {}): Project {
 }
 
 export function aNewFlag(over: Partial<NewFlag> = {}): NewFlag {
+  const { deleted: _neverOfANewOne, ...defaults } = flagDefaults
   return {
+    ...defaults,
     projectId: 1,
     key: 'beta',
-    name: '',
     filters: { groups: [{ properties: [], rollout_percentage: 100 }] },
-    active: true,
-    ensureExperienceContinuity: false,
-    bucketingIdentifier: null,
-    evaluationRuntime: 'all',
-    evaluationContexts: [],
-    hasEncryptedPayloads: false,
-    isRemoteConfiguration: false,
-    tags: [],
     createdAtMs: 1_700_000_000_000,
     createdBy: null,
     ...over,
@@ -125,6 +120,7 @@ export function chunkChanges(over: Partial<ChunkChanges> = {}): ChunkChanges {
     groupTypes: [],
     usedGroupTypes: [],
     groups: [],
+    calledFlags: [],
     warnings: [],
     outcomes: [],
     ...over,

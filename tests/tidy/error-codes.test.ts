@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { globSync, readFileSync } from 'node:fs'
 import { describe, it } from 'node:test'
 
-// A code, once released, keeps its meaning: all of them stand in one list that people can look up.
+// A released code keeps its meaning, so all codes are in one list that people can look up.
 const documented = new Set(
   [...readFileSync('docs/wire/errors.md', 'utf8').matchAll(/`([a-z][a-z_0-9]*)`/g)].map(match => match[1]!),
 )

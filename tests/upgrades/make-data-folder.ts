@@ -1,6 +1,6 @@
-// `node tests/upgrades/make-data-folder.ts FOLDER`: makes a data folder as an instance leaves it that is killed while events wait:
-// some are processed, some of each lane are not. Run once with the version whose folders are to be opened for good; the result, packed,
-// lies beside this file.
+// `node tests/upgrades/make-data-folder.ts FOLDER`: makes a data folder as left by an instance that was killed while
+// events waited: some are processed, some of each lane are not. Run once with each version whose folders all later
+// versions have to open; the packed result is stored next to this file.
 
 import assert from 'node:assert/strict'
 import { startPennon, testProjectKey } from '../support/pennon.ts'

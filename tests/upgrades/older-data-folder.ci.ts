@@ -1,5 +1,5 @@
-// A data folder that an older version left, killed while events waited: this version opens it, processes what waited and goes on.
-// The folders are made by `make-data-folder.ts` of their version and never made anew.
+// This version opens a data folder of an older version that was killed while events waited, processes those events and
+// continues. `make-data-folder.ts` of the older version made the folders; they are never made anew.
 
 import assert from 'node:assert/strict'
 import { spawnSync } from 'node:child_process'

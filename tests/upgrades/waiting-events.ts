@@ -1,4 +1,4 @@
-/** What had been accepted and not processed when the folder was left. */
+/** The events that were accepted but not processed when the instance was killed. */
 export const waitingEvents = {
   live: [
     {

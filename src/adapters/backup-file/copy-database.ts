@@ -1,11 +1,11 @@
-// A copy of a SQLite database that others write to meanwhile: all of it as of one moment.
+// Copies a SQLite database while others write to it; the copy is of one moment.
 
 import Database from 'better-sqlite3'
 
-/** More pages than any database has: with all in one step, no writer makes the copy begin anew. */
+/** More pages than any database has: copied in one step, so that no write makes the copy start again. */
 const allPages = 0x7fffffff
 
-/** A database that stays readable as it is, also when its file is removed or replaced. */
+/** A database that stays readable even when its file is removed or replaced. */
 export type HeldDatabase = Database.Database
 
 /** Not read only: such a connection leaves its side files behind. @throws SqliteError */
@@ -22,7 +22,7 @@ export function holdDatabase(path: string): HeldDatabase {
   }
 }
 
-/** Holds the event loop while it copies. @throws SqliteError */
+/** Blocks the event loop while it copies. @throws SqliteError */
 export async function copyDatabase(database: HeldDatabase, path: string): Promise<void> {
   await database.backup(path, { progress: () => allPages })
 }

@@ -1,5 +1,5 @@
-// The 512 bytes in front of each file of a tar, as POSIX has them (ustar), with GNU's form of sizes from 8 GiB up: what
-// `tar` on any system unpacks.
+// The 512-byte header of each file in a tar, in the POSIX format (ustar), with GNU's form for sizes from 8 GiB up:
+// `tar` on any system unpacks it.
 
 export const blockBytes = 512
 
@@ -29,7 +29,7 @@ export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buf
   return header
 }
 
-/** @returns null at the end of the archive; 'damaged' for what is no header of a plain file. */
+/** @returns null at the end of the archive; 'damaged' when it is not the header of a plain file. */
 export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
   if (header.every(byte => byte === 0)) return null
   if (Number.parseInt(text(header, 148, 8), 8) !== checksumOf(header)) return 'damaged'
@@ -40,7 +40,7 @@ export function decodeTarHeader(header: Buffer): TarHeader | 'damaged' | null {
   return { name: `${prefix === '' ? '' : `${prefix}/`}${text(header, 0, 100)}`, size }
 }
 
-/** What follows a file of this size until the next header. */
+/** The padding between a file of this size and the next header. */
 export function paddingOf(size: number): number {
   return (blockBytes - (size % blockBytes)) % blockBytes
 }

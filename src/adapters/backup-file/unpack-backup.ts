@@ -1,4 +1,4 @@
-// Unpacks a backup into a folder and checks every file of it against the checksums at its end. Nothing of it may be used
+// Unpacks a backup into a folder and checks every file against the checksums at the backup's end. No file may be used
 // before this has returned.
 
 import { createHash } from 'node:crypto'
@@ -7,15 +7,15 @@ import { dirname, join } from 'node:path'
 import { blockBytes, decodeTarHeader, paddingOf } from './tar-header.ts'
 import { checksumsName } from './write-backup.ts'
 
-/** With a line for people that names the file inside, where one is known. */
+/** Its message is a line for operators that names the file inside the backup, if known. */
 export class BackupDamagedError extends Error {}
 
 const chunkBytes = 1024 * 1024
 
 /**
- * @param folder is there, and empty.
- * @param onBytes told of the place in the backup that was reached.
- * @returns names of what was unpacked.
+ * @param folder exists and is empty.
+ * @param onBytes called with the position reached in the backup.
+ * @returns names of the unpacked files.
  * @throws BackupDamagedError, system errors.
  */
 export async function unpackBackup(
@@ -55,7 +55,7 @@ function headerFault(entry: unknown, found: ReadonlyMap<string, string>): Backup
   )
 }
 
-/** Relative, without a way out of the folder. */
+/** Whether a name is relative and stays inside the folder. */
 function isInside(name: string): boolean {
   return name.split('/').every(part => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..')
 }

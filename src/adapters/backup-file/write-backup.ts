@@ -1,5 +1,5 @@
-// Writes a backup: a tar of plain files whose last one, SHA256SUMS, names the SHA-256 of every other, so that
-// `sha256sum -c SHA256SUMS` checks an unpacked one by hand. What belongs into it is decided elsewhere.
+// Writes a backup: a tar of plain files. The last one, SHA256SUMS, has the SHA-256 of every other, so that operators
+// can check an unpacked backup with `sha256sum -c SHA256SUMS`. The caller decides what belongs in it.
 
 import { createHash } from 'node:crypto'
 import { type FileHandle, open } from 'node:fs/promises'
@@ -10,7 +10,7 @@ export const checksumsName = 'SHA256SUMS'
 export interface BackupWriter {
   /** Bytes written so far. */
   readonly bytes: number
-  /** As long as the file was at the first look; @throws when it is shorter at the end. */
+  /** Adds as many bytes as the file has when it is opened; @throws when it turns out shorter. */
   addFile(name: string, path: string): Promise<void>
   addContent(name: string, content: string | Uint8Array): Promise<void>
   /** Adds the checksums; the file is on the disk when this returns. */
@@ -21,8 +21,8 @@ export interface BackupWriter {
 const chunkBytes = 1024 * 1024
 
 /**
- * @param path of a file that is not there yet; only its owner may read it.
- * @param options.checkStop throws when the work is to be given up; asked before each chunk.
+ * @param path of a file that does not exist yet; only its owner may read it.
+ * @param options.checkStop called before each chunk; throws to abort the backup.
  */
 export async function createBackup(
   path: string,

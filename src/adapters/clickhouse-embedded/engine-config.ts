@@ -1,16 +1,23 @@
-// The engine's configuration files, as text: users and what they may do, memory and thread limits for a small host,
-// and parts that survive a power cut. Written by start-engine.ts; who connects with which password is in
-// engine-endpoint.ts.
+// The engine's configuration files, as text: users and their rights, memory and thread limits for a small host, and
+// parts that survive a power cut. start-engine.ts writes them; engine-endpoint.ts has the passwords.
 
 import { createHash } from 'node:crypto'
+import {
+  analystSettings,
+  isRowOfProject,
+  rowsOfProjects,
+  viewedTables,
+  viewsDatabase,
+  viewsUser,
+} from '../clickhouse/connection/analyst.ts'
 import type { EngineEndpoint, EngineUser } from './engine-endpoint.ts'
 
 export interface EngineLimits {
   /** Longest run of a read query. */
   readonly queryTimeoutSeconds: number
-  /** Everything the server may hold. */
+  /** Memory limit of the whole server. */
   readonly serverMemoryBytes: number
-  /** What one read query may hold. */
+  /** Memory limit of one read query. */
   readonly queryMemoryBytes: number
 }
 
@@ -26,7 +33,7 @@ const resultBytesMax = 256 * 1024 * 1024
 
 /**
  * `config.xml`. Pools and caches are small: the engine shares the host with the service, and idle threads that wake up
- * cost more than they bring. `merge_tree` makes every part durable before an insert is answered.
+ * cost more than they save. `merge_tree` makes every part durable before an insert is answered.
  * Source: ours: 310 MB and 0.3 % of a core when idle.
  */
 export function serverConfig(options: {
@@ -36,12 +43,13 @@ export function serverConfig(options: {
   endpoint: EngineEndpoint
   limits: EngineLimits
 }): string {
-  const { secret, writer, reader } = options.endpoint
+  const { secret, writer, reader, analyst } = options.endpoint
   return element('clickhouse', {
     path: `${options.storeFolder}/`,
     tmp_path: `${options.storeFolder}/tmp/`,
     user_files_path: `${options.storeFolder}/user_files/`,
     listen_host: '127.0.0.1',
+    display_name: 'pennon', // clients of the port for dashboards are told this name
     http_port: options.httpPort,
     users_config: options.usersFile,
     logger: { level: 'none', console: 0 },
@@ -51,7 +59,7 @@ export function serverConfig(options: {
     http_handlers: {
       rule: [
         { url: '/ping', handler: { type: 'ping' } },
-        // Who connects asks this first: a hash that takes the secret of this start to make, of a number of its own.
+        // A client asks this first: a hash of a number that the client chose, which takes the secret of this start.
         {
           methods: 'GET',
           full_url: 'regex:[^?]*/proof/[0-9a-f]{32}', // without parameters, which could change settings
@@ -61,10 +69,10 @@ export function serverConfig(options: {
             query: `SELECT hex(SHA256(concat({nonce:String}, '${secret}'))) FORMAT TSVRaw`,
           },
         },
-        // Only these two get as far as the password check: the user `default` has no password, `?user=` would choose it
+        // Only these get as far as the password check: the user `default` has no password, `?user=` would choose it
         // whatever the Authorization says, and the function `file()` of this engine reads whatever the process may read.
         {
-          headers: { Authorization: `regex:Basic (${basicToken(writer)}|${basicToken(reader)})` },
+          headers: { Authorization: `regex:Basic (${[writer, reader, analyst].map(basicToken).join('|')})` },
           handler: { type: 'dynamic_query_handler', query_param_name: 'query' },
         },
       ],
@@ -85,7 +93,10 @@ export function serverConfig(options: {
     background_buffer_flush_schedule_pool_size: 1,
     background_distributed_schedule_pool_size: 1,
     background_message_broker_schedule_pool_size: 1,
-    // How often the engine compares what it counted with what it holds: twenty times a second if not told.
+    // Tables without work look for some ever more seldom: at twice the pause instead of 1.1 times. What is inserted wakes
+    // them at once.
+    background_processing_pool_task_sleep_seconds_when_no_work_multiplier: 2,
+    // How often the engine compares its count of memory with the memory it holds; the default is twenty times a second.
     memory_worker_period_ms: 500,
     asynchronous_metrics_update_period_s: 60,
     asynchronous_heavy_metrics_update_period_s: 3600,
@@ -93,7 +104,8 @@ export function serverConfig(options: {
       fsync_after_insert: 1,
       fsync_part_directory: 1,
       min_rows_to_fsync_after_merge: 1,
-      // However many are broken, the others are of use. What is set aside is noticed, and brought back from the log.
+      // However many parts are broken, the others are usable. Parts that were set aside are noticed, and
+      // brought back from the log.
       max_suspicious_broken_parts: 1_000_000,
       max_suspicious_broken_parts_bytes: 2 ** 50,
       // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
@@ -112,19 +124,31 @@ export function serverConfig(options: {
  * open the listener and count numbers, nothing else.
  */
 export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): string {
-  const { database, writer, reader } = endpoint
+  const { database, writer, reader, analyst } = endpoint
+  const views = viewsDatabase(database)
   return element('clickhouse', {
     profiles: {
-      // `default` is also what every other profile starts from.
+      // Every other profile inherits from `default`.
       default: quietSettings,
       pennon_engine: { max_threads: 1, max_memory_usage: 32 * 1024 * 1024 },
       pennon_writer: { max_insert_threads: 1, max_threads: 2 },
+      pennon_analyst: {
+        max_threads: 2,
+        ...analystSettings(limits.queryTimeoutSeconds),
+        max_memory_usage: limits.queryMemoryBytes,
+        max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
+        max_concurrent_queries_for_user: 16,
+      },
       pennon_reader: {
         readonly: 1,
         max_threads: 2,
         ...readerSettings(limits.queryTimeoutSeconds),
         max_memory_usage: limits.queryMemoryBytes,
         max_memory_usage_for_user: 2 * limits.queryMemoryBytes,
+        // Counting the persons of millions of events goes on in files.
+        max_bytes_before_external_group_by: Math.floor(limits.queryMemoryBytes / 4),
+        max_temporary_data_on_disk_size_for_query: temporaryBytesMax,
+        max_temporary_data_on_disk_size_for_user: 2 * temporaryBytesMax,
         max_result_rows: resultRowCountMax,
         max_result_bytes: resultBytesMax,
         result_overflow_mode: 'throw',
@@ -149,7 +173,9 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
           query: [
             `GRANT ALL ON ${database}.*`,
             'GRANT CREATE DATABASE ON *.*',
-            'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree',
+            `GRANT ALL ON ${views}.*`,
+            `GRANT SET DEFINER ON ${viewsUser}`,
+            'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree, TABLE ENGINE ON SummingMergeTree',
             'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
             'GRANT SHOW USERS ON *.*', // system.processes shows the reader's queries too
           ],
@@ -162,13 +188,31 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
         quota: 'default',
         grants: { query: [`GRANT SELECT ON ${database}.*`] },
       },
+      [analyst.username]: {
+        password_sha256_hex: sha256Hex(analyst.password),
+        networks: { ip: '127.0.0.1' },
+        profile: 'pennon_analyst',
+        quota: 'default',
+        grants: { query: [`GRANT SELECT ON ${views}.*`] },
+      },
+      // In whose name the views read. Nobody can log in as this user: no listener lets the name through.
+      [viewsUser]: {
+        password_sha256_hex: sha256Hex(endpoint.secret),
+        networks: { ip: '127.0.0.1' },
+        profile: 'pennon_analyst',
+        quota: 'default',
+        grants: { query: viewedTables.map(table => `GRANT SELECT ON ${database}.${table}`) },
+        databases: {
+          [database]: Object.fromEntries(rowsOfProjects.map(table => [table, { filter: isRowOfProject }])),
+        },
+      },
     },
   })
 }
 
 /**
- * What every read needs to be right and to end: also sent with each query by the client (adapters/clickhouse), and
- * equal values are all that a read-only user may send.
+ * The settings that make every read correct and limited. The client (adapters/clickhouse) also sends them with each
+ * query, and a read-only user may only send equal values.
  */
 function readerSettings(queryTimeoutSeconds: number) {
   return {
@@ -181,6 +225,9 @@ function readerSettings(queryTimeoutSeconds: number) {
     optimize_move_to_prewhere_if_final: 0,
   }
 }
+
+/** Files of one query, in the folder of the engine. */
+const temporaryBytesMax = 2 * 1024 * 1024 * 1024
 
 const quietSettings = {
   log_queries: 0,
@@ -211,7 +258,7 @@ function escapeXml(text: string): string {
   return text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
 }
 
-/** What a client sends behind `Basic `, for a regular expression. */
+/** The token that a client sends after `Basic `, for a regular expression. */
 function basicToken({ username, password }: EngineUser): string {
   return Buffer.from(`${username}:${password}`).toString('base64').replaceAll('+', '\\+')
 }

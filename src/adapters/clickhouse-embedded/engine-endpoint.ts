@@ -1,6 +1,6 @@
-// Where the embedded engine listens and with which passwords, in a file that only its owner can read, so that the
-// worker and a command on the same host find it. Port, passwords and secret are new with each start of the engine:
-// read the file again after a failure to connect. It is gone while no engine is running.
+// The address and passwords of the embedded engine, in a file that only its owner can read, so that the worker and
+// commands on the same host find it. Port, passwords and secret change with each start of the engine: read the file
+// again after a failure to connect. The file does not exist while no engine is running.
 
 import { readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -9,10 +9,12 @@ export interface EngineEndpoint {
   /** `http://127.0.0.1:PORT` */
   readonly url: string
   readonly database: string
-  /** What the engine of this start can be known by: see adapters/clickhouse/proving-agent.ts. */
+  /** Proves that the server is the engine of this start: see adapters/clickhouse/connection/proving-agent.ts. */
   readonly secret: string
   readonly writer: EngineUser
   readonly reader: EngineUser
+  /** Runs SQL that people write: it sees nothing but the views of one project. */
+  readonly analyst: EngineUser
 }
 
 export interface EngineUser {
@@ -47,7 +49,8 @@ export function readEngineEndpoint(dataFolder: string): EngineEndpoint | null {
     throw error
   }
   const endpoint = JSON.parse(text) as EngineEndpoint
-  return typeof endpoint.secret === 'string' ? endpoint : null // of a version whose engine could not prove itself
+  // Another version wrote it: one whose engine could not prove itself, or had no user for SQL.
+  return typeof endpoint.secret === 'string' && endpoint.analyst !== undefined ? endpoint : null
 }
 
 function endpointPath(dataFolder: string): string {

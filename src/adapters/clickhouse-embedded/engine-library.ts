@@ -1,5 +1,5 @@
-// Finds libchdb, the shared library that holds ClickHouse, in the npm package of this platform. What is called in it is
-// decided in engine-thread.ts.
+// Finds libchdb, the shared library that contains ClickHouse, in the npm package for this platform. engine-thread.ts
+// calls it.
 
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'

@@ -1,28 +1,32 @@
-// The body of `pennon events`: the embedded ClickHouse as a process of its own. The engine's call never comes back, so
-// it has a thread; the main thread watches the parent. A signal to the process group reaches every process at once, so
-// this one leaves stopping to its parent while it has one, and ends with it: a killed parent leaves no orphan that
-// holds the folder. Files and passwords are made by start-engine.ts.
+// The body of `pennon events`: the embedded ClickHouse in its own process. The call into the engine never returns, so
+// it runs in a thread; the main thread watches the parent. A signal to the process group reaches every process at once,
+// so while there is a parent, only the parent decides when to stop. This process also ends when its parent does, so
+// that a killed parent leaves no orphan that holds the folder. start-engine.ts makes files and passwords.
 
 import { dlopen } from 'node:ffi'
 import { writeSync } from 'node:fs'
 import { get } from 'node:http'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Worker } from 'node:worker_threads'
+import { readEngineEndpoint } from './engine-endpoint.ts'
 import { engineLibraryPath } from './engine-library.ts'
 import type { EngineThreadData } from './engine-thread.ts'
+import { runawayDefaultMs, watchRunawayQueries } from './runaway-queries.ts'
 
-/** What the process tells its parent: once that it answers, and every 2 s that it still does. */
+/** Messages to the parent: `ready` once HTTP answers, then `alive` every 2 s while it still does. */
 export type EngineMessage = { readonly type: 'ready' | 'alive' }
 
 const tellEveryMs = 2_000
 
 /**
- * Runs the engine until the parent says `{type: 'shutdown'}` or its channel closes; without a parent's channel until
- * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as it does. Exit code 0 when asked to end; 1 with a line
- * on stderr, below the engine's own, when it could not start or failed.
+ * Runs the engine until the parent sends `{type: 'shutdown'}` or its channel closes; without a parent's channel until
+ * SIGTERM, SIGINT or SIGHUP. Sends `{type: 'ready'}` once HTTP answers, and `{type: 'alive'}` as long as it does. The
+ * exit code is 0 when it was asked to end, and 1 with a line on stderr, after the engine's own, when it could not start
+ * or failed, or when a query of people can be ended in no other way.
  * @param options.folder `<data>/events`, prepared by `prepareEngine`.
+ * @param options.runawayMs how far beyond its limit such a query may run; 130 s when absent.
  */
-export function runEngineProcess(options: { folder: string; httpPort: number }): void {
+export function runEngineProcess(options: { folder: string; httpPort: number; runawayMs?: number }): void {
   process.title = 'pennon events'
   process.chdir(options.folder) // the engine reads a config.xml of its working directory too
   process.umask(0o077)
@@ -37,7 +41,7 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
     if (isShutdown(message)) endNow(0)
   })
   const failed = (why: string) => {
-    // At once: the engine's own clean-up goes on in its thread, and may crash before a callback would come.
+    // Synchronous: the engine's clean-up continues in its thread, and may crash before a callback would run.
     writeSync(2, `pennon events: the engine ended: ${why.split('\n', 1)[0]}\n`)
     endNow(1)
   }
@@ -48,6 +52,16 @@ export function runEngineProcess(options: { folder: string; httpPort: number }):
   thread.once('message', (why: string) => failed(why === '' ? 'its reason stands above' : why))
   thread.once('error', (error: unknown) => failed(error instanceof Error ? error.message : String(error)))
   tellWhileAnswering(options.httpPort)
+  const endpoint = readEngineEndpoint(dirname(options.folder))
+  if (endpoint === null) return
+  watchRunawayQueries({
+    endpoint,
+    runawayMs: options.runawayMs ?? runawayDefaultMs,
+    onRunaway: seconds => {
+      writeSync(2, `pennon events: SQL of people has run for ${seconds} s and cannot be stopped; starting again\n`)
+      endNow(1)
+    },
+  })
 }
 
 /**
@@ -64,8 +78,8 @@ function engineArgs(folder: string): string[] {
 }
 
 /**
- * Over a connection of its own each time: a listener that takes none any more is of no use, whatever this process does.
- * A question that is never answered is the last one.
+ * Asks over a new connection each time, since a listener that accepts no more connections is useless. After a request
+ * without an answer it sends no more.
  */
 function tellWhileAnswering(httpPort: number): void {
   let type: EngineMessage['type'] = 'ready'

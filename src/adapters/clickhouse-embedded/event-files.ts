@@ -1,11 +1,11 @@
-// The files of the embedded event store as of one moment, for a backup: parts are never written again, so the engine gives
-// hard links to those of now (FREEZE), and what tells it about its tables lies beside them in small files. A folder with
-// nothing else in it is one that the engine starts on.
+// Lists the files of the embedded event store as of one moment, for a backup. Parts are never rewritten, so the engine
+// makes hard links to the present ones (FREEZE); small files beside them describe its tables. The engine can start on a
+// folder that has only these files.
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join, relative } from 'node:path'
-import { createClickHouseClients } from '../clickhouse/clickhouse-clients.ts'
+import { createClickHouseClients } from '../clickhouse/connection/clickhouse-clients.ts'
 import { engineFolder, readEngineEndpoint } from './engine-endpoint.ts'
 
 export interface EventFile {
@@ -17,7 +17,7 @@ export interface EventFile {
 
 export interface EventFiles {
   readonly files: readonly EventFile[]
-  /** Gives the room back that the files take beside the ones in use. */
+  /** Frees the disk space that only these files still take. */
   release(): void
 }
 
@@ -26,7 +26,7 @@ const freezeTimeoutSeconds = 60
 /** Names have only letters, digits and underscores: the engine writes anything else as `%` and two digits. */
 const freezePrefix = 'backup_'
 
-/** Beside a running engine. @throws PortError `unavailable` when it does not answer. */
+/** For a running engine. @throws PortError `unavailable` when it does not answer. */
 export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> {
   const name = `${freezePrefix}${randomUUID().replaceAll('-', '')}`
   const frozen = join(shadowFolder(dataFolder), name)
@@ -61,7 +61,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
   }
 }
 
-/** The files of a store whose engine is stopped and stays so; empty where there was no store. */
+/** The files of a store whose engine stays stopped meanwhile; empty when there is no store. */
 export function stoppedEventFiles(dataFolder: string): EventFiles {
   return { files: filesOf(dataFolder, storeFolder(dataFolder)), release: () => undefined }
 }
@@ -71,7 +71,7 @@ export function hasFreezes(dataFolder: string): boolean {
   return freezesIn(dataFolder).length > 0
 }
 
-/** All of them: only while no backup runs. */
+/** Removes all frozen files: call it only while no backup runs. */
 export function removeFreezes(dataFolder: string): void {
   for (const path of freezesIn(dataFolder)) rmSync(path, { recursive: true, force: true })
 }
@@ -101,19 +101,19 @@ function filesOf(dataFolder: string, partsFolder: string): EventFile[] {
   return files
 }
 
-/** Tables, and the definitions of all tables of a database. */
+/** Folders of the tables, and of all table definitions of a database. */
 function tableFolders(folder: string): string[] {
   return namesIn(join(folder, 'store')).flatMap(start =>
     namesIn(join(folder, 'store', start)).map(uuid => `store/${start}/${uuid}`),
   )
 }
 
-/** Not what a merge or an insert was writing when the engine ended. */
+/** Excludes what a merge or an insert was writing when the engine ended. */
 function isPart(path: string): boolean {
   return existsSync(join(path, 'checksums.txt')) && !/\/(tmp|delete)[^/]*$/.test(path)
 }
 
-/** A part may have parts of its own: projections. */
+/** Recursive, since a part may contain parts: projections. */
 function filesBelow(folder: string): string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter(entry => entry.isFile())

@@ -1,5 +1,5 @@
-// The parent's side of the embedded engine: a port, passwords and files for one start. Spawning, watching and
-// restarting are the supervisor's (src/processes); what the child does is engine-process.ts.
+// The parent's side of the embedded engine: prepares a port, passwords and files for one start. The supervisor
+// (src/processes) spawns, watches and restarts the child; engine-process.ts is the child's body.
 
 import { randomBytes } from 'node:crypto'
 import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
@@ -9,7 +9,7 @@ import { defaultEngineLimits, type EngineLimits, serverConfig, usersConfig } fro
 import { type EngineEndpoint, engineFolder, writeEngineEndpoint } from './engine-endpoint.ts'
 
 export interface PreparedEngine {
-  /** Arguments of the program: `events --folder F --http-port N`. */
+  /** Arguments of the program: `engine --folder F --http-port N`. */
   readonly args: readonly string[]
   readonly endpoint: EngineEndpoint
 }
@@ -17,7 +17,7 @@ export interface PreparedEngine {
 /**
  * Prepares one start of the engine: call it before each, restarts included, because the old port may be taken and the
  * old passwords are forgotten. Folder 0700, files 0600.
- * @param given.queryTimeoutSeconds has to be that of the clients: the reader may only repeat the limits it has.
+ * @param given.queryTimeoutSeconds has to equal that of the clients: the reader may only repeat the limits it has.
  * @throws the error of the file system when the folder cannot be written.
  */
 export async function prepareEngine(dataFolder: string, given: Partial<EngineLimits> = {}): Promise<PreparedEngine> {
@@ -33,12 +33,13 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
     secret: randomText(),
     writer: { username: 'pennon_writer', password: randomText() },
     reader: { username: 'pennon_reader', password: randomText() },
+    analyst: { username: 'pennon_analyst', password: randomText() },
   }
   const usersFile = join(folder, 'users.xml')
   writePrivateFile(usersFile, usersConfig(endpoint, limits))
   writePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, endpoint, limits }))
   writeEngineEndpoint(dataFolder, endpoint)
-  return { args: ['events', '--folder', folder, '--http-port', String(httpPort)], endpoint }
+  return { args: ['engine', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }
 
 /** A port picked by the system. When another program takes it before the engine does, the engine fails and is restarted. */

@@ -1,12 +1,43 @@
-// The event store on ClickHouse, embedded or a server: connects the queries and inserts of this folder to the port, and
-// bounds how many queries a project may have.
+// The event store on ClickHouse, embedded or a server. Connects the queries and inserts of this folder to the ports, one
+// function per port, and bounds how many queries a project may run.
 
+import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventStore } from '#ports/event-store.ts'
-import { findChargedTimes } from './charged-times.ts'
-import { type ClickHouseEndpoint, createClickHouseClients } from './clickhouse-clients.ts'
-import { listEventNames, listPropertyNames } from './definition-queries.ts'
-import { findEvent, listEvents } from './event-queries.ts'
+import type { EventExports } from '#ports/events/event-exports.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
+import type { EventWriter } from '#ports/events/event-writer.ts'
+import type { FlagUsageUpkeep } from '#ports/events/flag-usage-upkeep.ts'
+import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import type { RecordingStore } from '#ports/events/recording-store.ts'
+import type { RejectStore } from '#ports/events/reject-store.ts'
+import {
+  type ClickHouseClient,
+  type ClickHouseClients,
+  type ClickHouseEndpoint,
+  createClickHouseClients,
+} from './connection/clickhouse-clients.ts'
+import { ProjectQueue } from './connection/project-queue.ts'
+import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
+import { type ExportQueriesOptions, exportQueries } from './exports/export-queries.ts'
+import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
+import { findFirstEventTime } from './insights/first-event-time.ts'
+import { countExposures } from './insights/flag-exposure.ts'
+import { countFlagUsage } from './insights/flag-usage.ts'
+import { findKeptUsage, keepUsage } from './insights/kept-usage.ts'
+import { countTrend } from './insights/trend-counts.ts'
+import { type MigrateOptions, migrate } from './migrate.ts'
+import { findChargedTimes } from './queries/charged-times.ts'
+import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
+import { findEvent, listEvents } from './queries/event-queries.ts'
+import { findOverrides } from './queries/override-queries.ts'
+import { findRecording, listRecordings } from './queries/recording-queries.ts'
+import { countRejected, listRejected } from './queries/rejected-queries.ts'
+import { countSurveyEvents } from './queries/survey-queries.ts'
+import { countUsage } from './queries/usage-queries.ts'
+import { createSqlSetUp } from './sql/set-up.ts'
+import { sqlQueries } from './sql/sql-queries.ts'
 import {
   eventColumns,
   overrideColumns,
@@ -16,148 +47,186 @@ import {
   writeOverrideRow,
   writeRejectedRow,
   writeReplayedRow,
-} from './event-rows.ts'
-import { findFlagCalls, thinnedColumns, writeThinnedRow } from './flag-calls.ts'
-import { findHeldRows, writeMark } from './held-rows.ts'
-import { discardJob, publishJob } from './import-partitions.ts'
-import { createRowInserter } from './insert-rows.ts'
-import { migrate } from './migrate.ts'
-import { findOverrides } from './override-queries.ts'
-import { ProjectQueue } from './project-queue.ts'
-import { countRejected, listRejected } from './rejected-queries.ts'
-import { findReplay, listReplays } from './replay-queries.ts'
-import { replayColumns, writeReplayRow } from './replay-rows.ts'
-import { countSurveyEvents } from './survey-queries.ts'
-import { countUsage } from './usage-queries.ts'
+} from './writing/event-rows.ts'
+import { arrivalColumns, flagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
+import { findFlagCalls, thinnedColumns, writeThinnedRow } from './writing/flag-calls.ts'
+import { findHeldRows, writeMark } from './writing/held-rows.ts'
+import { discardJob, publishJob } from './writing/import-partitions.ts'
+import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
+import { subjectMirror } from './writing/mirror-rows.ts'
+import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
 
 export interface ClickHouseEventStoreOptions {
   /** Asked at first use and after each failure to connect: the embedded engine's port changes when it restarts. */
   readonly endpoint: () => ClickHouseEndpoint | null
-  /** Gives `created_at` and, with it, which copy of an event is the later one. */
+  /** Sets `created_at`, which also decides which copy of an event is the later one. */
   readonly clock: Clock
   /** `PENNON_QUERY_TIMEOUT_SECONDS`; the embedded engine has to be prepared with the same. Default 8. */
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
+  /** Bytes that the disk of the tables has left, where it is known. */
+  readonly freeBytes?: () => number
+  /** How much of an export is read at once; small in tests. */
+  readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
-/** Queries of one project: so many run, so many wait, more are refused. */
+/** How many queries of one project run and wait; further ones are refused. */
 const queueLimits = { runningMax: 4, waitingMax: 2 }
+/**
+ * The same for insights. Each may keep a core busy for seconds, so few run at once; a dashboard asks for all of its
+ * insights together, so more of them may wait.
+ */
+const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
+/** The same for SQL of people and of their dashboards. */
+const sqlQueueLimits = { runningMax: 2, waitingMax: 16 }
+
+/** Runs a query for a project in its turn, under the query limit, until the caller's signal aborts it. */
+type Ask = <T>(
+  projectId: number,
+  signal: AbortSignal | undefined,
+  query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
+) => Promise<T>
 
 /** Opens no connection before the first call; every promise of `EventStore` holds. */
 export function createClickHouseEventStore(options: ClickHouseEventStoreOptions): EventStore {
   const { clock, queryTimeoutSeconds = 8, rejectRetentionDays = 30 } = options
   const clients = createClickHouseClients({ endpoint: options.endpoint, queryTimeoutSeconds })
   const inserter = createRowInserter(clients)
-  const queue = new ProjectQueue(queueLimits)
-  let lastInsertedAtMs = 0
-
+  const askIn =
+    (queue: ProjectQueue): Ask =>
+    (projectId, signal, query) =>
+      queue.run(projectId, signal, () => clients.read(query, signal))
+  const ask = askIn(new ProjectQueue(queueLimits))
   return {
-    migrate: () => migrate(clients, { rejectRetentionDays }),
-    insert: async ({ events, pendingEvents, overrides, replays, rejected, thinned = [], areRestored = false }) => {
+    ...writer(clients, inserter, clock),
+    ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes }),
+    ...queries(ask),
+    ...insights(askIn(new ProjectQueue(insightQueueLimits))),
+    ...rejects(ask, inserter),
+    ...recordings(ask),
+    ...exports(clients, options.exports),
+    ...subjectMirror(clients, inserter),
+    ...flagUsageUpkeep(clients),
+    ...sqlQueries({
+      clients,
+      queryTimeoutSeconds,
+      setUp: createSqlSetUp(clients, queryTimeoutSeconds),
+      queue: new ProjectQueue(sqlQueueLimits),
+    }),
+    countUsage: (projectId, fromDay, toDay) =>
+      clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
+    close: () => clients.close(),
+  }
+}
+
+function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock): EventWriter {
+  let lastInsertedAtMs = 0
+  return {
+    async insert({ events, pendingEvents, overrides, recordings, rejected, thinned = [], areRestored = false }) {
       // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
-      const eventRows = (table: string, rows: typeof events) =>
-        inserter.insert({
-          table,
-          columns: eventColumns,
-          rows,
-          write: (to, row) => writeEventRow(to, row, insertedAtMs, areRestored),
-        })
-      const refusedEvents = await eventRows('events', events)
-      const refusedPending = await eventRows('events_pending', pendingEvents)
-      await inserter.insert({
-        table: 'person_distinct_id_overrides',
-        columns: overrideColumns,
-        rows: overrides,
-        write: writeOverrideRow,
-      })
-      await inserter.insert({
-        table: 'thinned_flag_calls',
-        columns: thinnedColumns,
-        rows: thinned,
-        write: writeThinnedRow,
-      })
-      const refusedReplays = await inserter.insert({
-        table: 'replay_messages',
-        columns: replayColumns,
-        rows: replays,
-        write: (to, replay) => writeReplayRow(to, replay, insertedAtMs),
-      })
-      await inserter.insert({
-        table: 'rejected_events',
-        columns: rejectedColumns,
-        rows: rejected,
-        write: writeRejectedRow,
-      })
+      const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
+        inserter.insert({ table, columns, rows, write })
+      const writeEvent: RowsOfTable<StoredEvent>['write'] = (to, row) =>
+        writeEventRow(to, row, insertedAtMs, areRestored)
+      const refusedEvents = await insert('events', eventColumns, events, writeEvent)
+      const refusedPending = await insert('events_pending', eventColumns, pendingEvents, writeEvent)
+      await insert('person_distinct_id_overrides', overrideColumns, overrides, (to, row) =>
+        writeOverrideRow(to, row, insertedAtMs),
+      )
+      await insert('thinned_flag_calls', thinnedColumns, thinned, writeThinnedRow)
+      await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, thinned), writeArrivalRow)
+      const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
+        writeRecordingRow(to, row, insertedAtMs),
+      )
+      await insert('rejected_events', rejectedColumns, rejected, writeRejectedRow)
       return {
         refused: [
           ...refusedEvents.map(row => ({ list: 'events' as const, ...row })),
           ...refusedPending.map(row => ({ list: 'pendingEvents' as const, ...row })),
-          ...refusedReplays.map(row => ({ list: 'replays' as const, ...row })),
+          ...refusedRecordings.map(row => ({ list: 'recordings' as const, ...row })),
         ],
       }
     },
-    listEvents: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => listEvents(client, query, either), signal),
-      ),
-    findEvent: (projectId, uuid, signal) =>
-      queue.run(projectId, signal, () =>
-        clients.read((client, either) => findEvent(client, projectId, uuid, either), signal),
-      ),
     findChargedTimes: identities => findChargedTimes(clients, identities),
     findOverrides: ids => findOverrides(clients, ids),
     findFlagCalls: calls => findFlagCalls(clients, calls),
-    countUsage: (projectId, fromDay, toDay) =>
-      clients.read((client, limit) => countUsage(client, projectId, fromDay, toDay, limit)),
-    listRejected: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => listRejected(client, query, either), signal),
-      ),
-    countRejected: (filter, signal) =>
-      queue.run(filter.projectId, signal, () =>
-        clients.read((client, either) => countRejected(client, filter, either), signal),
-      ),
-    markReplayed: async rejects => {
-      await inserter.insert({
-        table: 'replayed_rejects',
-        columns: replayedColumns,
-        rows: rejects,
-        write: writeReplayedRow,
-      })
-    },
-    listReplays: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => listReplays(client, query, either), signal),
-      ),
-    findReplay: (projectId, uuid, signal) =>
-      queue.run(projectId, signal, () =>
-        clients.read((client, either) => findReplay(client, projectId, uuid, either), signal),
-      ),
-    listEventNames: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => listEventNames(client, query, either), signal),
-      ),
-    listPropertyNames: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => listPropertyNames(client, query, either), signal),
-      ),
-    countSurveyEvents: (query, signal) =>
-      queue.run(query.projectId, signal, () =>
-        clients.read((client, either) => countSurveyEvents(client, query, either), signal),
-      ),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
+  }
+}
+
+function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventStoreUpkeep {
+  return {
+    migrate: () => migrate(clients, migration),
     findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
     writeMark: mark => writeMark(clients, mark),
-    ping: async () => {
-      await clients.read(async (client, limit) => {
-        const result = await client.query({ query: 'SELECT 1', format: 'JSONCompactEachRow', abort_signal: limit })
-        return result.json()
-      })
-    },
-    close: () => clients.close(),
   }
+}
+
+/** Not in the turns of a project's queries: the worker waits between its own. */
+function flagUsageUpkeep(clients: ClickHouseClients): FlagUsageUpkeep {
+  return {
+    listBusyFlags: (projectId, since) =>
+      clients.read((client, limit) => listBusyFlags(client, projectId, since, limit)),
+    listMovedDays: (projectId, movedFromMs) =>
+      clients.read((client, limit) => listMovedDays(client, projectId, movedFromMs, limit)),
+    listKeptUsage: query => clients.read((client, limit) => findKeptUsage(client, query, limit)),
+    keepUsage: query => keepUsage(clients, query),
+  }
+}
+
+function queries(ask: Ask): EventQueries {
+  return {
+    listEvents: (query, signal) => ask(query.projectId, signal, (client, either) => listEvents(client, query, either)),
+    findEvent: (projectId, uuid, signal) =>
+      ask(projectId, signal, (client, either) => findEvent(client, projectId, uuid, either)),
+    listEventNames: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => listEventNames(client, query, either)),
+    listPropertyNames: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => listPropertyNames(client, query, either)),
+    countSurveyEvents: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => countSurveyEvents(client, query, either)),
+  }
+}
+
+function insights(ask: Ask): InsightQueries {
+  return {
+    findFirstEventTime: (projectId, signal) =>
+      ask(projectId, signal, (client, either) => findFirstEventTime(client, projectId, either)),
+    countExposures: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => countExposures(client, query, either)),
+    countFlagUsage: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => countFlagUsage(client, query, either)),
+    countTrend: (query, signal) => ask(query.projectId, signal, (client, either) => countTrend(client, query, either)),
+  }
+}
+
+function rejects(ask: Ask, inserter: RowInserter): RejectStore {
+  return {
+    listRejected: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => listRejected(client, query, either)),
+    countRejected: (filter, signal) =>
+      ask(filter.projectId, signal, (client, either) => countRejected(client, filter, either)),
+    async markReplayed(rows) {
+      await inserter.insert({ table: 'replayed_rejects', columns: replayedColumns, rows, write: writeReplayedRow })
+    },
+  }
+}
+
+function recordings(ask: Ask): RecordingStore {
+  return {
+    listRecordings: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => listRecordings(client, query, either)),
+    findRecording: (projectId, uuid, signal) =>
+      ask(projectId, signal, (client, either) => findRecording(client, projectId, uuid, either)),
+  }
+}
+
+function exports(clients: ClickHouseClients, given: ClickHouseEventStoreOptions['exports'] = {}): EventExports {
+  const queries = exportQueries(clients, given)
+  const limits = { ...usualExportLimits, ...given }
+  return { openEventExport: (query, signal) => openEventExport(queries(signal), query, limits) }
 }

@@ -1,10 +1,20 @@
 // Creates or upgrades the tables; safe to run from several processes at once and again.
 
-import type { ClickHouseClients } from './clickhouse-clients.ts'
-import { isUnknownDatabase } from './clickhouse-errors.ts'
-import { type SchemaOptions, schemaStatements } from './schema.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClients } from './connection/clickhouse-clients.ts'
+import { isUnknownDatabase } from './connection/clickhouse-errors.ts'
+import { type SchemaOptions, schemaStatements, type TableUpgrade } from './schema.ts'
 
-export function migrate(clients: ClickHouseClients, options: SchemaOptions): Promise<void> {
+/** An engine that finds no room while it alters a table leaves an empty definition behind, and does not start with it. */
+const freeBytesMin = 64 * 1024 * 1024
+
+export interface MigrateOptions extends SchemaOptions {
+  /** Of the disk of the tables; absent where that is not ours to know. */
+  readonly freeBytes?: (() => number) | undefined
+}
+
+/** @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left. */
+export function migrate(clients: ClickHouseClients, options: MigrateOptions): Promise<void> {
   return clients.write(async (client, database) => {
     const tables = await client
       .query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
@@ -15,6 +25,33 @@ export function migrate(clients: ClickHouseClients, options: SchemaOptions): Pro
       })
     // Only when it is missing: the user of a cluster may not be allowed to.
     if (tables === null) await client.command({ query: `CREATE DATABASE IF NOT EXISTS ${database}` })
-    for (const query of schemaStatements(database, options)) await client.command({ query })
+    const definitions = new Map(
+      await client
+        .query({
+          query: 'SELECT name, create_table_query FROM system.tables WHERE database = {database:String}',
+          query_params: { database },
+          format: 'JSONCompactEachRow',
+        })
+        .then(result => result.json<[string, string]>()),
+    )
+    for (const statement of schemaStatements(database, options)) {
+      if (typeof statement === 'string') await client.command({ query: statement })
+      else if (!isDone(statement, definitions)) {
+        requireRoom(options.freeBytes?.())
+        await client.command({ query: statement.query })
+      }
+    }
   })
+}
+
+function requireRoom(freeBytes = freeBytesMin): void {
+  if (freeBytes >= freeBytesMin) return
+  const message = `tables of events have to be altered, and the disk has ${freeBytes} bytes left of the ${freeBytesMin} that it needs for that: make room`
+  throw new PortError('event-store', 'full', new Error(message))
+}
+
+/** A table that is made only now has all columns but those of upgrades. */
+function isDone({ table, isDone }: TableUpgrade, definitions: ReadonlyMap<string, string>): boolean {
+  const definition = definitions.get(table)
+  return definition !== undefined && isDone(definition)
 }

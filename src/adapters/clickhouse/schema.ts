@@ -1,11 +1,40 @@
 // The tables of the event store. Every statement can run again, from several processes at once: an upgrade is a further
-// statement that does nothing when it was done (`IF NOT EXISTS`).
+// statement that does nothing if it has run before (`IF NOT EXISTS`). It is still left out then (`isDone`), because the
+// engine writes the definition of a table anew for any ALTER, and one that is written on a full disk is left empty: the
+// engine cannot start with it.
 // Source: docs/wire/ingestion.md 8.1, 10.
 
-import { replayRetentionDays } from '#ports/event-store.ts'
+import { flagCallEventName, flagCallTextBytesMax } from '#core/processing/thin-flag-calls.ts'
+import { recordingRetentionDays } from '#ports/events/recording-store.ts'
+import { wideFlagSet } from './insights/property-access.ts'
 
 export interface SchemaOptions {
   readonly rejectRetentionDays: number
+}
+
+/** A change of a table that may be there already. */
+export interface TableUpgrade {
+  readonly table: string
+  readonly query: string
+  /** @param definition the table's `create_table_query`, as the server writes it. When in doubt, it is not done. */
+  readonly isDone: (definition: string) => boolean
+}
+
+function addColumn(database: string, table: string, column: string, terms: string): TableUpgrade {
+  return {
+    table,
+    query: `ALTER TABLE ${database}.${table} ADD COLUMN IF NOT EXISTS ${column} ${terms}`,
+    isDone: definition => definition.includes(`\`${column}\` `),
+  }
+}
+
+/** @param ttl spelled as the server writes it. */
+function modifyTtl(database: string, table: string, ttl: string): TableUpgrade {
+  return {
+    table,
+    query: `ALTER TABLE ${database}.${table} MODIFY TTL ${ttl} DELETE`,
+    isDone: definition => definition.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `),
+  }
 }
 
 /**
@@ -52,8 +81,57 @@ const eventEngine = `ENGINE = ReplacingMergeTree(row_version)
   PARTITION BY (import_partition, toYYYYMM(captured_at))
   ORDER BY (project_id, toDate32(timestamp), event, distinct_id, uuid)`
 
+/**
+ * What `flagCallOf` (core/processing/thin-flag-calls.ts) makes of a row that was stored before it existed. The regular
+ * expressions are for properties that this engine's parser refuses, for a number of 30 digits anywhere in them.
+ */
+const olderFlagCalled = ofFlagCall(
+  `if(isValidJSON(properties), ${jsonText('$feature_flag')},
+    extract(properties, '"[$]feature_flag"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`,
+)
+const olderFlagResponse = ofFlagCall(
+  `if(isValidJSON(properties),
+    if(JSONType(properties, '$feature_flag_response') = 'Bool',
+      JSONExtractRaw(properties, '$feature_flag_response'),
+      ${jsonText('$feature_flag_response')}),
+    trim(BOTH '"' FROM extract(properties,
+      '"[$]feature_flag_response"\\\\s*:\\\\s*(true|false|"[^"\\\\\\\\]*")')))`,
+)
+
+/** '' for anything but text. */
+function jsonText(key: string): string {
+  return `if(JSONType(properties, '${key}') = 'String', JSONExtractString(properties, '${key}'), '')`
+}
+
+function ofFlagCall(text: string): string {
+  return `if(event = '${flagCallEventName}' AND length(${text}) <= ${flagCallTextBytesMax}, ${text}, '')`
+}
+
+/** Bytes of an event's flags, names included, that `flag_set` holds. */
+const flagSetBytesMax = 4_096
+
+/**
+ * Anyone with a project's key may send megabytes of flags, a new combination with each event, and the column's dictionary
+ * is read as a whole by the queries of other projects, too. So more than a few kilobytes are left to the map.
+ */
+const boundedFlagSet = `if(arraySum(text -> length(text), mapKeys(flags)) + arraySum(text -> length(text), mapValues(flags))
+      > ${flagSetBytesMax},
+    '${wideFlagSet}',
+    concat('&', arrayStringConcat(arrayMap(
+      (flag, value) -> concat(encodeURLComponent(flag), '=', encodeURLComponent(value), '&'),
+      mapKeys(mapSort(flags)), mapValues(mapSort(flags))))))`
+
+/** Counts of usage that are still wanted are made again when they are over. */
+const keptUsageDays = 90
+
 /** Statements in the order in which they have to run. New ones go to the end; released ones are never changed. */
-export function schemaStatements(database: string, { rejectRetentionDays }: SchemaOptions): string[] {
+export function schemaStatements(
+  database: string,
+  { rejectRetentionDays }: SchemaOptions,
+): readonly (string | TableUpgrade)[] {
+  const rejectTtl = `toDateTime(received_at) + toIntervalDay(${rejectRetentionDays})`
+  const recordingTtl = `stored_at + toIntervalDay(${recordingRetentionDays.row})`
+  const itemsTtl = `stored_at + toIntervalDay(${recordingRetentionDays.items})`
   const events = (name: string) => `CREATE TABLE IF NOT EXISTS ${database}.${name} (${eventColumns}) ${eventEngine}`
   return [
     events('events'),
@@ -79,17 +157,20 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
     ) ENGINE = ReplacingMergeTree
       PARTITION BY toYYYYMM(received_at)
       ORDER BY (project_id, received_at, reject_id)
-      TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
-    // Says nothing new after the first start, unless the setting has changed.
-    `ALTER TABLE ${database}.rejected_events MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
-    // Both alike, or partitions could not move from one to the other. Rows from before are charged as they were.
-    ...['events', 'events_pending'].map(
-      table =>
-        `ALTER TABLE ${database}.${table} ADD COLUMN IF NOT EXISTS
-          charged_at DateTime64(3, 'UTC') DEFAULT captured_at CODEC(Delta, ZSTD(1)) AFTER captured_at`,
+      TTL ${rejectTtl} DELETE`,
+    // Changes nothing after the first start, unless the setting has changed.
+    modifyTtl(database, 'rejected_events', rejectTtl),
+    // Both tables alike, or partitions could not move from one to the other. Older rows are charged as before.
+    ...['events', 'events_pending'].map(table =>
+      addColumn(
+        database,
+        table,
+        'charged_at',
+        "DateTime64(3, 'UTC') DEFAULT captured_at CODEC(Delta, ZSTD(1)) AFTER captured_at",
+      ),
     ),
-    // Partitions are days of storing, so that what expires together lies together and is dropped without being read. Items
-    // come packed; granules are small, because one row may hold megabytes of them.
+    // Partitions are days of storage, so that rows that expire together are dropped together, without being read. Items
+    // are already packed; granules are small, because one row may have megabytes of them.
     `CREATE TABLE IF NOT EXISTS ${database}.replay_messages (
       project_id UInt32,
       uuid UUID,
@@ -104,16 +185,16 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       received_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
       row_version UInt64 CODEC(Delta, ZSTD(1)),
       stored_at DateTime('UTC') DEFAULT now() CODEC(Delta, ZSTD(1)),
-      items String CODEC(NONE) TTL stored_at + toIntervalDay(${replayRetentionDays.items})
+      items String CODEC(NONE) TTL ${itemsTtl}
     ) ENGINE = ReplacingMergeTree(row_version)
       PARTITION BY toYYYYMMDD(stored_at)
       ORDER BY (project_id, session_id, uuid)
-      TTL stored_at + toIntervalDay(${replayRetentionDays.row}) DELETE
+      TTL ${recordingTtl} DELETE
       SETTINGS merge_with_ttl_timeout = 3600, index_granularity = 1024, index_granularity_bytes = 4194304,
         merge_max_block_size = 1024, merge_max_block_size_bytes = 4194304`,
-    // How a reject can be taken through capture once more. Rows from before do not say.
-    `ALTER TABLE ${database}.rejected_events ADD COLUMN IF NOT EXISTS source String CODEC(ZSTD(1)) AFTER body`,
-    // Beside the rejects, which a repeated chunk writes again.
+    // How to take a reject through capture again; empty in older rows.
+    addColumn(database, 'rejected_events', 'source', 'String CODEC(ZSTD(1)) AFTER body'),
+    // Not a column of the rejects, since a repeated chunk writes those again.
     `CREATE TABLE IF NOT EXISTS ${database}.replayed_rejects (
       project_id UInt32,
       reject_id String,
@@ -121,9 +202,9 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       replayed_at DateTime64(3, 'UTC')
     ) ENGINE = ReplacingMergeTree
       ORDER BY (project_id, reject_id)
-      TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
-    `ALTER TABLE ${database}.replayed_rejects MODIFY TTL toDateTime(received_at) + toIntervalDay(${rejectRetentionDays}) DELETE`,
-    // What is left of flag calls that a project thins: they are used, though not stored. Identities as of events.
+      TTL ${rejectTtl} DELETE`,
+    modifyTtl(database, 'replayed_rejects', rejectTtl),
+    // Flag calls that a project thins: they are not stored, but count as usage. Identities as for events.
     `CREATE TABLE IF NOT EXISTS ${database}.thinned_flag_calls (
       project_id UInt32,
       uuid UUID,
@@ -136,8 +217,8 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
     ) ENGINE = ReplacingMergeTree(row_version)
       PARTITION BY toYYYYMM(charged_at)
       ORDER BY (project_id, toDate32(timestamp), distinct_id, uuid)`,
-    // By these a worker knows the store that it left, and the one that a state of last week left: each instance has a ring of
-    // slots, in which its newest row is never replaced before there is a newer one.
+    // These let a worker recognise the store that it left, and the one that a state of last week left: each instance
+    // has a ring of slots, in which the newest row is never replaced before a newer one exists.
     `CREATE TABLE IF NOT EXISTS ${database}.worker_marks (
       instance String,
       slot UInt32,
@@ -145,5 +226,103 @@ export function schemaStatements(database: string, { rejectRetentionDays }: Sche
       former String,
       written_at DateTime64(6, 'UTC')
     ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
+    // A table that was made while recordings were kept for longer or shorter takes on today's terms.
+    modifyTtl(database, 'replay_messages', recordingTtl),
+    {
+      table: 'replay_messages',
+      query: `ALTER TABLE ${database}.replay_messages MODIFY COLUMN items TTL ${itemsTtl}`,
+      isDone: definition => definition.includes(`\`items\` String CODEC(NONE) TTL ${itemsTtl}`),
+    },
+    // The mirror: persons and groups of today, as the state has them. A version is a commit of the state, so that a group
+    // that was deleted and made again wins over its former self.
+    `CREATE TABLE IF NOT EXISTS ${database}.persons (
+      project_id UInt32,
+      uuid UUID,
+      created_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      is_identified Bool,
+      properties String CODEC(ZSTD(1)),
+      version UInt64 CODEC(Delta, ZSTD(1)),
+      is_deleted UInt8
+    ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, uuid)`,
+    `CREATE TABLE IF NOT EXISTS ${database}.groups (
+      project_id UInt32,
+      group_type_index UInt8,
+      group_key String CODEC(ZSTD(1)),
+      properties String CODEC(ZSTD(1)),
+      created_at DateTime64(3, 'UTC') CODEC(Delta, ZSTD(1)),
+      version UInt64 CODEC(Delta, ZSTD(1)),
+      is_deleted UInt8
+    ) ENGINE = ReplacingMergeTree(version) ORDER BY (project_id, group_type_index, group_key)`,
+    // Usage of flags: which flag an event says was called, and its answer, so that counting reads no properties. The
+    // worker writes them, since this engine's parser refuses what ours keeps; the defaults are for rows of older versions.
+    ...['events', 'events_pending'].flatMap(table => [
+      addColumn(
+        database,
+        table,
+        'flag_called',
+        `LowCardinality(String) DEFAULT ${olderFlagCalled} CODEC(ZSTD(1)) AFTER \`$window_id\``,
+      ),
+      addColumn(
+        database,
+        table,
+        'flag_response',
+        `LowCardinality(String) DEFAULT ${olderFlagResponse} CODEC(ZSTD(1)) AFTER flag_called`,
+      ),
+    ]),
+    // Whether the mirror is filled: the row of the highest version says so.
+    `CREATE TABLE IF NOT EXISTS ${database}.subject_mirror_fill (
+      fill_id String,
+      is_complete UInt8,
+      version UInt64
+    ) ENGINE = ReplacingMergeTree(version) ORDER BY tuple()`,
+    // Insights. The values of all `$feature/…` as one text, `&checkout=control&search=true&`: few combinations occur, and the
+    // engine looks for a flag once in each, which takes a tenth of reading the map. Older rows make it of their map.
+    ...['events', 'events_pending'].map(table =>
+      addColumn(
+        database,
+        table,
+        'flag_set',
+        `LowCardinality(String) DEFAULT concat('&', arrayStringConcat(arrayMap(
+          (flag, value) -> concat(encodeURLComponent(flag), '=', encodeURLComponent(value), '&'),
+          mapKeys(mapSort(flags)), mapValues(mapSort(flags))))) CODEC(ZSTD(1)) AFTER flags`,
+      ),
+    ),
+    // Usage of flags, kept per bucket (docs/decisions/0046). Arrivals say whether what is kept is still right: random
+    // numbers that add up, one for each insert of a day's calls.
+    `CREATE TABLE IF NOT EXISTS ${database}.flag_call_arrivals (
+      project_id UInt32,
+      day Date32,
+      token UInt64
+    ) ENGINE = SummingMergeTree(token) ORDER BY (project_id, day)`,
+    `CREATE TABLE IF NOT EXISTS ${database}.kept_flag_usage (
+      project_id UInt32,
+      flag String,
+      from_ms Int64,
+      end_ms Int64,
+      arrivals UInt64,
+      kept_at DateTime64(3, 'UTC'),
+      values Array(String),
+      calls Array(UInt64),
+      persons Array(UInt64),
+      rest_calls UInt64,
+      rest_persons UInt64,
+      stored_at DateTime('UTC') DEFAULT now()
+    ) ENGINE = ReplacingMergeTree
+      ORDER BY (project_id, flag, from_ms, end_ms)
+      TTL stored_at + toIntervalDay(${keptUsageDays}) DELETE`,
+    // When an override was written, so that a merge is noticed in what is kept. Of older rows it is not known.
+    addColumn(
+      database,
+      'person_distinct_id_overrides',
+      'stored_at',
+      `DateTime64(3, 'UTC') DEFAULT toDateTime64(0, 3, 'UTC') CODEC(Delta, ZSTD(1))`,
+    ),
+    // Insights: a bound for what was made of any number of flags. Rows that are there keep what they have.
+    ...['events', 'events_pending'].map(table => ({
+      table,
+      query: `ALTER TABLE ${database}.${table}
+        MODIFY COLUMN flag_set LowCardinality(String) DEFAULT ${boundedFlagSet} CODEC(ZSTD(1))`,
+      isDone: (definition: string) => definition.includes(`> ${flagSetBytesMax}, '${wideFlagSet}',`),
+    })),
   ]
 }

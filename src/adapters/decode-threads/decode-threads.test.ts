@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
-import { createDecodeThreads, type DecodeThreadsOptions } from './decode-threads.ts'
+import type { JobHandlers } from './answer-jobs.ts'
+import { createDecodeThreads, type DecodeThreadsOptions, decodeThreadDefaults } from './decode-threads.ts'
 
 type Job =
   | { echo: number; urgent?: true }
@@ -12,10 +13,14 @@ type Job =
   | { exit: true }
   | { bytes: Uint8Array<ArrayBuffer> }
 
+interface Jobs {
+  readonly any: readonly [Job, number]
+}
+
 const entry = new URL(
   `data:text/javascript,${encodeURIComponent(`
     import { parentPort, threadId } from 'node:worker_threads'
-    parentPort.on('message', job => {
+    parentPort.on('message', ({ job }) => {
       if (job.exit) process.exit(3)
       if (job.threadId) parentPort.postMessage(threadId)
       else if (!job.wait) parentPort.postMessage(job.bytes ? job.bytes.length : job.echo)
@@ -23,12 +28,12 @@ const entry = new URL(
   `)}`,
 )
 
-function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Job>> = {}) {
+function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Jobs>> = {}) {
   let restarts = 0
-  const threads = createDecodeThreads<Job, number>({
+  const pool = createDecodeThreads<Jobs>({
     entry,
     threadCount: 1,
-    isUrgent: job => 'urgent' in job,
+    isUrgent: ({ job }) => 'urgent' in job,
     queuedJobCountMax: 2,
     queuedBytesMax: 100,
     heapMegabytesMax: 64,
@@ -38,13 +43,47 @@ function startThreads(t: TestContext, over: Partial<DecodeThreadsOptions<Job>> =
     onRestart: () => restarts++,
     ...over,
   })
-  t.after(() => threads.close())
-  return { threads, restarts: () => restarts }
+  t.after(() => pool.close())
+  const run = (job: Job, bytes: number, buffers: ArrayBuffer[], gone?: AbortSignal) =>
+    pool.run('any', job, bytes, buffers, gone)
+  return { threads: { run, close: () => pool.close() }, restarts: () => restarts }
 }
 
 const failsWith = (code: string) => (error: unknown) => error instanceof PortError && error.code === code
 
 describe('decode threads', () => {
+  it('answer each kind of job with its own handler, whose outcome has the type of the kind', async t => {
+    interface Kinds {
+      readonly add: readonly [readonly number[], number]
+      readonly shout: readonly [string, { readonly text: string }]
+    }
+    const handlers: JobHandlers<Kinds> = {
+      add: terms => ({ outcome: terms.reduce((sum, term) => sum + term, 0) }),
+      shout: text => ({ outcome: { text: text.toUpperCase() } }),
+    }
+    const { add, shout } = handlers
+    const module = `import { answerJobs } from '${new URL('./answer-jobs.ts', import.meta.url)}'
+      answerJobs({ add: ${add}, shout: ${shout} })`
+    const threads = createDecodeThreads<Kinds>({
+      ...decodeThreadDefaults,
+      entry: new URL(`data:text/javascript,${encodeURIComponent(module)}`),
+      isUrgent: () => false,
+      logger: silentLogger(),
+      onRestart: () => assert.fail('a thread died'),
+    })
+    t.after(() => threads.close())
+    const sum: number = await threads.run('add', [1, 2, 3], 1, [])
+    const { text } = await threads.run('shout', 'hey', 1, [])
+    assert.deepEqual([sum, text], [6, 'HEY'])
+    // What the compiler has to refuse; none of it is called.
+    // @ts-expect-error: the job of another kind
+    const wrongJob = () => threads.run('add', 'hey', 1, [])
+    // @ts-expect-error: the outcome of another kind
+    const wrongOutcome = async (): Promise<string> => threads.run('add', [1], 1, [])
+    // @ts-expect-error: a kind without a handler
+    const incomplete: JobHandlers<Kinds> = { add }
+    assert.equal([wrongJob, wrongOutcome, incomplete].length, 3)
+  })
   it('run jobs in the order they came, and take their buffers along', async t => {
     const { threads } = startThreads(t, { queuedJobCountMax: 20 })
     const answers = await Promise.all(Array.from({ length: 10 }, (_, echo) => threads.run({ echo }, 1, [])))
@@ -81,7 +120,7 @@ describe('decode threads', () => {
   it('let senders take turns, and refuse the one with the most when the queue is full', async t => {
     const { threads } = startThreads(t, {
       queuedJobCountMax: 4,
-      senderOf: job => ({ sender: 'by' in job ? job.by : '' }),
+      senderOf: ({ job }) => ({ sender: 'by' in job ? job.by : '' }),
     })
     const done: string[] = []
     const run = (by: string, echo: number) =>

@@ -1,46 +1,40 @@
-// A small pool of threads for work that would hold the event loop: one job per thread at a time, two bounded queues before
-// them (urgent jobs pass the others and are bounded apart from them) in which senders take turns, and a thread that dies is
-// replaced. A thread starts with the first job that finds no other free, and ends after a while without jobs: most instances
-// never need one. What a job is, is known to the thread's entry alone.
+// A small pool of threads for work that would block the event loop. Each thread runs one job at a time. Two bounded
+// queues, one for urgent jobs, which go first, let senders take turns. A thread that dies is replaced. A thread starts
+// when a job finds no other free, and ends after a while without jobs: most instances never need one. Only the thread's
+// entry module knows the jobs.
 
 import { Worker } from 'node:worker_threads'
 import { FairQueue, type QueuedJob as Turns } from '#core/fair-queue.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { AnyJob, JobTable, ThreadPool } from '#ports/thread-pool.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface DecodeThreads<Job, Outcome> {
-  /**
-   * Runs a job. `buffers` move to the thread with it.
-   * @param gone aborted when nobody waits for the outcome any more: the job is dropped if it still waits for a thread then.
-   * @throws PortError `unavailable` when the job's queue is at its bound, the job was dropped, the thread died or the pool is
-   *   closing; `timeout` when the job took longer than any may: its thread is ended.
-   */
-  run(job: Job, bytes: number, buffers: ArrayBuffer[], gone?: AbortSignal): Promise<Outcome>
+export interface DecodeThreads<Jobs extends JobTable<Jobs>> extends ThreadPool<Jobs> {
   /** Ends the threads; jobs that are not done fail. */
   close(): Promise<void>
 }
 
-/** As `FairQueue` takes them. */
+/** The sender of a job, for `FairQueue`. */
 export type JobSender = Pick<Turns, 'sender' | 'group'>
 
-export interface DecodeThreadsOptions<Job> {
-  /** Module that takes jobs by `parentPort` and posts one message for each. */
+export interface DecodeThreadsOptions<Jobs extends JobTable<Jobs>> {
+  /** Module that calls `answerJobs` with the handlers of the same table. */
   readonly entry: URL
   readonly threadCount: number
-  /** Which jobs a page or a program stands still for; these go first. */
-  readonly isUrgent: (job: Job) => boolean
+  /** Whether a page or a program waits for the job; such jobs go first. */
+  readonly isUrgent: (asked: AnyJob<Jobs>) => boolean
   /**
-   * Whose job it is: groups of senders take turns, and the senders in each; where a queue is full the ones with the most in it
-   * are refused first. When absent, all jobs are one sender's.
+   * The sender of a job: groups of senders take turns, and so do the senders in each group. When a queue is full, those
+   * with the most in it are refused first. When absent, all jobs have the same sender.
    */
-  readonly senderOf?: (job: Job) => JobSender
+  readonly senderOf?: (asked: AnyJob<Jobs>) => JobSender
   /** Jobs that each of the two queues may hold. */
   readonly queuedJobCountMax: number
   /** Bytes that each of the two queues may hold. */
   readonly queuedBytesMax: number
   readonly heapMegabytesMax: number
   readonly jobTimeoutMs: number
-  /** A thread without a job for so long is ended. */
+  /** A thread without a job for this long ends. */
   readonly idleMs: number
   readonly logger: Logger
   readonly onRestart: () => void
@@ -55,38 +49,42 @@ export const decodeThreadDefaults = {
   idleMs: 60_000,
 } as const
 
-interface QueuedJob<Job, Outcome> extends Turns {
-  readonly job: Job
+interface QueuedJob<Jobs extends JobTable<Jobs>> extends Turns {
+  readonly asked: AnyJob<Jobs>
   readonly buffers: ArrayBuffer[]
-  resolve(outcome: Outcome): void
+  /** Called with the message of the thread that ran the job. */
+  resolve(outcome: Jobs[keyof Jobs][1]): void
   reject(error: PortError): void
 }
 
-/** So many urgent jobs in a row, then one of the others: they wait longer, but not for ever. */
+/** After this many urgent jobs in a row one of the others runs: they wait longer, but not forever. */
 const urgentRunMax = 4
 
-/** A thread that dies sooner than this after its start is replaced only after the rest of it. */
+/** A thread that dies sooner than this after its start is replaced only when this time is over. */
 const restartPauseMs = 1_000
 const portName = 'decode-threads'
 const oneSender: JobSender = { sender: '' }
 
-export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<Job>): DecodeThreads<Job, Outcome> {
+export function createDecodeThreads<Jobs extends JobTable<Jobs>>(
+  options: DecodeThreadsOptions<Jobs>,
+): DecodeThreads<Jobs> {
   const { senderOf = () => oneSender } = options
   const limits = { jobCountMax: options.queuedJobCountMax, bytesMax: options.queuedBytesMax }
-  const urgent = new FairQueue<QueuedJob<Job, Outcome>>(limits)
-  const others = new FairQueue<QueuedJob<Job, Outcome>>(limits)
-  /** One thread is for urgent jobs alone: nothing preempts a computation, and the others may take seconds each. */
+  const urgent = new FairQueue<QueuedJob<Jobs>>(limits)
+  const others = new FairQueue<QueuedJob<Jobs>>(limits)
+  /** One thread is only for urgent jobs: nothing preempts a computation, and other jobs may take seconds each. */
   const othersAtOnceMax = Math.max(1, options.threadCount - 1)
   let urgentRun = 0
   let closing = false
   const slots = Array.from({ length: options.threadCount }, () => startSlot())
 
   return {
-    run(job, bytes, buffers, gone) {
+    run(kind, job, bytes, buffers, gone) {
       return new Promise((resolve, reject) => {
         if (closing) return reject(new PortError(portName, 'unavailable', new Error('closing')))
-        const queue = options.isUrgent(job) ? urgent : others
-        const queued: QueuedJob<Job, Outcome> = { job, bytes, buffers, ...senderOf(job), resolve, reject }
+        const asked = { kind, job }
+        const queue = options.isUrgent(asked) ? urgent : others
+        const queued: QueuedJob<Jobs> = { asked, bytes, buffers, ...senderOf(asked), resolve, reject }
         for (const refused of queue.push(queued))
           refused.reject(new PortError(portName, 'unavailable', new Error('queue is full')))
         for (const slot of slots) if (slot.isRunning()) slot.takeJob()
@@ -106,7 +104,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
     },
   }
 
-  function nextJob(): QueuedJob<Job, Outcome> | undefined {
+  function nextJob(): QueuedJob<Jobs> | undefined {
     const othersMay = others.jobCount > 0 && slots.filter(slot => slot.hasOther()).length < othersAtOnceMax
     const isUrgentsTurn = urgent.jobCount > 0 && (urgentRun < urgentRunMax || !othersMay)
     if (!isUrgentsTurn && !othersMay) return undefined
@@ -116,7 +114,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
 
   function startSlot() {
     let thread: Worker | null = null
-    let current: QueuedJob<Job, Outcome> | null = null
+    let current: QueuedJob<Jobs> | null = null
     /** Runs after the death of a thread that had only just started, before the next one starts. */
     let pause: NodeJS.Timeout | undefined
     /** Ends the job under way when it takes too long, or a thread that has been idle for long. */
@@ -125,7 +123,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
       takeJob,
       close,
       isRunning: () => thread !== null,
-      hasOther: () => current !== null && !options.isUrgent(current.job),
+      hasOther: () => current !== null && !options.isUrgent(current.asked),
     }
 
     function start(): Worker {
@@ -136,7 +134,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
         resourceLimits: { maxOldGenerationSizeMb: options.heapMegabytesMax },
       })
       worker.unref()
-      worker.on('message', (outcome: Outcome) => {
+      worker.on('message', (outcome: Jobs[keyof Jobs][1]) => {
         if (thread !== worker) return // given up already
         endCurrent()?.resolve(outcome)
         takeJob()
@@ -146,7 +144,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
         cause = error
       })
       worker.on('exit', exitCode => {
-        if (thread !== worker) return // retired, or given up: then whoever did it has seen to the rest
+        if (thread !== worker) return // retired or given up: the rest was done then
         thread = null
         cause ??= new Error(`exit code ${exitCode}`)
         endCurrent()?.reject(new PortError(portName, 'unavailable', cause))
@@ -171,7 +169,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
       takeJob()
     }
 
-    function endCurrent(): QueuedJob<Job, Outcome> | null {
+    function endCurrent(): QueuedJob<Jobs> | null {
       clearTimeout(watch)
       const ended = current
       current = null
@@ -186,7 +184,7 @@ export function createDecodeThreads<Job, Outcome>(options: DecodeThreadsOptions<
       current = next
       try {
         const worker = thread ?? start()
-        worker.postMessage(next.job, next.buffers)
+        worker.postMessage(next.asked, next.buffers)
         watch = setTimeout(giveUp, options.jobTimeoutMs).unref()
       } catch (cause) {
         // No thread left in the system, or a job that cannot be sent.

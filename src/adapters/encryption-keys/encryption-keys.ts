@@ -1,4 +1,4 @@
-// The keys of `PENNON_ENCRYPTION_KEY`, and the one in the data folder's key file, which is made at first need where that is
+// The keys of `PENNON_ENCRYPTION_KEY`, and the one in the data folder's key file, which is made when first needed, if
 // allowed. Source: ours, docs/operating/settings.md and the decision it names.
 
 import { hash, type randomBytes } from 'node:crypto'
@@ -10,9 +10,9 @@ import type { EncryptionKey, EncryptionKeys } from '#ports/encryption-keys.ts'
 export interface EncryptionKeysOptions {
   /** 64 hexadecimal digits each; the first encrypts, all decrypt. */
   readonly given: readonly string[]
-  /** Absolute path; read whenever it is there. */
+  /** Absolute path; read if it exists. */
   readonly keyFile: string
-  /** Why the key file must not be made, as one line for a person; null when it may be. */
+  /** Why the key file must not be made, as one line for operators; null when it may be. */
   readonly whyNotMade: string | null
   readonly randomBytes: typeof randomBytes
 }
@@ -70,7 +70,7 @@ async function readIfThere(file: string): Promise<string | null> {
   }
 }
 
-/** Whole and synced before it has its name, which only the first of several processes can give. */
+/** The file is complete and synced before it gets its name, which only the first of several processes can give it. */
 async function makeKeyFile({ keyFile, randomBytes }: EncryptionKeysOptions): Promise<void> {
   const draft = join(dirname(keyFile), `.encryption-key-${randomBytes(8).toString('hex')}`)
   const file = await open(draft, 'wx', 0o600)

@@ -1,12 +1,12 @@
-// A record of a City database → what is known of the address. Two schemas: MaxMind's nested one with names in several
-// languages, and the flat one of the npm package, which has codes alone and "" for what it does not know.
+// Converts a record of a City database to a location. There are two schemas: MaxMind's nested one with names in several
+// languages, and the flat one of the npm package, which has only codes, and "" for unknown values.
 
 import { continentName, countryOf } from '#core/countries.ts'
 import type { GeoipLocation } from '#core/geoip.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import type { MmdbMap, MmdbValue } from './mmdb-file.ts'
 
-/** Null when the record says nothing. Names are English. Source: docs/wire/ingestion.md 7. */
+/** Null when the record has no location. Names are English. Source: docs/wire/ingestion.md 7. */
 export function cityLocation(record: MmdbValue): GeoipLocation | null {
   if (!(record instanceof Map)) return null
   const location = typeof record.get('country_code') === 'string' ? flatLocation(record) : nestedLocation(record)
@@ -55,7 +55,7 @@ function nestedLocation(record: MmdbMap): GeoipLocation {
   }
 }
 
-/** Beyond the second, found keys only. */
+/** Subdivisions after the second, with only the keys that the record has. */
 function furtherSubdivisions(parts: readonly MmdbValue[]): JsonObject | null {
   const further: JsonObject = {}
   for (const [index, part] of parts.entries()) {
@@ -86,7 +86,7 @@ function number(value: MmdbValue | undefined): number | null {
   return typeof value === 'number' && Number.isFinite(value) ? value : null
 }
 
-/** GeoLite2 has four decimals; the flat files keep them as 32-bit floats, which read back with digits that nobody wrote. */
+/** GeoLite2 has four decimals; the flat files store 32-bit floats, which read back with spurious further digits. */
 function coordinate(value: MmdbValue | undefined): number | null {
   const degrees = number(value)
   return degrees === null ? null : Math.round(degrees * 10_000) / 10_000

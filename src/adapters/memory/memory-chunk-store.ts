@@ -2,16 +2,16 @@
 // when nothing was refused.
 
 import type { Group } from '#core/groups/group.ts'
-import type { Person } from '#core/persons/person.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
-import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/chunk-store.ts'
+import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
 export function memoryChunkStore(state: MemoryState): ChunkStore {
   return {
-    async claimPosition(lane, ownerId) {
-      const offset = state.positions.get(lane)?.offset ?? 0
-      state.positions.set(lane, { offset, committedAtMs: null, ...state.positions.get(lane), ownerId })
+    async claimPosition(stream, ownerId) {
+      const offset = state.positions.get(stream)?.offset ?? 0
+      state.positions.set(stream, { offset, committedAtMs: null, ...state.positions.get(stream), ownerId })
       return { offset }
     },
 
@@ -20,18 +20,18 @@ export function memoryChunkStore(state: MemoryState): ChunkStore {
       return loaded.textBytes > textBytesMax ? 'too_large' : loaded
     },
 
-    async findOwnPosition(lane, ownerId) {
-      const position = state.positions.get(lane)
+    async findOwnPosition(stream, ownerId) {
+      const position = state.positions.get(stream)
       return position?.ownerId === ownerId ? position.offset : null
     },
 
-    async commitChunk(changes, { lane, ownerId, fromOffset, offset, committedAtMs }) {
-      const position = state.positions.get(lane)
+    async commitChunk(changes, { stream, ownerId, fromOffset, offset, committedAtMs }) {
+      const position = state.positions.get(stream)
       if (position?.ownerId !== ownerId) return 'not_owner'
       if (fromOffset !== undefined && position.offset !== fromOffset) return 'position_moved'
       const next = copyOf(state)
       if (!apply(next, changes)) return 'version_conflict'
-      next.positions.set(lane, { ownerId, offset, committedAtMs })
+      next.positions.set(stream, { ownerId, offset, committedAtMs })
       Object.assign(state, next)
       return 'committed'
     },
@@ -67,23 +67,30 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
     ),
     key => state.groups.get(key),
   )
+  const textBytesOf = textBytesByProject([...persons, ...groups], personMappings)
   return {
     projects: found(subjects.projectIds.map(String), id => state.projects.get(Number(id))),
     mappings,
     persons,
     personMappings,
-    textBytes: textBytesOf([...persons, ...groups]) + 256 * personMappings.length,
+    textBytes: textBytesOf.values().reduce((sum, bytes) => sum + bytes, 0),
+    textBytesOf,
     personlessDistinctIds: subjects.distinctIds.filter(id => state.personless.has(keyOf(id.projectId, id.distinctId))),
     groupTypes,
     groups,
   }
 }
 
-function textBytesOf(rows: readonly (Person | Group)[]): number {
-  let byteCount = 0
-  for (const { properties, marks } of rows)
-    byteCount += Buffer.byteLength(JSON.stringify(properties)) + Buffer.byteLength(encodeMarks(marks))
-  return byteCount
+function textBytesByProject(
+  rows: readonly (Person | Group)[],
+  personMappings: readonly DistinctIdMapping[],
+): Map<number, number> {
+  const bytesOf = new Map<number, number>()
+  const add = (projectId: number, bytes: number) => bytesOf.set(projectId, (bytesOf.get(projectId) ?? 0) + bytes)
+  for (const { projectId, properties, marks } of rows)
+    add(projectId, Buffer.byteLength(JSON.stringify(properties)) + Buffer.byteLength(encodeMarks(marks)))
+  for (const { projectId } of personMappings) add(projectId, 256)
+  return bytesOf
 }
 
 function found<T>(keys: readonly string[], get: (key: string) => T | undefined): T[] {
@@ -99,6 +106,7 @@ function copyOf(state: MemoryState): MemoryState {
     overrides: new Map(state.overrides),
     memberships: new Map(state.memberships),
     groups: new Map(state.groups),
+    lastCalls: new Map(state.lastCalls),
     positions: new Map(state.positions),
   }
 }
@@ -130,6 +138,10 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
       state.groupTypes.some(type => type.projectId === projectId && type.name === name && type.index === index),
     ) &&
     changes.groupTypes.every(type => addGroupType(state, type))
+  for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) {
+    const key = keyOf(projectId, flagKey)
+    state.lastCalls.set(key, Math.max(calledAtMs, state.lastCalls.get(key) ?? calledAtMs))
+  }
   state.warnings = [...state.warnings, ...changes.warnings]
   state.outcomes = [...state.outcomes, ...changes.outcomes]
   return done

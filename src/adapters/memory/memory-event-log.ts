@@ -1,148 +1,122 @@
-// The log in an array, for tests of what stands on it: both ends, the same promises as far as one process can keep them.
-// Durable only as long as the value that `memoryLogStorage` makes.
+// The log in arrays, for tests of its users. It has both ends and keeps the port's promises as far as one process can.
+// It also does what only a shared log does: several streams of one kind of traffic, and offsets that no record ever
+// had. It lasts as long as the value that `memoryLogStorage` returns.
 
-import { type LogLane, logLanes } from '#core/events/captured-event.ts'
+import { crc32 } from 'node:zlib'
+import type { LogRecord } from '#core/events/captured-event.ts'
+import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
 import { sealRecords } from '#core/log/record-codec.ts'
 import { decodeRecords } from '#core/log/record-decoder.ts'
-import type { EncodedRecords, EventLogReader, EventLogWriter, LogChunk, LogLoss } from '#ports/event-log.ts'
+import { recordKeys } from '#core/log/record-keys.ts'
+import { AppendWaits } from '#ports/log/append-waits.ts'
+import type { EncodedRecords, EventLogReader, EventLogWriter, LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 
 interface StoredRecord {
+  readonly offset: number
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly appendedAtMs: number
 }
 
-/** What outlives the log's ends: per lane, the segments still kept. */
+/** The log's contents, which outlive its ends. */
 export interface MemoryLogStorage {
-  readonly lanes: Map<LogLane, { segments: { firstOffset: number; records: StoredRecord[] }[] }>
+  readonly streams: Map<LogStream, { readonly info: StreamInfo; readonly records: StoredRecord[]; endOffset: number }>
 }
 
 export interface MemoryEventLogOptions {
   readonly storage?: MemoryLogStorage
   readonly nowMs: () => number
-  readonly segmentBytesMax?: number
-  readonly logBytesMax?: number
+  /** How many offsets behind a record stay unused; none when absent. */
+  readonly gapAfter?: (offset: number) => number
 }
 
-export function memoryLogStorage(): MemoryLogStorage {
-  return { lanes: new Map(logLanes.map(lane => [lane, { segments: [{ firstOffset: 0, records: [] }] }])) }
+const usualStreams: readonly StreamInfo[] = [
+  { stream: 'main', traffic: 'live' },
+  { stream: 'historical', traffic: 'import' },
+]
+
+/** @param streams live first. */
+export function memoryLogStorage(streams = usualStreams): MemoryLogStorage {
+  return { streams: new Map(streams.map(info => [info.stream, { info, records: [], endOffset: 0 }])) }
 }
 
 export function createMemoryEventLog(options: MemoryEventLogOptions): EventLogWriter & EventLogReader {
-  const storage = options.storage ?? memoryLogStorage()
-  const segmentBytesMax = options.segmentBytesMax ?? Number.POSITIVE_INFINITY
-  const logBytesMax = options.logBytesMax ?? Number.POSITIVE_INFINITY
+  const { storage = memoryLogStorage(), nowMs, gapAfter = () => 0 } = options
   const losses: LogLoss[] = []
+  const waits = new AppendWaits()
   let closed = false
 
-  const segmentsOf = (lane: LogLane) => storage.lanes.get(lane)!.segments
-  const bytesOf = (records: readonly StoredRecord[]) => records.reduce((sum, record) => sum + record.bytes.length, 0)
-  const laneBytes = (lane: LogLane) => segmentsOf(lane).reduce((sum, segment) => sum + bytesOf(segment.records), 0)
-  const endOffset = (lane: LogLane, position = 0) => {
-    const segments = segmentsOf(lane)
-    const newest = segments.at(-1)!
-    if (segments.length === 1 && newest.firstOffset + newest.records.length === 0) return position
-    return newest.firstOffset + newest.records.length
+  const streamOf = (stream: LogStream) => {
+    const known = storage.streams.get(stream)
+    if (known === undefined) throw new RangeError(`the log has no stream ${stream}`)
+    return known
   }
 
-  const room = () => {
-    const importBytes = laneBytes('historical')
-    const importBytesMax = logBytesMax / 2
-    const bytes = laneBytes('main') + importBytes
-    return {
-      ...{ bytes, bytesMax: logBytesMax, freeBytes: Number.POSITIVE_INFINITY, freeBytesMin: 0 },
-      isShort: bytes > logBytesMax * (7 / 8),
-      ...{ importBytes, importBytesMax, areImportsShort: importBytes > importBytesMax * (7 / 8) },
-    }
-  }
-
-  async function append(lane: LogLane, { bytes }: EncodedRecords): Promise<void> {
+  async function append(traffic: Traffic, { bytes }: EncodedRecords): Promise<void> {
     if (closed) throw new PortError('event-log', 'unavailable', new Error('the log is closed'))
-    const { bytes: used, importBytes, importBytesMax } = room()
-    const isShareFull = lane === 'historical' && importBytes + bytes.length > importBytesMax
-    if (isShareFull || used + bytes.length > logBytesMax) throw new PortError('event-log', 'full')
-    const places = sealRecords(bytes)
-    const newest = segmentsOf(lane).at(-1)!
-    const isFull = newest.records.length > 0 && bytesOf(newest.records) >= segmentBytesMax
-    const segment = isFull ? { firstOffset: endOffset(lane), records: [] } : newest
-    if (isFull) segmentsOf(lane).push(segment)
-    const appendedAtMs = options.nowMs()
-    for (let index = 1; index < places.length; index++) {
-      const record = new Uint8Array(bytes.subarray(places[index - 1], places[index]))
-      segment.records.push({ bytes: record, appendedAtMs })
+    const streams = [...storage.streams.values()].filter(({ info }) => info.traffic === traffic)
+    const appendedAtMs = nowMs()
+    sealRecords(bytes)
+    for (const { start, end, keyStart, keyEnd } of recordKeys(bytes)) {
+      const to = streams[crc32(bytes.subarray(keyStart, keyEnd)) % streams.length]!
+      const offset = to.endOffset
+      to.records.push({ offset, bytes: new Uint8Array(bytes.subarray(start, end)), appendedAtMs })
+      to.endOffset = offset + 1 + gapAfter(offset)
     }
+    for (const { info } of streams) waits.nudge(info.stream)
   }
 
-  async function read(lane: LogLane, fromOffset: number, limits: Parameters<EventLogReader['read']>[2]) {
-    const segments = segmentsOf(lane)
-    if (fromOffset > endOffset(lane, fromOffset))
-      throw new PortError('event-log', 'conflict', new Error('behind the end'))
-    const firstOffset = Math.max(fromOffset, segments[0]!.firstOffset)
-    const kept = segments.flatMap(segment => segment.records).slice(firstOffset - segments[0]!.firstOffset)
-    let bytes = 0
-    const taken = kept.slice(0, limits.recordCountMax).filter((record, index) => {
-      bytes += record.bytes.length
-      return index === 0 || bytes <= limits.bytesMax
-    })
-    const records = taken.flatMap(({ bytes, appendedAtMs }) =>
-      decodeRecords(bytes, 1).map(record => (record.kind === 'damaged' ? { ...record, appendedAtMs } : record)),
-    )
-    return { lane, firstOffset, records, nextOffset: firstOffset + records.length } satisfies LogChunk
+  /** Records from an offset on, and the end of the stream. */
+  function from(stream: LogStream, fromOffset: number) {
+    const { info, records, endOffset } = streamOf(stream)
+    if (fromOffset > endOffset && endOffset > 0)
+      throw new PortError('event-log', 'conflict', new Error(`${fromOffset} lies behind the end of ${stream}`))
+    const first = records.findIndex(({ offset }) => offset >= fromOffset)
+    return { info, kept: first === -1 ? [] : records.slice(first), endOffset: endOffset === 0 ? fromOffset : endOffset }
   }
 
   return {
     append,
-    read,
-    readRuns: async (lane, fromOffset, bytesMax) => {
-      const { firstOffset } = await read(lane, fromOffset, { recordCountMax: 0, bytesMax: 0 })
-      const segments = segmentsOf(lane)
-      const kept = segments.flatMap(segment => segment.records).slice(firstOffset - segments[0]!.firstOffset)
+    condition: () => ({ state: 'ok' }),
+    waitingRecords: () => new Map(),
+    streams: async () => Array.from(storage.streams.values(), ({ info }) => info),
+    read: (stream, fromOffset, { recordCountMax, bytesMax, ...wait }) =>
+      waits.read(stream, fromOffset, wait, async () => {
+        const { info, kept, endOffset } = from(stream, fromOffset)
+        let bytes = 0
+        const taken = kept.slice(0, recordCountMax).filter((record, index) => {
+          bytes += record.bytes.length
+          return index === 0 || bytes <= bytesMax
+        })
+        const records = taken.map(record => ({ offset: record.offset, record: decoded(record) }))
+        return { ...info, records, nextOffset: kept[taken.length]?.offset ?? endOffset, missing: null }
+      }),
+    readRuns: async (stream, fromOffset, bytesMax) => {
+      const { kept, endOffset } = from(stream, fromOffset)
       let bytes = 0
       const runs = kept.flatMap((record, index) => {
         const isEnough = bytes >= bytesMax
         bytes += record.bytes.length
-        const { appendedAtMs } = record
-        return isEnough && index > 0
-          ? []
-          : [{ firstOffset: firstOffset + index, recordCount: 1, bytes: record.bytes, appendedAtMs }]
+        return isEnough && index > 0 ? [] : [{ ...record, offsets: [record.offset] }]
       })
-      return { runs, firstOffset, nextOffset: firstOffset + runs.length }
+      return { runs, nextOffset: kept[runs.length]?.offset ?? endOffset, missing: null }
     },
-    status: async (lane, offset) => {
-      const segment = segmentsOf(lane).findLast(({ firstOffset }) => firstOffset <= offset)
-      const appendedAtMs = segment?.records[offset - segment.firstOffset]?.appendedAtMs ?? null
-      return { endOffset: endOffset(lane, offset), appendedAtMs, bytes: laneBytes(lane) }
-    },
-    deleteBehind: async (lane, offset, olderThanMs) => {
-      const segments = segmentsOf(lane)
-      let deletedSegmentCount = 0
-      while (segments.length > 1 && segments[1]!.firstOffset <= offset) {
-        if (segments[0]!.records.at(-1)!.appendedAtMs >= olderThanMs) break
-        segments.shift()
-        deletedSegmentCount++
-      }
-      return { deletedSegmentCount }
+    status: async (stream, offset) => {
+      const { records, endOffset } = streamOf(stream)
+      const next = records.find(record => record.offset >= offset)
+      return { endOffset: endOffset === 0 ? offset : endOffset, appendedAtMs: next?.appendedAtMs ?? null }
     },
     keepLoss: async (...lost) => void losses.push(...lost),
     losses: async () => losses,
-    lostCount: async () => losses.reduce((sum, { fromOffset, toOffset }) => sum + toOffset - fromOffset, 0),
-    room: async () => room(),
-    makeRoom: async processed => {
-      let deletedSegmentCount = 0
-      for (let look = room(); look.isShort || look.areImportsShort; look = room()) {
-        const lanes = look.isShort ? logLanes : (['historical'] as const)
-        const deletable = lanes.filter(lane => (segmentsOf(lane)[1]?.firstOffset ?? Infinity) <= processed[lane])
-        const newestOf = (lane: LogLane) => segmentsOf(lane)[0]!.records.at(-1)!.appendedAtMs
-        const [oldest] = deletable.sort((one, other) => newestOf(one) - newestOf(other))
-        if (oldest === undefined) break
-        segmentsOf(oldest).shift()
-        deletedSegmentCount++
-      }
-      return { deletedSegmentCount }
-    },
-    pack: async () => ({ packedSegmentCount: 0 }),
+    lostCount: async () =>
+      losses.reduce((sum, { fromOffset, toOffset, recordCount }) => sum + (recordCount ?? toOffset - fromOffset), 0),
     close: async () => {
       closed = true
     },
   }
+}
+
+function decoded({ bytes, appendedAtMs }: StoredRecord): LogRecord {
+  const record = decodeRecords(bytes, 1)[0]!
+  return record.kind === 'damaged' ? { ...record, appendedAtMs } : record
 }

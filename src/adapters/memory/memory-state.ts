@@ -1,10 +1,11 @@
-// State in memory, for unit tests of services: what the memory stores below share. Rows are held by text keys, so that
-// any client text, `__proto__` included, is only text.
+// State in memory, for unit tests of services: the data that the memory stores share. Rows have text keys in maps, so
+// that any client text, even `__proto__`, is only text.
 
 import type { Group, GroupType } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project } from '#core/project.ts'
-import type { ChunkOutcome, IngestionWarning } from '#ports/chunk-store.ts'
+import type { ChunkOutcome, IngestionWarning } from '#ports/state/chunk-store.ts'
+import type { DeferredProject } from '#ports/state/deferred-projects.ts'
 
 export interface MemoryState {
   revision: number
@@ -21,7 +22,11 @@ export interface MemoryState {
   groupTypes: readonly GroupType[]
   /** By `keyOf(project, type index, group key)`. */
   groups: Map<string, Group>
+  /** By `keyOf(project, flag key)`: the time of the last call, of any key, since no flags are kept here. */
+  lastCalls: Map<string, number>
   positions: Map<string, { ownerId: string; offset: number; committedAtMs: number | null }>
+  /** By stream. */
+  deferred: Map<string, readonly DeferredProject[]>
   /** Every warning, unsampled. */
   warnings: readonly IngestionWarning[]
   outcomes: readonly ChunkOutcome[]
@@ -38,7 +43,9 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     memberships: new Map(),
     groupTypes: [],
     groups: new Map(),
+    lastCalls: new Map(),
     positions: new Map(),
+    deferred: new Map(),
     warnings: [],
     outcomes: [],
   }

@@ -1,6 +1,6 @@
 // The subject store's contract in memory, for unit tests.
 
-import type { SubjectStore } from '#ports/subject-store.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
 export function memorySubjectStore(state: MemoryState): SubjectStore {

@@ -1,4 +1,5 @@
-// Whether a database can be used, before anything relies on it, in words for people: its place is named, its password never.
+// Checks that a database can be used before anything relies on it. Messages name its host and database, never a
+// password.
 
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
@@ -14,7 +15,7 @@ export interface PostgresCheck {
   readonly version: string
   /** A replica that follows a primary. */
   readonly isReplica: boolean
-  /** Where our tables are, or would be. */
+  /** The schema that has our tables, or would get them. */
   readonly state: StateSchema
   /** Whether the role may create tables in that schema, and the schema itself when it is missing. */
   readonly mayCreate: boolean
@@ -23,7 +24,7 @@ export interface PostgresCheck {
 export interface PostgresProblem {
   /** One line that names the place and says what is wrong. */
   readonly message: string
-  /** The server does not answer now; else its answer stands until somebody changes something. */
+  /** True when the server does not answer now: trying again may help. False: an operator has to change something. */
   readonly mayPass: boolean
 }
 
@@ -36,7 +37,7 @@ interface CheckedRow {
   readonly schema: string | null
 }
 
-/** What extensions bring is nobody's data. */
+/** Tables that belong to an extension do not count. */
 const findSchemas = `
   SELECT n.nspname AS schema, coalesce(array_agg(c.relname::text ORDER BY c.relname) FILTER (WHERE c.oid IS NOT NULL), '{}') AS tables
   FROM pg_namespace AS n LEFT JOIN pg_class AS c ON c.relnamespace = n.oid AND c.relkind IN ('r', 'p', 'v', 'm', 'f', 'S')
@@ -47,10 +48,10 @@ const findRights = `
   SELECT CASE WHEN $2 THEN has_schema_privilege($1, 'CREATE')
     ELSE has_database_privilege(current_database(), 'CREATE') END AS creates`
 
-/** All that we use (`COLLATE "C"`, identity columns, `unnest` of several lists) is there, and older ones are out of support. */
+/** Has all we use (`COLLATE "C"`, identity columns, `unnest` of several lists); older versions are out of support. */
 const majorVersionMin = 12
 
-/** Connects once and asks who is there. Changes nothing. @param connectMsMax how long it waits for the server. */
+/** Connects once and inspects server, role and schemas. Changes nothing. @param connectMsMax limit for connecting. */
 export async function checkPostgres(
   url: string,
   connectMsMax = 5_000,
@@ -61,7 +62,7 @@ export async function checkPostgres(
   let client: pg.Client | undefined
   try {
     client = new pg.Client({ ...clientSettings(url, 'check', connectMsMax), query_timeout: connectMsMax })
-    client.on('error', () => undefined) // the call that it breaks reports it
+    client.on('error', () => undefined) // the call that fails because of it reports it
     await client.connect()
     const { rows } = await client.query<CheckedRow>(
       `SELECT current_setting('server_version') AS version, current_setting('server_version_num') AS number,
@@ -97,7 +98,7 @@ export function placeOf(url: string): string {
   return `${host}:${port === '' ? (process.env.PGPORT ?? '5432') : port}/${database}`
 }
 
-/** What to look at, for what goes wrong most. */
+/** A hint for the most frequent failures. */
 function wayOut(cause: unknown): string {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   if (/^E(CONNREFUSED|NOTFOUND|HOSTUNREACH|NETUNREACH|AI_AGAIN)|^ETIMEDOUT/.test(code))
@@ -106,7 +107,7 @@ function wayOut(cause: unknown): string {
   return code === '3D000' ? '. Create the database, or name another in DATABASE_URL' : ''
 }
 
-/** Without our own words for the port: the cause says it all, and an attempt on several addresses names each. */
+/** The cause's message without the PortError around it; an attempt on several addresses names each. */
 function reasonOf(cause: unknown): string {
   const origin = cause instanceof Error && cause.cause !== undefined ? cause.cause : cause
   if (origin instanceof AggregateError) return origin.errors.map(reasonOf).join(', ')

@@ -1,26 +1,29 @@
-// Writes what one chunk changed, inside a transaction that the caller began. Rows that exist are locked first, in an order
-// that every worker keeps to; then every change is held against the version that is really there, one after the other as
-// if each were written alone; then what remains is written in lists. Anything unexpected ends the transaction.
+// Writes what one chunk changed, inside a transaction that the caller began. It first locks the existing rows, in the
+// same order in every worker; then compares each change with the stored version, one after the other as if each were
+// written alone; then writes the result in lists. Anything unexpected ends the transaction.
 
-import * as shared from '#adapters/sql/chunk-queries.ts'
-import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
+import * as shared from '#adapters/sql/processing/chunk-queries.ts'
+import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { warningSamplesPerDay } from '#core/events/warning-types.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
-import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/chunk-store.ts'
-import * as text from './chunk-texts.ts'
+import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
+import { utcDay } from '#core/usage.ts'
+import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
+import { chunkTexts, lockTexts, numbered } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { inLists } from './write-lists.ts'
 
-/** Thrown to leave the transaction: a row is not as it was when the chunk was loaded. */
+/** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
 export class VersionConflict extends Error {}
 
-/** Persons as they stand within the transaction, by `personKey`. */
+/** Persons as stored within the transaction, by `personKey`. */
 type StoredPersons = Map<string, { readonly id: number; readonly version: number }>
 
-const insertGroupTypeText = text.numbered(shared.insertGroupTypeText)
-const hasGroupTypeText = text.numbered(shared.hasGroupTypeText)
+const insertGroupTypeText = numbered(shared.insertGroupTypeText)
+const hasGroupTypeText = numbered(shared.hasGroupTypeText)
 const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
-const noteRevisionText = text.numbered(shared.noteRevisionText)
+const noteChangedSubjectsText = numbered(shared.noteChangedSubjectsText)
+const noteRevisionText = numbered(shared.noteRevisionText)
 
 /** @throws VersionConflict, or what the driver throws. */
 export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {
@@ -30,13 +33,21 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)
+  await inLists(
+    session,
+    chunkTexts.noteCalls,
+    changes.calledFlags.map(({ projectId, flagKey, calledAtMs }) => [projectId, flagKey, calledAtMs]),
+  )
+  const changed = changedSubjectsText(changes)
+  if (changed !== null) await session.query(noteChangedSubjectsText, [changed])
   await writeWarnings(session, changes.warnings)
   await countOutcomes(session, changes.outcomes)
 }
 
 /**
- * Before the mappings, so that one it finds is another worker's. An id that must never have been personless is entered
- * and taken out again: whoever would enter it at the same time waits for this transaction, and then finds the mapping.
+ * Runs before the mappings are written, so that any mapping it finds is another worker's. It inserts and deletes an id
+ * that must never have been personless: a worker that inserts it at the same time waits for this transaction, and then
+ * finds the mapping.
  */
 async function writePersonless(
   session: Session,
@@ -46,18 +57,18 @@ async function writePersonless(
     [projectId, distinctId] as const
   const personless = personlessDistinctIds.map(rowOf)
   const never = neverPersonlessDistinctIds.map(rowOf)
-  // Both in one order, so that two workers that want the same ids for opposite ends do not wait for each other.
+  // Both lists in one order, so that two workers with the same ids in opposite lists do not deadlock.
   const sorted = [...personless, ...never].toSorted((a, b) => a[0] - b[0] || compare(a[1], b[1]))
   const { rows } = await inLists<{ project_id: number; distinct_id: string }>(
     session,
-    text.insertPersonlessText,
+    chunkTexts.insertPersonless,
     sorted,
   )
-  expectCount((await inLists(session, text.findMappedText, personless)).rowCount, 0)
+  expectCount((await inLists(session, lockTexts.findMapped, personless)).rowCount, 0)
   const entered = new Set(rows.map(row => `${row.project_id} ${row.distinct_id}`))
   for (const [projectId, distinctId] of personless) entered.delete(`${projectId} ${distinctId}`)
   expectCount(entered.size, never.length)
-  await inLists(session, text.deletePersonlessText, never)
+  await inLists(session, lockTexts.deletePersonless, never)
 }
 
 async function writePersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
@@ -69,7 +80,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const inserts = settled.inserts.toSorted(byUuid)
   const inserted = await inLists<{ id: number; project_id: number; uuid: string }>(
     session,
-    text.insertPersonsText,
+    chunkTexts.insertPersons,
     inserts.map(row => [row.projectId, row.uuid, ...personColumns(row)]),
   )
   expectCount(inserted.rowCount, inserts.length)
@@ -78,7 +89,7 @@ async function writePersons(session: Session, changes: ChunkChanges): Promise<St
   const updates = settled.updates.toSorted((a, b) => byUuid(a.row, b.row))
   const updated = await inLists(
     session,
-    text.updatePersonsText,
+    chunkTexts.updatePersons,
     updates.map(({ row, storedVersion }) => [
       persons.get(personKey(row.projectId, row.uuid))!.id,
       storedVersion,
@@ -106,7 +117,7 @@ function personColumns(row: Person): (string | number)[] {
   ]
 }
 
-/** Every person that the changes name and that is not new: to be written, to go, or to be led to. */
+/** Locks every existing person in the changes: to be updated, to be deleted, or target of a mapping. */
 async function lockPersons(session: Session, changes: ChunkChanges): Promise<StoredPersons> {
   const wanted = new Map<string, readonly [number, string]>()
   const want = (projectId: number, uuid: string) => wanted.set(personKey(projectId, uuid), [projectId, uuid])
@@ -115,14 +126,14 @@ async function lockPersons(session: Session, changes: ChunkChanges): Promise<Sto
     want(projectId, uuid)
     want(projectId, survivorUuid)
   }
-  // One that is there against the word of the changes is noticed when it is inserted.
+  // A person that exists although the changes have it as new is noticed by its insert.
   for (const { row, loadedVersion } of changes.persons)
     if (loadedVersion === null) wanted.delete(personKey(row.projectId, row.uuid))
   for (const { row, loadedVersion } of changes.persons) if (loadedVersion !== null) want(row.projectId, row.uuid)
   const names = [...wanted.values()].toSorted((a, b) => compare(a[1], b[1]) || a[0] - b[0])
   const { rows } = await inLists<{ id: number; project_id: number; uuid: string; version: number }>(
     session,
-    text.lockPersonsText,
+    lockTexts.lockPersons,
     names,
   )
   return new Map(rows.map(({ id, project_id, uuid, version }) => [personKey(project_id, uuid), { id, version }]))
@@ -135,7 +146,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
     .map(({ row }) => [row.projectId, row.distinctId] as const)
   const locked = await inLists<{ project_id: number; distinct_id: string; version: number }>(
     session,
-    text.lockMappingsText,
+    lockTexts.lockMappings,
     distinctBy(known, ([projectId, distinctId]) => keyOf({ projectId, distinctId })),
   )
   const versions = new Map(
@@ -145,7 +156,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   const { inserts, updates } = settle(mappings, keyOf, versions)
   const inserted = await inLists(
     session,
-    text.insertMappingsText,
+    chunkTexts.insertMappings,
     inserts
       .toSorted((a, b) => a.projectId - b.projectId || compare(a.distinctId, b.distinctId))
       .map(row => [row.projectId, row.distinctId, personOf(persons, row.projectId, row.personUuid).id, row.version]),
@@ -153,7 +164,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
   expectCount(inserted.rowCount, inserts.length)
   const updated = await inLists(
     session,
-    text.updateMappingsText,
+    chunkTexts.updateMappings,
     updates.map(({ row, storedVersion }) => [
       row.projectId,
       row.distinctId,
@@ -168,7 +179,7 @@ async function writeMappings(session: Session, { mappings }: ChunkChanges, perso
 async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, persons: StoredPersons): Promise<void> {
   if (deletedPersons.length === 0) return
   const merged: (readonly [number, number])[] = []
-  /** Whose flag assignments and cohorts a survivor gets, in the order in which they count. */
+  /** By survivor: the persons whose flag assignments and cohorts it gets, in order of precedence. */
   const heirlooms = new Map<number, number[]>()
   for (const { projectId, uuid, survivorUuid, loadedVersion } of deletedPersons) {
     const { id, version } = personOf(persons, projectId, uuid)
@@ -181,10 +192,10 @@ async function mergePersons(session: Session, { deletedPersons }: ChunkChanges, 
   }
   const moves = [...heirlooms].flatMap(([survivorId, from]) => from.map(id => [id, survivorId]))
   const pairs = [moves.map(move => move[0]), moves.map(move => move[1])]
-  await session.query(text.moveOverridesText, pairs)
-  await session.query(text.moveMembershipsText, pairs)
-  // An id that was attached since the load would be left without a person: its reference refuses this, as a conflict.
-  const deleted = await inLists(session, text.deletePersonsText, merged)
+  await session.query(chunkTexts.moveOverrides, pairs)
+  await session.query(chunkTexts.moveMemberships, pairs)
+  // A distinct id attached since the load would lose its person: its foreign key fails the delete, which is a conflict.
+  const deleted = await inLists(session, chunkTexts.deletePersons, merged)
   expectCount(deleted.rowCount, merged.length)
 }
 
@@ -195,7 +206,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
     .map(({ row }) => [row.projectId, row.typeIndex, row.key] as const)
   const locked = await inLists<{ project_id: number; group_type_index: number; group_key: string; version: number }>(
     session,
-    text.lockGroupsText,
+    lockTexts.lockGroups,
     distinctBy(known, name => keyOf(...name)),
   )
   const versions = new Map(
@@ -210,7 +221,7 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   ]
   const inserted = await inLists(
     session,
-    text.insertGroupsText,
+    chunkTexts.insertGroups,
     inserts
       .toSorted((a, b) => a.projectId - b.projectId || a.typeIndex - b.typeIndex || compare(a.key, b.key))
       .map(row => [row.projectId, row.typeIndex, row.key, ...valuesOf(row)]),
@@ -218,15 +229,15 @@ async function writeGroups(session: Session, { groups }: ChunkChanges): Promise<
   expectCount(inserted.rowCount, inserts.length)
   const updated = await inLists(
     session,
-    text.updateGroupsText,
+    chunkTexts.updateGroups,
     updates.map(({ row, storedVersion }) => [row.projectId, row.typeIndex, row.key, storedVersion, ...valuesOf(row)]),
   )
   expectCount(updated.rowCount, updates.length)
 }
 
-/** Few, since a project has five at most. A new one changes what flags can aggregate by: definitions are read again. */
+/** A project has five at most. A new one changes what flags can aggregate by, so definitions are read again. */
 async function writeGroupTypes(session: Session, { groupTypes, usedGroupTypes }: ChunkChanges): Promise<void> {
-  // Locked, so that whoever deletes the type waits for the groups that are written here, and finds them.
+  // Locked, so that a deletion of the type waits for the groups written here, and finds them.
   for (const { projectId, name, index } of usedGroupTypes)
     expectCount((await session.query(keepGroupTypeText, [projectId, name, index])).rowCount ?? 0, 1)
   const changedProjects = new Set<number>()
@@ -250,7 +261,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   ].toSorted(([a], [b]) => compare(a, b))
   const counted = await inLists<{ project_id: number; type: string; day: string; warning_count: number }>(
     session,
-    text.countWarningsText,
+    chunkTexts.countWarnings,
     ofDays.map(([, ofDay]) => {
       const { projectId, type, timestampMs } = ofDay[0]!
       const lastSeenMs = ofDay.reduce((latest, warning) => Math.max(latest, warning.timestampMs), 0)
@@ -263,7 +274,7 @@ async function writeWarnings(session: Session, warnings: readonly IngestionWarni
   )
   await inLists(
     session,
-    text.insertWarningsText,
+    chunkTexts.insertWarnings,
     samples.map(({ projectId, type, timestampMs, details }) => [
       projectId,
       type,
@@ -283,14 +294,14 @@ async function countOutcomes(session: Session, outcomes: readonly ChunkOutcome[]
   const sorted = [...sums].toSorted(([a], [b]) => compare(a, b)).map(([, sum]) => sum)
   await inLists(
     session,
-    text.countOutcomesText,
+    chunkTexts.countOutcomes,
     sorted.map(({ projectId, lane, outcome, reason, count }) => [projectId, lane, outcome, reason, count]),
   )
 }
 
 /**
- * Holds changes against the versions that are there, in their order; what several of them make of one row is its last.
- * @param versions of the rows that exist, as far as they were looked up.
+ * Compares changes with the stored versions, in their order; of several changes to one row the last one counts.
+ * @param versions of the existing rows that were looked up.
  * @throws VersionConflict
  */
 function settle<Row extends { readonly version: number }>(

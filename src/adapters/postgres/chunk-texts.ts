@@ -1,5 +1,7 @@
-// The chunk's statements that PostgreSQL gets in its own way: with lists (`unnest`) instead of one statement for each row.
-// The ones that concern a single row are those of `adapters/sql/chunk-queries.ts`, with numbered parameters.
+// The chunk's statements for PostgreSQL: with lists (`unnest`) instead of one statement for each row. Statements for a
+// single row come from `adapters/sql/processing/chunk-queries.ts`, with numbered parameters.
+
+import type { ChunkTexts } from '#adapters/sql/processing/chunk-queries.ts'
 
 /** `?` → `$1`, `$2`, … */
 export function numbered(text: string): string {
@@ -7,8 +9,16 @@ export function numbered(text: string): string {
   return text.replaceAll('?', () => `$${++count}`)
 }
 
-/** project ids, distinct ids, the longest text: longer ones are left out */
-export const loadMappedPersonsText = `
+export const chunkTexts: ChunkTexts<string> = {
+  /** project ids */
+  loadProjects: `SELECT * FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
+
+  /** project ids */
+  loadGroupTypes: `
+  SELECT * FROM group_type_mapping WHERE project_id = ANY($1::bigint[]) ORDER BY project_id, group_type_index`,
+
+  /** project ids, distinct ids, the longest text: longer ones are left out */
+  loadMappedPersons: `
   SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
     octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
     CASE WHEN octet_length(p.properties) <= $3::int THEN p.properties END AS properties,
@@ -16,35 +26,28 @@ export const loadMappedPersonsText = `
     p.created_at, p.is_identified, p.version, p.last_seen_at
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
   JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
-  JOIN person AS p ON p.id = d.person_id`
+  JOIN person AS p ON p.id = d.person_id`,
 
-/** person ids */
-export const loadPersonTextsText = `SELECT id, properties, property_marks FROM person WHERE id = ANY($1::bigint[])`
+  /** person ids */
+  loadPersonTexts: `SELECT id, properties, property_marks FROM person WHERE id = ANY($1::bigint[])`,
 
-/** person ids, rows of a person at most, rows at most */
-export const loadPersonMappingsText = `
+  /** person ids, rows of a person at most, rows at most */
+  loadPersonMappings: `
   SELECT d.person_id, d.distinct_id, d.version
   FROM unnest($1::bigint[]) AS k (person_id)
   CROSS JOIN LATERAL (
     SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id = k.person_id LIMIT $2::int
   ) AS d
-  LIMIT $3::int`
+  LIMIT $3::int`,
 
-/** project ids, distinct ids */
-export const loadPersonlessText = `
+  /** project ids, distinct ids */
+  loadPersonless: `
   SELECT d.project_id, d.distinct_id
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
-  JOIN personless_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`
+  JOIN personless_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
 
-/** project ids */
-export const loadProjectsText = `SELECT * FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`
-
-/** project ids */
-export const loadGroupTypesText = `
-  SELECT * FROM group_type_mapping WHERE project_id = ANY($1::bigint[]) ORDER BY project_id, group_type_index`
-
-/** project ids, type indexes, keys, the longest text: longer ones are left out */
-export const loadGroupsText = `
+  /** project ids, type indexes, keys, the longest text: longer ones are left out */
+  loadGroups: `
   SELECT g.project_id, g.group_type_index, g.group_key,
     octet_length(g.group_properties) + octet_length(g.property_marks) AS text_bytes,
     CASE WHEN octet_length(g.group_properties) <= $4::int THEN g.group_properties END AS group_properties,
@@ -52,62 +55,50 @@ export const loadGroupsText = `
     g.created_at, g.version
   FROM unnest($1::bigint[], $2::int[], $3::text[]) AS k (project_id, type_index, group_key)
   JOIN "group" AS g
-    ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`
+    ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`,
 
-/**
- * project ids, uuids. Rows are locked in the order of their uuid, by every worker, so that no two wait for each other.
- * Not FOR UPDATE: what refers to a person, such as a flag assignment that a front writes, need not wait.
- */
-export const lockPersonsText = `
-  SELECT p.id, p.project_id, p.uuid, p.version
-  FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
-  JOIN person AS p ON p.project_id = k.project_id AND p.uuid = k.uuid
-  ORDER BY p.uuid, p.project_id FOR NO KEY UPDATE OF p`
+  /** project ids, distinct ids; returns those that were not there. */
+  insertPersonless: `
+  INSERT INTO personless_distinct_id (project_id, distinct_id) SELECT * FROM unnest($1::bigint[], $2::text[])
+  ON CONFLICT (project_id, distinct_id) DO NOTHING RETURNING project_id, distinct_id`,
 
-export const insertPersonsText = `
+  insertPersons: `
   INSERT INTO person (project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::bigint[],
     $8::bigint[])
-  ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id, project_id, uuid`
+  ON CONFLICT (project_id, uuid) DO NOTHING RETURNING id, project_id, uuid`,
 
-/** ids, versions in the table, then the new values. */
-export const updatePersonsText = `
+  /** ids, versions in the table, then the new values. */
+  updatePersons: `
   UPDATE person AS p SET properties = v.properties, property_marks = v.property_marks, created_at = v.created_at,
     is_identified = v.is_identified, version = v.version, last_seen_at = v.last_seen_at
   FROM unnest($1::bigint[], $2::bigint[], $3::text[], $4::text[], $5::bigint[], $6::int[], $7::bigint[], $8::bigint[])
     AS v (id, stored_version, properties, property_marks, created_at, is_identified, version, last_seen_at)
-  WHERE p.id = v.id AND p.version = v.stored_version`
+  WHERE p.id = v.id AND p.version = v.stored_version`,
 
-/** ids, versions in the table */
-export const deletePersonsText = `
+  /** ids, versions in the table */
+  deletePersons: `
   DELETE FROM person AS p USING unnest($1::bigint[], $2::bigint[]) AS v (id, stored_version)
-  WHERE p.id = v.id AND p.version = v.stored_version`
+  WHERE p.id = v.id AND p.version = v.stored_version`,
 
-/** project ids, distinct ids */
-export const lockMappingsText = `
-  SELECT d.project_id, d.distinct_id, d.version
-  FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
-  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
-  ORDER BY d.project_id, d.distinct_id FOR NO KEY UPDATE OF d`
-
-export const insertMappingsText = `
+  insertMappings: `
   INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[])
-  ON CONFLICT (project_id, distinct_id) DO NOTHING`
+  ON CONFLICT (project_id, distinct_id) DO NOTHING`,
 
-/** project ids, distinct ids, versions in the table, then the new values. */
-export const updateMappingsText = `
+  /** project ids, distinct ids, versions in the table, then the new values. */
+  updateMappings: `
   UPDATE person_distinct_id AS d SET person_id = v.person_id, version = v.version
   FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[], $5::bigint[])
     AS v (project_id, distinct_id, stored_version, person_id, version)
-  WHERE d.project_id = v.project_id AND d.distinct_id = v.distinct_id AND d.version = v.stored_version`
+  WHERE d.project_id = v.project_id AND d.distinct_id = v.distinct_id AND d.version = v.stored_version`,
 
-/**
- * Merged persons' ids, their survivors' ids. A row that the survivor has stays as it is; else the row of the person that
- * comes first in the lists is taken. One statement takes rows away and puts them there: of two, the second would take away
- * what a front wrote between them. What is written later holds up the person's own deletion, as a conflict.
- */
-export const moveOverridesText = `
+  /**
+   * Merged persons' ids, their survivors' ids. A row that the survivor has stays as it is; else the person that is
+   * first in the lists provides it. One statement deletes and inserts: with two, the second could delete a row that a
+   * front wrote between them. A row written later makes the person's own deletion a conflict.
+   */
+  moveOverrides: `
   WITH gone AS (
     DELETE FROM flag_hash_key_override WHERE person_id = ANY($1::bigint[])
     RETURNING project_id, person_id, feature_flag_key, hash_key)
@@ -116,70 +107,99 @@ export const moveOverridesText = `
   FROM unnest($1::bigint[], $2::bigint[]) WITH ORDINALITY AS v (merged_id, survivor_id, place)
   JOIN gone AS o ON o.person_id = v.merged_id
   ORDER BY v.survivor_id, o.feature_flag_key, v.place
-  ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
+  ON CONFLICT (person_id, feature_flag_key) DO NOTHING`,
 
-/** Merged persons' ids, their survivors' ids. In one statement for the same reason. */
-export const moveMembershipsText = `
+  /** Merged persons' ids, their survivors' ids. One statement for the same reason. */
+  moveMemberships: `
   WITH gone AS (DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[]) RETURNING person_id, cohort_id)
   INSERT INTO cohort_person (person_id, cohort_id)
   SELECT DISTINCT v.survivor_id, c.cohort_id
   FROM unnest($1::bigint[], $2::bigint[]) AS v (merged_id, survivor_id)
   JOIN gone AS c ON c.person_id = v.merged_id
   ORDER BY v.survivor_id, c.cohort_id
-  ON CONFLICT (person_id, cohort_id) DO NOTHING`
+  ON CONFLICT (person_id, cohort_id) DO NOTHING`,
 
-/** project ids, distinct ids; answers those that were not there. */
-export const insertPersonlessText = `
-  INSERT INTO personless_distinct_id (project_id, distinct_id) SELECT * FROM unnest($1::bigint[], $2::text[])
-  ON CONFLICT (project_id, distinct_id) DO NOTHING RETURNING project_id, distinct_id`
-
-/** project ids, distinct ids */
-export const deletePersonlessText = `
-  DELETE FROM personless_distinct_id AS d USING unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
-  WHERE d.project_id = k.project_id AND d.distinct_id = k.distinct_id`
-
-/** project ids, distinct ids */
-export const findMappedText = `
-  SELECT d.distinct_id FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
-  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`
-
-/** project ids, type indexes, keys */
-export const lockGroupsText = `
-  SELECT g.project_id, g.group_type_index, g.group_key, g.version
-  FROM unnest($1::bigint[], $2::int[], $3::text[]) AS k (project_id, type_index, group_key)
-  JOIN "group" AS g
-    ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key
-  ORDER BY g.project_id, g.group_type_index, g.group_key FOR NO KEY UPDATE OF g`
-
-export const insertGroupsText = `
+  insertGroups: `
   INSERT INTO "group" (project_id, group_type_index, group_key, group_properties, property_marks, created_at, version)
   SELECT * FROM unnest($1::bigint[], $2::int[], $3::text[], $4::text[], $5::text[], $6::bigint[], $7::bigint[])
-  ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING`
+  ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING`,
 
-/** project ids, type indexes, keys, versions in the table, then the new values. */
-export const updateGroupsText = `
+  /** project ids, type indexes, keys, versions in the table, then the new values. */
+  updateGroups: `
   UPDATE "group" AS g SET group_properties = v.properties, property_marks = v.property_marks,
     created_at = v.created_at, version = v.version
   FROM unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[], $5::text[], $6::text[], $7::bigint[], $8::bigint[])
     AS v (project_id, type_index, group_key, stored_version, properties, property_marks, created_at, version)
   WHERE g.project_id = v.project_id AND g.group_type_index = v.type_index AND g.group_key = v.group_key
-    AND g.version = v.stored_version`
+    AND g.version = v.stored_version`,
 
-/** Answers each day's count so far. */
-export const countWarningsText = `
+  /**
+   * project ids, keys, times. In the order of the ids, which is the same in every worker. Nothing but workers writes this
+   * table, so a commit never waits here for somebody who edits a flag.
+   */
+  noteCalls: `
+  INSERT INTO flag_last_call (flag_id, called_at)
+  SELECT f.id, k.called_at
+  FROM unnest($1::bigint[], $2::text[], $3::bigint[]) AS k (project_id, key, called_at)
+  JOIN feature_flag AS f ON f.project_id = k.project_id AND f.key = k.key AND f.deleted = 0
+  ORDER BY f.id
+  ON CONFLICT (flag_id) DO UPDATE SET called_at = excluded.called_at
+    WHERE excluded.called_at > flag_last_call.called_at`,
+
+  /** Returns each day's count so far. */
+  countWarnings: `
   INSERT INTO ingestion_warning_day (project_id, type, day, warning_count, last_seen)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::bigint[])
   ON CONFLICT (project_id, type, day) DO UPDATE SET
     warning_count = ingestion_warning_day.warning_count + excluded.warning_count,
     last_seen = greatest(ingestion_warning_day.last_seen, excluded.last_seen)
-  RETURNING project_id, type, day, warning_count`
+  RETURNING project_id, type, day, warning_count`,
 
-export const insertWarningsText = `
+  insertWarnings: `
   INSERT INTO ingestion_warning (project_id, type, day, timestamp, details)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])`
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[])`,
 
-export const countOutcomesText = `
+  countOutcomes: `
   INSERT INTO chunk_outcome (project_id, lane, outcome, reason, event_count)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::text[], $5::bigint[])
   ON CONFLICT (project_id, lane, outcome, reason) DO UPDATE SET
-    event_count = chunk_outcome.event_count + excluded.event_count`
+    event_count = chunk_outcome.event_count + excluded.event_count`,
+}
+
+/** Locks, which all workers take in one order, and checks of existing rows. */
+export const lockTexts = {
+  /**
+   * project ids, uuids. Every worker locks rows in the order of their uuid, so that no two wait for each other.
+   * Not FOR UPDATE: a row that refers to a person, such as a flag assignment that a front writes, need not wait.
+   */
+  lockPersons: `
+  SELECT p.id, p.project_id, p.uuid, p.version
+  FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
+  JOIN person AS p ON p.project_id = k.project_id AND p.uuid = k.uuid
+  ORDER BY p.uuid, p.project_id FOR NO KEY UPDATE OF p`,
+
+  /** project ids, distinct ids */
+  lockMappings: `
+  SELECT d.project_id, d.distinct_id, d.version
+  FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
+  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
+  ORDER BY d.project_id, d.distinct_id FOR NO KEY UPDATE OF d`,
+
+  /** project ids, distinct ids */
+  deletePersonless: `
+  DELETE FROM personless_distinct_id AS d USING unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
+  WHERE d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
+
+  /** project ids, distinct ids */
+  findMapped: `
+  SELECT d.distinct_id FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
+  JOIN person_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
+
+  /** project ids, type indexes, keys */
+  lockGroups: `
+  SELECT g.project_id, g.group_type_index, g.group_key, g.version
+  FROM unnest($1::bigint[], $2::int[], $3::text[]) AS k (project_id, type_index, group_key)
+  JOIN "group" AS g
+    ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key
+  ORDER BY g.project_id, g.group_type_index, g.group_key FOR NO KEY UPDATE OF g`,
+}

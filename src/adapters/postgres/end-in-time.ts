@@ -1,13 +1,13 @@
-// The end of connections within a limit: a server that hangs answers no goodbye, and a stop waits for nobody that long.
+// Ends connections within a time limit: a hanging server does not answer the farewell, and a stop must not wait for it.
 
 import { Socket } from 'node:net'
 import type pg from 'pg'
 
-/** Its farewell or its last statement may take this long; a stop has 10 s for everything. */
+/** Limit for a connection's farewell or last statement; a stop has 10 s for everything. */
 const endMsMax = 1_000
 
 export interface TrackedSockets {
-  /** The driver's option of that name: where each connection of a pool or a client gets its socket from. */
+  /** The driver's option of that name: makes the socket for each connection of a pool or a client. */
   readonly stream: () => Socket
   /** Waits for `end`, and cuts what is still open when it takes longer. @throws what `end` throws within the limit. */
   endInTime(end: () => Promise<void>): Promise<void>
@@ -37,7 +37,7 @@ export function trackSockets(): TrackedSockets {
   }
 }
 
-/** A connection that is broken says so once more at its end; nothing hangs on that, its work has failed already. */
+/** Ignores the error with which a broken connection ends: its work has failed already. */
 export async function endQuietly(client: pg.Client | undefined): Promise<void> {
   await client?.end().catch(() => undefined)
 }

@@ -1,4 +1,4 @@
-// The schema of the state in a database: of which version it is, and making it.
+// Finds the version of the state's schema in a database, and creates the schema.
 
 import pg from 'pg'
 import { endQuietly } from './end-in-time.ts'
@@ -8,7 +8,7 @@ import { postgresPortError } from './postgres-errors.ts'
 const answerMsMax = 10_000
 
 /**
- * Call it for a database that `checkPostgres` found to have state.
+ * For a database in which `checkPostgres` found state.
  * @returns how many migrations the state has had.
  * @throws PortError when the database cannot be reached or read.
  */
@@ -21,7 +21,7 @@ export async function findPostgresSchema(url: string): Promise<number> {
   })
 }
 
-/** @throws PortError, with the way out when the role has no right to. */
+/** @throws PortError, which says what to do when the role lacks the right. */
 export async function makePostgresSchema(url: string, schema: string): Promise<void> {
   await asking(url, async client => {
     await client.query(`CREATE SCHEMA IF NOT EXISTS ${pg.escapeIdentifier(schema)}`)
@@ -30,7 +30,7 @@ export async function makePostgresSchema(url: string, schema: string): Promise<v
 
 async function asking<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
   const client = new pg.Client({ ...clientSettings(url, 'find schema', answerMsMax), query_timeout: answerMsMax })
-  client.on('error', () => undefined) // the call that it breaks reports it
+  client.on('error', () => undefined) // the call that fails because of it reports it
   try {
     await client.connect()
     return await work(client)

@@ -1,13 +1,13 @@
-// One instance per database: an advisory lock, held by a session of its own for as long as the instance runs. The log lies
-// on an instance's own disk, so two instances on one database would each move positions that mean nothing in the log of
-// the other. A session that is lost is opened again; when another instance has the lock by then, this one has to end.
+// Allows one instance per database: an advisory lock, held by a session of its own for as long as the instance runs.
+// Each instance has its log on its own disk, so two on one database would move positions that mean nothing in the
+// other's log. A lost session is opened again; if another instance has the lock by then, this one has to end.
 
 import { randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { err, ok, type Result } from '#core/result.ts'
-import type { ReturnedState } from '#ports/management-store.ts'
+import type { ReturnedState } from '#ports/state/log-binding.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { placeOf } from './check-postgres.ts'
 import { endQuietly, trackSockets } from './end-in-time.ts'
@@ -19,12 +19,12 @@ const answerMsMax = 5_000
 const tryEveryMs = 100
 const heartbeatMs = 10_000
 const retryMs = { first: 100, max: 5_000 }
-/** Keys of two numbers are apart from those of one, which the definitions' lock is. */
+/** Advisory keys of two numbers never collide with keys of one, such as the definitions' lock. */
 const lockKey = `${definitionsLock}, 1`
 
 /**
- * A host that was switched off says nothing: with these the server notices within 25 s and gives the lock away. An idle
- * session is what this one is meant to be.
+ * A host that was switched off sends no farewell: with these the server notices within 25 s and releases the lock. This
+ * session is meant to be idle.
  */
 const sessionSettings = `
   SELECT set_config(name, value, false) FROM (VALUES
@@ -37,32 +37,35 @@ const findHolder = `
   WHERE l.locktype = 'advisory' AND (l.classid, l.objid, l.objsubid) = (${lockKey}, 2) AND l.granted
     AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())`
 
-/** Lanes that no worker ever committed in are left out. */
+/** Leaves out lanes in which no worker ever committed. */
 const readReturnedState = `
   SELECT f.log_id, p.lane, p."offset" FROM followed_log AS f LEFT JOIN log_position AS p ON true`
 
 export interface InstanceLock {
   /**
-   * From now on, whenever the lock was lost and is held again, the database is shown to `judge`, since it may be an older
-   * copy or one of another instance. What it answers stands against going on, as the rest of a sentence about the database.
+   * From now on `judge` checks the database whenever the lock was lost and is held again, since it may be an older copy
+   * or another instance's. It answers null, or a reason to end, as the rest of a sentence about the database.
    */
   judgeReturns(judge: (found: ReturnedState) => Promise<string | null>): void
-  /** Takes a second at most, whatever the server does. */
+  /** Takes at most a second, whatever the server does. */
   release(): Promise<void>
 }
 
 export interface InstanceLockOptions {
   readonly url: string
-  /** How long to wait for a holder that is going away. */
+  /** How long to wait for another holder to end. */
   readonly waitMsMax: number
   readonly onWaiting: () => void
-  /** Another instance has the lock now, or the database is not what it was. Called once, with a line for people; nothing is tried after it. */
+  /**
+   * Called once, with a line for operators, when another instance has the lock now or the database is not what it was.
+   * Nothing is tried after it.
+   */
   readonly onSuperseded: (line: string) => void
   readonly logger: Logger
 }
 
 /**
- * @returns one line for a person when another instance keeps the lock.
+ * @returns one line for operators when another instance keeps the lock.
  * @throws PortError when the server cannot be asked.
  */
 export async function takeInstanceLock(options: InstanceLockOptions): Promise<Result<InstanceLock, string>> {
@@ -96,7 +99,9 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     `PostgreSQL at ${placeOf(url)} is in use by another instance${holder}. Stop it, or set DATABASE_URL to another database.`,
   )
 
-  /** @returns null when the lock is held; else where its holder is, as far as the server tells. @throws as the driver. */
+  /**
+   * @returns null when we hold the lock; else its holder's place, as far as the server knows. @throws as the driver.
+   */
   async function acquire(onWaiting: () => void): Promise<string | null> {
     const settings = clientSettings(url, `instance ${token} ${hostname()}`.slice(0, 56), answerMsMax)
     const session = new pg.Client({ ...settings, stream: sockets.stream, query_timeout: answerMsMax })
@@ -131,7 +136,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     return null
   }
 
-  /** A session of ours that only the server still believes in. */
+  /** Ends our former session, which is gone here but still open on the server. */
   async function endFormerSession(session: pg.Client): Promise<void> {
     for (const { pid, name } of (await session.query<{ pid: number; name: string | null }>(findHolder)).rows)
       if (name?.startsWith(`pennon instance ${token} `)) await session.query('SELECT pg_terminate_backend($1)', [pid])
@@ -143,7 +148,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     return host === undefined ? '' : ` on ${host}`
   }
 
-  /** The client's side of the connection: a server that is gone without a word is found out within 15 s. */
+  /** Notices within 15 s, from the client's side, that the server is gone without a farewell. */
   function scheduleHeartbeat(session: pg.Client): void {
     timer = setTimeout(async () => {
       try {
@@ -156,7 +161,7 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
     timer.unref()
   }
 
-  /** Once for each session that is in use, whichever way it tells that it is gone. */
+  /** Acts once per session, whichever event or error reports its end. */
   function lose(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isReleased || !isHeldFirst) return
     client = undefined
@@ -183,16 +188,16 @@ export async function takeInstanceLock(options: InstanceLockOptions): Promise<Re
         failures = 0
         return
       }
-      // Ending is right: another one has bound its own log to the state, and took the lanes from our worker with that.
-      // What this one accepted from now on would lie in a log that nobody reads.
+      // Ending is right: another instance has bound its own log to the state and so taken the lanes from our worker.
+      // No worker would ever read the events that this instance accepted from now on.
       await release()
       options.onSuperseded(`PostgreSQL at ${placeOf(url)} ${why}; this one stops`)
     } catch {
-      // `lose` has it, and tries again.
+      // `lose` was called with it and tries again.
     }
   }
 
-  /** @throws when the database cannot say: one that is still being restored may hold nothing yet. */
+  /** @throws when the database cannot be judged: one that is still being restored may hold nothing yet. */
   async function whatStandsAgainst(session: pg.Client | undefined): Promise<string | null> {
     if (judge === undefined || session === undefined) return null
     try {

@@ -1,5 +1,5 @@
-// The queries of `adapters/sql` on PostgreSQL: Kysely on a pool. Transactions that write come one after the other, as on
-// SQLite, so that the queries mean the same on both engines; they are the rare ones, of the private API.
+// The queries of `adapters/sql` on PostgreSQL: Kysely on a pool. Transactions that write run one after the other, as on
+// SQLite, so that the queries mean the same on both engines; only the private API has them, and rarely.
 
 import {
   CompiledQuery,
@@ -10,15 +10,17 @@ import {
   PostgresQueryCompiler,
   type TransactionSettings,
 } from 'kysely'
-import type { StateSchema } from '#adapters/sql/schema.ts'
+import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import type { Pool } from './open-postgres.ts'
 
-/** Transactions of definitions take this lock first; any number that no other program uses in the database. */
+/**
+ * Transactions that write definitions take this lock first. The number must be unique among programs on the database.
+ */
 export const definitionsLock = 0x70656e6e
 
 /**
  * @param begin `one_by_one`: a transaction waits until no other one of this kind runs, in any process.
- *   `snapshot`: a transaction only reads, and everything as of one moment.
+ *   `snapshot`: a transaction only reads, all of it as of one moment.
  */
 export function kyselyOn(pool: Pool, begin: 'one_by_one' | 'snapshot'): Kysely<StateSchema> {
   return new Kysely<StateSchema>({
@@ -49,7 +51,7 @@ class StateDriver extends PostgresDriver {
     try {
       await connection.executeQuery(CompiledQuery.raw(`SELECT pg_advisory_xact_lock(${definitionsLock})`))
     } catch (cause) {
-      await this.rollbackTransaction(connection).catch(() => undefined) // the session is closed then, which is the same
+      await this.rollbackTransaction(connection).catch(() => undefined) // the session is then closed: rolled back too
       throw cause
     }
   }

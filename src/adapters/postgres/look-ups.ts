@@ -1,19 +1,19 @@
-// Look-ups by name that are answered together: all of one turn of the event loop, or all that came while the store was
-// busy, in one go. The same name asked twice is looked up once. Where more wait than one go takes, projects take turns. How the store
-// is asked is the caller's.
+// Batches look-ups by name: all from one turn of the event loop, or all that arrived while the store was busy. A name
+// asked for twice is looked up once. When more wait than fit into a batch, projects take turns. The caller provides the
+// query.
 
 import { setImmediate as nextTurn } from 'node:timers'
 import { FairQueue } from '#core/fair-queue.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 
 export interface LookUps<Name, Found> {
-  /** @param key tells names apart. @returns null when there is none; rejects when the store could not be asked. */
+  /** @param key identifies the name. @returns null when it is not found; rejects when the store cannot be asked. */
   find(key: string, name: Name): Promise<Found | null>
 }
 
 /** Names of one statement. */
 const togetherMax = 500
-/** Look-ups that may wait for one; beyond, the project with the most loses its last one, whose evaluation goes on without. */
+/** Look-ups that may wait. Beyond, the project with the most loses its last one, whose evaluation runs without it. */
 const waitingMax = 10_000
 
 interface Waiting<Name, Found> {
@@ -28,8 +28,8 @@ interface Waiting<Name, Found> {
 
 /**
  * @param underWayMax how many of `findAll` may run at once.
- * @param senderOf whose look-up it is.
- * @param findAll answers in the order of the names; a PortError in a place is that name's failure alone.
+ * @param senderOf the project of a look-up.
+ * @param findAll answers in the order of the names; a PortError in a place fails that name alone.
  */
 export function lookUpTogether<Name, Found>(
   underWayMax: number,
@@ -87,7 +87,7 @@ export function lookUpTogether<Name, Found>(
       }
     } catch (cause) {
       for (const entry of entries) entry.reject(cause)
-      // Whoever waits would only wait as long for the same.
+      // Those that still wait would wait as long again for the same failure.
       waiting.clear()
       for (const entry of queue.clear()) entry.reject(cause)
     } finally {

@@ -1,5 +1,5 @@
-// Pools of sessions on PostgreSQL: how many, how long anything may take, and what happens to a session that broke.
-// What is asked in them is the stores' business.
+// Pools of sessions on PostgreSQL: their size, their time limits, and the handling of broken sessions. The stores know
+// the statements.
 
 import pg from 'pg'
 import { PortError } from '#ports/port-error.ts'
@@ -9,15 +9,17 @@ import { connectPortError, postgresPortError } from './postgres-errors.ts'
 
 export interface PoolOptions {
   readonly url: string
-  /** Seen in pg_stat_activity after `pennon `. */
+  /** Shown in pg_stat_activity after `pennon `. */
   readonly name: string
-  /** Sessions at most; one is opened when it is needed and closed after a minute without work. */
+  /** Maximum of sessions; one is opened when needed and closed after a minute without work. */
   readonly sizeMax: number
-  /** How long a statement may run; 0 = any time. The server ends it; a server that does not answer is given up. */
+  /**
+   * How long a statement may run; 0 = no limit. The server ends it; if the server does not answer, the pool gives up.
+   */
   readonly statementMsMax: number
-  /** How long a statement may wait for locks, the whole limit of it when absent. */
+  /** How long a statement may wait for locks; when absent, as long as it may run. */
   readonly lockMsMax?: number
-  /** How long it may take to get a session, a new one or one that somebody gives back. */
+  /** How long it may take to get a session, whether new or returned to the pool. */
   readonly connectMsMax: number
   /** The statements find every row by an index, so that none of their plans may scan a table; see `indexedPlans`. */
   readonly isIndexed?: true
@@ -28,7 +30,7 @@ export interface PoolOptions {
 export interface Session {
   /** Rows by name; or give `rowMode: 'array'`. @throws what the driver throws. */
   query<Row extends pg.QueryResultRow>(text: string, values?: unknown[]): Promise<pg.QueryResult<Row>>
-  /** Back to the pool; one that broke is closed instead, as with `close`. */
+  /** Returns it to the pool; a broken session is closed instead, as with `close`. */
   release(close?: boolean): void
 }
 
@@ -38,17 +40,17 @@ export interface Pool {
   /** One statement, on any session. @throws what the driver throws. */
   query<Row extends unknown[]>(query: pg.QueryArrayConfig): Promise<pg.QueryArrayResult<Row>>
   query<Row extends pg.QueryResultRow>(query: pg.QueryConfig): Promise<pg.QueryResult<Row>>
-  /** Waits for the work under way, within the limit of `end-in-time.ts`; what takes longer fails. */
+  /** Waits for the work under way, within the limit of `end-in-time.ts`; work that takes longer fails. */
   end(): Promise<void>
 }
 
-/** Later than the server's own limit, which says more. */
+/** The client's limit is this much longer than the server's, whose error says more. */
 const answerGraceMs = 1_000
 const idleTransactionMsMax = 30_000
 
 /**
- * A statement keeps its plan, and the one that was made while a table was empty would scan it once it is full. With these
- * settings it walks the index from the beginning, and planning is paid once per session.
+ * A prepared statement keeps its plan, and a plan made while a table was empty would scan the table once it is full.
+ * With these settings plans use the index from the beginning, and planning costs once per session.
  */
 const indexedPlans = ['enable_seqscan=off', 'enable_hashjoin=off', 'enable_mergejoin=off']
   .concat('plan_cache_mode=force_generic_plan', 'jit=off')
@@ -64,15 +66,15 @@ export function openPool(options: PoolOptions): Pool {
     ...clientSettings(options.url, options.name, options.connectMsMax, options.isIndexed && indexedPlans),
     max: options.sizeMax,
     idleTimeoutMillis: 60_000,
-    // A server that became the primary gets its share of sessions within the hour.
+    // A server that became the primary gets its share of sessions within an hour.
     maxLifetimeSeconds: 3_600,
     ...(statementMsMax > 0 && { statement_timeout: statementMsMax, query_timeout: statementMsMax + answerGraceMs }),
     ...(lockMsMax !== undefined && { lock_timeout: lockMsMax }),
     idle_in_transaction_session_timeout: idleTransactionMsMax,
   })
-  // Without a listener, a session that the server ends while nobody uses it would end this process.
+  // Without a listener, an idle session that the server ends would end this process.
   pool.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'an idle session ended'))
-  // The pool takes its own listener off a session while that is in use.
+  // The pool removes its own listener from a session while the session is in use.
   pool.on('connect', client => {
     client.on('error', cause => logger.debug({ err: postgresPortError(cause) }, 'a session ended'))
   })
@@ -96,8 +98,8 @@ function sessionOf(client: pg.PoolClient): Session {
       try {
         return await client.query(text, values)
       } catch (cause) {
-        // When a statement was given up, its answer may still arrive here, or the server may be gone: nobody else may get
-        // this connection.
+        // After a statement timed out here, its answer may still arrive, or the server may be gone: the connection must
+        // not be used again.
         if (!(cause instanceof pg.DatabaseError)) isBroken = true
         throw cause
       }
@@ -126,8 +128,8 @@ export async function inTransaction<T>(pool: Pool, begin: string, work: (session
 }
 
 /**
- * What every connection has in common. `sslmode` of the URL means what it means to libpq.
- * @param options for the server, beside those of the URL, which would replace them otherwise.
+ * The settings that all connections share. `sslmode` in the URL means what it means to libpq.
+ * @param options for the server, in addition to those in the URL, which would otherwise replace them.
  */
 export function clientSettings(url: string, name: string, connectMsMax: number, options = ''): pg.ClientConfig {
   const place = new URL(url)
@@ -144,7 +146,7 @@ export function clientSettings(url: string, name: string, connectMsMax: number, 
   }
 }
 
-/** The driver's own reading of `require` checks the certificate, which fails for most managed servers. */
+/** With `require` the driver itself would check the certificate, which fails for most managed servers. */
 function withLibpqTls(url: string): string {
   if (!/[?&]sslmode=/.test(url) || /[?&]uselibpqcompat=/.test(url)) return url
   return `${url}&uselibpqcompat=true`
@@ -156,7 +158,9 @@ function typeParserOf(oid: number, format: 'text' | 'binary' = 'text'): (text: s
   return oid === int8 && format === 'text' ? safeInteger : pg.types.getTypeParser(oid, format as 'text')
 }
 
-/** BIGINT columns hold ids, versions and epoch ms. @throws PortError `corrupt` for what a number would change. */
+/**
+ * BIGINT columns hold ids, versions and epoch ms. @throws PortError `corrupt` for a value that a number cannot hold.
+ */
 function safeInteger(text: string): number {
   const value = Number(text)
   if (!Number.isSafeInteger(value)) throw new PortError('state', 'corrupt', new Error(`${text} is too large a number`))

@@ -1,11 +1,12 @@
-// State as the worker sees it, on PostgreSQL. What a chunk reads and writes is a handful of statements with lists,
-// whatever its size; a commit that another one got in the way of is a version conflict, to be loaded again.
+// The worker's state on PostgreSQL. A chunk of any size is read and written in a handful of statements with lists. A
+// commit that collides with another is a version conflict: the worker loads the chunk's state again.
 
-import * as shared from '#adapters/sql/chunk-queries.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import * as shared from '#adapters/sql/processing/chunk-queries.ts'
+import { loadChunk, loadWaiting } from '#adapters/sql/processing/load-chunk.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { VersionConflict, writeChanges } from './chunk-commit.ts'
-import { loadChunk } from './chunk-load.ts'
+import { chunkReads } from './chunk-reads.ts'
 import { numbered } from './chunk-texts.ts'
 import { definitionsLock } from './kysely-on-postgres.ts'
 import { inTransaction, openPool } from './open-postgres.ts'
@@ -21,7 +22,7 @@ const claimPositionText = numbered(shared.claimPositionText)
 const findOwnPositionText = numbered(shared.findOwnPositionText)
 const advancePositionText = numbered(shared.advancePositionText)
 
-/** On a state that has been migrated. Opens nothing before the first call. */
+/** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresChunkStore(options: { url: string; logger: Logger; lockMsMax?: number }): ChunkStore {
   const pool = openPool({
     ...options,
@@ -33,11 +34,11 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
     isIndexed: true,
   })
   return {
-    async claimPosition(lane, ownerId) {
+    async claimPosition(stream, ownerId) {
       try {
         const { rows } = await pool.query<[number]>({
           text: claimPositionText,
-          values: [lane, ownerId],
+          values: [stream, ownerId],
           rowMode: 'array',
         })
         return { offset: rows[0]![0] }
@@ -46,11 +47,11 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
       }
     },
 
-    async findOwnPosition(lane, ownerId) {
+    async findOwnPosition(stream, ownerId) {
       try {
         const { rows } = await pool.query<[number]>({
           text: findOwnPositionText,
-          values: [lane, ownerId],
+          values: [stream, ownerId],
           rowMode: 'array',
         })
         return rows[0]?.[0] ?? null
@@ -62,22 +63,22 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
     async loadChunk(subjects, textBytesMax) {
       try {
         return await inTransaction(pool, 'BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY', session =>
-          loadChunk(session, subjects, textBytesMax),
+          loadWaiting(loadChunk(chunkReads(session), subjects, textBytesMax)),
         )
       } catch (cause) {
         throw postgresPortError(cause)
       }
     },
 
-    async commitChunk(changes, { fromOffset, offset, committedAtMs, lane, ownerId }) {
+    async commitChunk(changes, { fromOffset, offset, committedAtMs, stream, ownerId }) {
       try {
         await inTransaction(pool, 'BEGIN', async session => {
-          // Before any other lock: whoever writes definitions holds it before theirs.
+          // Before any other lock, as in transactions that write definitions.
           if (changes.groupTypes.length > 0) await session.query(`SELECT pg_advisory_xact_lock(${definitionsLock})`)
-          const values = [offset, committedAtMs, lane, ownerId, fromOffset ?? null]
+          const values = [offset, committedAtMs, stream, ownerId, fromOffset ?? null]
           const { rowCount } = await session.query(advancePositionText, values)
           if (rowCount !== 1) {
-            const { rows } = await session.query(findOwnPositionText, [lane, ownerId])
+            const { rows } = await session.query(findOwnPositionText, [stream, ownerId])
             throw new PositionLost(rows.length === 0 ? 'not_owner' : 'position_moved')
           }
           await writeChanges(session, changes)
@@ -87,7 +88,7 @@ export function openPostgresChunkStore(options: { url: string; logger: Logger; l
         if (cause instanceof PositionLost) return cause.how
         if (cause instanceof VersionConflict) return 'version_conflict'
         const failure = postgresPortError(cause)
-        // A deadlock, or a reference that another transaction took away in between.
+        // A deadlock, or a referenced row that another transaction deleted in between.
         if (failure instanceof Error && 'code' in failure && failure.code === 'conflict') return 'version_conflict'
         throw failure
       }

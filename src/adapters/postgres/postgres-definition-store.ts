@@ -1,29 +1,29 @@
-// Definitions from PostgreSQL: the revision is asked for on the management store's behalf, and told by the server.
+// Definitions from PostgreSQL. The revision is polled, and the server also announces each new one.
 
-import { rethrowing } from '#adapters/sql/rethrowing.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
 import { listenForRevisions } from './revision-listener.ts'
 
 /**
- * What comes back from a backup or a standby is another server process, or another table: neither changes under a session
- * without a restart, a new database, or a table that was written anew.
+ * The epoch names the server process and the table. Both stay the same unless the server restarts or the database or
+ * the table is made anew, as after a restore from a backup or a switch to a standby.
  */
 const findRevisionText = `
   SELECT value, concat_ws(' ', extract(epoch FROM pg_postmaster_start_time()), d.oid, pg_relation_filenode('revision'))
   FROM revision, pg_database AS d WHERE id = 1 AND d.datname = current_database()`
 
 export interface PostgresDefinitionStore extends DefinitionStore {
-  /** Called with each revision that any process commits, in no time; some may be missed while the server is away. */
+  /** Called at once with each revision that any process commits; some may be missed while the server is away. */
   onChange(listener: (revision: number) => void): void
-  /** Resolves when changes are heard, or the server could not be reached. */
+  /** Resolves when the store listens for changes, or could not reach the server. */
   readonly listening: Promise<void>
   close(): Promise<void>
 }
 
-/** On a state that has been migrated. */
+/** The state has to be migrated. */
 export function openPostgresDefinitionStore(options: {
   url: string
   logger: Logger

@@ -1,5 +1,5 @@
-// Which of PostgreSQL's and its driver's failures is which kind of PortError. What they say of rows (`detail`, `where`)
-// is left behind: it holds people's data, and errors are logged.
+// Translates failures of PostgreSQL and its driver into PortErrors. It drops what they say about rows (`detail`,
+// `where`): that is people's data, and errors are logged.
 
 import pg from 'pg'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
@@ -10,28 +10,28 @@ const codes: Readonly<Record<string, PortErrorCode>> = {
   '55P03': 'timeout', // lock_timeout
   '25P03': 'timeout', // idle in a transaction for too long
   '40': 'conflict', // serialization failure, deadlock: rolled back
-  '40003': 'unavailable', // nobody knows whether the statement was completed
+  '40003': 'unavailable', // it is unknown whether the statement was completed
   '23': 'conflict', // a constraint
   '53100': 'full',
   '53': 'unavailable', // too many connections, out of memory
   '08': 'unavailable',
-  '28': 'unavailable', // not let in
+  '28': 'unavailable', // authentication failed
   '3D': 'unavailable', // no such database
   '25006': 'unavailable', // read-only: a former primary
   '42501': 'unavailable', // no rights on a table
-  '42P01': 'unavailable', // no such table: a replica that is not that far yet
+  '42P01': 'unavailable', // no such table: a replica that lags behind
   '57': 'unavailable', // shutting down, starting up
   '58': 'unavailable', // the server's own disk
   XX: 'corrupt',
 }
 
-/** What the driver says without a code. */
+/** The driver's messages for time-outs, which have no code. */
 const driverTimeouts = /timeout expired|timeout exceeded|Query read timeout|connection timeout/
 const driverEnds = /Connection terminated|not queryable|after calling end|has been discarded|driver has already/
 
 /**
- * A PortError for a failure of PostgreSQL's or of the way to it; anything else comes back as it is: our own mistakes,
- * and a value that PostgreSQL does not take.
+ * A PortError for a failure of PostgreSQL or of the connection; anything else is returned as it is: our own bugs, and a
+ * value that PostgreSQL does not accept.
  */
 export function postgresPortError(cause: unknown): unknown {
   if (cause instanceof PortError || !(cause instanceof Error)) return cause
@@ -46,19 +46,19 @@ export function postgresPortError(cause: unknown): unknown {
   return cause
 }
 
-/** Whatever went wrong, it was on the way to a session: the state cannot be reached. */
+/** For any failure to get a session: the state cannot be reached. */
 export function connectPortError(cause: unknown): PortError {
   const known = postgresPortError(cause)
   return known instanceof PortError ? known : new PortError('state', 'unavailable', known)
 }
 
-/** Rolled back because of what another transaction did at the same time: the same again may go through. */
+/** Rolled back because of a concurrent transaction: the same transaction may succeed when it is repeated. */
 export function isRolledBackByOthers(cause: unknown): boolean {
   const code = sqlStateOf(cause)
   return code === '40001' || code === '40P01'
 }
 
-/** The SQLSTATE of a raw failure, or of the one inside a PortError. */
+/** The SQLSTATE of a driver error, or of the one inside a PortError. */
 export function sqlStateOf(cause: unknown): string | undefined {
   const origin = cause instanceof PortError ? cause.cause : cause
   return origin instanceof Error && 'code' in origin && typeof origin.code === 'string' ? origin.code : undefined

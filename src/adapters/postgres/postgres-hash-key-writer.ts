@@ -1,24 +1,24 @@
-// Writes the rows of experience continuity in PostgreSQL: one statement writes, a second sees what stands there, whoever
-// wrote it. Both ask the primary, since a replica may not have the row yet.
+// Writes the rows of experience continuity in PostgreSQL: one statement writes, a second reads what is stored,
+// including rows of other processes. Both run on the primary, since a replica may not have the row yet.
 
-import { storableText } from '#adapters/sql/storable-text.ts'
-import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { storableText } from '#adapters/sql/tables/storable-text.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { openPool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
 
-/** Calls of one writer at once; more wait for a session. */
+/** Concurrent calls of one writer; more wait for a session. */
 export const hashKeySessionsMax = 4
-/** An evaluation waits no longer, neither for a lock nor for the disk. */
+/** An evaluation waits no longer than this for a lock or the disk. */
 const statementMsMax = 250
 const connectMsMax = 1_000
-/** A person that was merged away meanwhile: the second time, its ids lead to the survivor. */
+/** When the person is merged into another meanwhile, the second attempt finds the survivor by its ids. */
 const attemptsMax = 2
 
 /**
- * project id, both ids, flag keys, hash key. Two at once for persons that overlap may each find the other's rows missing:
- * what one has written the other leaves as it is. In the order of the persons, so that no two wait for each other.
+ * project id, both ids, flag keys, hash key. Two concurrent calls for the same persons may each find the rows missing:
+ * the second leaves what the first has written. Rows are written in the order of the persons, to avoid deadlocks.
  */
 const insertText = `
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
@@ -31,14 +31,14 @@ const insertText = `
   ORDER BY d.person_id, k.key
   ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
 
-/** project id, both ids, the one that counts */
+/** project id, both ids, the id that takes precedence */
 const findText = `
   SELECT o.feature_flag_key, o.hash_key
   FROM person_distinct_id AS d JOIN flag_hash_key_override AS o ON o.person_id = d.person_id
   WHERE d.project_id = $1::bigint AND d.distinct_id = ANY($2::text[])
   ORDER BY d.distinct_id = $3::text`
 
-/** On a state that has been migrated. Opens nothing before the first call. */
+/** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresHashKeyWriter(options: {
   url: string
   logger: Logger
@@ -66,7 +66,7 @@ export function openPostgresHashKeyWriter(options: {
       if (ids.length === 0) return []
       await again(() => run('keep-hash-key', insertText, [projectId, ids, flagKeys, storableText(anonDistinctId)]))
       const rows = await run('find-hash-keys', findText, [projectId, ids, storableText(distinctId)])
-      return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last one counts: that of `distinctId`
+      return [...new Map<string, string>(rows)] satisfies HashKeyRow[] // the last row counts, the one of `distinctId`
     },
     close: () => pool.end(),
   }

@@ -1,13 +1,13 @@
-// The management store on PostgreSQL, and what brings its state up to the newest schema: a front's own, since sessions
-// of a server need no thread.
+// The management store on PostgreSQL, and the migration of its state to the newest schema. It runs on a front's main
+// thread, since sessions on a server need no thread.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { loadDefinitionChanges } from '#adapters/sql/definition-queries.ts'
+import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-queries.ts'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresWords } from '#adapters/sql/migrations/migration.ts'
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { kyselyOn } from './kysely-on-postgres.ts'
 import { openPool } from './open-postgres.ts'
@@ -18,7 +18,7 @@ const connectMsMax = 5_000
 /** A start may wait longer than a request: nothing else is under way. */
 const startConnectMsMax = 15_000
 const statementMsMax = 10_000
-/** How long a write waits for the other ones: their transactions are short, so longer means trouble. */
+/** How long a write waits for other writes: their transactions are short, so a longer wait means trouble. */
 const lockMsMax = 2_000
 /** Another process may be applying a long migration. */
 const migrationLockMsMax = 120_000
@@ -26,7 +26,8 @@ const retryCount = 3
 const retryWaitMs = 20
 
 /**
- * Brings the state of a database up to the newest schema. Several processes may do so at once: one does, the others wait.
+ * Brings the state of a database up to the newest schema. When several processes call it, one migrates and the others
+ * wait.
  * @throws SchemaTooNewError, or PortError when the database cannot be reached or written.
  */
 export async function migratePostgres(options: { url: string; logger: Logger }): Promise<void> {
@@ -47,7 +48,7 @@ export async function migratePostgres(options: { url: string; logger: Logger }):
   }
 }
 
-/** On a state that has been migrated. Opens nothing before the first call. */
+/** The state has to be migrated. Opens nothing before the first call. */
 export function openPostgresManagementStore(options: {
   url: string
   logger: Logger
@@ -68,7 +69,7 @@ export function openPostgresManagementStore(options: {
   }
 }
 
-/** Every method is one transaction, so one that was rolled back for the sake of another can simply run again. */
+/** Every method is one transaction, so one that was rolled back because of another can simply run again. */
 function retrying<T extends { [K in keyof T]: (...args: never[]) => Promise<unknown> }>(methods: T): T {
   const entries = Object.entries(methods) as [string, (...args: never[]) => Promise<unknown>][]
   const wrapped = entries.map(([name, method]) => [

@@ -1,22 +1,22 @@
 // Stored persons and groups for evaluations, on PostgreSQL or on a replica of it. The look-ups of one turn of the event
-// loop become one statement for each kind; while enough statements are under way, look-ups wait for the next of them, so
-// the busier a front is, the more of them share one.
+// loop become one statement for each kind. Once enough statements are under way, look-ups wait for the next one, so a
+// busier front puts more of them into one statement.
 
-import { propertiesOf } from '#adapters/sql/rows.ts'
-import type { HashKeyOverrideReader, HashKeyRow } from '#ports/hash-key-overrides.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import { propertiesOf } from '#adapters/sql/tables/rows.ts'
+import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { type LookUps, lookUpTogether } from './look-ups.ts'
 import { openPool, type Pool } from './open-postgres.ts'
 import { postgresPortError } from './postgres-errors.ts'
 
 /**
- * Statements of each kind under way. A statement costs this process some 70 µs whatever it asks for, a name in it about 3:
- * with few under way, a busy front's look-ups share them, and a round trip of a millisecond still leaves room for 1,000 a ms.
+ * Statements of each kind under way. Each costs this process about 70 µs, plus about 3 µs for each name: with few under
+ * way, a busy front's look-ups share them, and with a round trip of 1 ms there is still room for 1,000 look-ups per ms.
  */
 const underWayMax = 2
 const sessionsMax = 4 * underWayMax
-/** Whoever evaluates waits less; this frees the session. */
+/** An evaluation gives up sooner; this limit frees the session. */
 const statementMsMax = 1_000
 const connectMsMax = 1_000
 
@@ -38,7 +38,7 @@ const findGroupsText = `
   JOIN "group" AS g
     ON g.project_id = k.project_id AND g.group_type_index = k.type_index AND g.group_key = k.group_key`
 
-/** A person without rows gives one row of NULLs, a distinct id of no person gives no row. */
+/** A person without rows yields one row of NULLs; a distinct id without a person yields none. */
 const findHashKeysText = `
   SELECT k.place, o.feature_flag_key, o.hash_key
   FROM unnest($1::bigint[], $2::text[]) WITH ORDINALITY AS k (project_id, distinct_id, place)
@@ -55,7 +55,7 @@ function projectOf({ projectId }: { readonly projectId: number }): string {
   return String(projectId)
 }
 
-/** What a row says: look-ups that share it may want different properties of it. */
+/** A row's texts: look-ups that share the row may want different properties of it. */
 interface PersonText {
   readonly uuid: string
   readonly propertiesJson: string
@@ -67,7 +67,7 @@ interface PersonName {
   readonly distinctId: string
 }
 
-/** On a state that has been migrated. Opens nothing before the first look-up. */
+/** The state has to be migrated. Opens nothing before the first look-up. */
 export function openPostgresSubjectStore(options: {
   url: string
   logger: Logger
@@ -91,7 +91,7 @@ export function openPostgresSubjectStore(options: {
     findHashKeys(pool, names),
   )
   return {
-    // Text of PostgreSQL's holds no NUL, so what asks for one finds nothing; the statement would fail for all.
+    // Text in PostgreSQL holds no NUL, so such an id finds nothing; in a statement it would fail all its look-ups.
     findPerson: async (projectId, distinctId, wanted) => {
       if (distinctId.includes('\0')) return null
       const found = await persons.find(`${projectId} ${distinctId}`, { projectId, distinctId })

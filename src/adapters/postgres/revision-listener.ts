@@ -1,5 +1,5 @@
-// Hears of new revisions: a connection of its own that listens, and comes back by itself. What was missed meanwhile is
-// found by whoever asks for the revision from time to time.
+// Listens for new revisions on its own connection, and reconnects by itself. Callers also poll the revision, which
+// finds those missed meanwhile.
 
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
@@ -13,7 +13,7 @@ const firstWaitMs = 100
 const longestWaitMs = 10_000
 
 export interface RevisionListener {
-  /** Resolves when it listens for the first time, or has failed to. */
+  /** Resolves when it listens for the first time, or when the first attempt fails. */
   readonly started: Promise<void>
   close(): Promise<void>
 }
@@ -60,7 +60,7 @@ export function listenForRevisions(options: {
     }
   }
 
-  /** Once for each connection, whichever way it tells that it is gone. */
+  /** Acts once per connection, whichever event or error reports its end. */
   function comeBack(lost: pg.Client, cause: unknown): void {
     if (client !== lost || isClosed) return
     client = undefined

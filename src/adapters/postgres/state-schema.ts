@@ -1,25 +1,25 @@
-// Which schema of a database has our tables. One of our own keeps them apart from another application's; an instance from
-// before there was one has them where its role's path leads, mostly in `public`, and goes on with them there.
+// Decides which schema of a database has our tables. A schema of our own keeps them apart from other applications;
+// older instances have them in the first schema of their role's path, mostly `public`, and continue there.
 
-/** When no other name is given. */
+/** The default name. */
 const ownSchema = 'pennon'
 const formerPath = '"$user",public'
 
-/** What the server shows of a schema to anyone who may connect. */
+/** What any role that may connect can see of a schema. */
 export interface FoundSchema {
   readonly schema: string
-  /** Whatever tables, views and sequences are there, but for those of extensions. */
+  /** All tables, views and sequences except those of extensions. */
   readonly tables: readonly string[]
 }
 
 export type StateSchema =
-  /** `isMade`: it is there. `hasState`: with our tables in it. */
+  /** `isMade`: the schema exists. `hasState`: it has our tables. */
   { readonly schema: string; readonly isMade: boolean; readonly hasState: boolean } | { readonly refusal: string }
 
 /**
- * The URL, whose sessions then find our tables by their bare names.
- * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or where an earlier instance has them. A `search_path` in
- *   `options` of the URL itself stays as it is.
+ * Adds a search path to the URL, so that its sessions find our tables by their bare names.
+ * @param schema PENNON_DATABASE_SCHEMA; null for `pennon`, or the schema in which an earlier instance has its tables. A
+ *   `search_path` in the URL's own `options` stays as it is.
  */
 export function withStateSchema(url: string, schema: string | null): string {
   const place = new URL(url)
@@ -31,14 +31,14 @@ export function withStateSchema(url: string, schema: string | null): string {
 }
 
 /**
- * Decides before anything is made, from what is there.
+ * Decides from what exists, before anything is created.
  * @param path `search_path` of the session.
  * @param current `current_schema()`; null when no schema of the path exists.
- * @param found the schemas of the path that are there.
+ * @param found the existing schemas of the path.
  */
 export function judgeSchemas(path: string, current: string | null, found: readonly FoundSchema[]): StateSchema {
   const [first = ''] = path.split(',').map(name => name.trim().replace(/^"(.*)"$/, '$1'))
-  // A URL with a path of its own, as it leads.
+  // A URL with its own path is followed.
   const wanted = first === '$user' ? (current ?? 'public') : first
   const there = found.find(({ schema }) => schema === wanted)
   if (there !== undefined && isState(there.tables)) return { schema: wanted, isMade: true, hasState: true }
@@ -54,7 +54,7 @@ export function judgeSchemas(path: string, current: string | null, found: readon
   }
 }
 
-/** Tables that every state has had since the first one; other programs have some of these names, hardly all. */
+/** Tables that every version of the state has. Other programs may have some of these names, but hardly all. */
 const stateTables = ['schema_version', 'project', 'personal_api_key', 'log_position', 'chunk_outcome']
 
 function isState(tables: readonly string[]): boolean {

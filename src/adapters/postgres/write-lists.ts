@@ -1,12 +1,12 @@
-// A statement whose parameters are lists, one for each column, run for rows of any number: in slices that neither the
-// server nor this process chokes on.
+// Runs a statement whose parameters are lists, one per column, for any number of rows, in slices small enough for the
+// server and for this process.
 
 import type { Session } from './open-postgres.ts'
 
 const sliceRowsMax = 2_000
 const sliceCharsMax = 16 * 2 ** 20
 
-/** @returns what all slices changed and answered. @throws what the driver throws. */
+/** @returns the changed and returned rows of all slices. @throws what the driver throws. */
 export async function inLists<Answer extends object>(
   session: Session,
   statement: string,

@@ -1,5 +1,5 @@
-// The scripts of the installed `posthog-js` package. Files are read when asked for and not kept; what is kept, up to a
-// bound, is their packed form, which is what nearly every browser takes. Adds the one file that the package leaves out.
+// The scripts of the installed `posthog-js` package. Files are read on each request; only their packed form, which
+// nearly every browser accepts, is cached, up to a bound. Adds the one file that the package leaves out.
 
 import { createHash } from 'node:crypto'
 import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
@@ -13,7 +13,7 @@ import type { BrowserScript, BrowserScripts, ScriptPacking } from '#ports/browse
 import { PortError } from '#ports/port-error.ts'
 
 export interface InstalledScriptsOptions {
-  /** Bytes of packed files that are kept. What comes after goes out unpacked rather than being packed again and again. */
+  /** Bytes of packed files that are kept. Further files are sent unpacked, rather than packed for every request. */
   readonly keptBytesMax?: number
 }
 
@@ -21,14 +21,14 @@ export interface InstalledScriptsOptions {
 const keptBytesDefault = 8 * 1024 * 1024
 
 /**
- * The toolbar needs a login to PostHog and is no part of the package; a page that is asked to open it finds this instead,
- * so that nothing fails. Source: docs/wire/clients.md 10.2.
+ * The toolbar needs a login to PostHog and is not in the package; a page that tries to open it gets this instead, so
+ * that nothing fails. Source: docs/wire/clients.md 10.2.
  */
 const stubs: ReadonlyMap<string, Buffer> = new Map([
   ['toolbar.js', Buffer.from('window.ph_load_toolbar = window.ph_load_toolbar || function () {}\n')],
 ])
 
-/** @throws when the package is not there: the installation is broken. */
+/** @throws when the package is missing: the installation is broken. */
 export function openInstalledScripts(options: InstalledScriptsOptions = {}): BrowserScripts {
   const folder = packageFolder('posthog-js')
   const { version } = JSON.parse(readFileSync(join(folder, 'package.json'), 'utf8')) as { version: string }
@@ -48,14 +48,14 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       const source = stub === undefined ? fileSource(join(dist, name)) : bufferSource(stub)
       const script = describe(source, name.endsWith('.map') ? noRoom : room)
       opened.set(name, script)
-      // A file that could not be read may be there the next time.
+      // A file that could not be read may exist the next time.
       script.catch(() => opened.delete(name))
       return script
     },
   }
 }
 
-/** Maps are for whoever has the browser's tools open: not worth keeping, and half of all bytes. */
+/** Source maps are half of all bytes and only for a browser's developer tools: not worth keeping. */
 const noRoom = { bytes: 0 }
 
 interface Source {
@@ -116,7 +116,7 @@ async function pack(whole: Buffer, packing: ScriptPacking, room: { bytes: number
   return packed
 }
 
-/** The package may export nothing but its entry, so that its folder is looked for upwards from there. */
+/** The package may export only its entry, so its folder is searched for upwards from there. */
 function packageFolder(name: string): string {
   let folder = dirname(fileURLToPath(import.meta.resolve(name)))
   for (;;) {

@@ -4,8 +4,8 @@ import Database from 'better-sqlite3'
 import { Kysely, SqliteDialect } from 'kysely'
 import { migrateState, migrations } from './migrate-state.ts'
 import { type Migration, postgresWords, sqliteWords } from './migrations/migration.ts'
-import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
+import type { StateSchema } from './tables/schema.ts'
 
 const one: Migration = { version: 1, name: 'one', statements: () => ['CREATE TABLE a (x INTEGER)'] }
 const two: Migration = { version: 2, name: 'two', statements: () => ['ALTER TABLE a ADD COLUMN y INTEGER'] }

@@ -1,5 +1,5 @@
-// The list of migrations and how it is applied: forward only, each in one transaction with the row that
-// says so. A state that a newer Pennon has touched is refused, untouched.
+// The list of migrations, and how it is applied: forward only, each in one transaction with the row that records it. A
+// state that a newer Pennon has migrated is refused and not changed.
 
 import { type Kysely, sql } from 'kysely'
 import { ground } from './migrations/0001-ground.ts'
@@ -9,11 +9,15 @@ import { ingestion } from './migrations/0004-ingestion.ts'
 import { boundedLists } from './migrations/0005-bounded-lists.ts'
 import { eventStoreMark } from './migrations/0006-event-store-mark.ts'
 import { ownFlags } from './migrations/0007-own-flags.ts'
+import { scheduleOwner } from './migrations/0008-schedule-owner.ts'
+import { deferredProjects } from './migrations/0009-deferred-projects.ts'
+import { lifeOfFlags } from './migrations/0010-life-of-flags.ts'
+import { subjectMirror } from './migrations/0011-subject-mirror.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
-import type { StateSchema } from './schema.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
+import type { StateSchema } from './tables/schema.ts'
 
-/** Append only: what has been released is never edited. */
+/** Append only: a released migration is never edited. */
 export const migrations: readonly Migration[] = [
   ground,
   followedLog,
@@ -22,11 +26,15 @@ export const migrations: readonly Migration[] = [
   boundedLists,
   eventStoreMark,
   ownFlags,
+  scheduleOwner,
+  deferredProjects,
+  lifeOfFlags,
+  subjectMirror,
 ]
 
 /**
- * Brings the state up to the newest known schema. Running it again changes nothing; two processes at once are safe,
- * because every step is decided inside the transaction that takes it.
+ * Brings the state up to the newest known schema. Running it again changes nothing. Two processes may run it at once,
+ * because each step is decided inside its own transaction.
  * @returns how many migrations were applied.
  * @throws SchemaTooNewError; then nothing was changed.
  * Source: ours.

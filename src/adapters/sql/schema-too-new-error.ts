@@ -1,6 +1,7 @@
-// What a migration refuses with; apart from the migrations, so that who only passes it on need not load them.
+// The error with which a migration refuses a state. In its own file, so that modules that only pass it on need not load
+// the migrations.
 
-/** The state belongs to a newer version of Pennon; the message is for people, one line. */
+/** The state belongs to a newer version of Pennon; the message is one line for operators. */
 export class SchemaTooNewError extends Error {
   constructor(message: string) {
     super(message)

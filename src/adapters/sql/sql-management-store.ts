@@ -1,29 +1,33 @@
-// The whole management store over one Kysely connection, whatever the engine. What differs between engines is how a
-// failure of theirs becomes a PortError.
+// The whole management store over one Kysely connection, for either engine. Engines differ only in how their failures
+// become PortErrors.
 
 import type { Kysely } from 'kysely'
-import type { ChunkOutcome } from '#ports/chunk-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
-import { cohortQueries } from './cohort-queries.ts'
-import { earlyAccessQueries } from './early-access-queries.ts'
-import { eventStoreMarkQueries } from './event-store-mark-queries.ts'
-import { experimentQueries } from './experiment-queries.ts'
-import { flagOwnerQueries } from './flag-owner-queries.ts'
-import { flagQueries } from './flag-queries.ts'
-import { groupQueries } from './group-queries.ts'
-import { personQueries } from './person-queries.ts'
-import { personalKeyQueries } from './personal-key-queries.ts'
-import { projectQueries } from './project-queries.ts'
-import { refusedQueries } from './refused-queries.ts'
-import { rethrowing } from './rethrowing.ts'
-import type { StateSchema } from './schema.ts'
-import { secretKeyQueries } from './secret-key-queries.ts'
-import { withStorableTexts } from './storable-text.ts'
-import { surveyQueries } from './survey-queries.ts'
-import { usageQueries } from './usage-queries.ts'
-import { warningQueries } from './warning-queries.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { refusedQueries } from './accounting/refused-queries.ts'
+import { usageQueries } from './accounting/usage-queries.ts'
+import { warningQueries } from './accounting/warning-queries.ts'
+import { cohortQueries } from './definitions/cohort-queries.ts'
+import { earlyAccessQueries } from './definitions/early-access-queries.ts'
+import { experimentQueries } from './definitions/experiment-queries.ts'
+import { flagOwnerQueries } from './definitions/flag-owner-queries.ts'
+import { flagQueries } from './definitions/flag-queries.ts'
+import { surveyQueries } from './definitions/survey-queries.ts'
+import { cohortMemberQueries } from './persons/cohort-member-queries.ts'
+import { groupQueries } from './persons/group-queries.ts'
+import { personQueries } from './persons/person-queries.ts'
+import { deferredProjectQueries } from './processing/deferred-project-queries.ts'
+import { eventStoreMarkQueries } from './processing/event-store-mark-queries.ts'
+import { logBindingQueries } from './processing/log-binding-queries.ts'
+import { scheduleOwnerQueries } from './processing/schedule-owner-queries.ts'
+import { subjectMirrorQueries } from './processing/subject-mirror-queries.ts'
+import { personalKeyQueries } from './projects/personal-key-queries.ts'
+import { projectQueries } from './projects/project-queries.ts'
+import { secretKeyQueries } from './projects/secret-key-queries.ts'
+import { rethrowing } from './tables/rethrowing.ts'
+import type { StateSchema } from './tables/schema.ts'
+import { withStorableTexts } from './tables/storable-text.ts'
 
-/** `toPortError` makes a PortError of a failure of the engine's, and gives back anything else as it is. */
+/** @param toPortError makes a PortError of a failure of the engine, and returns anything else as it is. */
 export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause: unknown) => unknown): ManagementStore {
   const methods = withStorableTexts<ManagementStore>({
     ...projectQueries(db),
@@ -31,6 +35,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...secretKeyQueries(db),
     ...flagQueries(db),
     ...cohortQueries(db),
+    ...cohortMemberQueries(db),
     ...earlyAccessQueries(db),
     ...surveyQueries(db),
     ...experimentQueries(db),
@@ -41,48 +46,10 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...refusedQueries(db),
     ...warningQueries(db),
     ...eventStoreMarkQueries(db),
-
-    async findLogPosition(lane) {
-      const row = await db
-        .selectFrom('log_position')
-        .select(['offset', 'committed_at'])
-        .where('lane', '=', lane)
-        .executeTakeFirst()
-      if (row === undefined) return { offset: 0, committedAtMs: null }
-      return {
-        offset: Number(row.offset),
-        committedAtMs: row.committed_at === null ? null : Number(row.committed_at),
-      }
-    },
-
-    async findFollowedLog() {
-      const row = await db.selectFrom('followed_log').selectAll().executeTakeFirst()
-      if (row === undefined) return null
-      return { id: row.log_id, place: row.place, formerId: row.former_log_id, begunAt: row.begun_at }
-    },
-
-    followLog: ({ id, place, formerId, begunAt }) =>
-      db.transaction().execute(async trx => {
-        await trx.updateTable('log_position').set({ owner: '' }).execute()
-        const columns = { log_id: id, place, former_log_id: formerId, begun_at: begunAt }
-        await trx
-          .insertInto('followed_log')
-          .values({ id: 1, ...columns })
-          .onConflict(conflict => conflict.column('id').doUpdateSet(columns))
-          .execute()
-      }),
-
-    async listOutcomes(projectId) {
-      const rows = await db.selectFrom('chunk_outcome').selectAll().where('project_id', '=', projectId).execute()
-      return rows.map(row => ({
-        projectId,
-        lane: row.lane as ChunkOutcome['lane'],
-        outcome: row.outcome as ChunkOutcome['outcome'],
-        reason: row.reason,
-        count: Number(row.event_count),
-      }))
-    },
-
+    ...logBindingQueries(db),
+    ...scheduleOwnerQueries(db),
+    ...deferredProjectQueries(db),
+    ...subjectMirrorQueries(db),
     close: () => db.destroy(),
   })
   return rethrowing(methods, toPortError)

@@ -3,14 +3,14 @@ import { mkdirSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
-import { logLanes } from '#core/events/captured-event.ts'
 import { DiskRoom } from './disk-room.ts'
+import { embeddedStreamNames } from './embedded-streams.ts'
 
 describe('room for the log', () => {
   it('names the limit that is in the way: the log’s own, the disk’s, or both', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
-    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const refusal = (logBytesMax: number, minFreeBytes: number) =>
       new DiskRoom({ folder, logBytesMax, minFreeBytes }).refusal(100)
     const beyond = 10 ** 18
@@ -23,7 +23,7 @@ describe('room for the log', () => {
   it('goes down with what is written', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
-    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const room = new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
     assert.equal(room.refusal(600), null)
     room.wrote(600)
@@ -34,7 +34,7 @@ describe('room for the log', () => {
   it('gives imports half of the log at most, and live events what is left', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
-    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const room = () => new DiskRoom({ folder, logBytesMax: 1_000, minFreeBytes: 0 })
     assert.equal(room().importRefusal(500), null)
     assert.match(room().importRefusal(501)!, /half of PENNON_LOG_MAX_BYTES/)
@@ -49,7 +49,7 @@ describe('room for the log', () => {
   it('gives imports no more of the disk than they leave free above the reserve', t => {
     const folder = mkdtempSync(join(tmpdir(), 'pennon-room-'))
     t.after(() => rmSync(folder, { recursive: true }))
-    for (const lane of logLanes) mkdirSync(join(folder, lane))
+    for (const stream of embeddedStreamNames) mkdirSync(join(folder, stream))
     const { bavail, bsize } = statfsSync(folder)
     const aboveReserve = 64 * 1024 * 1024
     const limits = { folder, logBytesMax: 10 ** 15, minFreeBytes: bavail * bsize - aboveReserve }

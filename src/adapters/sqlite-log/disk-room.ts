@@ -1,29 +1,29 @@
-// Whether the log may grow: its own limit and what is free on the disk. Imports may take half of either, so that whoever
-// imports can never have live events refused. Looked up at most once a second, because several processes fill and empty the
-// same folder, and counted along in between.
+// Decides whether the log may grow, by its own limit and the free disk space. Imports may take half of either, so that an
+// import never causes live events to be refused. Several processes fill and empty the same folder, so sizes are read
+// again once a second, and this process adds what it writes in between.
 
 import { statfsSync } from 'node:fs'
 import { join } from 'node:path'
-import type { LogRoom } from '#ports/event-log.ts'
+import type { LogRoom } from '#ports/log/event-log-retention.ts'
 import { folderBytes } from './segment-file.ts'
 
 export interface RoomLimits {
-  /** The folder of all lanes. */
+  /** The folder of all streams. */
   readonly folder: string
-  /** All lanes together, as files on the disk. */
+  /** Limit for the files of all streams together. */
   readonly logBytesMax: number
-  /** What has to stay free on the disk. */
+  /** Bytes that have to stay free on the disk. */
   readonly minFreeBytes: number
 }
 
 const lookAgainAfterMs = 1_000
-/** Sooner while there is no room, so that it is noticed when there is some again. */
+/** While there is no room it looks sooner, to notice new room quickly. */
 const lookAgainWhenFullAfterMs = 200
 
-/** The share of each limit that is kept free for what is written before the next look. */
+/** The share of each limit kept free for writes before the next look. */
 const headroomShare = 1 / 8
 
-/** What imports may take of the log's limit, and of the disk that would be free above the reserve without them. */
+/** The share for imports of the log's limit, and of the disk that would be free above the reserve without them. */
 const importShare = 1 / 2
 
 /** @throws system errors. */
@@ -51,18 +51,18 @@ export function lookAtRoom({ folder, logBytesMax, minFreeBytes }: RoomLimits): L
 export class DiskRoom {
   readonly #options: RoomLimits
   #lookedAtMs = Number.NEGATIVE_INFINITY
-  /** What is left of the log's own limit. */
+  /** The part of the log's own limit that is left. */
   #logLeftBytes = 0
-  /** What the disk has free above `minFreeBytes`. */
+  /** Free bytes on the disk above `minFreeBytes`. */
   #diskLeftBytes = 0
-  /** What imports may still take. */
+  /** Bytes that imports may still take. */
   #importLeftBytes = 0
 
   constructor(options: RoomLimits) {
     this.#options = options
   }
 
-  /** Null when so many bytes may be written, else what stands against it. */
+  /** Null when so many bytes may be written, else the reason why not. */
   refusal(bytes: number): string | null {
     this.#lookAgain(bytes > Math.min(this.#logLeftBytes, this.#diskLeftBytes))
     const { logBytesMax, minFreeBytes } = this.#options
@@ -74,7 +74,7 @@ export class DiskRoom {
     return isLogFull && isDiskFull ? `${log}, and ${disk}` : isLogFull ? log : disk
   }
 
-  /** The same where the log has room, but imports may have taken their share of it. */
+  /** Like `refusal`, for a log that has room: imports may have used up their share of it. */
   importRefusal(bytes: number): string | null {
     this.#lookAgain(bytes > this.#importLeftBytes)
     if (bytes <= this.#importLeftBytes) return null
@@ -84,7 +84,7 @@ export class DiskRoom {
     )
   }
 
-  /** By whoever asked for room: an import takes of its share as well. */
+  /** Counts bytes that were written; imports use up their share with them. */
   wrote(bytes: number): void {
     this.#logLeftBytes -= bytes
     this.#diskLeftBytes -= bytes

@@ -4,7 +4,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { Logger } from '#telemetry/log.ts'
-import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/captured-events.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { hasLogSegments, readLogIdentity, replaceLogIdentity, writeLogIdentity } from './log-identity.ts'
 import { listSegments, openSegment } from './segment-file.ts'
@@ -17,27 +17,26 @@ describe('a log that is begun where the state stands', () => {
   it('has no lag before its first record, and gives that the offset where the state stands', async t => {
     const folder = tempDir(t)
     const reader = openedReader(t, folder)
-    assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null, bytes: 0 })
+    assert.deepEqual(await reader.status('main', 50), { endOffset: 50, appendedAtMs: null })
     assert.equal((await reader.read('main', 50, all)).nextOffset, 50)
-    const lanes = ['main', 'historical'] as const
-    const { writer } = await openedWriter(t, { lanes, firstOffsets: { main: 50, historical: 7 } }, folder)
+    const { writer } = await openedWriter(t, { firstOffsets: { main: 50, historical: 7 } }, folder)
     assert.equal((await reader.status('main', 50)).endOffset, 50)
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     const chunk = await reader.read('main', 50, all)
-    assert.deepEqual([chunk.firstOffset, chunk.records.length, chunk.nextOffset], [50, 1, 51])
+    assert.deepEqual([chunk.missing, offsetsOf(chunk), chunk.nextOffset], [null, [50], 51])
 
     assert.equal((await reader.status('historical', 7)).endOffset, 7)
-    await writer.append('historical', encodedEvents([aCapturedEvent(2, { lane: 'historical' })]))
+    await writer.append('import', encodedEvents([aCapturedEvent(2, { lane: 'historical' })]))
     assert.equal((await reader.read('historical', 7, all)).nextOffset, 8)
   })
 
   it('goes on where its segments end while the state stands there or before', async t => {
     const { folder, writer } = await openedWriter(t, { firstOffsets: { main: 50 } })
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
     for (const [n, main] of [50, 52].entries()) {
       const { writer: again } = await openedWriter(t, { firstOffsets: { main } }, folder)
-      await again.append('main', encodedEvents([aCapturedEvent(n + 2)]))
+      await again.append('live', encodedEvents([aCapturedEvent(n + 2)]))
       await again.close()
     }
     assert.equal((await openedReader(t, folder).read('main', 50, all)).nextOffset, 53)
@@ -45,7 +44,7 @@ describe('a log that is begun where the state stands', () => {
 
   it('goes on where the state stands when its segments end before, as those from a backup do', async t => {
     const { folder, writer } = await openedWriter(t)
-    await writer.append('main', encodedEvents([aCapturedEvent(1), aCapturedEvent(2)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1), aCapturedEvent(2)]))
     await writer.close()
     const told: object[] = []
     const logger = { error: assert.fail, warn: (gap: object) => void told.push(gap) } as unknown as Logger
@@ -56,17 +55,22 @@ describe('a log that is begun where the state stands', () => {
     const reader = openedReader(t, folder)
     assert.equal((await reader.read('main', 90, all)).records.length, 0, 'no conflict before something is appended')
     for (const [n, { writer: front }] of fronts.entries())
-      await front.append('main', encodedEvents([aCapturedEvent(n + 3)]))
+      await front.append('live', encodedEvents([aCapturedEvent(n + 3)]))
     const behind = await reader.read('main', 90, all)
-    assert.deepEqual([behind.firstOffset, behind.records.length, behind.nextOffset], [90, 2, 92])
+    assert.deepEqual([behind.missing, offsetsOf(behind), behind.nextOffset], [null, [90, 91], 92])
     const before = await reader.read('main', 0, { ...all, recordCountMax: 2 })
-    assert.deepEqual([before.firstOffset, before.nextOffset], [0, 2], 'what is there of before is kept')
-    assert.equal((await reader.read('main', 2, all)).firstOffset, 90)
+    assert.deepEqual([offsetsOf(before), before.nextOffset], [[0, 1], 2], 'what is there of before is kept')
+    assert.deepEqual((await reader.read('main', 2, all)).missing, {
+      recordCount: 88,
+      fromOffset: 2,
+      toOffset: 90,
+      file: null,
+    })
   })
 
   it('goes on where the state stands when the start that found the gap was cut short', async t => {
     const { folder, writer } = await openedWriter(t)
-    await writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await writer.close()
     const segment = openSegment(listSegments(join(folder, 'main'))[0]!.path, 'write')
     segment.exec('UPDATE segment SET next_offset = 90')

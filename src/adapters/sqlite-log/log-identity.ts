@@ -1,16 +1,16 @@
-// Which log this is: an id in a file beside the lanes, by which a state knows the log that its positions belong to. What
-// follows from one that does not fit is decided elsewhere.
+// Identifies the log by an id in a file beside the streams, so that a state knows which log its positions belong to.
+// Callers decide what a mismatch means.
 
 import { linkSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { logLanes } from '#core/events/captured-event.ts'
-import { removeLaneMark } from './lane-mark.ts'
+import { embeddedStreamNames } from './embedded-streams.ts'
 import { ensureFolder, listSegments, removeOrphans, syncFile, syncFolder } from './segment-file.ts'
+import { removeStreamMark } from './stream-mark.ts'
 
 const fileName = 'identity'
 const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/
 
-/** The file of the id is there and holds none. The message is a line for people. */
+/** The identity file exists but has no id. The message is a line for operators. */
 export class LogIdentityError extends Error {
   constructor(path: string) {
     super(`${path} does not hold the id of a log; restore it from a backup`)
@@ -45,8 +45,8 @@ export function writeLogIdentity(folder: string, id: string): void {
  * @throws system errors.
  */
 export function replaceLogIdentity(folder: string, id: string): void {
-  // How far another log had come says nothing of this one.
-  for (const lane of logLanes) removeLaneMark(join(folder, lane))
+  // The marks of another log say nothing about this one.
+  for (const stream of embeddedStreamNames) removeStreamMark(join(folder, stream))
   putIdentity(folder, id, renameSync)
 }
 
@@ -64,12 +64,14 @@ function putIdentity(folder: string, id: string, put: (draft: string, path: stri
   syncFolder(dirname(path))
 }
 
-/** Removes what is left of segments that were removed by hand. Call it before a lane is opened. @throws system errors. */
-export function tidyLanes(folder: string): void {
-  for (const lane of logLanes) removeOrphans(join(folder, lane))
+/**
+ * Removes side files of segments that were removed by hand. Call it before a stream is opened. @throws system errors.
+ */
+export function tidyStreams(folder: string): void {
+  for (const stream of embeddedStreamNames) removeOrphans(join(folder, stream))
 }
 
 /** Whether anything was ever appended to a log, or could have been. */
 export function hasLogSegments(folder: string): boolean {
-  return logLanes.some(lane => listSegments(join(folder, lane)).length > 0)
+  return embeddedStreamNames.some(stream => listSegments(join(folder, stream)).length > 0)
 }

@@ -1,21 +1,22 @@
-// The thread of one lane that owns the connection to the newest segment: the only place that syncs on the way to a 200.
-// One message in, one answer out, in order; the answer is sent after the commit has returned and never before.
+// The thread of one stream, which owns the connection to the newest segment: the only sync on the way to a 200. Each
+// message gets one answer, in order, and never before its commit has returned.
 //
-// It also finds what stands in the way of appends when there are none: once a second it looks at the files and at the room,
-// and after a failed commit it tries one of its own, since clients that got a 503 may send nothing more.
+// Without appends it still notices what would make them fail: once a second it checks the files and the room, and after
+// a failed commit it tries one without records, since clients that got a 503 may send nothing more.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { LogLane } from '#core/events/captured-event.ts'
-import type { LogCondition } from '#ports/event-log.ts'
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import type { LogCondition } from '#ports/log/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
 import { DiskRoom } from './disk-room.ts'
-import { FilesGoneError, LaneAppender, type LaneGap } from './lane-appender.ts'
+import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { CommitUnknownError } from './writable-segment.ts'
 
 export interface LogThreadOptions {
   readonly folder: string
-  readonly lane: LogLane
+  readonly stream: LogStream
+  readonly traffic: Traffic
   readonly firstOffset: number
   readonly segmentBytesMax: number
   readonly logBytesMax: number
@@ -34,18 +35,18 @@ export type ToLogThread =
 
 export type FromLogThread =
   | { readonly kind: 'ready' }
-  /** `syncedAtNs` on the process's monotonic clock, taken when the commit had returned. */
+  /** `syncedAtNs`: the process's monotonic clock when the commit had returned. */
   | { readonly kind: 'committed'; readonly syncedAtNs: bigint }
   | { readonly kind: 'failed'; readonly code: PortErrorCode; readonly message: string }
-  /** When it changed; before the answer to the append that changed it. */
+  /** Sent on each change, before the answer to the append that caused it. */
   | { readonly kind: 'condition'; readonly condition: LogCondition }
-  /** The lane ended before where it has to go on. */
-  | ({ readonly kind: 'gap' } & LaneGap)
+  /** The stream ended before the offset at which it has to continue. */
+  | ({ readonly kind: 'gap' } & StreamGap)
   /** A segment was set aside, and is at `path` now. */
   | { readonly kind: 'damage'; readonly path: string; readonly message: string }
 
 const lookMs = 1_000
-/** What has to fit for the lane to call itself open while nothing is appended. */
+/** The stream reports `ok` between appends only if this many bytes fit. */
 const roomToReport = 64 * 1024
 const ok: LogCondition = { state: 'ok' }
 
@@ -57,7 +58,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   const appender = opened
   const room = new DiskRoom(options)
   let reported: LogCondition = ok
-  /** Latest first: a commit failed since the last one that did not. */
+  /** The latest commit failed. */
   let isFailing = false
   const timer = setInterval(look, lookMs)
   port.on('message', (message: ToLogThread) => {
@@ -103,7 +104,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   function fullness(bytes: number): Exclude<LogCondition, { state: 'ok' }> | null {
     const reason = room.refusal(bytes)
     if (reason !== null) return { state: 'full', reason }
-    const importReason = options.lane === 'historical' ? room.importRefusal(bytes) : null
+    const importReason = options.traffic === 'import' ? room.importRefusal(bytes) : null
     return importReason === null ? null : { state: 'imports_full', reason: importReason }
   }
 
@@ -125,11 +126,11 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     if (!isSame) post({ kind: 'condition', condition })
   }
 
-  function openAppender({ folder, lane, ...others }: LogThreadOptions): LaneAppender | null {
+  function openAppender({ folder, stream, ...others }: LogThreadOptions): StreamAppender | null {
     const { firstOffset, segmentBytesMax, busyTimeoutMs } = others
     try {
-      return new LaneAppender({
-        ...{ laneFolder: join(folder, lane), firstOffset, segmentBytesMax, busyTimeoutMs },
+      return new StreamAppender({
+        ...{ streamFolder: join(folder, stream), firstOffset, segmentBytesMax, busyTimeoutMs },
         onGap: gap => post({ kind: 'gap', ...gap }),
         onDamage: ({ path, error }) => post({ kind: 'damage', path, message: (error as Error).message }),
       })

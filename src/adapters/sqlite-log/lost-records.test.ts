@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { appendFileSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { it, type TestContext } from 'node:test'
-import type { LogLoss } from '#ports/event-log.ts'
+import type { LogLoss } from '#ports/log/event-log.ts'
 import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { LostRecords, lostRecordsFile } from './lost-records.ts'
@@ -13,7 +13,7 @@ it('keeps thousands of records that are lost at once, each once', async t => {
   const losses = Array.from(
     { length: 5_000 },
     (_, n): LogLoss => ({
-      ...{ lane: n % 2 === 0 ? 'main' : 'historical', fromOffset: n, toOffset: n + 1 },
+      ...{ stream: n % 2 === 0 ? 'main' : 'historical', fromOffset: n, toOffset: n + 1 },
       ...{ file: null, noticedAtMs: 1_790_000_000_000, body: 'x'.repeat(500) },
     }),
   )
@@ -34,7 +34,10 @@ it('counts what is missing without reading the list again until it changes', asy
   for (let probe = 0; probe < 5; probe++) assert.equal(await reader.lostCount(), 2_000)
   assert.equal(parses(), 0)
 
-  appendFileSync(join(folder, lostRecordsFile), `${JSON.stringify(loss('main', 5_000, 5_003))}\n`)
+  appendFileSync(
+    join(folder, lostRecordsFile),
+    '{"lane":"main","fromOffset":5000,"toOffset":5003,"file":null,"noticedAtMs":1790000000000}\n',
+  )
   assert.deepEqual([await reader.lostCount(), await reader.lostCount()], [2_003, 2_003])
   assert.equal(parses(), 2_001 + 1, 'each line once, and the empty one behind the last')
   rmSync(join(folder, lostRecordsFile))
@@ -54,9 +57,9 @@ it('keeps a bounded list: the newest in full, and how many there were before, on
     assert.equal(lost.count(), (round + 1) * 12)
   }
   const [main, historical, ...newest] = lost.list()
-  assert.deepEqual([main!.lane, main!.fromOffset], ['main', 0])
-  assert.deepEqual([historical!.lane, historical!.fromOffset], ['historical', 0])
-  assert.ok(main!.toOffset <= newest.find(({ lane }) => lane === 'main')!.fromOffset)
+  assert.deepEqual([main!.stream, main!.fromOffset], ['main', 0])
+  assert.deepEqual([historical!.stream, historical!.fromOffset], ['historical', 0])
+  assert.ok(main!.toOffset <= newest.find(({ stream }) => stream === 'main')!.fromOffset)
   assert.equal(newest.at(-1)!.toOffset, 80)
   assert.ok(newest.every(({ recordCount }) => recordCount === undefined))
   assert.deepEqual(readdirSync(folder), [lostRecordsFile])
@@ -70,12 +73,12 @@ it('sums up what is more than the list holds at once', t => {
   assert.deepEqual([sum!.fromOffset, sum!.toOffset, sum!.recordCount], [0, next!.fromOffset, next!.fromOffset])
 })
 
-function loss(lane: LogLoss['lane'], fromOffset: number, toOffset: number): LogLoss {
-  return { lane, fromOffset, toOffset, file: null, noticedAtMs: 1_790_000_000_000 }
+function loss(stream: LogLoss['stream'], fromOffset: number, toOffset: number): LogLoss {
+  return { stream, fromOffset, toOffset, file: null, noticedAtMs: 1_790_000_000_000 }
 }
 
-function lossesOf(lane: LogLoss['lane'], fromOffset: number, count: number): LogLoss[] {
-  return Array.from({ length: count }, (_, n) => loss(lane, fromOffset + n, fromOffset + n + 1))
+function lossesOf(stream: LogLoss['stream'], fromOffset: number, count: number): LogLoss[] {
+  return Array.from({ length: count }, (_, n) => loss(stream, fromOffset + n, fromOffset + n + 1))
 }
 
 /** How many lines were parsed from now on. */

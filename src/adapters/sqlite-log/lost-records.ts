@@ -1,13 +1,12 @@
-// What is missing from a log, a line of JSON each, in a file beside its lanes: for people, who remove it when they have seen
-// to it. Written by the one process that processes the log, read by whoever is asked whether all is well.
+// Lists what is missing from a log, a line of JSON each, in a file beside its streams. Operators remove the file when they
+// have dealt with it. The one process that processes the log writes it; any process that reports lost records reads it.
 //
-// The file has a bound. When it is reached, the older half becomes one line for each lane, which says how many records are
+// The file has a bound. When it is reached, the older half becomes one line for each stream, which says how many records are
 // missing within a span: the count stays true, and what is newest stays in full.
 
 import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { logLanes } from '#core/events/captured-event.ts'
-import type { LogLoss } from '#ports/event-log.ts'
+import type { LogLoss } from '#ports/log/event-log.ts'
 import { syncFile, syncFolder } from './segment-file.ts'
 
 /** In `<PENNON_DATA>/log`. */
@@ -48,7 +47,7 @@ export class LostRecords {
     }
   }
 
-  /** A line that is cut short, or that somebody else wrote, is passed by. */
+  /** Skips lines that are cut short or that another program wrote. */
   list(): readonly LogLoss[] {
     if (statSync(this.#path, { throwIfNoEntry: false }) === undefined) return []
     return readFileSync(this.#path, 'utf8').split('\n').flatMap(parseLoss)
@@ -73,7 +72,7 @@ export class LostRecords {
   }
 }
 
-/** The newest within so many bytes, behind one sum for each lane of those before. */
+/** The newest losses within so many bytes, after one sum for each stream of the older ones. */
 function shortened(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
   let bytes = 0
   let from = losses.length
@@ -83,48 +82,49 @@ function shortened(losses: readonly LogLoss[], bytesMax: number): LogLoss[] {
     from--
   }
   const older = losses.slice(0, from)
-  const sums = logLanes.flatMap(lane => sumOf(older.filter(loss => loss.lane === lane)) ?? [])
+  const sums = [...Map.groupBy(older, ({ stream }) => stream).values()].map(sumOf)
   return [...sums, ...losses.slice(from)]
 }
 
-function sumOf(losses: readonly LogLoss[]): LogLoss | null {
-  const last = losses.at(-1)
-  if (last === undefined) return null
+/** @param losses at least one. */
+function sumOf(losses: readonly LogLoss[]): LogLoss {
+  const last = losses.at(-1)!
   let [fromOffset, toOffset, recordCount] = [last.fromOffset, last.toOffset, 0]
   for (const loss of losses) {
     fromOffset = Math.min(fromOffset, loss.fromOffset)
     toOffset = Math.max(toOffset, loss.toOffset)
     recordCount += recordCountOf(loss)
   }
-  return { lane: last.lane, fromOffset, toOffset, file: null, noticedAtMs: last.noticedAtMs, recordCount }
+  return { stream: last.stream, fromOffset, toOffset, file: null, noticedAtMs: last.noticedAtMs, recordCount }
 }
 
 function isSum({ recordCount }: LogLoss): boolean {
   return recordCount !== undefined
 }
 
-function covers(sum: LogLoss, { lane, fromOffset, toOffset }: LogLoss): boolean {
-  return lane === sum.lane && fromOffset >= sum.fromOffset && toOffset <= sum.toOffset
+function covers(sum: LogLoss, { stream, fromOffset, toOffset }: LogLoss): boolean {
+  return stream === sum.stream && fromOffset >= sum.fromOffset && toOffset <= sum.toOffset
 }
 
 function recordCountOf({ fromOffset, toOffset, recordCount }: LogLoss): number {
   return recordCount ?? toOffset - fromOffset
 }
 
-function lineOf(loss: LogLoss): string {
-  return `${JSON.stringify(loss)}\n`
+/** The file has called a stream `lane` from the beginning, and people read it. */
+function lineOf({ stream, ...loss }: LogLoss): string {
+  return `${JSON.stringify({ lane: stream, ...loss })}\n`
 }
 
-function placeOf({ lane, fromOffset, toOffset }: LogLoss): string {
-  return `${lane} ${fromOffset} ${toOffset}`
+function placeOf({ stream, fromOffset, toOffset }: LogLoss): string {
+  return `${stream} ${fromOffset} ${toOffset}`
 }
 
 function parseLoss(line: string): LogLoss[] {
   try {
-    const loss = JSON.parse(line) as LogLoss
+    const { lane: stream, ...loss } = JSON.parse(line) as Omit<LogLoss, 'stream'> & { lane: string }
     const { recordCount = 0 } = loss
-    return [loss.fromOffset, loss.toOffset, recordCount].every(Number.isSafeInteger) ? [loss] : []
+    return [loss.fromOffset, loss.toOffset, recordCount].every(Number.isSafeInteger) ? [{ stream, ...loss }] : []
   } catch {
-    return [] // a crash cut the line short; what it told of is noticed again
+    return [] // a crash cut the line short; its loss is noticed again
   }
 }

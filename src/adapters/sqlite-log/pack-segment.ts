@@ -1,5 +1,6 @@
-// A complete segment, rewritten compressed: events look much alike, so that it shrinks to about a tenth. Appending stays as
-// it is, and what the worker usually reads is still plain. One process packs; others may read both files meanwhile.
+// Rewrites a complete segment compressed: events look much alike, so it shrinks to about a tenth. Appending does not
+// change, and the segments that the worker usually reads are still plain. One process packs; others may read both files
+// meanwhile.
 //
 // A packed segment has the tables of a plain one and is never written again. Frames that were appended within a second are
 // one frame there, since small ones compress badly; its time is that of the first.
@@ -39,11 +40,11 @@ const compress = promisify(zstdCompress)
 
 /**
  * Packs a complete segment: the packed file is on the disk before the plain one goes.
- * @returns false for one that is not closed for good.
+ * @returns false for a segment that may still grow, or when it was stopped.
  * @throws SqliteError, NotASegmentError, system errors: then nothing was changed.
  */
-export async function packSegment(laneFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
-  const path = segmentPath(laneFolder, segment.firstOffset, '.packed')
+export async function packSegment(streamFolder: string, segment: SegmentName, signal?: AbortSignal): Promise<boolean> {
+  const path = segmentPath(streamFolder, segment.firstOffset, '.packed')
   const draft = `${path}.${process.pid}.draft`
   removeSegmentFiles(draft)
   const plain = openSegment(segment.path, 'read')
@@ -58,14 +59,14 @@ export async function packSegment(laneFolder: string, segment: SegmentName, sign
     plain.close()
     removeSegmentFiles(draft)
   }
-  syncFolder(laneFolder)
+  syncFolder(streamFolder)
   removeSegmentFiles(segment.path)
   return true
 }
 
-/** Removes the plain file of a segment whose packing was cut short when all but that was done. */
-export function removePackedTwin(laneFolder: string, segment: SegmentName): void {
-  const plain = segmentPath(laneFolder, segment.firstOffset)
+/** Removes the plain file of a packed segment if packing was interrupted just before that. */
+export function removePackedTwin(streamFolder: string, segment: SegmentName): void {
+  const plain = segmentPath(streamFolder, segment.firstOffset)
   if (segment.form === 'packed' && existsSync(plain)) removeSegmentFiles(plain)
 }
 
@@ -82,7 +83,9 @@ export function openPackedSegment(path: string): Database.Database {
   }
 }
 
-/** The frame as it was appended. What cannot be decompressed stays as it is: its records then count as damaged. */
+/**
+ * The frame as it was appended. A body that cannot be decompressed stays as it is: its records then count as damaged.
+ */
 export function unpacked(frame: FrameRow): FrameRow {
   // Where a plain frame has the length of its first record: as one this would be 4 GB.
   if (frame.body.length < 4 || frame.body.readUInt32LE(0) !== zstdMagic) return frame
@@ -147,7 +150,7 @@ function mergedFrame(frames: IterableIterator<FrameRow>): FrameRow | null {
     bodies.push(frame.body)
     recordCount += frame.record_count
     bytes += frame.body.length
-    // What a damaged length leads to may not reach into other frames.
+    // A damaged length must not reach into other frames.
     if (bodies.length === 1 && !isWhole(frame)) break
   }
   if (first === null) return null

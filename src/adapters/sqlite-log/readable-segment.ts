@@ -1,4 +1,4 @@
-// An open segment of a lane, as the reader asks it: frames, times and its end. A damaged one answers from what was salvaged.
+// An open segment for the reader: its frames, times and end. A damaged segment returns what was salvaged from it.
 
 import type Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
@@ -9,7 +9,7 @@ import { DamageError, frameRecordsMax, NotASegmentError, openSegment, type Segme
 export type { FrameRow }
 
 export interface ReadableSegment {
-  /** The frame that holds `offset` and those behind it. Only of a damaged segment there may be holes between them. */
+  /** The frame that holds `offset` and those after it. Only a damaged segment may have holes between them. */
   framesFrom(offset: number): IterableIterator<FrameRow>
   /** When the record at `offset` was appended; null when there is none. */
   appendedAtMs(offset: number): number | null
@@ -81,7 +81,6 @@ class SoundSegment implements ReadableSegment {
       .pluck()
   }
 
-  /** The frame that holds `offset` and those behind it. */
   /** @throws DamageError for rows that SQLite returns and no writer can have written. */
   *framesFrom(offset: number): IterableIterator<FrameRow> {
     let expected: number | null = null
@@ -112,7 +111,7 @@ class SoundSegment implements ReadableSegment {
   }
 }
 
-/** Anything but SQLite's own errors is a mistake of ours and stays what it is. */
+/** Only SQLite's own errors are translated: any other is a bug and stays as it is. */
 export function readError(error: unknown, path: string): unknown {
   const code = (error as { code?: unknown }).code
   const isNoSegment = error instanceof NotASegmentError || error instanceof DamageError

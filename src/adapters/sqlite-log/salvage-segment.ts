@@ -1,6 +1,6 @@
-// What can still be read of a segment that SQLite refuses: its file is gone through page by page, and each frame that lies
-// in a page that is whole is found, whatever became of the header, of the pages above it, and of those around it. The side
-// file is gone through as well, also behind a place where SQLite's own recovery ends.
+// Reads what is left of a segment that SQLite refuses. It scans the file page by page and finds each frame in an intact
+// page, whatever happened to the header and to the other pages. It also scans the side file, even beyond the place
+// where SQLite's own recovery ends.
 //
 // Format: https://www.sqlite.org/fileformat2.html (1.6 B-tree pages, 2.1 record format, 4.1 WAL format). Rows are never
 // changed nor deleted in a segment, so a row found twice is the same row, and no page is ever used a second time.
@@ -14,7 +14,7 @@ export interface SalvagedFrame {
   readonly appendedAtMs: number
 }
 
-/** Where a frame's payload begins: in which file, where its page is in there, and where the payload lies in that. */
+/** The place of a frame's payload: the file, the page's position in it, and the payload's position in the page. */
 interface Found extends SalvagedFrame {
   readonly descriptor: number
   readonly pageAt: number
@@ -26,7 +26,7 @@ interface Found extends SalvagedFrame {
 const leafPage = 0x0d
 const walHeaderBytes = 32
 const walFrameHeaderBytes = 24
-/** A page that holds a payload to its end takes no more than this of it. */
+/** The longest payload that is stored in the page of its row alone. */
 const localBytesMax = pageBytes - 35
 const localBytesMin = Math.floor(((pageBytes - 12) * 32) / 255) - 23
 const overflowBytes = pageBytes - 4
@@ -34,14 +34,13 @@ const overflowBytes = pageBytes - 4
 export class SalvagedSegment {
   readonly #file: number
   readonly #wal: number | null
-  /** Where in the side file the newest form of each of its pages lies, by page number. */
+  /** Position in the side file of the newest version of each page, by page number. */
   readonly #walPages = new Map<number, number>()
   readonly #frames: readonly Found[]
 
   /**
    * Reads the file once, some tenths of a second for a full segment.
    * @param firstOffset of the segment, as its name has it.
-   * @param range offsets that frames of this segment can have.
    * @throws system errors, not for what the file holds.
    */
   constructor(path: string, firstOffset: number) {
@@ -61,7 +60,7 @@ export class SalvagedSegment {
     return this.#frames
   }
 
-  /** As far as it can be read; what lies in a damaged page is whatever that holds. */
+  /** As much as can be read; bytes from a damaged page are as the page has them. */
   bodyOf(frame: SalvagedFrame): Buffer {
     const { descriptor, pageAt, payloadAt, payloadBytes, bodyBytes } = frame as Found
     const payload = Buffer.alloc(payloadBytes)
@@ -93,7 +92,7 @@ export class SalvagedSegment {
     }
   }
 
-  /** Frames of an earlier round of the side file have other salts than its header. */
+  /** Skips frames left from an earlier round of the side file: their salts differ from its header's. */
   #readWal(wal: number, take: (frame: Found) => void): void {
     const header = Buffer.alloc(walHeaderBytes)
     if (readSync(wal, header, 0, walHeaderBytes, 0) < walHeaderBytes) return
@@ -131,7 +130,7 @@ function takeFrames(page: Buffer, descriptor: number, pageAt: number, take: (fra
   }
 }
 
-/** Null for what is no row of `frames`. */
+/** Null when there is no row of `frames`. */
 function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'> | null {
   const cursor = { page, at }
   const payloadBytes = readVarint(cursor)
@@ -151,7 +150,7 @@ function readRow(page: Buffer, at: number): Omit<Found, 'descriptor' | 'pageAt'>
   return !isCount ? null : { firstOffset, recordCount, appendedAtMs, payloadAt, payloadBytes, bodyBytes }
 }
 
-/** How many bytes of a payload lie in the page of its row. */
+/** How many bytes of a payload are in the page of its row. */
 function localBytes(payloadBytes: number): number {
   if (payloadBytes <= localBytesMax) return payloadBytes
   const local = localBytesMin + ((payloadBytes - localBytesMin) % overflowBytes)
@@ -169,7 +168,7 @@ function readInteger(cursor: { readonly page: Buffer; at: number }, type: number
   return bytes === 8 ? Number(page.readBigInt64BE(at)) : page.readIntBE(at, bytes)
 }
 
-/** Up to 2^53; more becomes something that no check lets through. Reads nothing behind the page. */
+/** Up to 2^53; a larger value becomes one that fails every check. Reads nothing beyond the page. */
 function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   let value = 0
   for (let count = 0; count < 8; count++) {
@@ -180,7 +179,7 @@ function readVarint(cursor: { readonly page: Buffer; at: number }): number {
   return Number.POSITIVE_INFINITY
 }
 
-/** A damaged page may hold what looks like a row: none may claim offsets of one before it. */
+/** A damaged page may seem to have a row: drops rows that claim offsets of an earlier one. */
 function withoutOverlaps(frames: readonly Found[]): readonly Found[] {
   let end = 0
   return frames.filter(({ firstOffset, recordCount }) => {

@@ -1,9 +1,9 @@
-// One segment of a lane's log: a SQLite file named after the offset of its first record. What is stored in it, how it
-// comes into being and how a connection is set up; who writes and reads when is decided by the appender and the reader.
+// One segment of a stream's log: a SQLite file named after the offset of its first record. This file defines the
+// tables, creates segments and sets up connections; the appender and the reader decide when to write and read.
 //
-// A commit's records lie in frames, rows of up to 500 records. A segment is closed for good by writing the offset that
-// the next one begins with into `segment.next_offset`; only then is the next file made. So the newest file is the only
-// one that may still grow, and every other is complete.
+// A commit stores its records in frames, rows of up to 500 records. Writing the next segment's first offset into
+// `segment.next_offset` closes a segment permanently; only then is the next file made. So only the newest file may
+// still grow, and every other one is complete.
 
 import { closeSync, fsyncSync, linkSync, mkdirSync, openSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
@@ -14,13 +14,13 @@ export interface SegmentName {
   readonly firstOffset: number
   readonly path: string
   /**
-   * `plain`: as it was appended to; `packed`: complete, and rewritten compressed by `pack-segment.ts`; `damaged`: SQLite
-   * could not read it, so that it is read by `salvage-segment.ts`, and appended to no more.
+   * `plain`: as the appender wrote it; `packed`: complete, and compressed by `pack-segment.ts`; `damaged`: SQLite
+   * could not read it, so `salvage-segment.ts` reads it and nothing is appended to it any more.
    */
   readonly form: 'plain' | 'packed' | 'damaged'
 }
 
-/** The file is SQLite's, but no segment of this version. */
+/** The file is a SQLite database, but not a segment of this version. */
 export class NotASegmentError extends Error {
   /** False when a later version may have written it, so that we cannot judge its file. */
   readonly isDamage: boolean
@@ -31,11 +31,11 @@ export class NotASegmentError extends Error {
   }
 }
 
-/** What the log says of it, whoever met it. */
+/** The process's log line for a damaged segment, whether the appender or the reader found it. */
 export const damagedSegmentLine =
   'a segment of the log is damaged: it was set aside, and what can still be read of it is processed'
 
-/** SQLite reads the file, but what it holds was never written so. */
+/** SQLite reads the file, but no writer can have written what it holds. */
 export class DamageError extends Error {
   constructor(what: string) {
     super(`${what} is damaged`)
@@ -43,7 +43,7 @@ export class DamageError extends Error {
   }
 }
 
-/** Whether an error of SQLite, or of opening a segment, says that the file itself is damaged. */
+/** Whether an error from SQLite, or from opening a segment, means that the file itself is damaged. */
 export function isDamage(error: unknown): boolean {
   if (error instanceof DamageError) return true
   if (error instanceof NotASegmentError) return error.isDamage
@@ -56,27 +56,27 @@ const segmentVersion = 1
  * of a commit of 100 KB, and cost a commit of one event nothing that can be measured.
  */
 export const pageBytes = 32 * 1024
-/** Bounds of one frame: what a reader decodes and loses at once. A larger single record is a frame alone. */
+/** Bounds of one frame, the unit that a reader decodes and can lose. A larger record has a frame to itself. */
 export const frameRecordsMax = 500
 export const frameBytesMax = 1024 * 1024
-/** 16 MiB. With SQLite's 4 MiB, p99 of 64 callers was 7 ms instead of 1–2. */
+/** 16 MiB. With SQLite's default of 4 MiB, p99 with 64 callers was 7 ms instead of 1–2. */
 const checkpointPages = 512
-/** The side file shrinks back to this after a large commit passed through. */
+/** The side file shrinks back to this size after a large commit. */
 const walBytesKept = 32 * 1024 * 1024
 const fileName = /^(\d{16})(?:\.(packed|damaged\d*))?\.db$/
 const abandonedAfterMs = 60_000
 
 /**
- * Segments of a lane, oldest first; none when the folder does not exist yet. One that is packed is listed as that alone.
- * A damaged one comes before another that begins where it does: it had been set aside before anything was read of it.
+ * Segments of a stream, oldest first; none when the folder does not exist yet. A packed segment is listed once, as
+ * packed. Of two that begin at the same offset the damaged one is first: it was set aside before any of it was read.
  */
-export function listSegments(laneFolder: string): SegmentName[] {
+export function listSegments(streamFolder: string): SegmentName[] {
   const segments: SegmentName[] = []
-  for (const name of filesIn(laneFolder).sort()) {
+  for (const name of filesIn(streamFolder).sort()) {
     const [, offset, suffix] = fileName.exec(name) ?? []
     if (offset === undefined) continue
     const form = suffix === undefined ? 'plain' : suffix === 'packed' ? 'packed' : 'damaged'
-    segments.push({ firstOffset: Number(offset), path: join(laneFolder, name), form })
+    segments.push({ firstOffset: Number(offset), path: join(streamFolder, name), form })
   }
   const packed = new Set(segments.filter(({ form }) => form === 'packed').map(({ firstOffset }) => firstOffset))
   return segments
@@ -88,19 +88,19 @@ function isFirst({ form }: SegmentName): number {
   return form === 'damaged' ? 1 : 0
 }
 
-/** The file of a segment that begins at an offset. */
-export function segmentPath(laneFolder: string, firstOffset: number, suffix = ''): string {
-  return join(laneFolder, `${String(firstOffset).padStart(16, '0')}${suffix}.db`)
+/** The path of the segment that begins at an offset. */
+export function segmentPath(streamFolder: string, firstOffset: number, suffix = ''): string {
+  return join(streamFolder, `${String(firstOffset).padStart(16, '0')}${suffix}.db`)
 }
 
-/** What a folder's files take, SQLite's side files included. */
+/** The total size of a folder's files, SQLite's side files included. */
 export function folderBytes(folder: string): number {
   let bytes = 0
   for (const name of filesIn(folder)) bytes += statSync(join(folder, name), { throwIfNoEntry: false })?.size ?? 0
   return bytes
 }
 
-/** The folder of a lane or of the log, durably there. */
+/** Creates the folder of a stream or of the log durably, unless it exists. */
 export function ensureFolder(path: string): void {
   const created = mkdirSync(path, { recursive: true, mode: 0o700 })
   if (created === undefined) return
@@ -108,11 +108,11 @@ export function ensureFolder(path: string): void {
 }
 
 /**
- * Makes an empty segment, durably, unless it is there already. Another process may do the same at the same time: the
- * file gets its name only when it is complete, and the first one to name it wins.
+ * Makes an empty segment durably, unless it exists. Another process may do the same at the same time: the file gets its
+ * name only when it is complete, and the first process to name it wins.
  */
-export function createSegment(laneFolder: string, firstOffset: number): SegmentName {
-  const path = segmentPath(laneFolder, firstOffset)
+export function createSegment(streamFolder: string, firstOffset: number): SegmentName {
+  const path = segmentPath(streamFolder, firstOffset)
   const name: SegmentName = { firstOffset, path, form: 'plain' }
   if (statSync(path, { throwIfNoEntry: false }) !== undefined) return name
   const draft = `${path}.${process.pid}-${threadId}.draft`
@@ -134,14 +134,14 @@ export function createSegment(laneFolder: string, firstOffset: number): SegmentN
   } finally {
     removeSegmentFiles(draft)
   }
-  syncFolder(laneFolder)
+  syncFolder(streamFolder)
   return name
 }
 
-/** In an empty database: nothing but its page size is set yet. */
+/** @param db an empty database with nothing but its page size set. */
 export function createSegmentTables(
   db: Database.Database,
-  of: { readonly firstOffset: number; readonly nextOffset: number | null; readonly version: number },
+  segment: { readonly firstOffset: number; readonly nextOffset: number | null; readonly version: number },
 ): void {
   db.exec(`
     CREATE TABLE segment (first_offset INTEGER NOT NULL, next_offset INTEGER);
@@ -151,9 +151,9 @@ export function createSegmentTables(
       appended_at_ms INTEGER NOT NULL,
       body BLOB NOT NULL
     );
-    PRAGMA user_version = ${of.version};
+    PRAGMA user_version = ${segment.version};
   `)
-  db.prepare('INSERT INTO segment VALUES (?, ?)').run(of.firstOffset, of.nextOffset)
+  db.prepare('INSERT INTO segment VALUES (?, ?)').run(segment.firstOffset, segment.nextOffset)
 }
 
 /**
@@ -175,33 +175,33 @@ export function openSegment(path: string, mode: 'write' | 'read', busyTimeoutMs 
   }
 }
 
-/** Removes the main file first, so that nothing that a cut-short removal leaves has the name of a segment. */
+/** Removes the main file first, so that an interrupted removal leaves no file with the name of a segment. */
 export function removeSegmentFiles(path: string): void {
   for (const suffix of ['', '-wal', '-shm']) rmSync(path + suffix, { force: true })
 }
 
 /**
- * Removes side files of segments that were removed: a segment made under the same name would take them for its own.
- * Call it only while no process has the lane open.
+ * Removes the side files that removed segments left behind: a new segment of the same name would take them for its own.
+ * Call it only while no process has the stream open.
  */
-export function removeOrphans(laneFolder: string): void {
-  const names = new Set(filesIn(laneFolder))
+export function removeOrphans(streamFolder: string): void {
+  const names = new Set(filesIn(streamFolder))
   for (const name of names) {
     const main = /^(.*\.db)-(?:wal|shm)$/.exec(name)?.[1]
-    if (main !== undefined && !names.has(main)) rmSync(join(laneFolder, name), { force: true })
+    if (main !== undefined && !names.has(main)) rmSync(join(streamFolder, name), { force: true })
   }
 }
 
-/** Drafts of processes that died while making them. */
-export function removeAbandonedDrafts(laneFolder: string, nowMs: number): void {
-  for (const name of filesIn(laneFolder)) {
-    const path = join(laneFolder, name)
+/** Removes the drafts of processes that died while making them. */
+export function removeAbandonedDrafts(streamFolder: string, nowMs: number): void {
+  for (const name of filesIn(streamFolder)) {
+    const path = join(streamFolder, name)
     const madeAtMs = name.includes('.draft') ? statSync(path, { throwIfNoEntry: false })?.mtimeMs : undefined
     if (madeAtMs !== undefined && nowMs - madeAtMs > abandonedAfterMs) rmSync(path, { force: true })
   }
 }
 
-/** Settings of a connection, not of the file, so each one makes them and sees that they hold. */
+/** These settings belong to the connection, not to the file, so each connection makes and verifies them. */
 function requireDurable(db: Database.Database): void {
   db.pragma('synchronous = FULL')
   if (process.platform === 'darwin') {

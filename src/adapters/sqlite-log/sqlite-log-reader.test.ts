@@ -6,7 +6,7 @@ import Database from 'better-sqlite3'
 import { PortError } from '#ports/port-error.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
-import { filledLane, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
+import { filledStream, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { listSegments } from './segment-file.ts'
 import { openSqliteLogReader } from './sqlite-log-reader.ts'
@@ -14,23 +14,23 @@ import { openSqliteLogReader } from './sqlite-log-reader.ts'
 describe('sqlite-log reader', () => {
   it('reports a damaged record in the middle and reads the rest', async t => {
     const { folder, writer } = await openedWriter(t, { nowMs: () => 1_790_000_000_123 })
-    await writer.append('main', encodedEvents([1, 2, 3, 4].map(n => aCapturedEvent(n))))
-    await writer.append('main', encodedEvents([aCapturedEvent(5)]))
+    await writer.append('live', encodedEvents([1, 2, 3, 4].map(n => aCapturedEvent(n))))
+    await writer.append('live', encodedEvents([aCapturedEvent(5)]))
     changeFrame(folder, 0, body => {
       body[body.indexOf('person-2')]! ^= 1
     })
     const { records, nextOffset } = await openedReader(t, folder).read('main', 0, { recordCountMax: 9, bytesMax: 1e6 })
     assert.deepEqual(distinctIds(records), ['person-1', 'damaged', 'person-3', 'person-4', 'person-5'])
     assert.equal(nextOffset, 5)
-    const damaged = records[1]!
+    const damaged = records[1]!.record
     assert.ok(damaged.kind === 'damaged' && Buffer.from(damaged.body).includes('phc_test_token'))
     assert.equal(damaged.appendedAtMs, 1_790_000_000_123)
   })
 
   it('accounts for every record behind a damaged length, so that offsets stay what they were', async t => {
     const { folder, writer } = await openedWriter(t)
-    await writer.append('main', encodedEvents([1, 2, 3].map(n => aCapturedEvent(n))))
-    await writer.append('main', encodedEvents([aCapturedEvent(4)]))
+    await writer.append('live', encodedEvents([1, 2, 3].map(n => aCapturedEvent(n))))
+    await writer.append('live', encodedEvents([aCapturedEvent(4)]))
     changeFrame(folder, 0, body => {
       body[3] = 0xff
     })
@@ -41,7 +41,7 @@ describe('sqlite-log reader', () => {
 
   it('names a segment that is no longer readable, after handing out what lies before it', async t => {
     const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
+    const segments = await filledStream(t, folder)
     const broken = segments[1]!
     writeFileSync(broken.path, Buffer.alloc(40_000, 7))
     const reader = openedReader(t, folder)
@@ -60,7 +60,7 @@ describe('sqlite-log reader', () => {
 
   it('frees the space of an unreadable segment once it is behind the position', async t => {
     const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
+    const segments = await filledStream(t, folder)
     writeFileSync(segments[0]!.path, Buffer.alloc(40_000, 7))
     utimesSync(segments[0]!.path, 1_000, 1_000)
     const reader = openedReader(t, folder)
@@ -69,9 +69,27 @@ describe('sqlite-log reader', () => {
     assert.equal(existsSync(segments[0]!.path), false)
   })
 
+  it('reads on at a nudge, long before it would look for itself', async t => {
+    const { folder, writer } = await openedWriter(t)
+    const reader = openSqliteLogReader({ folder, pollMs: 600_000 })
+    t.after(() => reader.close())
+    const waiting = { recordCountMax: 9, bytesMax: 1e6, maxWaitMs: 600_000 }
+    const reading = reader.read('main', 0, waiting)
+    await writer.append('live', encodedEvents([aCapturedEvent(1)]))
+    reader.nudge('historical')
+    reader.nudge('main')
+    assert.deepEqual(distinctIds((await reading).records), ['person-1'])
+    const next = reader.read('main', 1, waiting)
+    // As of another front, whose commits wake nobody here until the next one of ours does.
+    const { writer: other } = await openedWriter(t, {}, folder)
+    await other.append('live', encodedEvents([aCapturedEvent(2)]))
+    reader.nudge('main')
+    assert.deepEqual(distinctIds((await next).records), ['person-2'])
+  })
+
   it('takes a segment of another version for unreadable', async t => {
     const folder = tempDir(t)
-    const [first] = await filledLane(t, folder)
+    const [first] = await filledStream(t, folder)
     const db = new Database(first!.path)
     db.pragma('user_version = 2')
     db.close()
@@ -81,13 +99,13 @@ describe('sqlite-log reader', () => {
 
   it('skips nothing when a listing missed a segment that was made meanwhile', async t => {
     const folder = tempDir(t)
-    const [first, second, third] = await filledLane(t, folder)
+    const [first, second, third] = await filledStream(t, folder)
     let listingCount = 0
     const reader = openSqliteLogReader({
       folder,
       // The first listing after the end of what was known holds the third segment, and not the second.
-      list: laneFolder => {
-        const names = listSegments(laneFolder)
+      list: streamFolder => {
+        const names = listSegments(streamFolder)
         listingCount++
         if (listingCount === 1) return names.slice(0, 1)
         return listingCount === 2 ? names.filter(({ firstOffset }) => firstOffset !== second!.firstOffset) : names
@@ -98,19 +116,19 @@ describe('sqlite-log reader', () => {
     const { nextOffset } = await reader.read('main', first!.firstOffset, all)
     assert.equal(nextOffset, second!.firstOffset)
     const chunk = await reader.read('main', nextOffset, all)
-    assert.equal(chunk.firstOffset, second!.firstOffset)
+    assert.deepEqual([chunk.missing, chunk.records[0]!.offset], [null, second!.firstOffset])
     assert.ok(chunk.nextOffset > third!.firstOffset)
   })
 
   it('goes on when another reader deleted the segments that it knew', async t => {
     const folder = tempDir(t)
-    const segments = await filledLane(t, folder)
+    const segments = await filledStream(t, folder)
     const reader = openedReader(t, folder)
     await reader.read('main', 0, { recordCountMax: 1, bytesMax: 1 })
     const kept = segments.at(-1)!.firstOffset
     await openedReader(t, folder).deleteBehind('main', kept, Number.MAX_SAFE_INTEGER)
     const chunk = await reader.read('main', segments[1]!.firstOffset, { recordCountMax: 1, bytesMax: 1 })
-    assert.equal(chunk.firstOffset, kept)
+    assert.equal(chunk.records[0]!.offset, kept)
   })
 })
 

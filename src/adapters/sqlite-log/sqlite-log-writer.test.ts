@@ -9,13 +9,13 @@ import { silentLogger } from '#telemetry/log.ts'
 import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
 import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
-import { filledLane, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
+import { filledStream, openedReader, openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { LaneWriter } from './lane-writer.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { createSegment, listSegments } from './segment-file.ts'
 import { openSqliteLogReader } from './sqlite-log-reader.ts'
-import { openSqliteLogWriter, type SqliteLogWriterOptions, type Synced } from './sqlite-log-writer.ts'
+import { openSqliteLogWriter, type Synced } from './sqlite-log-writer.ts'
+import { StreamWriter } from './stream-writer.ts'
 
 describe('sqlite-log writer', () => {
   it('resolves an append only after the commit that holds it was synced', async t => {
@@ -23,10 +23,10 @@ describe('sqlite-log writer', () => {
     const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
     for (let n = 0; n < 5; n++) {
       const startedAtNs = process.hrtime.bigint()
-      await writer.append('main', encodedEvents([aCapturedEvent(n)]))
+      await writer.append('live', encodedEvents([aCapturedEvent(n)]))
       const resolvedAtNs = process.hrtime.bigint()
       const [commit, ...more] = synced.splice(0)
-      assert.deepEqual([commit?.lane, commit?.unitCount, commit?.recordCount, more.length], ['main', 1, 1, 0])
+      assert.deepEqual([commit?.stream, commit?.unitCount, commit?.recordCount, more.length], ['main', 1, 1, 0])
       assert.ok(commit!.syncedAtNs > startedAtNs && commit!.syncedAtNs < resolvedAtNs)
       assert.equal(frameCount(folder), n + 1, 'another connection sees the commit')
     }
@@ -34,12 +34,12 @@ describe('sqlite-log writer', () => {
 
   it('answers nothing while the commit cannot happen', async t => {
     const { folder, writer } = await openedWriter(t)
-    const holder = holdLane(t, folder)
+    const holder = holdStream(t, folder)
     let resolved = false
-    const append = writer.append('main', encodedEvents([aCapturedEvent(1)])).then(() => {
+    const append = writer.append('live', encodedEvents([aCapturedEvent(1)])).then(() => {
       resolved = true
     })
-    await eventually(() => writer.waitingRecords('main') === 1)
+    await eventually(() => writer.waitingRecords().get('main') === 1)
     await new Promise(resolve => setTimeout(resolve, 100))
     assert.equal(resolved, false)
     holder.release()
@@ -50,10 +50,10 @@ describe('sqlite-log writer', () => {
   it('commits together what arrives while a commit runs', async t => {
     const synced: Synced[] = []
     const { folder, writer } = await openedWriter(t, { onSynced: each => synced.push(each) })
-    const holder = holdLane(t, folder)
-    const first = writer.append('main', encodedEvents([aCapturedEvent(0)]))
+    const holder = holdStream(t, folder)
+    const first = writer.append('live', encodedEvents([aCapturedEvent(0)]))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-    const others = Array.from({ length: 50 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n + 1)])))
+    const others = Array.from({ length: 50 }, (_, n) => writer.append('live', encodedEvents([aCapturedEvent(n + 1)])))
     holder.release()
     await Promise.all([first, ...others])
     assert.deepEqual(
@@ -65,14 +65,14 @@ describe('sqlite-log writer', () => {
 
   it('refuses what does not fit into its queue, and only that', async t => {
     const { folder, writer } = await openedWriter(t, { queueBytesMax: 2_000 })
-    const holder = holdLane(t, folder)
-    const results = Array.from({ length: 20 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n)])))
+    const holder = holdStream(t, folder)
+    const results = Array.from({ length: 20 }, (_, n) => writer.append('live', encodedEvents([aCapturedEvent(n)])))
     holder.release()
     const settled = await Promise.allSettled(results)
     const refused = settled.filter(result => result.status === 'rejected')
     assert.ok(refused.length > 5 && refused.length < 20)
     for (const { reason } of refused) assert.equal((reason as PortError).code, 'unavailable')
-    assert.equal(writer.waitingRecords('main'), 0)
+    assert.equal(writer.waitingRecords().get('main'), 0)
     const reader = openedReader(t, folder)
     const accepted = settled.flatMap((result, n) => (result.status === 'fulfilled' ? [`person-${n}`] : []))
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), accepted)
@@ -80,10 +80,10 @@ describe('sqlite-log writer', () => {
 
   it('refuses more appends than may wait, however small they are', async t => {
     const { folder, writer } = await openedWriter(t, { queueCountMax: 5 })
-    const holder = holdLane(t, folder)
-    const sent = writer.append('main', encodedEvents([aCapturedEvent(0)]))
+    const holder = holdStream(t, folder)
+    const sent = writer.append('live', encodedEvents([aCapturedEvent(0)]))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-    const results = Array.from({ length: 8 }, (_, n) => writer.append('main', encodedEvents([aCapturedEvent(n + 1)])))
+    const results = Array.from({ length: 8 }, (_, n) => writer.append('live', encodedEvents([aCapturedEvent(n + 1)])))
     const refused = Promise.allSettled(results.slice(5))
     holder.release()
     await Promise.all([sent, ...results.slice(0, 5)])
@@ -93,11 +93,11 @@ describe('sqlite-log writer', () => {
 
   it('lets nobody wait once more behind a commit that waited in vain', async t => {
     const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
-    holdLane(t, folder)
-    const sent = writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    holdStream(t, folder)
+    const sent = writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
     let queuedCode: string | undefined
-    const queued = writer.append('main', encodedEvents([aCapturedEvent(2)])).catch((error: PortError) => {
+    const queued = writer.append('live', encodedEvents([aCapturedEvent(2)])).catch((error: PortError) => {
       queuedCode = error.code
     })
     await assert.rejects(sent, { code: 'unavailable' })
@@ -108,30 +108,30 @@ describe('sqlite-log writer', () => {
 
   it('says timeout for what it sent and unavailable for what it did not when the disk stands still', async t => {
     const { folder, writer } = await openedWriter(t, { commitTimeoutMs: 150, busyTimeoutMs: 20_000 })
-    const holder = holdLane(t, folder)
-    const sent = writer.append('main', encodedEvents([aCapturedEvent(1)]))
+    const holder = holdStream(t, folder)
+    const sent = writer.append('live', encodedEvents([aCapturedEvent(1)]))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-    const queued = writer.append('main', encodedEvents([aCapturedEvent(2)]))
+    const queued = writer.append('live', encodedEvents([aCapturedEvent(2)]))
     const outcomes = await Promise.allSettled([sent, queued])
     assert.deepEqual(
       outcomes.map(outcome => outcome.status === 'rejected' && (outcome.reason as PortError).code),
       ['timeout', 'unavailable'],
     )
-    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
+    await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(3)])), { code: 'unavailable' })
     assert.equal(writer.condition().state, 'unavailable')
     holder.release()
     await eventually(() => writer.condition().state === 'ok')
-    await writer.append('main', encodedEvents([aCapturedEvent(4)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(4)]))
     const reader = openedReader(t, folder)
     assert.deepEqual(distinctIds(await readAll(reader, 'main', 100)), ['person-1', 'person-4'])
   })
 
   it('says unavailable, and has stored nothing, when other processes keep the file for too long', async t => {
     const { folder, writer } = await openedWriter(t, { busyTimeoutMs: 50 })
-    const holder = holdLane(t, folder)
-    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(1)])), { code: 'unavailable' })
+    const holder = holdStream(t, folder)
+    await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'unavailable' })
     holder.release()
-    await writer.append('main', encodedEvents([aCapturedEvent(2)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(2)]))
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-2'])
   })
 
@@ -139,8 +139,8 @@ describe('sqlite-log writer', () => {
     const folder = tempDir(t)
     const threads: Worker[] = []
     const troubles: string[] = []
-    const lane = new LaneWriter({
-      lane: 'main',
+    const stream = new StreamWriter({
+      stream: 'main',
       startThread: () => {
         threads.push(startThread({ folder, busyTimeoutMs: 300 }))
         return threads.at(-1)!
@@ -151,13 +151,13 @@ describe('sqlite-log writer', () => {
       commitTimeoutMs: 10_000,
       onTrouble: ({ what }) => troubles.push(what),
     })
-    t.after(() => lane.close())
-    await lane.ready
-    await lane.append(encodedEvents([aCapturedEvent(1)]))
-    const holder = holdLane(t, folder)
-    const pending = lane.append(encodedEvents([aCapturedEvent(2)]))
+    t.after(() => stream.close())
+    await stream.ready
+    await stream.append(encodedEvents([aCapturedEvent(1)]))
+    const holder = holdStream(t, folder)
+    const pending = stream.append(encodedEvents([aCapturedEvent(2)]))
     await new Promise(resolve => setImmediate(() => setImmediate(resolve)))
-    const queued = lane.append(encodedEvents([aCapturedEvent(3)]))
+    const queued = stream.append(encodedEvents([aCapturedEvent(3)]))
     void threads[0]!.terminate()
     const outcomes = await Promise.allSettled([pending, queued])
     holder.release()
@@ -165,9 +165,9 @@ describe('sqlite-log writer', () => {
       outcomes.map(outcome => outcome.status === 'rejected' && (outcome.reason as PortError).code),
       ['timeout', 'unavailable'],
     )
-    await assert.rejects(lane.append(encodedEvents([aCapturedEvent(4)])), { code: 'unavailable' })
-    await eventually(() => lane.condition.state === 'ok')
-    await lane.append(encodedEvents([aCapturedEvent(5)]))
+    await assert.rejects(stream.append(encodedEvents([aCapturedEvent(4)])), { code: 'unavailable' })
+    await eventually(() => stream.condition.state === 'ok')
+    await stream.append(encodedEvents([aCapturedEvent(5)]))
     assert.equal(threads.length, 2)
     assert.deepEqual(troubles, ['the log writer ended and starts again'])
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'main', 100)), ['person-1', 'person-5'])
@@ -175,7 +175,7 @@ describe('sqlite-log writer', () => {
 
   it('is full while too little is free on the disk, says so by itself, and cannot be opened on a bad folder', async t => {
     const { writer } = await openedWriter(t, { minFreeBytes: Number.MAX_SAFE_INTEGER })
-    await assert.rejects(writer.append('main', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
+    await assert.rejects(writer.append('live', encodedEvents([aCapturedEvent(1)])), { code: 'full', retryable: false })
     assert.equal(writer.condition().state, 'full')
 
     const file = join(tempDir(t), 'file')
@@ -187,24 +187,23 @@ describe('sqlite-log writer', () => {
   })
 
   it('says that imports have taken their share, which live events are not refused for', async t => {
-    const { writer } = await openedWriter(t, { logBytesMax: 10_000_000, lanes: ['main', 'historical'] })
+    const { writer } = await openedWriter(t, { logBytesMax: 10_000_000 })
     const large = aCapturedEvent(1, { propertiesJson: JSON.stringify({ pad: 'x'.repeat(200_000) }) })
     const fill = async () => {
-      for (let n = 0; n < 50; n++) await writer.append('historical', encodedEvents([large]))
+      for (let n = 0; n < 50; n++) await writer.append('import', encodedEvents([large]))
     }
     await assert.rejects(fill(), { code: 'full' })
     assert.equal(writer.condition().state, 'imports_full')
-    await writer.append('main', encodedEvents([aCapturedEvent(2)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(2)]))
   })
 
-  it('opens a lane that holds nothing with its first append, and one that holds something at the start', async t => {
+  it('opens a stream that holds nothing with its first append, and one that holds something at the start', async t => {
     const folder = tempDir(t)
-    const lanes: SqliteLogWriterOptions['lanes'] = ['main', 'historical']
-    const { writer } = await openedWriter(t, { lanes }, folder)
+    const { writer } = await openedWriter(t, {}, folder)
     assert.equal(existsSync(join(folder, 'historical')), false)
     assert.equal(writer.condition().state, 'ok')
-    const appends = [0, 1, 2].map(n => writer.append('historical', encodedEvents([aCapturedEvent(n)])))
-    assert.equal(writer.waitingRecords('historical'), 3)
+    const appends = [0, 1, 2].map(n => writer.append('import', encodedEvents([aCapturedEvent(n)])))
+    assert.equal(writer.waitingRecords().get('historical'), 3)
     await Promise.all(appends)
     const reader = openedReader(t, folder)
     assert.deepEqual(distinctIds(await readAll(reader, 'historical', 100)), ['person-0', 'person-1', 'person-2'])
@@ -213,25 +212,25 @@ describe('sqlite-log writer', () => {
     const lines: string[] = []
     const logger = Object.assign(silentLogger(), { error: (_: object, line: string) => void lines.push(line) })
     writeFileSync(listSegments(join(folder, 'historical'))[0]!.path, 'not a database'.repeat(1_000))
-    await openedWriter(t, { lanes, logger }, folder)
-    assert.match(lines.join(), /a segment of the log is damaged/, 'the lane was opened')
+    await openedWriter(t, { logger }, folder)
+    assert.match(lines.join(), /a segment of the log is damaged/, 'the stream was opened')
   })
 
-  it('refuses the appends to a lane that cannot be opened, and takes them once it can', async t => {
+  it('refuses the appends to a stream that cannot be opened, and takes them once it can', async t => {
     const folder = tempDir(t)
-    const { writer } = await openedWriter(t, { lanes: ['main', 'historical'] }, folder)
+    const { writer } = await openedWriter(t, {}, folder)
     writeFileSync(join(folder, 'historical'), 'no folder')
-    await assert.rejects(writer.append('historical', encodedEvents([aCapturedEvent(0)])), { code: 'unavailable' })
+    await assert.rejects(writer.append('import', encodedEvents([aCapturedEvent(0)])), { code: 'unavailable' })
     await eventually(() => writer.condition().state === 'unavailable')
     rmSync(join(folder, 'historical'))
     await eventually(() => writer.condition().state === 'ok')
-    await writer.append('historical', encodedEvents([aCapturedEvent(1)]))
+    await writer.append('import', encodedEvents([aCapturedEvent(1)]))
     assert.deepEqual(distinctIds(await readAll(openedReader(t, folder), 'historical', 100)), ['person-1'])
   })
 
   it('refuses a segment of a later version, and names it', async t => {
     const folder = tempDir(t)
-    const { path } = (await filledLane(t, folder)).at(-1)!
+    const { path } = (await filledStream(t, folder)).at(-1)!
     const db = new Database(path)
     db.pragma('user_version = 9')
     db.close()
@@ -246,9 +245,9 @@ describe('sqlite-log writer', () => {
     ['no database', 'not a database at all, and long enough to be looked at as one'.repeat(2_000)],
     ['empty', ''],
   ] as const) {
-    it(`sets the newest segment aside when it is ${what}, names it, and goes on where the lane ended`, async t => {
+    it(`sets the newest segment aside when it is ${what}, names it, and goes on where the stream ended`, async t => {
       const folder = tempDir(t)
-      const { path } = (await filledLane(t, folder)).at(-1)!
+      const { path } = (await filledStream(t, folder)).at(-1)!
       writeFileSync(path, content)
       const lines: [object, string][] = []
       const note = (fields: object, line: string) => void lines.push([fields, line])
@@ -257,7 +256,7 @@ describe('sqlite-log writer', () => {
         { logger: Object.assign(silentLogger(), { warn: note, error: note }) },
         folder,
       )
-      await writer.append('main', encodedEvents([aCapturedEvent(60)]))
+      await writer.append('live', encodedEvents([aCapturedEvent(60)]))
       const newest = listSegments(join(folder, 'main')).at(-1)!
       assert.deepEqual([newest.firstOffset, newest.form], [60, 'plain'])
       const aside = path.replace(/db$/, 'damaged.db')
@@ -270,20 +269,21 @@ describe('sqlite-log writer', () => {
       t.after(() => reader.close())
       const from = (await reader.read('main', 0, { recordCountMax: 1_000, bytesMax: 1e9 })).nextOffset
       const behind = await reader.read('main', from, { recordCountMax: 1_000, bytesMax: 1e9 })
-      assert.deepEqual([behind.firstOffset, behind.holeIn, distinctIds(behind.records)], [60, aside, ['person-60']])
+      assert.deepEqual(distinctIds(behind.records), ['person-60'])
+      assert.deepEqual(behind.missing, { recordCount: 60 - from, fromOffset: from, toOffset: 60, file: aside })
     })
   }
 
   it('makes the next segment when the process died between closing one for good and making it', async t => {
     const folder = tempDir(t)
-    await filledLane(t, folder)
+    await filledStream(t, folder)
     const newest = listSegments(join(folder, 'main')).at(-1)!
     const end = (await openedReader(t, folder).status('main', 0)).endOffset
     const db = new Database(newest.path)
     db.prepare('UPDATE segment SET next_offset = ?').run(end)
     db.close()
     const { writer } = await openedWriter(t, {}, folder)
-    await writer.append('main', encodedEvents([aCapturedEvent(999)]))
+    await writer.append('live', encodedEvents([aCapturedEvent(999)]))
     assert.equal(listSegments(join(folder, 'main')).at(-1)!.firstOffset, end)
     const stored = distinctIds(await readAll(openedReader(t, folder), 'main', 100))
     assert.deepEqual([stored.length, stored.at(-1)], [end + 1, 'person-999'])
@@ -291,7 +291,7 @@ describe('sqlite-log writer', () => {
 
   it('removes what a process left that died while making a segment', async t => {
     const folder = tempDir(t)
-    await filledLane(t, folder)
+    await filledStream(t, folder)
     const [old, young] = ['old', 'young'].map(name => join(folder, 'main', `0000000000009999.db.${name}.draft`))
     for (const path of [old!, young!]) writeFileSync(path, '')
     utimesSync(old!, 1_000, 1_000)
@@ -301,7 +301,7 @@ describe('sqlite-log writer', () => {
 
   it('leaves no side files behind when everything is closed', async t => {
     const folder = tempDir(t)
-    await filledLane(t, folder)
+    await filledStream(t, folder)
     assert.deepEqual(
       readdirSync(join(folder, 'main')).filter(name => !name.endsWith('.db')),
       [],
@@ -327,7 +327,8 @@ describe('sqlite-log writer', () => {
 
 function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>): Worker {
   const workerData: LogThreadOptions = {
-    lane: 'main',
+    stream: 'main',
+    traffic: 'live',
     firstOffset: 0,
     segmentBytesMax: 1e9,
     logBytesMax: 1e9,
@@ -338,7 +339,7 @@ function startThread(options: Pick<LogThreadOptions, 'folder' | 'busyTimeoutMs'>
 }
 
 /** Stands in for another process in the middle of a commit. */
-function holdLane(t: TestContext, folder: string): { release: () => void } {
+function holdStream(t: TestContext, folder: string): { release: () => void } {
   const db = new Database(listSegments(join(folder, 'main')).at(-1)!.path)
   db.exec('BEGIN IMMEDIATE')
   const release = () => {

@@ -1,82 +1,79 @@
-// The embedded log's writing end: one log-writer thread per lane behind the `EventLogWriter` port. A lane that was never
-// written to gets its thread, which is 10 MiB, with its first append: most instances never import.
+// The embedded log's writing end: one log-writer thread per stream behind the `EventLogWriter` port. Most instances
+// never import, so the import stream gets its thread, which takes 10 MiB, with its first append.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Worker } from 'node:worker_threads'
-import { type LogLane, logLanes } from '#core/events/captured-event.ts'
-import type { EncodedRecords, EventLogHealth, EventLogWriter } from '#ports/event-log.ts'
+import type { LogStream, StreamInfo, Traffic } from '#core/events/log-stream.ts'
+import type { EncodedRecords, EventLogWriter } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
-import { LaneWriter, type Synced } from './lane-writer.ts'
+import { embeddedStreamOf, embeddedStreams } from './embedded-streams.ts'
 import type { LogThreadOptions } from './log-writer-thread.ts'
 import { damagedSegmentLine, listSegments } from './segment-file.ts'
+import { StreamWriter, type Synced } from './stream-writer.ts'
 
 export type { Synced }
 
 export interface SqliteLogWriterOptions {
-  /** `<PENNON_DATA>/log`; each lane has a folder in it. */
+  /** `<PENNON_DATA>/log`; each stream has a folder in it. */
   readonly folder: string
   readonly nowMs: () => number
-  /** All lanes together; what `PENNON_LOG_MAX_BYTES` says. */
+  /** For all streams together; `PENNON_LOG_MAX_BYTES`. */
   readonly logBytesMax: number
-  /** What `PENNON_MIN_FREE_BYTES` says. */
+  /** `PENNON_MIN_FREE_BYTES`. */
   readonly minFreeBytes?: number
-  readonly lanes?: readonly LogLane[]
   /**
-   * Where the state stands in each lane: a lane that holds nothing yet begins there, since what came before lay in another
-   * folder, and one that ends before it goes on there, since what it held from its end on is gone. 0 when absent.
+   * The state's position in each stream, 0 when absent. An empty stream begins there, since earlier records were in
+   * another folder. A stream that ends earlier continues there, since the records from its end on are gone.
    */
-  readonly firstOffsets?: Readonly<Partial<Record<LogLane, number>>>
+  readonly firstOffsets?: Readonly<Record<LogStream, number>>
   readonly segmentBytesMax?: number
-  /** Per lane: what may wait for the disk before appends are refused. */
+  /** Per stream: bytes that may wait for the disk before appends are refused. */
   readonly queueBytesMax?: number
-  /** Per lane, likewise. */
+  /** Per stream: appends that may wait, likewise. */
   readonly queueCountMax?: number
   readonly commitTimeoutMs?: number
-  /** How long a commit waits for those of other processes. */
+  /** How long a commit waits for commits of other processes. */
   readonly busyTimeoutMs?: number
   readonly logger?: Pick<Logger, 'error' | 'warn'>
   /** Called when a sync is known, before the appends that it covers resolve. */
   readonly onSynced?: (synced: Synced) => void
 }
 
-export interface SqliteLogWriter extends EventLogWriter, EventLogHealth {
-  /** Records handed over and not answered yet. */
-  waitingRecords(lane: LogLane): number
-}
-
 const MiB = 1024 * 1024
 const worstFirst = ['files_gone', 'unavailable', 'full', 'imports_full'] as const
-/** One line per lane and this long while appends fail. */
+/** While appends fail, each stream logs one line per this interval. */
 const complaintPauseMs = 60_000
 
 /**
- * Starts the threads of the main lane and of every lane that holds something, and opens these.
- * @throws PortError `unavailable` when a lane cannot be opened; the message names the file or folder.
+ * Opens the main stream and every stream that has segments, each in its thread.
+ * @throws PortError `unavailable` when a stream cannot be opened; the message names the file or folder.
  */
-export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Promise<SqliteLogWriter> {
+export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Promise<EventLogWriter> {
   try {
     mkdirSync(options.folder, { recursive: true, mode: 0o700 })
   } catch (cause) {
     throw new PortError('event-log', 'unavailable', cause)
   }
-  const lanes = new Map((options.lanes ?? logLanes).map(lane => [lane, openLane(lane, options)]))
-  const all = [...lanes.values()]
+  const streams = new Map<LogStream, StreamWriter>(
+    embeddedStreams.map(info => [info.stream, openStream(info, options)] as const),
+  )
+  const all = [...streams.values()]
   const close = async () => {
-    await Promise.all(all.map(lane => lane.close()))
+    await Promise.all(all.map(writer => writer.close()))
   }
-  const opened = await Promise.allSettled(all.map(lane => lane.ready))
+  const opened = await Promise.allSettled(all.map(writer => writer.ready))
   const failed = opened.find(result => result.status === 'rejected')
   if (failed !== undefined) {
     await close()
     throw failed.reason
   }
   return {
-    append: (lane: LogLane, records: EncodedRecords) => lanes.get(lane)!.append(records),
-    waitingRecords: lane => lanes.get(lane)!.waitingRecords,
+    append: (traffic: Traffic, records: EncodedRecords) => streams.get(embeddedStreamOf(traffic))!.append(records),
+    waitingRecords: () => new Map([...streams].map(([stream, writer]) => [stream, writer.waitingRecords])),
     condition: () => {
-      const conditions = all.map(lane => lane.condition)
+      const conditions = all.map(writer => writer.condition)
       const worst = worstFirst.find(state => conditions.some(condition => condition.state === state))
       return conditions.find(({ state }) => state === worst) ?? { state: 'ok' }
     },
@@ -84,36 +81,40 @@ export async function openSqliteLogWriter(options: SqliteLogWriterOptions): Prom
   }
 }
 
-/** What was processed goes by whole segments: the newest one, which never goes, may take only a little of the limit. */
+/**
+ * Processed records are deleted by the segment. The newest segment stays, so it may take only a little of the limit.
+ */
 function usualSegmentBytes(logBytesMax: number): number {
   return Math.min(256 * MiB, Math.max(1 * MiB, Math.floor(logBytesMax / 16)))
 }
 
-function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
+function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOptions): StreamWriter {
   const { folder, logger, onSynced } = options
   const workerData: LogThreadOptions = {
     folder,
-    lane,
-    firstOffset: options.firstOffsets?.[lane] ?? 0,
+    stream,
+    traffic,
+    firstOffset: options.firstOffsets?.[stream] ?? 0,
     segmentBytesMax: options.segmentBytesMax ?? usualSegmentBytes(options.logBytesMax),
     logBytesMax: options.logBytesMax,
     minFreeBytes: options.minFreeBytes ?? 0,
     busyTimeoutMs: options.busyTimeoutMs ?? 5_000,
   }
-  return new LaneWriter({
-    lane,
+  return new StreamWriter({
+    stream,
     startThread: () =>
-      new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${lane}` }),
-    // What is there may need the thread: a segment may have to be made whole, or a file that cannot be opened be reported.
-    isDormant: lane !== 'main' && listSegments(join(folder, lane)).length === 0,
+      new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${stream}` }),
+    // Existing segments may need the thread: to complete one, or to report a file that cannot be opened.
+    isDormant: traffic === 'import' && listSegments(join(folder, stream)).length === 0,
     nowMs: options.nowMs,
     queueBytesMax: options.queueBytesMax ?? 64 * MiB,
     queueCountMax: options.queueCountMax ?? 20_000,
     commitTimeoutMs: options.commitTimeoutMs ?? 10_000,
     ...(onSynced && { onSynced }),
     ...(logger && {
-      onTrouble: complaining(line => logger.error({ lane }, `log: ${line}`)),
-      onGap: ({ isLost, ...gap }) => {
+      onTrouble: complaining(line => logger.error({ lane: stream }, `log: ${line}`)),
+      onGap: ({ isLost, stream, ...rest }) => {
+        const gap = { lane: stream, ...rest }
         if (isLost)
           logger.error(gap, 'records of the log that were accepted are gone: a file of it was damaged or removed')
         else
@@ -122,12 +123,14 @@ function openLane(lane: LogLane, options: SqliteLogWriterOptions): LaneWriter {
             'the log ends before the position of the state, as one that comes from a backup does: it goes on there, and what was in between is only in the stores',
           )
       },
-      onDamage: ({ path, message }) => logger.error({ lane, path, message }, damagedSegmentLine),
+      onDamage: ({ path, message }) => logger.error({ lane: stream, path, message }, damagedSegmentLine),
     }),
   })
 }
 
-/** Logs at once, and then once a minute, since each commit may fail for the same reason. Another reason is logged at once. */
+/**
+ * Logs a reason at once, and then once a minute, since every commit may fail for it. A new reason is logged at once.
+ */
 function complaining(complain: (line: string) => void): (trouble: { what: string }) => void {
   let [told, fromMs] = ['', Number.NEGATIVE_INFINITY]
   return ({ what }) => {

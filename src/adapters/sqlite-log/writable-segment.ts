@@ -1,19 +1,19 @@
-// The segment that a lane's commits go into: one SQLite connection with its prepared statements, the wait for its turn
-// beside other processes, and the look whether its files still have their names. What a commit does next to the lane as a
-// whole is decided in `lane-appender.ts`.
+// The segment that receives a stream's commits: one SQLite connection with its prepared statements. It waits for its
+// turn while other processes commit, and checks that its files still have their names. `stream-appender.ts` decides
+// what happens to the stream as a whole.
 
 import { statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type Database from 'better-sqlite3'
 import { DamageError, isDamage, listSegments, openSegment, type SegmentName } from './segment-file.ts'
 
-/** A run of records inside the bytes that came in. */
+/** A run of records, as a view into the bytes to append. */
 export interface Frame {
   readonly body: Uint8Array
   readonly recordCount: number
 }
 
-/** The commit itself failed: it may or may not be found after a restart. */
+/** The commit itself failed: its records may or may not be there after a restart. */
 export class CommitUnknownError extends Error {
   constructor(cause: unknown) {
     super(`the commit's outcome is unknown: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
@@ -84,7 +84,7 @@ export class WritableSegment {
     this.#rollback.run()
   }
 
-  /** Holds for as long as the transaction that it is asked in. */
+  /** Valid until the end of the transaction in which it was read. */
   state(): { endOffset: number; nextOffset: number | null; bytes: number } {
     const endOffset = (this.#end.get() as number | undefined) ?? this.name.firstOffset
     if (!Number.isSafeInteger(endOffset) || endOffset < this.name.firstOffset)
@@ -106,12 +106,12 @@ export class WritableSegment {
     return offset
   }
 
-  /** Writes again what is there already, so that a commit without records takes the same path as any other. */
+  /** Rewrites what is already stored, so that a commit without records takes the same path as any other. */
   touch(): void {
     this.#db.prepare('UPDATE segment SET first_offset = first_offset').run()
   }
 
-  /** As `whereabouts`, at the price of one look: whatever happens to a name in a folder changes the folder's time. */
+  /** Like `whereabouts`, usually with a single `stat`: any change to a name in a folder changes the folder's time. */
   whereaboutsAtCommit(): Whereabouts {
     const folder = statSync(this.#folder, { throwIfNoEntry: false })
     if (folder !== undefined && folder.ino === this.#folderInode && folder.mtimeMs === this.#folderChangedAtMs)
@@ -121,13 +121,16 @@ export class WritableSegment {
     return this.whereabouts()
   }
 
-  /** Whether the files still have their names. A side file that was removed takes its commits along when all close it. */
+  /**
+   * Whether the files still have their names. The commits in a removed side file are lost once every process closes it.
+   */
   whereabouts(): Whereabouts {
     if (this.#files.every(({ path, inode }) => inodeAt(path) === inode)) return 'here'
     const { inode } = this.#files[0]!
     // The worker packs or deletes complete segments even while other processes have them open.
     if (inodeAt(this.name.path) === 0 && this.#isComplete()) return 'completed'
-    // What was set aside is deleted as well, once it was processed. Others only go on in a later segment where this one ended.
+    // A segment that was set aside is deleted too, once processed. Processes only move on to a later segment after this
+    // one ended.
     const isSetAside = listSegments(this.#folder).some(
       ({ form, path, firstOffset }) =>
         firstOffset > this.name.firstOffset || (form === 'damaged' && inodeAt(path) === inode),
@@ -135,7 +138,7 @@ export class WritableSegment {
     return isSetAside ? 'set_aside' : 'gone'
   }
 
-  /** A damaged file may be unreadable exactly there. */
+  /** False also when a damaged file cannot be read at that place. */
   #isComplete(): boolean {
     try {
       return this.#next.get() !== null
@@ -145,12 +148,12 @@ export class WritableSegment {
     }
   }
 
-  /** From here on no process appends to this segment. Ends the transaction. */
+  /** After this no process appends to this segment. Ends the transaction. */
   closeForGood(nextOffset: number): void {
     this.#db.prepare('UPDATE segment SET next_offset = ?').run(nextOffset)
     this.commit()
-    // Leaves nothing in the side file, even while others have the segment open. A reader that stands still must not hold up
-    // appending: then the last one to close the file does it.
+    // Empties the side file, even while other processes have the segment open. A stalled reader must not hold up
+    // appending: then the last process to close the file does it.
     this.#db.pragma('busy_timeout = 100')
     this.#db.pragma('wal_checkpoint(TRUNCATE)')
   }
@@ -160,7 +163,7 @@ export class WritableSegment {
     try {
       this.#commit.run()
     } catch (error) {
-      // Without room the end of the commit is not there, and a busy file was not touched.
+      // On a full disk the end of the commit was not written, and a busy file was not touched.
       if (isBusy(error) || (error as { code?: string }).code === 'SQLITE_FULL') throw error
       throw new CommitUnknownError(error)
     }

@@ -1,16 +1,19 @@
-// Writes what one chunk changed, inside a transaction that the caller began. Every conditional write that finds another
-// row than the one that was loaded ends it: the caller rolls back, so nothing of the chunk stays.
+// Writes what one chunk changed, inside a transaction that the caller began. A conditional write that finds a row
+// changed since the load ends it: the caller rolls back, so nothing of the chunk stays.
 
 import type { Statement } from 'better-sqlite3'
-import * as text from '#adapters/sql/chunk-queries.ts'
-import { flagBit, jsonText, utcDay } from '#adapters/sql/rows.ts'
+import * as shared from '#adapters/sql/processing/chunk-queries.ts'
+import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { warningSamplesPerDay } from '#core/events/warning-types.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
+import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import { dayMs } from '#core/time.ts'
-import type { ChunkChanges, IngestionWarning } from '#ports/chunk-store.ts'
+import { utcDay } from '#core/usage.ts'
+import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
+import { chunkTexts, rowTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
-/** Thrown to leave the transaction: a row is not as it was when the chunk was loaded. */
+/** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
 export class VersionConflict extends Error {}
 
 /** @throws VersionConflict, or what SQLite throws. */
@@ -18,29 +21,31 @@ export type ChunkWriter = (changes: ChunkChanges) => void
 
 export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const prepare = (sql: string): Statement<unknown[]> => database.prepare<unknown[]>(sql)
-  const findPersonId = database.prepare<[number, string], number>(text.findPersonIdText).pluck()
-  const insertPerson = prepare(text.insertPersonText)
-  const updatePerson = prepare(text.updatePersonText)
-  const deletePerson = prepare(text.deletePersonText)
-  const insertMapping = prepare(text.insertMappingText)
-  const updateMapping = prepare(text.updateMappingText)
-  const hasMappings = prepare(text.hasMappingsText)
-  const moveOverrides = prepare(text.moveOverridesText)
-  const deleteOverrides = prepare(text.deleteOverridesText)
-  const moveMemberships = prepare(text.moveMembershipsText)
-  const deleteMemberships = prepare(text.deleteMembershipsText)
-  const insertPersonless = prepare(text.insertPersonlessText)
-  const hasMapping = prepare(text.hasMappingText)
-  const hasPersonless = prepare(text.hasPersonlessText)
-  const insertGroupType = prepare(text.insertGroupTypeText)
-  const hasGroupType = prepare(text.hasGroupTypeText)
-  const insertGroup = prepare(text.insertGroupText)
-  const updateGroup = prepare(text.updateGroupText)
-  const bumpRevision = database.prepare<[], number>(text.bumpRevisionText).pluck()
-  const noteRevision = prepare(text.noteRevisionText)
-  const countWarnings = database.prepare<unknown[], number>(text.countWarningsText).pluck()
-  const insertWarning = prepare(text.insertWarningText)
-  const countOutcome = prepare(text.countOutcomeText)
+  const findPersonId = database.prepare<[number, string], number>(rowTexts.findPersonId).pluck()
+  const insertPerson = prepare(chunkTexts.insertPersons)
+  const updatePerson = prepare(chunkTexts.updatePersons)
+  const deletePerson = prepare(chunkTexts.deletePersons)
+  const insertMapping = prepare(chunkTexts.insertMappings)
+  const updateMapping = prepare(chunkTexts.updateMappings)
+  const hasMappings = prepare(rowTexts.hasMappings)
+  const moveOverrides = prepare(chunkTexts.moveOverrides)
+  const deleteOverrides = prepare(rowTexts.deleteOverrides)
+  const moveMemberships = prepare(chunkTexts.moveMemberships)
+  const deleteMemberships = prepare(rowTexts.deleteMemberships)
+  const insertPersonless = prepare(chunkTexts.insertPersonless)
+  const hasMapping = prepare(rowTexts.hasMapping)
+  const hasPersonless = prepare(rowTexts.hasPersonless)
+  const insertGroupType = prepare(shared.insertGroupTypeText)
+  const hasGroupType = prepare(shared.hasGroupTypeText)
+  const insertGroup = prepare(chunkTexts.insertGroups)
+  const updateGroup = prepare(chunkTexts.updateGroups)
+  const noteCall = prepare(chunkTexts.noteCalls)
+  const noteChanged = prepare(shared.noteChangedSubjectsText)
+  const bumpRevision = database.prepare<[], number>(shared.bumpRevisionText).pluck()
+  const noteRevision = prepare(shared.noteRevisionText)
+  const countWarnings = database.prepare<unknown[], number>(chunkTexts.countWarnings).pluck()
+  const insertWarning = prepare(chunkTexts.insertWarnings)
+  const countOutcome = prepare(chunkTexts.countOutcomes)
 
   return changes => {
     writePersonless(changes)
@@ -49,12 +54,15 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
     mergePersons(changes)
     writeGroups(changes)
     writeGroupTypes(changes)
+    for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) noteCall.run(calledAtMs, projectId, flagKey)
+    const changed = changedSubjectsText(changes)
+    if (changed !== null) noteChanged.run(changed)
     writeWarnings(changes.warnings)
     for (const outcome of changes.outcomes)
       countOutcome.run(outcome.projectId, outcome.lane, outcome.outcome, outcome.reason, outcome.count)
   }
 
-  /** Before the mappings, so that one it finds is another worker's. */
+  /** Runs before the mappings are written, so that any mapping it finds is another worker's. */
   function writePersonless({ personlessDistinctIds, neverPersonlessDistinctIds }: ChunkChanges): void {
     for (const { projectId, distinctId } of personlessDistinctIds) {
       if (hasMapping.get(projectId, distinctId) !== undefined) throw new VersionConflict()
@@ -115,7 +123,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
       deleteOverrides.run(personId)
       moveMemberships.run(survivorId, personId)
       deleteMemberships.run(personId)
-      // An id that was attached since the load would be left without a person.
+      // A distinct id attached since the load would be left without a person.
       if (hasMappings.get(personId) !== undefined) throw new VersionConflict()
       expectOne(deletePerson.run(personId, loadedVersion).changes)
     }

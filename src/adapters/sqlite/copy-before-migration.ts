@@ -1,5 +1,5 @@
-// A copy of the state as it was before its schema changes: migrations only go forward, and this is the way back to the
-// version of before. The last one is kept, beside the state.
+// Copies the state before its schema changes: migrations only go forward, so the copy is the only way back to the
+// former version. The last copy stays beside the state.
 
 import { closeSync, existsSync, fsyncSync, openSync, readdirSync, renameSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
@@ -8,13 +8,14 @@ import { findSqliteSchema } from './find-schema.ts'
 import { openStateForWriting, writerWaitMs } from './open-sqlite.ts'
 
 const copyName = /^state\.db\.before-(\d{4})(\.upgrading)?$/
-/** In one step: writers would make a copy in several begin anew. */
+/** Copies in one step: between several steps a write would make the copy start again. */
 const allPages = 0x7fffffff
 
 /**
- * Copies the state to `state.db.before-NNNN`, by the first number that its migrations lack, unless it lacks none. Until the
- * upgrade is through its name ends in `.upgrading`: one that is cut short between two migrations goes on with that copy.
- * @returns to be called when the upgrade is through; removes older copies.
+ * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that it lacks, unless it lacks none.
+ * During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations continues with that
+ * copy.
+ * @returns a function to call when the upgrade is complete; it removes older copies.
  * @throws SchemaTooNewError, SqliteError, PortError, system errors: then the state may not be changed.
  */
 export async function copyBeforeMigration(dataFolder: string): Promise<() => void> {
@@ -32,7 +33,7 @@ export async function copyBeforeMigration(dataFolder: string): Promise<() => voi
   }
 }
 
-/** On the disk, and under its name only when it is whole. */
+/** Copies durably; the copy gets its name only when it is complete. */
 async function copyState(dataFolder: string, path: string): Promise<void> {
   const draft = `${path}.${process.pid}.draft`
   const database = openStateForWriting(dataFolder, writerWaitMs)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { it, type TestContext } from 'node:test'
-import { versionsOf } from '#adapters/sql/held-definitions.ts'
+import { versionsOf } from '#adapters/sql/definitions/held-definitions.ts'
 import { aNewCohort, aNewFlag, aNewProject } from '../../../tests/support/state-builders.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { openDefinitionLoader } from './definition-loader.ts'

@@ -1,22 +1,22 @@
-// What a state thread reads definitions with: a connection of its own, so that a load neither waits for a write nor takes
-// the lock of one.
+// Loads definitions in a state thread, on its own connection, so that a load neither waits for a write nor takes the write
+// lock.
 
 import {
   listChangedProjectIds,
   loadDefinitionChanges,
   readDefinitionChanges,
-} from '#adapters/sql/definition-queries.ts'
-import type { HeldVersions, ReadChanges } from '#adapters/sql/held-definitions.ts'
-import { rethrowing } from '#adapters/sql/rethrowing.ts'
-import type { DefinitionStore, HeldDefinitions } from '#ports/definition-store.ts'
+} from '#adapters/sql/definitions/definition-queries.ts'
+import type { HeldVersions, ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
+import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import type { DefinitionStore, HeldDefinitions } from '#ports/state/definition-store.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 import { openStateForReading, statePortError } from './open-sqlite.ts'
 
-/** For a caller in another thread: it asks which projects changed, and says what it holds of those. */
+/** For a caller in another thread: it asks which projects changed, and passes the versions that it holds of those. */
 export interface DefinitionReader {
-  /** Those that exist, by id. */
+  /** The changed projects that exist, by id. */
   listChangedProjects(revision: number): Promise<readonly number[]>
-  /** @param held by project id; a project that is missing is read whole. */
+  /** @param held by project id; a project missing from it is read whole. */
   readChanges(revision: number, held: readonly (readonly [projectId: number, HeldVersions])[]): Promise<ReadChanges>
 }
 
@@ -24,7 +24,7 @@ export interface DefinitionLoader extends Pick<DefinitionStore, 'loadChanges'>, 
   close(): Promise<void>
 }
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openDefinitionLoader(options: { dataFolder: string }): DefinitionLoader {
   const db = kyselyOn(openStateForReading(options.dataFolder), 'deferred')
   return rethrowing(

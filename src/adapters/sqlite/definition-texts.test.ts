@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ReadChanges } from '#adapters/sql/held-definitions.ts'
+import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { aCohort, aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
 import { type PackedChanges, packDefinitions, unpackDefinitions } from './definition-texts.ts'
@@ -8,7 +8,7 @@ import { type PackedChanges, packDefinitions, unpackDefinitions } from './defini
 function changesOf(flagCount: number, filters: string): ReadChanges {
   const flags = Array.from({ length: flagCount }, (_, index) => ({
     ...aNewFlag({ key: `f${index}`, filters: parseJson(filters) as JsonObject }),
-    ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0 },
+    ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0, conditionsSinceMs: 0 },
   }))
   const none = { groupTypes: [], earlyAccessFeatures: [], surveys: [], secretKeyHashes: [] }
   return {

@@ -1,8 +1,9 @@
-// Definitions on their way out of a state thread: one JSON text for each flag, cohort and survey, so that the main thread
-// reads thousands of them in turns, and a kept number literal slows down the reading of its own flag alone.
+// Encodes definitions that leave a state thread: one JSON text for each flag, cohort and survey, so that the main
+// thread parses thousands of them in short turns, and a kept number literal slows down the parsing of its own flag
+// only.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { ReadChanges, ReadProject } from '#adapters/sql/held-definitions.ts'
+import type { ReadChanges, ReadProject } from '#adapters/sql/definitions/held-definitions.ts'
 import { parseJson } from '#core/json.ts'
 
 type Read = ReadProject['read']
@@ -14,7 +15,7 @@ type PackedProject = Omit<ReadProject, 'read'> & {
 
 export type PackedChanges = Omit<ReadChanges, 'projects'> & { readonly projects: readonly PackedProject[] }
 
-/** The main thread's turn ends after so long. */
+/** How long one turn on the main thread may last. */
 const sliceMs = 10
 
 export function packDefinitions(changes: ReadChanges): PackedChanges {

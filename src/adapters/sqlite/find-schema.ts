@@ -1,11 +1,12 @@
-// Whether a folder holds state, and of which version, without making or changing any of it.
+// Finds whether a folder holds state, and its version, without creating or changing anything.
 
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import { deferredCursorOf } from '#core/events/log-stream.ts'
 import { stateFileOf, translating, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * @returns how many migrations the state has had; null when there is none.
+ * @returns how many migrations the state has had; null when there is no state.
  * @throws PortError when the file cannot be read or is no database.
  */
 export function findSqliteSchema(dataFolder: string): number | null {
@@ -23,20 +24,31 @@ export function findSqliteSchema(dataFolder: string): number | null {
   })
 }
 
-/** Where the worker stands in each lane, by the state in a folder that nobody else uses. @throws PortError */
+/**
+ * The offset of each lane below which every record is processed, from the state in a folder that no other process uses.
+ * @throws PortError
+ */
 export function findSqlitePositions(dataFolder: string): ReadonlyMap<string, number> {
   return translating(() => {
     const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
     try {
       const rows = database.prepare<[], { lane: string; offset: number }>('SELECT lane, "offset" FROM log_position')
-      return new Map(rows.all().map(({ lane, offset }) => [lane, Number(offset)]))
+      const positions = new Map(rows.all().map(({ lane, offset }) => [lane, Number(offset)]))
+      const deferring = new Set(deferringStreams(database))
+      for (const lane of [...positions.keys()]) {
+        const behind = positions.get(deferredCursorOf(lane))
+        if (behind === undefined) continue
+        if (deferring.has(lane)) positions.set(lane, behind)
+        positions.delete(deferredCursorOf(lane))
+      }
+      return positions
     } finally {
       database.close()
     }
   })
 }
 
-/** What SQLite finds wrong with the state in a folder; null when nothing is. @throws PortError */
+/** The damage that SQLite finds in a folder's state; null when there is none. @throws PortError */
 export function findSqliteDamage(dataFolder: string): string | null {
   return translating(() => {
     const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
@@ -47,4 +59,11 @@ export function findSqliteDamage(dataFolder: string): string | null {
       database.close()
     }
   })
+}
+
+/** Empty for a state that is older than the table. */
+function deferringStreams(database: Database.Database): readonly string[] {
+  const isThere = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE name = 'deferred_project'").get()
+  if (isThere === undefined) return []
+  return database.prepare<[], string>('SELECT DISTINCT stream FROM deferred_project').pluck().all()
 }

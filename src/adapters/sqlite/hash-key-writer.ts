@@ -1,14 +1,15 @@
-// Writes the rows of experience continuity on the state file, in a state thread. All that wait share a transaction and
-// its sync: at the start of a campaign many visitors log in at once, and a sync for each would make most of them wait in vain.
+// Writes the rows of experience continuity to the state file, in a state thread. All waiting calls share a transaction
+// and its sync: when a campaign starts, many visitors log in at once, and with a sync for each, most calls would time
+// out.
 
-import { storableText } from '#adapters/sql/storable-text.ts'
-import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import { storableText } from '#adapters/sql/tables/storable-text.ts'
+import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import { openStateForWriting, type SqliteDatabase, statePortError } from './open-sqlite.ts'
 
-/** An evaluation waits no longer for the lock. It bounds, too, how long one of these holds up other calls of the thread. */
+/** An evaluation waits no longer for the lock. This also bounds how long a write holds up other calls of the thread. */
 const lockMsMax = 250
 
-// The SELECT is complete before the first row is written, since it reads the table that is written to.
+// The SELECT is complete before the first row is written, since it reads the same table.
 const insertText = `
   INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
   SELECT DISTINCT d.project_id, d.person_id, k.value, @hashKey
@@ -32,7 +33,7 @@ interface Waiting {
   readonly reject: (cause: unknown) => void
 }
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverrideWriter & { close(): void } {
   const database = openStateForWriting(options.dataFolder, lockMsMax, { mayCreate: false })
   const keep = prepareKeep(database)
@@ -43,7 +44,7 @@ export function openHashKeyWriter(options: { dataFolder: string }): HashKeyOverr
     keepHashKey(assignment) {
       const { promise, resolve, reject } = Promise.withResolvers<readonly HashKeyRow[]>()
       waiting.push({ assignment, resolve, reject })
-      // Calls that came in one go are all in the list by then.
+      // By then all calls from one batch of messages are in the list.
       if (waiting.length === 1) setImmediate(writeWaiting)
       return promise
     },
@@ -73,6 +74,6 @@ function prepareKeep(database: SqliteDatabase): (assignment: HashKeyAssignment) 
   return ({ projectId, distinctId, anonDistinctId, flagKeys }) => {
     const ids = { projectId, distinctId, anonDistinctId }
     insert.run({ ...ids, flagKeys: JSON.stringify(flagKeys), hashKey: storableText(anonDistinctId) })
-    return [...new Map(find.all(ids))] // the last one counts: that of `distinctId`
+    return [...new Map(find.all(ids))] // the last row counts, the one of `distinctId`
   }
 }

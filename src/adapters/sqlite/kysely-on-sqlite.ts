@@ -1,5 +1,5 @@
-// The queries of `adapters/sql` on the state file: Kysely on a connection of `open-sqlite.ts`, and the migrations. Loaded by
-// the state threads, the worker and tools, not by a front's main thread.
+// The queries of `adapters/sql` on the state file: Kysely on a connection of `open-sqlite.ts`, and the migrations. The
+// state threads, the worker and tools load this file; a front's main thread does not.
 
 import type Database from 'better-sqlite3'
 import {
@@ -13,13 +13,13 @@ import {
 } from 'kysely'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
-import type { StateSchema } from '#adapters/sql/schema.ts'
+import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
 import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs } from './open-sqlite.ts'
 
 /**
- * Brings the state of a data folder up to the newest schema, creating it when there is none. One that changes is copied
- * first.
+ * Brings the state of a data folder up to the newest schema, creating it when there is none. It copies a state before
+ * it changes it.
  * @throws SchemaTooNewError, or PortError when the file cannot be opened or written.
  */
 export async function migrateSqlite(dataFolder: string): Promise<void> {
@@ -72,7 +72,7 @@ class StateDriver extends SqliteDriver {
 
 const cachedStatementsMax = 300
 
-/** Kysely prepares each query anew; the texts of ours are few. */
+/** Kysely prepares every query again, but we have few different texts. */
 function withStatementCache(database: SqliteDatabase) {
   const statements = new Map<string, Database.Statement<unknown[]>>()
   return {

@@ -1,6 +1,7 @@
-// Opens the state file with the settings that every connection needs, since SQLite keeps them per connection, and tells
-// which of SQLite's failures is which kind of PortError. Who may wait for a lock, and how long, is the caller's word.
-// Without Kysely (`kysely-on-sqlite.ts`), which a front's main thread does not load: it is 12 MiB in every thread.
+// Opens the state file with the settings that every connection needs, since SQLite keeps them per connection, and
+// translates SQLite's failures into PortErrors. The caller decides how long a connection waits for a lock. It does not
+// import Kysely (`kysely-on-sqlite.ts`), which takes 12 MiB in every thread and which a front's main thread does
+// without.
 
 import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -14,12 +15,12 @@ export function stateFileOf(dataFolder: string): string {
   return join(dataFolder, 'state.db')
 }
 
-/** How long a writer of the state waits for the other ones: their transactions are short, so longer means trouble. */
+/** How long a writer of the state waits for other writers: their transactions are short, so longer means trouble. */
 export const writerWaitMs = 2_000
 
 /**
- * A connection that writes. Durable: a commit has been synced before it returns. It refuses writes from a second at most
- * after the file was removed or replaced.
+ * A connection that writes. A commit is synced before it returns. When the file is removed or replaced, the connection
+ * refuses writes within a second.
  * @param busyTimeoutMs how long to wait for another writer; 0 = not at all.
  * @throws PortError when the file cannot be opened.
  */
@@ -33,7 +34,7 @@ export function openStateForWriting(
     const database = new Database(stateFileOf(dataFolder), { timeout: busyTimeoutMs, fileMustExist: !mayCreate })
     database.pragma('journal_mode = WAL')
     database.pragma('synchronous = FULL')
-    // macOS answers fsync before the disk has it.
+    // macOS returns from fsync before the data is on the disk.
     if (process.platform === 'darwin') database.pragma('fullfsync = 1')
     database.pragma('foreign_keys = ON')
     refuseWritesWhileMissing(database)
@@ -50,7 +51,7 @@ export function openStateForReading(dataFolder: string): SqliteDatabase {
   })
 }
 
-/** A PortError for a failure of SQLite's or of the files; anything else, our own mistakes included, comes back as it is. */
+/** A PortError for a failure of SQLite or of the files; anything else, such as our own bugs, is returned as it is. */
 export function statePortError(cause: unknown): unknown {
   if (cause instanceof Database.SqliteError) return new PortError('state', portErrorCodeOf(cause.code), cause)
   const isFileError = cause instanceof Error && 'syscall' in cause
@@ -60,15 +61,20 @@ export function statePortError(cause: unknown): unknown {
   return cause
 }
 
+/** Whether SQLite refused because another connection holds a lock. */
+export function isBusy(sqliteCode: string): boolean {
+  return sqliteCode.startsWith('SQLITE_BUSY') || sqliteCode === 'SQLITE_LOCKED'
+}
+
 function portErrorCodeOf(sqliteCode: string): PortErrorCode {
-  if (sqliteCode.startsWith('SQLITE_BUSY') || sqliteCode === 'SQLITE_LOCKED') return 'timeout'
+  if (isBusy(sqliteCode)) return 'timeout'
   if (sqliteCode.startsWith('SQLITE_CONSTRAINT')) return 'conflict'
   if (sqliteCode === 'SQLITE_FULL') return 'full'
   if (sqliteCode.startsWith('SQLITE_CORRUPT') || sqliteCode === 'SQLITE_NOTADB') return 'corrupt'
   return 'unavailable'
 }
 
-/** Runs `work`; failures of SQLite's come out as PortErrors. */
+/** Runs `work` and throws SQLite's failures as PortErrors. */
 export function translating<T>(work: () => T): T {
   try {
     return work()

@@ -1,42 +1,50 @@
-// State as the worker sees it, on the state file: its own connection, SQLite called directly, since a chunk is thousands
-// of rows. Everything is read and computed before the write lock is asked for; holding it is only for writing.
+// The worker's state on the state file. It has its own connection and calls SQLite directly, since a chunk is thousands
+// of rows. It reads and computes everything before it takes the write lock, and only writes while it holds it.
 
-import * as text from '#adapters/sql/chunk-queries.ts'
-import type { ChunkChanges, ChunkPosition, ChunkStore } from '#ports/chunk-store.ts'
+import * as text from '#adapters/sql/processing/chunk-queries.ts'
+import { loadAtOnce, loadChunk } from '#adapters/sql/processing/load-chunk.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ChunkChanges, ChunkPosition, ChunkStore, ChunkSubjects } from '#ports/state/chunk-store.ts'
 import { prepareChunkWriter, VersionConflict } from './chunk-commit.ts'
-import { prepareChunkLoader } from './chunk-load.ts'
+import { prepareChunkReads } from './chunk-reads.ts'
 import { openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
+import { whenUnlocked } from './wait-for-lock.ts'
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutMs?: number }): ChunkStore {
-  const database = openStateForWriting(options.dataFolder, options.busyTimeoutMs ?? writerWaitMs, { mayCreate: false })
-  const load = database.transaction(prepareChunkLoader(database))
+  const { dataFolder, busyTimeoutMs = writerWaitMs } = options
+  const database = openStateForWriting(dataFolder, busyTimeoutMs, { mayCreate: false })
+  // From here on `whenUnlocked` waits, since the worker's other connection writes on this thread too.
+  database.pragma('busy_timeout = 0')
+  const reads = prepareChunkReads(database)
+  const load = database.transaction((subjects: ChunkSubjects, textBytesMax: number) =>
+    loadAtOnce(loadChunk(reads, subjects, textBytesMax)),
+  )
   const write = prepareChunkWriter(database)
   const claim = database.prepare<[string, string], number>(text.claimPositionText).pluck()
   const findOwn = database.prepare<[string, string], number>(text.findOwnPositionText).pluck()
   const advance = database.prepare<[number, number, string, string, number | null]>(text.advancePositionText)
 
   const commit = database.transaction(
-    (changes: ChunkChanges, { fromOffset, offset, committedAtMs, lane, ownerId }: ChunkPosition): void => {
-      if (advance.run(offset, committedAtMs, lane, ownerId, fromOffset ?? null).changes !== 1)
-        throw new PositionLost(findOwn.get(lane, ownerId) === undefined ? 'not_owner' : 'position_moved')
+    (changes: ChunkChanges, { fromOffset, offset, committedAtMs, stream, ownerId }: ChunkPosition): void => {
+      if (advance.run(offset, committedAtMs, stream, ownerId, fromOffset ?? null).changes !== 1)
+        throw new PositionLost(findOwn.get(stream, ownerId) === undefined ? 'not_owner' : 'position_moved')
       write(changes)
     },
   )
 
   return {
-    async claimPosition(lane, ownerId) {
+    async claimPosition(stream, ownerId) {
       try {
-        return { offset: claim.get(lane, ownerId)! }
+        return { offset: (await whenUnlocked(() => claim.get(stream, ownerId), busyTimeoutMs))! }
       } catch (cause) {
         throw statePortError(cause)
       }
     },
 
-    async findOwnPosition(lane, ownerId) {
+    async findOwnPosition(stream, ownerId) {
       try {
-        return findOwn.get(lane, ownerId) ?? null
+        return (await whenUnlocked(() => findOwn.get(stream, ownerId), busyTimeoutMs)) ?? null
       } catch (cause) {
         throw statePortError(cause)
       }
@@ -44,10 +52,10 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
 
     async loadChunk(subjects, textBytesMax) {
       try {
-        // Before rows are stored for changes that could not be written.
+        // Checked here, before event rows are stored for changes that could not be written.
         if (database.pragma('query_only', { simple: true }) === 1)
           throw new PortError('state', 'unavailable', new Error('the state file was removed or replaced'))
-        return load.deferred(subjects, textBytesMax)
+        return await whenUnlocked(() => load.deferred(subjects, textBytesMax), busyTimeoutMs)
       } catch (cause) {
         throw statePortError(cause)
       }
@@ -55,7 +63,7 @@ export function openSqliteChunkStore(options: { dataFolder: string; busyTimeoutM
 
     async commitChunk(changes, position) {
       try {
-        commit.immediate(changes, position)
+        await whenUnlocked(() => commit.immediate(changes, position), busyTimeoutMs)
         return 'committed'
       } catch (cause) {
         if (cause instanceof PositionLost) return cause.how

@@ -1,8 +1,8 @@
-// Definitions from the state file. Asking for the revision costs a look at SQLite's own change counter; only when another
-// connection has committed since is the row read. The definitions themselves are read by a state thread.
+// Definitions from the state file. To find the revision it checks SQLite's own change counter, and reads the row only
+// when another connection has committed since. A state thread reads the definitions themselves.
 
-import { rethrowing } from '#adapters/sql/rethrowing.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import { rethrowing } from '#adapters/sql/tables/rethrowing.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import { openStateForReading, statePortError } from './open-sqlite.ts'
 
 export interface SqliteDefinitionStoreOptions {
@@ -11,7 +11,7 @@ export interface SqliteDefinitionStoreOptions {
   readonly loadChanges: DefinitionStore['loadChanges']
 }
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteDefinitionStore(
   options: SqliteDefinitionStoreOptions,
 ): DefinitionStore & { close(): Promise<void> } {
@@ -29,7 +29,7 @@ export function openSqliteDefinitionStore(
           revision = revisionValue.get()!
           seenDataVersion = current
         }
-        // A file that is open is not exchanged for an older one.
+        // An open file is never exchanged for an older one, so one epoch is enough.
         return { revision, epoch: '' }
       },
       loadChanges: options.loadChanges,

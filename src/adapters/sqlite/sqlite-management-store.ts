@@ -1,11 +1,11 @@
-// The management store on the state file: what the state-writer thread serves, and what tools use directly.
+// The management store on the state file. The state-writer thread serves it, and tools use it directly.
 
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { kyselyOn } from './kysely-on-sqlite.ts'
 import { openStateForReading, openStateForWriting, statePortError, writerWaitMs } from './open-sqlite.ts'
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteManagementStore(options: {
   dataFolder: string
   access: 'write' | 'read'

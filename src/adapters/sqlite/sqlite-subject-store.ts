@@ -1,14 +1,14 @@
 // Stored persons and groups for one evaluation, on the front's main thread: two prepared statements on a connection of
-// its own that only reads. A look-up is a few microseconds, so it answers at once and never waits for a writer.
+// its own that only reads. A look-up takes a few microseconds, so it runs synchronously and never waits for a writer.
 // The look-ups of one turn of the event loop share a read transaction, since opening and closing one takes the file's
-// locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees whatever was committed in between.
+// locks and costs more than two look-ups (3.4 against 1.0 µs); the next turn sees all commits made in between.
 
-import { propertiesOf } from '#adapters/sql/rows.ts'
-import type { HashKeyOverrideReader, HashKeyRow } from '#ports/hash-key-overrides.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import { propertiesOf } from '#adapters/sql/tables/rows.ts'
+import type { HashKeyOverrideReader, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import { openStateForReading, type SqliteDatabase, statePortError } from './open-sqlite.ts'
 
-// A subquery, not a join: measured at 5 µs a look-up against 10, for the same plan.
+// A subquery, not a join: 5 µs for a look-up instead of 10, with the same plan.
 const findPersonText = `
   SELECT uuid, properties, created_at FROM person
   WHERE id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`
@@ -20,14 +20,14 @@ const findStaticCohortsText = `
 const findGroupText = `
   SELECT group_properties FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key = ?`
 
-// Two statements take 4 and 2 µs; one with a join, which tells no person from a person without rows, takes 14 µs.
+// Two statements take 4 and 2 µs; one with a join that also distinguishes a person without rows from none takes 14 µs.
 const findHashKeysText = `
   SELECT feature_flag_key, hash_key FROM flag_hash_key_override
   WHERE person_id = (SELECT person_id FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?)`
 
 const hasPersonText = `SELECT 1 FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?`
 
-/** On a state that has been migrated. @throws PortError when it cannot be opened. */
+/** The state has to be migrated. @throws PortError when it cannot be opened. */
 export function openSqliteSubjectStore(options: {
   dataFolder: string
 }): SubjectStore & HashKeyOverrideReader & { close(): void } {
@@ -81,14 +81,14 @@ export function openSqliteSubjectStore(options: {
   }
 }
 
-/** @returns what opens the transaction of this turn, when none is open. */
+/** @returns a function that opens this turn's transaction unless it is open. */
 function turnTransactions(database: SqliteDatabase): () => void {
   const begin = database.prepare('BEGIN')
   const commit = database.prepare('COMMIT')
   let isOpen = false
   const end = () => {
     isOpen = false
-    // A failed look-up may have ended it, and so has closing the database.
+    // A failed look-up may have ended it, and closing the database has.
     if (database.open && database.inTransaction) commit.run()
   }
   return () => {

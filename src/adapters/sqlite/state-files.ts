@@ -1,18 +1,18 @@
-// Whether the state file still has its name. SQLite goes on with one that was removed or replaced: whatever is written to
-// it from then on is gone with the last process that has it open.
+// Checks that the state file still has its name. SQLite keeps using a file that was removed or replaced: all later writes
+// to it are lost when the last process closes it.
 
 import { statSync } from 'node:fs'
 import type Database from 'better-sqlite3'
 
 const lookMs = 1_000
-/** The newest commits are in the side file. */
+/** The main file and its side files; the newest commits are in `-wal`. */
 const suffixes = ['', '-wal', '-shm']
 
 /**
- * Looks once a second at the files that the name stands for now. Only for as long as a connection is open, since SQLite
- * removes its side files with the last one.
- * @param tell gets each change: the path of a file that is not there or is another, null once all are as they were.
- * @returns the same, as of the last look.
+ * Checks the state's files by name once a second, until `isOpen` is false: SQLite removes its side files with the last
+ * connection.
+ * @param tell called on each change: with the path of a missing or replaced file, or null once all are as they were.
+ * @returns the same, as of the last check.
  */
 export function watchStateFiles(
   path: string,
@@ -33,9 +33,9 @@ export function watchStateFiles(
   function findMissing(): string | null {
     for (const [index, suffix] of suffixes.entries()) {
       const inode = inodeAt(path + suffix)
-      // A disk that does not answer says nothing of names; whoever reads or writes gets its error.
+      // A disk that does not answer says nothing about names; callers that read or write get its error.
       if (inode === null) return missing
-      // A side file that was not there yet is taken as it comes.
+      // A side file that did not exist yet is accepted when it appears.
       inodes[index] ||= inode
       if (inode !== inodes[index]) return path + suffix
     }
@@ -43,7 +43,7 @@ export function watchStateFiles(
   }
 }
 
-/** A connection that takes no writes while its files are missing; what it reads is still answered. */
+/** Makes a connection refuse writes while its files are missing; reads still work. */
 export function refuseWritesWhileMissing(database: Database.Database): void {
   watchStateFiles(database.name, {
     isOpen: () => database.open,
@@ -51,7 +51,7 @@ export function refuseWritesWhileMissing(database: Database.Database): void {
   })
 }
 
-/** The inode of a file; 0 when there is no such file, null when that cannot be found out. */
+/** The inode of a file; 0 when there is no such file, null when the disk does not say. */
 function inodeAt(path: string): number | null {
   try {
     return statSync(path, { throwIfNoEntry: false })?.ino ?? 0

@@ -1,5 +1,5 @@
-// One thread that serves state calls, seen from the main thread: sends calls, matches answers, and starts the thread
-// anew when it dies. A death fails what was under way; nothing is sent twice, because the outcome is unknown.
+// The main thread's side of one thread that serves state calls: sends calls, matches answers, and restarts the thread
+// when it dies. The calls under way then fail; none is sent twice, because its outcome is unknown.
 
 import { Worker } from 'node:worker_threads'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
@@ -22,8 +22,8 @@ const restartDelayMaxMs = 5_000
 const closeTimeoutMs = 5_000
 
 export interface StateThread {
-  /** Resolves when the thread serves. @throws SchemaTooNewError or PortError when its first start failed. */
-  readonly started: Promise<void>
+  /** Resolves to the methods it serves. @throws SchemaTooNewError or PortError when its first start failed. */
+  readonly started: Promise<readonly StateMethod[]>
   /** @throws PortError `unavailable` when there is no thread, too many calls wait, or the thread died meanwhile. */
   call(method: StateMethod, args: readonly unknown[]): Promise<unknown>
   /** Lets calls under way finish, then ends the thread. */
@@ -38,7 +38,7 @@ interface PendingCall {
 export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { logger: Logger }): StateThread {
   const { logger, ...others } = options
   const pending = new Map<number, PendingCall>()
-  const first = Promise.withResolvers<void>()
+  const first = Promise.withResolvers<readonly StateMethod[]>()
   let nextCallId = 1
   let worker: Worker | null = null
   let hasServed = false
@@ -82,7 +82,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       else if (message.ready) {
         hasServed = true
         restartDelayMs = restartDelayMinMs
-        first.resolve()
+        first.resolve(message.methods)
       } else {
         cause = startError(message.failure)
       }
@@ -106,7 +106,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
     for (const call of pending.values()) call.reject(unavailable(cause))
     pending.clear()
     if (isClosing) return
-    // A state that cannot be opened at the start is for the caller to tell; later, trying again may help.
+    // When the state cannot be opened at the first start, the caller reports it; later, trying again may help.
     if (!hasServed) {
       first.reject(cause instanceof SchemaTooNewError || cause instanceof PortError ? cause : unavailable(cause))
       return

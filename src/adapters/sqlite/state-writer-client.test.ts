@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { type TestContext, test } from 'node:test'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aNewFlag, aNewProject } from '../../../tests/support/state-builders.ts'
@@ -17,7 +17,7 @@ function isPortError(code: string) {
   return (error: unknown) => error instanceof PortError && error.code === code
 }
 
-async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs?: number): Promise<ManagementStore> {
+async function openWriter(t: TestContext, dataFolder: string, busyTimeoutMs = 5_000): Promise<ManagementStore> {
   const store = await openStateWriter({ dataFolder, logger: silentLogger(), busyTimeoutMs })
   t.after(() => store.close())
   return store
@@ -50,6 +50,19 @@ test('answers searches while a write waits for the lock', async t => {
   assert.equal(isWritten, false)
   other.exec('ROLLBACK')
   await writing
+})
+
+test('reads the default of a field that is younger than a version of a flag', async t => {
+  const dataFolder = tempDir(t)
+  const store = await openWriter(t, dataFolder)
+  await store.createFlag(aNewFlag({ tags: ['old'] }))
+  const database = openStateForWriting(dataFolder, 5_000)
+  database.exec(`UPDATE feature_flag_version SET snapshot = json_remove(snapshot, '$.tags', '$.isRemoteConfiguration')`)
+  database.close()
+  const version = await store.findFlagVersion(1, 1, 1)
+  assert.deepEqual(version?.flag.tags, [])
+  assert.equal(version?.flag.isRemoteConfiguration, false)
+  assert.equal(version?.flag.key, 'beta')
 })
 
 test('refuses to start on a state of a newer version', async t => {

@@ -1,32 +1,31 @@
-// The front's management store, and what its definitions are loaded with: every call goes to a thread, so that neither a
-// sync nor a search ever stops the main thread, nor is Kysely loaded in it. Searches have a thread of their own, started by the first of them, so that they never hold up a write.
+// The front's management store and definition loader: every call runs in a thread, so that neither a sync nor a search
+// stops the main thread, and Kysely is not loaded there. The thread names the methods that exist. The first search
+// starts a second thread for searches, so that they never hold up a write.
 
-import { versionsOf, withHeld } from '#adapters/sql/held-definitions.ts'
-import type { DefinitionStore } from '#ports/definition-store.ts'
+import { versionsOf, withHeld } from '#adapters/sql/definitions/held-definitions.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
-import type { DefinitionReader } from './definition-loader.ts'
 import { type PackedChanges, unpackDefinitions } from './definition-texts.ts'
 import { writerWaitMs } from './open-sqlite.ts'
 import { type StateThread, startStateThread } from './state-thread.ts'
-import { type StateCalls, type StateMethod, stateMethods } from './state-writer-protocol.ts'
-
-export type StateWriter = Omit<StateCalls, keyof DefinitionReader> &
-  Pick<DefinitionStore, 'loadChanges'> & { close(): Promise<void> }
+import { type StateCalls, type StateMethod, searchMethods } from './state-writer-protocol.ts'
 
 /**
- * Starts the thread and brings the state up to the newest schema; open everything else that reads it afterwards.
+ * Starts the thread and brings the state up to the newest schema. Open other readers of the state only afterwards.
  * Methods fail with PortErrors. A thread that dies is started again; calls under way fail as `unavailable`.
- * @throws SchemaTooNewError (message for people), or PortError when the state cannot be opened.
+ * @throws SchemaTooNewError (message for operators), or PortError when the state cannot be opened.
  */
 export async function openStateWriter(options: {
   dataFolder: string
   logger: Logger
   /** How long a write waits for the worker's transaction before it fails as `timeout`. */
   busyTimeoutMs?: number
-}): Promise<StateWriter> {
+}): Promise<ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter> {
   const { dataFolder, logger, busyTimeoutMs = writerWaitMs } = options
   const state = startStateThread({ dataFolder, access: 'write', busyTimeoutMs, logger })
-  await state.started
+  const methods = await state.started
 
   let search: StateThread | undefined
   async function callSearch(method: StateMethod, args: readonly unknown[]): Promise<unknown> {
@@ -42,16 +41,18 @@ export async function openStateWriter(options: {
     return thread.call(method, args)
   }
 
-  const methods = Object.entries(stateMethods).map(([name, thread]) => {
-    const method = name as StateMethod
-    return [method, (...args: unknown[]) => (thread === 'search' ? callSearch(method, args) : state.call(method, args))]
-  })
-  const { listChangedProjects, readChanges, ...calls } = Object.fromEntries(methods) as StateCalls
+  const callOf = (method: StateMethod) => {
+    const isSearch = searchMethods.has(method)
+    return (...args: unknown[]) => (isSearch ? callSearch(method, args) : state.call(method, args))
+  }
+  const { listChangedProjects, readChanges, ...calls } = Object.fromEntries(
+    methods.map(method => [method, callOf(method)]),
+  ) as unknown as StateCalls
   return {
     ...calls,
     async loadChanges(revision, held = () => null) {
       const changed = revision < 0 ? [] : await listChangedProjects(revision)
-      // What was held when the thread was asked; a project that changes meanwhile, it reads whole.
+      // Versions held at the time of this call; the thread reads a project that changes meanwhile whole.
       const ofChanged = new Map(changed.map(projectId => [projectId, held(projectId)]))
       const versions = [...ofChanged].flatMap(([id, found]) =>
         found === null ? [] : [[id, versionsOf(found)] as const],

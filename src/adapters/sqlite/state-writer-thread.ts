@@ -1,9 +1,9 @@
-// The body of a state thread: it owns connections to the state and serves calls that come as messages. Started by
-// `state-thread.ts`; the writing one brings the schema up to date first, before anything opens the state.
+// The body of a state thread: it owns connections to the state and serves calls that arrive as messages.
+// `state-thread.ts` starts it; the writing thread first brings the schema up to date, before anything opens the state.
 
 import assert from 'node:assert/strict'
 import { parentPort, workerData } from 'node:worker_threads'
-import type { ReadChanges } from '#adapters/sql/held-definitions.ts'
+import type { ReadChanges } from '#adapters/sql/definitions/held-definitions.ts'
 import { PortError } from '#ports/port-error.ts'
 import { giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
 import { openDefinitionLoader } from './definition-loader.ts'
@@ -16,6 +16,7 @@ import {
   encodeAnswer,
   failureOf,
   type StateCalls,
+  type StateMethod,
   type StateThreadData,
   type StateThreadStart,
 } from './state-writer-protocol.ts'
@@ -26,7 +27,7 @@ const { dataFolder, access, busyTimeoutMs, isFirst } = workerData as StateThread
 
 try {
   if (access === 'write' && isFirst) await migrateSqlite(dataFolder)
-  const store = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
+  const { close: closeStore, ...store } = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
   const definitions = openDefinitionLoader({ dataFolder })
   const hashKeys = access === 'write' ? openHashKeyWriter({ dataFolder }) : null
   const calls: StateCalls = {
@@ -37,21 +38,22 @@ try {
   }
   port.on('message', (message: string | null) => {
     if (message !== null) void serve(calls, message)
-    else void Promise.all([store.close(), definitions.close(), hashKeys?.close()]).then(() => port.close())
+    else void Promise.all([closeStore(), definitions.close(), hashKeys?.close()]).then(() => port.close())
   })
-  port.postMessage({ ready: true } satisfies StateThreadStart)
+  const methods = Object.keys(calls) as StateMethod[]
+  port.postMessage({ ready: true, methods } satisfies StateThreadStart)
   giveBackWhenQuiet()
 } catch (cause) {
   port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)
 }
 
-/** Stands in for the writes of a thread that only reads; no caller sends it one. */
+/** Replaces the writes in a thread that only reads; no caller sends it one. */
 function refuseToWrite(): Promise<never> {
   return Promise.reject(new PortError('state', 'unavailable', new Error('this thread does not write')))
 }
 
 async function serve(calls: StateCalls, message: string): Promise<void> {
-  const { id, method, args } = decodeCall(message)
+  const { id, method, args } = decodeCall(message, calls)
   try {
     const found = await (calls[method] as (...args: unknown[]) => Promise<unknown>)(...args)
     const value = method === 'readChanges' ? packDefinitions(found as ReadChanges) : found

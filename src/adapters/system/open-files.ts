@@ -1,13 +1,13 @@
-// How many files, connections among them, this process may have open.
+// Reads how many files, including connections, this process may have open.
 
 import { readFileSync } from 'node:fs'
 
-/** The limit that holds, which Node has raised as far as it may; null: there is none. */
+/** The limit in force, which Node has raised as far as it may; null when there is none. */
 export function readOpenFilesMax(): number | null {
   return process.platform === 'linux' ? ofLimits(readFileSync('/proc/self/limits', 'utf8')) : ofReport()
 }
 
-/** Takes microseconds, where a report takes 35 ms of each start. */
+/** Takes microseconds; a report would take 35 ms at each start. */
 function ofLimits(limits: string): number | null {
   const soft = /^Max open files +(\S+)/m.exec(limits)?.[1]
   if (soft === undefined) return ofReport()
@@ -17,7 +17,7 @@ function ofLimits(limits: string): number | null {
 function ofReport(): number | null {
   const report = process.report as NodeJS.ProcessReport & { excludeNetwork: boolean }
   const { excludeNetwork } = report
-  // Names of interfaces are looked up otherwise, which may take seconds.
+  // Otherwise the report looks up the names of network interfaces, which may take seconds.
   report.excludeNetwork = true
   try {
     const { userLimits } = report.getReport() as { userLimits?: { open_files?: { soft: number | string } } }

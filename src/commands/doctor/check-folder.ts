@@ -1,9 +1,9 @@
-// The data folder: whether it can be written, and whether there is room.
+// Checks that the data folder can be written and that its disk has room.
 
 import { accessSync, constants, existsSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import type { Config } from '../../config.ts'
+import type { Config } from '#config.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { bad, type Finding, good } from './finding.ts'
 
@@ -37,7 +37,7 @@ export async function checkRoom(config: Config): Promise<Finding> {
     : bad('disk', found, 'make room, move PENNON_DATA to a larger disk, or lower PENNON_MIN_FREE_BYTES')
 }
 
-/** The folder itself, or what it would be made in. */
+/** The folder itself, or its nearest ancestor that exists. */
 function nearestExisting(path: string): string {
   return existsSync(path) ? path : nearestExisting(dirname(path))
 }

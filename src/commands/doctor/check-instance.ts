@@ -1,9 +1,9 @@
-// The instance that runs already, or the ports that a start would take.
+// Checks the running instance or, if none runs, the ports that a start would take.
 
 import { createServer } from 'node:net'
+import type { Config } from '#config.ts'
 import { isWorking, type Readiness, readinessParts } from '#http/handlers/health.ts'
-import type { Config } from '../../config.ts'
-import { type LockHolder, readLockHolder } from '../../processes/data-lock.ts'
+import { type LockHolder, readLockHolder } from '#processes/data-lock.ts'
 import { bad, type Finding, good, reasonOf } from './finding.ts'
 
 const answerMsMax = 3_000
@@ -25,11 +25,12 @@ export async function checkInstance(config: Config): Promise<readonly Finding[]>
       ),
     ]
   if (holder !== null) return [await runningInstance(config, holder.pid)]
-  const { adminPort, host, port } = config
+  const { adminPort, eventsPort, host, port } = config
   return [
     good('instance', config.importOnly ? `not running; a start would be ${importOnlyNote}` : 'not running'),
     await freePort('PORT', host, port),
     ...(adminPort === null ? [] : [await freePort('PENNON_ADMIN_PORT', host, adminPort)]),
+    ...(eventsPort === null ? [] : [await freePort('PENNON_EVENTS_PORT', host, eventsPort)]),
   ]
 }
 
@@ -41,7 +42,7 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
     const readiness = (await response.json()) as Readiness
     const troubles = readinessParts
       .map(part => [part, readiness[part]] as const)
-      // An instance of an older version has fewer parts.
+      // An instance of an older version reports fewer parts.
       .filter(([, state]) => state !== undefined && !isWorking(state))
     const running = `running as process ${pid}${readiness.capture === 'import_only' ? `, ${importOnlyNote}` : ''}`
     const {
@@ -69,7 +70,7 @@ async function runningInstance(config: Config, pid: number): Promise<Finding> {
 const lostRemedy =
   'log/lost-records.jsonl in the data folder says which, and in which file: have them sent again if you can, then remove that file'
 
-/** What the parts of `/_readiness` ask for. */
+/** What to do about the state of a part of `/_readiness`. */
 function remedyOf(part: string, state: string): string {
   if (state === 'log_or_disk_full')
     return 'make room on the disk or lower PENNON_MIN_FREE_BYTES; if the log has reached PENNON_LOG_MAX_BYTES, raise that'
@@ -77,7 +78,7 @@ function remedyOf(part: string, state: string): string {
   if (state === 'state_files_removed')
     return 'stop Pennon, put state.db back or restore a backup, and start it again; events that it accepted meanwhile are in its log'
   if (state === 'event_store_unavailable')
-    return 'the embedded event store is started again by itself; if it does not come back, the lines of the instance say why, often the disk of the data folder. Accepted events wait in the log'
+    return 'the embedded event store is started again by itself, one of CLICKHOUSE_URL has to be; if it does not come back, the lines of the instance say why, often the disk of the data folder. Accepted events wait in the log'
   if (part === 'events') return 'see `stored events` below'
   if (part === 'processing') return 'processing catches up by itself, nothing is lost; if it does not, look at the log'
   return `look at the log for why ${part} is ${state}`
@@ -90,7 +91,25 @@ async function freePort(name: string, host: string, port: number): Promise<Findi
     server.listen(port, host, () => server.close(() => resolve(null)))
   })
   if (failure === null) return good('port', `${host}:${port} is free`)
+  if (failure === 'EADDRINUSE' && (await isPennon(host, port)))
+    return bad(
+      'port',
+      `another Pennon serves on ${host}:${port}: its data folder is not this one, or was removed or replaced`,
+      `stop it, or set ${name} to a free port`,
+    )
   return bad('port', `${host}:${port} cannot be used (${failure})`, portRemedies[failure]?.(name) ?? `set ${name}`)
+}
+
+/** Whether what listens there answers as an instance does. */
+async function isPennon(host: string, port: number): Promise<boolean> {
+  const reached = host === '0.0.0.0' || host === '::' ? 'localhost' : host.includes(':') ? `[${host}]` : host
+  try {
+    const response = await fetch(`http://${reached}:${port}/_readiness`, { signal: AbortSignal.timeout(answerMsMax) })
+    const parts = (await response.json()) as Record<string, unknown>
+    return ['flags', 'capture', 'processing'].every(part => typeof parts[part] === 'string')
+  } catch {
+    return false
+  }
 }
 
 const portRemedies: Readonly<Record<string, (name: string) => string>> = {

@@ -1,15 +1,14 @@
-// What is around Pennon: the Node that runs it and the clock that every event carries.
+// Checks Pennon's surroundings: the version of Node, the limit on open files, and the clock that stamps every event.
 
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
+import { readOpenFilesMax } from '#compose/instance/machine.ts'
+import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
-import { readOpenFilesMax } from '../../adapters/system/open-files.ts'
-import type { Config } from '../../config.ts'
-import { logLanes } from '../../core/events/captured-event.ts'
-import { connectionBound } from '../../http/connections.ts'
+import { connectionBound } from '#http/connections.ts'
 import { bad, type Finding, good } from './finding.ts'
 
-/** A clock is set in steps; files of this minute may be a little ahead. */
+/** Clocks are set in steps, so files from the last minute may be slightly ahead. */
 const toleranceMs = 60_000
 
 export function checkNode(): Finding {
@@ -20,10 +19,10 @@ export function checkNode(): Finding {
     : bad('node', wrong, 'start it with `npm run pennon -- …` or bin/pennon')
 }
 
-/** Fewer are soon taken by an SDK's idle connections. */
+/** SDKs' idle connections soon use up fewer than this. */
 const openFilesMin = 1_024
 
-/** @param openFilesMax null: no limit. */
+/** @param openFilesMax null means no limit. */
 export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax()): Finding {
   const limit = openFilesMax === null ? 'no limit' : `at most ${openFilesMax}`
   const found = `${limit}; ${connectionBound(openFilesMax)} connections for each front`
@@ -32,7 +31,7 @@ export function checkOpenFiles(openFilesMax: number | null = readOpenFilesMax())
   return bad('open files', found, remedy)
 }
 
-/** @param now for its test. */
+/** @param now given only by tests. */
 export function checkClock(config: Config, now: Date = new Date()): Finding {
   const remedy = 'set the clock and keep it with NTP: events are stored with its error'
   const installedAtMs = statSync(new URL(import.meta.url)).mtimeMs
@@ -49,7 +48,7 @@ export function checkClock(config: Config, now: Date = new Date()): Finding {
 /** When a file of the state or of the log was last written, epoch ms; 0 before the first start. */
 function lastWrittenMs(dataFolder: string): number {
   let latest = 0
-  for (const folder of ['.', ...logLanes.map(lane => join('log', lane))]) {
+  for (const folder of ['.', ...namesIn(join(dataFolder, 'log')).map(name => join('log', name))]) {
     for (const name of namesIn(join(dataFolder, folder))) {
       const entry = statSync(join(dataFolder, folder, name), { throwIfNoEntry: false })
       if (entry?.isFile()) latest = Math.max(latest, entry.mtimeMs)
@@ -62,6 +61,6 @@ function namesIn(folder: string): readonly string[] {
   try {
     return readdirSync(folder)
   } catch {
-    return [] // not there, or not readable: the check of the folder says so
+    return [] // missing or unreadable, which the check of the folder reports
   }
 }

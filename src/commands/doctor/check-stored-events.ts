@@ -1,21 +1,21 @@
-// What the worker found missing in the event store, from the state: whether an instance runs or not.
+// Reports what the worker found missing in the event store. Reads it from the state, so no instance has to run.
 
-import { openExistingManagement } from '../../compose/existing-state.ts'
-import type { Config } from '../../config.ts'
-import { silentLogger } from '../../telemetry/log.ts'
+import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import type { Config } from '#config.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { bad, type Finding, good } from './finding.ts'
 
 const what = 'stored events'
 const remedy =
   'stop the instance and bring back a copy of the event store that has them, or take it as it is: `npm run pennon -- doctor --accept-missing-events`'
 
-/** While rows were missing, usage of these days kept the figures of before. */
+/** While rows were missing, the usage of these days kept its earlier figures. */
 const accepted =
   'what was missing is accepted; it will not be told again. Usage of today and the two days before is counted from what is there now, and may fall'
 
 /**
- * One finding for each span; none without a state that this version can read, of which others tell.
- * @param acceptsMissing nothing is missing from now on.
+ * One finding for each missing span; none if this version cannot read the state, which other checks report.
+ * @param acceptsMissing whether to record that nothing is missing any more.
  */
 export async function checkStoredEvents(config: Config, acceptsMissing: boolean): Promise<readonly Finding[]> {
   const opened = await openExistingManagement(config, silentLogger())

@@ -1,24 +1,22 @@
-// The stores that an instance would use: state, events, and the database of locations.
+// Checks the stores that an instance would use: state, log, events, and the GeoIP database.
 
 import { statSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import { checkPostgresAt, endpointOfUrl, engineLibraryPath, sqliteVersion } from '#compose/stores/check-stores.ts'
+import { openGeoip } from '#compose/stores/geoip.ts'
+import { stateUrlsOf } from '#compose/stores/state.ts'
+import { findForeignLog, findLogFaults, findStateFault, readStateThrough } from '#compose/stores/store-faults.ts'
+import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
-import { endpointOfUrl } from '../../adapters/clickhouse/clickhouse-clients.ts'
-import { engineLibraryPath } from '../../adapters/clickhouse-embedded/engine-library.ts'
-import { openGeoip } from '../../compose/geoip.ts'
-import { stateUrlsOf } from '../../compose/state.ts'
-import { findLogFaults, findStateFault, readStateThrough } from '../../compose/store-faults.ts'
-import type { Config } from '../../config.ts'
-import { silentLogger } from '../../telemetry/log.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
-import { bad, type Finding, good, reasonOf } from './finding.ts'
+import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
 
 const answerMsMax = 3_000
-/** Addresses move between networks; GeoLite2 itself changes twice a week. */
-const staleAfterDays = 365
+/** Addresses move between networks; GeoLite2 itself changes twice a week, and its licence asks for current data. */
+const staleAfterDays = 60
 
 export async function checkState(config: Config): Promise<readonly Finding[]> {
-  const findings = [...checkFiles(config)]
+  const findings = [...(await checkFiles(config))]
   const urls = stateUrlsOf(config)
   if (urls !== null) findings.unshift(await checkDatabase('state', 'DATABASE_URL', urls.url))
   if (urls !== null && urls.readUrl !== null)
@@ -27,11 +25,11 @@ export async function checkState(config: Config): Promise<readonly Finding[]> {
 }
 
 /** The log, and the state beside it. */
-function checkFiles(config: Config): readonly Finding[] {
+async function checkFiles(config: Config): Promise<readonly Finding[]> {
   const hasState = config.databaseUrl === null
   const isFolder = statSync(config.dataFolder, { throwIfNoEntry: false })?.isDirectory() ?? false
   try {
-    // What else it is, the check of the folder says.
+    // If it is something else, the check of the folder reports it.
     if (!isFolder) return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}`)]
     const fault = findStateFault(config)
     const read = hasState && fault === null ? readStateThrough(config) : null
@@ -41,6 +39,8 @@ function checkFiles(config: Config): readonly Finding[] {
       ...findLogFaults(config).map(({ found, remedy }) => bad('log', found, remedy)),
     ]
     if (faults.length > 0) return faults
+    const foreign = await findForeignLog(config)
+    if (foreign !== null) return [bad('log', foreign.found, foreign.remedy)]
     const note = read === 'opened' ? '; state.db is large: it was opened, and not read through' : ''
     return [good(hasState ? 'state and log' : 'log', `SQLite ${sqliteVersion()}${note}`)]
   } catch (cause) {
@@ -50,8 +50,7 @@ function checkFiles(config: Config): readonly Finding[] {
 }
 
 async function checkDatabase(what: string, setting: string, url: string): Promise<Finding> {
-  const { checkPostgres } = await import('../../adapters/postgres/check-postgres.ts')
-  const checked = await checkPostgres(url)
+  const checked = await checkPostgresAt(url)
   if (!checked.ok) {
     const { message, mayPass } = checked.error
     return bad(
@@ -78,15 +77,6 @@ async function checkDatabase(what: string, setting: string, url: string): Promis
   return good(what, `${where}, schema ${schema}${hasState ? '' : ' (tables are made at the first start)'}`)
 }
 
-function sqliteVersion(): string {
-  const database = new Database(':memory:')
-  try {
-    return database.prepare<[], string>('SELECT sqlite_version()').pluck().get()!
-  } finally {
-    database.close()
-  }
-}
-
 export async function checkEvents(config: Config): Promise<Finding> {
   return config.clickhouseUrl === null ? checkEmbeddedEngine() : checkClickHouse(config.clickhouseUrl)
 }
@@ -102,7 +92,7 @@ function checkEmbeddedEngine(): Finding {
   }
 }
 
-/** Asks with the user and the password, since a server that only answers may still refuse both. */
+/** Queries with the user and the password, since a server that answers may still refuse them. */
 async function checkClickHouse(clickhouseUrl: string): Promise<Finding> {
   const { url, writer } = endpointOfUrl(clickhouseUrl)
   const where = `ClickHouse at ${new URL(url).host}`
@@ -124,17 +114,18 @@ async function checkClickHouse(clickhouseUrl: string): Promise<Finding> {
   }
 }
 
-/** None at all is a way to run; a database of another decade only misleads. */
-export function checkGeoip(config: Config): Finding {
+/** Neither a missing database nor old data is bad: old data only locates addresses less accurately. */
+export function checkGeoip(config: Config, nowMs: number): Finding {
   const opened = openGeoip(config, silentLogger())
   if (!opened.ok) return bad('geoip', opened.error, 'get GeoLite2 City from MaxMind, or unset GEOIP_DATABASE')
   const database = opened.value
   if (database === null)
     return good('geoip', 'no database: nothing gets a location. Set GEOIP_DATABASE, or run `npm ci` to install one')
   database.close()
-  const ageDays = Math.floor((Date.now() - database.builtAtMs) / dayMs)
+  const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
-  return ageDays <= staleAfterDays
-    ? good('geoip', found)
-    : bad('geoip', `${found}, ${ageDays} days ago`, 'set GEOIP_DATABASE to a file that geoipupdate keeps current')
+  if (ageDays <= staleAfterDays) return good('geoip', found)
+  const remedy =
+    'set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current (docs/operating/settings.md)'
+  return warning('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

@@ -1,8 +1,8 @@
-// `pennon doctor`: what a start needs, checked one by one, and how to mend what is wrong. Changes nothing
-// that it is not asked to.
+// `pennon doctor`: checks one by one what a start needs, and says how to fix faults. Changes nothing unless asked to.
 
-import { type Config, readConfig } from '../../config.ts'
+import { type Config, readConfig } from '#config.ts'
 import { refuse } from '../refuse.ts'
+import { checkDeferredProjects } from './check-deferred-projects.ts'
 import { checkFolder, checkRoom } from './check-folder.ts'
 import { checkInstance } from './check-instance.ts'
 import { checkClock, checkNode, checkOpenFiles } from './check-machine.ts'
@@ -10,14 +10,15 @@ import { checkStoredEvents } from './check-stored-events.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
 import type { Finding } from './finding.ts'
 
-/** Prints a line per check; exit code 1 when something needs mending. */
+/** Prints a line per check. The exit code is 1 if something needs fixing; warnings do not count. */
 export async function doctor(options: { acceptMissingEvents?: boolean } = {}): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const findings = await examine(read.value, options.acceptMissingEvents === true)
   const width = Math.max(...findings.map(({ what }) => what.length))
   for (const { what, isGood, found, remedy } of findings) {
-    console.log(`${isGood ? 'ok  ' : 'MEND'}  ${what.padEnd(width)}  ${found}`)
+    const verdict = isGood ? (remedy === undefined ? 'ok  ' : 'WARN') : 'MEND'
+    console.log(`${verdict}  ${what.padEnd(width)}  ${found}`)
     if (remedy !== undefined) console.log(`      ${' '.repeat(width)}  → ${remedy}`)
   }
   const badCount = findings.filter(({ isGood }) => !isGood).length
@@ -35,7 +36,8 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
     ...(await checkState(config)),
     await checkEvents(config),
     ...(await checkStoredEvents(config, acceptsMissingEvents)),
-    checkGeoip(config),
+    ...(await checkDeferredProjects(config, Date.now())),
+    checkGeoip(config, Date.now()),
     checkClock(config),
   ]
 }

@@ -1,10 +1,10 @@
-// What one check of `pennon doctor` found.
+// The result of one check of `pennon doctor`.
 
 export interface Finding {
   readonly what: string
   readonly isGood: boolean
   readonly found: string
-  /** What to do about it; only for what is not good. */
+  /** What to do if the finding is not good. On a good finding this is a warning, which does not fail the command. */
   readonly remedy?: string
 }
 
@@ -12,11 +12,16 @@ export function good(what: string, found: string): Finding {
   return { what, isGood: true, found }
 }
 
+/** Works, but not as well as it should. */
+export function warning(what: string, found: string, remedy: string): Finding {
+  return { what, isGood: true, found, remedy }
+}
+
 export function bad(what: string, found: string, remedy: string): Finding {
   return { what, isGood: false, found, remedy }
 }
 
-/** `fetch` hides what happened, such as ECONNREFUSED, behind "fetch failed". */
+/** The innermost reason, since `fetch` hides codes such as ECONNREFUSED behind "fetch failed". */
 export function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error & { cause?: Error & { code?: string } }
   return inner?.code ?? inner?.message ?? message

@@ -6,7 +6,10 @@ import type { LiveViewEnd } from './live-view.ts'
 const cut: LiveViewEnd = { isFinal: false, why: 'cut' }
 const deleted: LiveViewEnd = { isFinal: true, why: 'deleted' }
 
-/** Runs through views that are open for some ms, or never (null), and end so. What happened, with the pauses. */
+/**
+ * Plays views that are open for some ms, or never (null), and then end as given.
+ * @returns what happened, with pauses.
+ */
 async function run(views: readonly (readonly [openMs: number | null, end: LiveViewEnd])[]) {
   let nowMs = 0
   let at = 0

@@ -1,31 +1,31 @@
-// Opens a live view again whenever it breaks, with growing pauses, until there is no use in it. A view that never opened is
-// not tried again: its address is more likely wrong than its instance away for a moment.
+// Reopens a live view whenever it breaks, with growing pauses, until that is pointless. A view that never opened is not
+// retried: a wrong address is more likely than an instance that is briefly down.
 
 import type { LiveViewEnd } from './live-view.ts'
 
 export interface KeepWatchingOptions {
-  /** One view, from its request to its end. */
+  /** Runs one view, from its request to its end. */
   readonly watch: (onReady: () => void) => Promise<LiveViewEnd>
-  /** Once for each time that it breaks, and once when it is back: lines for a person. */
+  /** Called once each time the view breaks; `onBack` once when it is back. */
   readonly onLost: (why: string) => void
   readonly onBack: (afterMs: number) => void
   readonly sleep: (ms: number) => Promise<void>
-  /** 0 ≤ random < 1: views that broke together come back at different times. */
+  /** 0 ≤ random < 1. Spreads the reconnections of views that broke together. */
   readonly random: () => number
   readonly monotonicNowMs: () => number
 }
 
 const pauseMs = { first: 500, soonMax: 5_000, max: 30_000 }
-/** Most views break because somebody starts the instance again, and watches for it to be back. */
+/** Pauses stay short for this long: most views break because an operator restarts the instance and waits for it. */
 const soonMs = 60_000
-/** A view that was open for so long begins again with the first pause, and with that minute. */
+/** A view that was open for this long starts again with the first pause and a new `soonMs`. */
 const steadyAfterMs = 10_000
 
-/** @returns why it is of no use to go on, and whether there was a view at all. */
+/** @returns why going on is pointless, and whether a view was ever open. */
 export async function keepWatching(options: KeepWatchingOptions): Promise<{ why: string; wasOpen: boolean }> {
   const { watch, monotonicNowMs } = options
   let wasOpen = false
-  /** When the last byte came, if that is known. */
+  /** When the view was lost: at its last byte, if that is known. Null while it is not lost. */
   let lostAtMs: number | null = null
   let brokeAtMs = 0
   let pause: number | null = null

@@ -8,7 +8,7 @@ import { watchLiveView } from './live-view.ts'
 
 const ready = 'event: ready\ndata: {"project":{"id":1}}\n\n'
 
-/** Watches a server that answers so; what came, by kind and data, and how it ended. */
+/** Watches a server that answers as given. @returns the messages, by kind and data, and the end. */
 async function watched(
   t: TestContext,
   answer: (response: ServerResponse) => void,
@@ -38,7 +38,7 @@ function streaming(response: ServerResponse, text = ready): ServerResponse {
   return response
 }
 
-/** Ends the connection in the middle of what it has begun. */
+/** Ends the connection in the middle of an answer. */
 function closing(chunked: string) {
   return (response: ServerResponse) => {
     const head =

@@ -1,33 +1,33 @@
-// One connection to the live view of an instance, from its request to its end: what came, and whether another try may help.
+// One connection to an instance's live view, from request to end: reports the messages, and whether a retry may help.
 
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { notFound, notFoundOnWire } from '#wire/wire-error.ts'
 
-/** Numbers stay as they were sent: 64-bit ids do not fit a double. */
+/** Numbers keep the form in which they were sent, because 64-bit ids do not fit into a double. */
 export type Data = Readonly<JsonObject>
 
 export interface LiveViewOptions {
   readonly url: URL
   readonly personalKey: string
-  /** The first one has the kind `ready`. */
+  /** The first message has the kind `ready`. */
   readonly onMessage: (kind: string, data: Data) => void
-  /** An instance says something every 15 s; after this long without a byte the connection counts as cut. */
+  /** An instance sends something every 15 s; after this long without a byte, the connection counts as cut. */
   readonly silentAfterMs: number
   readonly monotonicNowMs: () => number
 }
 
 export interface LiveViewEnd {
-  /** Nothing but another command would help: the key or the project is refused, or this is no Pennon. */
+  /** Only another command would help: the key or the project is refused, or the server is not Pennon. */
   readonly isFinal: boolean
-  /** For a person. */
+  /** For people. */
   readonly why: string
-  /** Time since the last byte, where only silence showed that the view had ended. */
+  /** Time since the last byte, if only silence showed that the view had ended. */
   readonly silentMs?: number
-  /** The instance asked for so much patience. */
+  /** How long the instance asked to wait before a retry. */
   readonly retryAfterMs?: number
 }
 
-/** Shows what comes until the connection ends. */
+/** Passes on messages until the connection ends. */
 export async function watchLiveView({
   url,
   personalKey,
@@ -36,7 +36,8 @@ export async function watchLiveView({
   monotonicNowMs,
 }: LiveViewOptions): Promise<LiveViewEnd> {
   const leaving = new AbortController()
-  // In quarters: after a pause of this process, which may be one of its reader, what waits is read before it counts as silence.
+  // Counts quarters of the time: after this process was paused, perhaps by its reader, waiting bytes are read before
+  // the pause counts as silence.
   let silentQuarters = 0
   let lastByteAtMs = monotonicNowMs()
   const onBytes = () => {
@@ -76,7 +77,7 @@ function ended(reason: string): LiveViewEnd {
   return { isFinal: reason in finalEnds, why: finalEnds[reason] ?? reason }
 }
 
-/** A proxy whose instance is away may answer 404 or the like in its own words: that passes. */
+/** A proxy whose instance is down may answer 404 or the like in its own words; such an error is temporary. */
 async function refused(response: Response): Promise<LiveViewEnd> {
   const { status } = response
   const text = await response.text()
@@ -97,11 +98,11 @@ function hintOf(detail: string | null): string {
     : 'Check --project and --url.'
 }
 
-/** How much is shown of an answer that did not come from Pennon. */
+/** How many characters are shown of an answer that did not come from Pennon. */
 const foreignCharsMax = 200
 const retryAfterMsMax = 60_000
 
-/** What an error of the private API says; null when the text is not such an error. */
+/** The detail of an error of the private API; null if the text is not such an error. */
 function detailOf(text: string): string | null {
   try {
     const { code, detail, attr } = objectOf(text)
@@ -130,7 +131,9 @@ async function* messagesOf(
   }
 }
 
-/** Only a line feed ends a line: `.` and `$` of a pattern stop at U+2028 as well, which JSON has as it is. */
+/**
+ * No pattern, because only a line feed ends a line here: `.` and `$` also stop at U+2028, which JSON does not escape.
+ */
 function fieldOf(message: string, name: string): string | undefined {
   const head = `${name}: `
   return message
@@ -139,19 +142,19 @@ function fieldOf(message: string, name: string): string | undefined {
     ?.slice(head.length)
 }
 
-/** @throws Error for text that is no JSON object. */
+/** @throws Error if the text is not a JSON object. */
 function objectOf(text: string): Data {
   const value = parseJson(text)
   if (!isJsonObject(value)) throw new Error('what came is no message of a live view')
   return value
 }
 
-/** By the instance, or by a proxy before it. */
+/** By the instance, or by a proxy in front of it. */
 const wasClosed = 'the connection was closed'
 
 /**
- * `fetch` hides what happened behind "fetch failed"; behind "terminated" is a word of HTTP for a body without its end, and
- * "other side closed" is one without a beginning.
+ * `fetch` hides the reason behind "fetch failed". "terminated" stands for a body that broke off, and "other side
+ * closed" for an answer that never began.
  */
 function reasonOf(cause: unknown): string {
   const { message, cause: inner } = cause as Error

@@ -1,47 +1,42 @@
-// What the options of `pennon tail` ask for, as the address of a live view. Names of lanes and projects are left to the
-// instance, which may be of another version.
+// Turns the options of `pennon tail` into the address of a live view. Only the instance checks names of lanes and
+// projects, since it may be of another version.
 
+import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Config } from '../../config.ts'
+import { instanceAddress } from '../client/instance-address.ts'
 
 export interface TailOptions {
   readonly url?: string
   readonly project: string
   readonly event?: readonly string[]
   readonly distinctId?: readonly string[]
-  /** Each may be several, separated by commas. */
+  /** Each entry may name several lanes, separated by commas. */
   readonly lane?: readonly string[]
   /** `key=value`; all of them have to hold. */
   readonly property?: readonly string[]
   readonly historical?: boolean
-  /** False: without rejects. */
+  /** False leaves out rejects. */
   readonly rejected: boolean
   readonly json?: boolean
 }
 
 export interface TailAddress {
-  /** The address of the private API, without a slash at its end. */
+  /** The address of the private API, without a final slash. */
   readonly instance: string
   readonly view: URL
 }
 
-/** @returns a line for a person when an option cannot be read. */
+/** @returns a one-line message for people if an option is invalid. */
 export function tailAddress(
   options: TailOptions,
   config: Pick<Config, 'host' | 'port' | 'adminPort'>,
 ): Result<TailAddress, string> {
-  const instance = (options.url ?? ownAddress(config)).replace(/\/+$/, '')
-  if (!/^https?:$/.test(URL.parse(instance)?.protocol ?? ''))
-    return err(`--url is an address such as https://pennon.example, not ${instance}`)
+  const instance = instanceAddress(options.url, config, '--url')
+  if (!instance.ok) return instance
   const query = queryOf(options)
   if (!query.ok) return query
   const path = `/api/projects/${encodeURIComponent(options.project)}/events/live/`
-  return ok({ instance, view: new URL(`${instance}${path}?${query.value}`) })
-}
-
-function ownAddress({ host, port, adminPort }: Pick<Config, 'host' | 'port' | 'adminPort'>): string {
-  const reached = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
-  return `http://${reached.includes(':') ? `[${reached}]` : reached}:${adminPort ?? port}`
+  return ok({ instance: instance.value, view: new URL(`${instance.value}${path}?${query.value}`) })
 }
 
 function queryOf(options: TailOptions): Result<URLSearchParams, string> {
@@ -50,10 +45,10 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
   for (const [option, name, values] of [
     ['--event', 'event', event],
     ['--distinct-id', 'distinct_id', distinctId],
-    // `historical` says nothing to an instance that is told the lanes.
+    // An instance ignores `historical` when lanes are given.
     ['--lane', 'lane', lane.length > 0 && historical ? [...lane, 'historical'] : lane],
   ] as const) {
-    // The instance would take it for one that is not there, and show everything.
+    // The instance would treat an empty value as absent, and show everything.
     if (values.includes('')) return err(`${option} needs a value that is not empty.`)
     for (const value of values) query.append(name, value)
   }
@@ -65,7 +60,7 @@ function queryOf(options: TailOptions): Result<URLSearchParams, string> {
   return ok(query)
 }
 
-/** Values are compared as texts, so that `n=3` finds the number too. */
+/** Values are compared as text, so that `n=3` also finds the number. */
 function equalityOf(text: string): { key: string; value: string } | null {
   const at = text.indexOf('=')
   return at < 1 ? null : { key: text.slice(0, at), value: text.slice(at + 1) }

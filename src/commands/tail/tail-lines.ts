@@ -1,8 +1,9 @@
-// What `pennon tail` prints of each message: a line, whatever clients sent.
+// Formats each message of `pennon tail` as exactly one line, whatever clients sent.
 
+import { printable } from '../client/printable.ts'
 import type { Data } from './live-view.ts'
 
-/** @param isJson the whole of it, as JSON. */
+/** @param isJson whether to print the whole message as JSON. */
 export function lineOf(kind: string, data: Data, isJson: boolean): string {
   return printable(isJson ? JSON.stringify({ type: kind, ...data }) : shortLineOf(kind, data))
 }
@@ -19,8 +20,8 @@ function shortLineOf(kind: string, data: Data): string {
 }
 
 /**
- * What is set on the person stands behind the properties, where it was sent beside them. The time is that of arrival, so that
- * lines are in order; an import is marked, with the time that it is stored with.
+ * Person properties that were sent beside the event's properties are printed after them. The time is that of arrival,
+ * so that lines are in order; an import is marked and also shows the time it is stored with.
  */
 function eventLine({
   captured_at: capturedAt,
@@ -38,7 +39,7 @@ function eventLine({
   return [capturedAt, ...mark, event, distinctId, ...parts, ...(cut === true ? ['(cut)'] : [])].join('  ')
 }
 
-/** Enough to know it again; `--json` prints all of it, and so does the list of rejects. */
+/** Enough to recognise the body; `--json` and the list of rejects show all of it. */
 const bodyCharsMax = 200
 
 function rejectLine({
@@ -54,15 +55,4 @@ function rejectLine({
   const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
   const mark = isImport === true ? ['historical'] : []
   return [receivedAt, ...mark, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
-}
-
-/**
- * What clients sent may not move the cursor, turn the direction of a line, break it or hide in it: control and format characters,
- * separators and halves of characters are escaped as in JSON, which a line may be.
- */
-function printable(line: string): string {
-  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, chars => {
-    const units = Array.from({ length: chars.length }, (_, index) => chars.charCodeAt(index))
-    return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
-  })
 }

@@ -1,23 +1,23 @@
-// What `pennon tail` says beside the events, for a person: of a view that breaks when that was, as the lines of the events
-// say it, so that what came meanwhile can be looked up.
+// The notices that `pennon tail` prints for people beside the events. They give the time at which a view broke, in the
+// form of the event lines, so that missed events can be looked up.
 
 export interface TailNotices {
   readonly lost: (why: string) => string
   /** @param afterMs since the view was lost. */
   readonly back: (afterMs: number) => string
   readonly ended: (why: string) => string
-  /** It never was: whoever typed the command reads it at once. */
+  /** For a view that never opened. Without a time, since the user reads it at once. */
   readonly unopened: (why: string) => string
 }
 
-/**
- * @param options.instance the address of its private API.
- * @param options.rejected whether the view shows rejects, which are not among the events.
- * @param options.nowMs epoch ms.
- */
 const nothingThere = /ECONNREFUSED|ENOTFOUND/
 const wayOut = '. Name the address of the instance with --url, or give the PORT and HOST that it was started with.'
 
+/**
+ * @param options.instance the address of the instance's private API.
+ * @param options.rejected whether the view shows rejects, which `/events/` does not list.
+ * @param options.nowMs epoch ms.
+ */
 export function tailNotices({
   instance,
   rejected,

@@ -1,8 +1,9 @@
-// `pennon tail`: a line for each event as it comes in, from the live view of a running instance. Comes back by itself when
-// that starts again or the connection breaks.
+// `pennon tail`: prints a line for each event as it arrives, from the live view of a running instance. Reconnects by
+// itself when the instance restarts or the connection breaks.
 
 import { setTimeout as sleep } from 'node:timers/promises'
-import { readConfig } from '../../config.ts'
+import { readConfig } from '#config.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { keepWatching } from './keep-watching.ts'
 import { watchLiveView } from './live-view.ts'
@@ -12,10 +13,10 @@ import { tailNotices } from './tail-notices.ts'
 
 export type { TailOptions }
 
-/** Three times what an instance lets pass without a word. */
+/** Three times the longest silence of an instance. */
 const silentAfterMs = 45_000
 
-/** Ends with exit code 2 and one line when there is no use in going on, and with 0 when its output is no longer read. */
+/** Ends with exit code 2 and one line when going on is pointless, and with 0 when its output is no longer read. */
 export async function tail(options: TailOptions): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
@@ -26,8 +27,7 @@ export async function tail(options: TailOptions): Promise<void> {
   const { instance, view } = address.value
   const notices = tailNotices({ instance, rejected: options.rejected, nowMs: Date.now })
   const monotonicNowMs = () => performance.now()
-  // Whoever reads the lines has seen enough: `| head`.
-  process.stdout.once('error', () => process.exit(0))
+  endWithOutput()
   const { why, wasOpen } = await keepWatching({
     watch: onReady =>
       watchLiveView({
@@ -49,7 +49,7 @@ export async function tail(options: TailOptions): Promise<void> {
   refuse(wasOpen ? notices.ended(why) : notices.unopened(why))
 }
 
-/** Beside the events, which may be on their way into another program. */
+/** To stderr, since the events on stdout may be piped into another program. */
 function say(line: string): void {
   process.stderr.write(`pennon: ${line}\n`)
 }

@@ -3,17 +3,19 @@ import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
 import { anEvent } from '../../../tests/support/apply-events.ts'
-import { aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedReject, recordsAt } from '../../../tests/support/captured-events.ts'
 import { loadWhole } from '../../../tests/support/load-chunk.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
-import { edgeNote, type LogLane, type LogRecord } from '../events/captured-event.ts'
+import { edgeNote, type LogRecord } from '../events/captured-event.ts'
+import type { Traffic } from '../events/log-stream.ts'
 import { chunkSubjects, parseChunk } from '../processing/parse-chunk.ts'
 import { processChunk } from '../processing/process-chunk.ts'
 
-async function warningsOf(records: readonly LogRecord[], lane: LogLane = 'main') {
+async function warningsOf(records: readonly LogRecord[], traffic: Traffic = 'live') {
   const store = memoryChunkStore(memoryState([aProject()]))
-  const chunk = parseChunk({ lane, firstOffset: 10, records }, new Map())
+  const chunk = parseChunk({ stream: 'main', traffic, records: recordsAt(records, 10) }, new Map())
   const { changes, rows } = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+    logId: 'log',
     lookUpGeoip: () => null,
   })
   return { warnings: changes.warnings, rejected: rows.rejected }
@@ -58,7 +60,7 @@ describe('warnings of the edge', () => {
         { kind: 'reject', reject },
         { kind: 'event', event },
       ],
-      'historical',
+      'import',
     )
     assert.deepEqual(
       warnings.map(({ type, details }) => [type, Object.keys(details.reasons as object)]),

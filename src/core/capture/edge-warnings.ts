@@ -1,12 +1,14 @@
-// What a project learns of data that the edge could not take as it was sent: an accepted event of which something was left
-// out, and a request or an event that was refused. Each is an ingestion warning; what was refused is also a reject
-// (`rejects.ts`).
+// Ingestion warnings about data that the edge did not take as sent: accepted events that it had to change, and refused
+// requests and events. A refused one is also kept as a reject (`rejects.ts`).
 
 import { type CapturedEvent, type CapturedReject, edgeNote } from '../events/captured-event.ts'
 import type { JsonObject } from '../json.ts'
 
-/** The warning that each note stands for. Source: docs/wire/ingestion.md 2.5, 2.7, 3, 9, 10. */
-const noteWarnings = [
+/**
+ * The warning for each edge note. If an event has several notes, the answer reports the first in this list.
+ * Source: docs/wire/ingestion.md 2.5, 2.7, 3, 9, 10.
+ */
+export const noteWarnings = [
   { note: edgeNote.timeUnreadable, type: 'ignored_invalid_timestamp', field: 'timestamp' },
   { note: edgeNote.distinctIdCut, type: 'distinct_id_truncated', field: 'distinct_id' },
   { note: edgeNote.nameCut, type: 'event_name_truncated', field: 'event' },
@@ -20,7 +22,7 @@ export function warnOfNotes(event: CapturedEvent, warn: (type: string, details: 
   }
 }
 
-/** Details of the warning that stands for a reject; what could not be read of it is left out. */
+/** The details of a reject's warning, without the fields that could not be read. */
 export function rejectDetails(rejectId: string, reject: CapturedReject): JsonObject {
   const details: JsonObject = { rejectId }
   if (reject.field !== '') details.field = reject.field

@@ -1,4 +1,4 @@
-// Rules of docs/wire/ingestion.md 2.7, 6 and 7 that decide about one event, each named after what it says.
+// The rules of docs/wire/ingestion.md 2.7, 6 and 7 for a single event, one test per rule.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -13,7 +13,7 @@ const propertiesOf = (world: AppliedWorld, row = 0): JsonObject => JSON.parse(wo
 const setting = (ingestion: object) =>
   applyingWorld({ project: { ingestion: { ...noIngestionSettings, ...ingestion } } })
 
-/** What becomes of one event, alone in a project. */
+/** Processes one event, the only one of its project. */
 async function outcomeOf(world: AppliedWorld, event: CapturedEvent): Promise<string> {
   await world.apply(event)
   const { outcome, reason } = world.chunks.at(-1)!.changes.outcomes[0]!

@@ -1,6 +1,7 @@
-// The one place that decides when an event happened. Texts are read by `timestamp-text.ts`; who keeps or answers a
-// refused event is the caller's business.
+// The one place that decides when an event happened. `timestamp-text.ts` reads the texts; callers decide what happens
+// to a refused event.
 
+import { storableBeforeMs, storableFromMs } from '../events/storable-time.ts'
 import { err, ok, type Result } from '../result.ts'
 import { parseStrictTimestampText, parseTimestampText } from './timestamp-text.ts'
 
@@ -18,18 +19,15 @@ export interface EventTimeInput {
 }
 
 const futureToleranceMs = 23 * 60 * 60 * 1000
-/** Instants outside the years 1900–2299 cannot be stored and count as unreadable. Source: ours. */
-const readableFromMs = Date.UTC(1900, 0, 1)
-const readableBeforeMs = Date.UTC(2300, 0, 1)
 const yearZeroMs = Date.parse('0000-01-01T00:00:00Z')
 
 /**
  * When an event happened, in epoch ms (UTC).
  *
- * A live event's `timestamp` is corrected by the client's clock error (`receivedAtMs - sentAtMs`), an `offset` counts
- * back from `receivedAtMs` and wins; text that cannot be read gives `receivedAtMs`, silently, as every SDK expects. An
- * event of a historical migration is taken as written: its clock error belongs to the day it was exported. In both,
- * more than 23 h ahead of `receivedAtMs` becomes `receivedAtMs`, and so does a missing time.
+ * A live event's `timestamp` is corrected by the client's clock error (`receivedAtMs - sentAtMs`). An `offset` counts
+ * back from `receivedAtMs` and wins over `timestamp`. Unreadable text silently gives `receivedAtMs`, as every SDK
+ * expects. In a historical migration `timestamp` is taken as written: today's clock error says nothing about the clock
+ * that wrote it. In both cases a missing time, and one more than 23 h ahead of `receivedAtMs`, becomes `receivedAtMs`.
  * @returns err('timestamp_invalid') for unreadable text in a historical migration only: the event is rejected, because
  *   event data cannot be deleted one by one later (docs/wire/service.md §8.1).
  * Source: docs/wire/service.md §2.3 and §4.4; docs/wire/ingestion.md 3; docs/wire/import.md §3.6; vectors.
@@ -48,15 +46,15 @@ export function eventTime(input: EventTimeInput): Result<number, 'timestamp_inva
 }
 
 /**
- * Whether a live event has the time of receipt because its own cannot be read, or lies outside what can be stored. Asked
- * of the few events whose time turned out to be `receivedAtMs`.
+ * Whether a live event got the time of receipt because its own time is unreadable or outside what can be stored.
+ * Callers check this only for the few events whose time turned out to be `receivedAtMs`.
  */
 export function isTimeUnreadable(input: EventTimeInput): boolean {
   const { timestamp, historicalMigration, offsetMs, sentAtMs, receivedAtMs } = input
   if (timestamp === null || historicalMigration || offsetMs !== null) return false
   const written = readableTime(timestamp)
   if (written === null) return true
-  return sentAtMs !== null && !input.ignoreSentAt && written - (sentAtMs - receivedAtMs) < readableFromMs
+  return sentAtMs !== null && !input.ignoreSentAt && written - (sentAtMs - receivedAtMs) < storableFromMs
 }
 
 export interface StrictEventTimeInput {
@@ -70,33 +68,34 @@ export interface StrictEventTimeInput {
 }
 
 /**
- * The same for protocol v1, where every event has a time in RFC 3339, with its zone. What differs from `eventTime`: a
- * client that disables the correction is believed about the future too, and text that cannot be read never becomes the
- * server's time.
- * @returns err('timestamp_invalid') for any other text, and for instants that cannot be stored.
+ * When an event of protocol v1 happened, in epoch ms (UTC). Its time has to be RFC 3339 with a zone. Unlike
+ * `eventTime`, a live event's time may lie any distance in the future if its client disables the correction, and
+ * unreadable text never becomes the server's time.
+ * @returns err('timestamp_invalid') for any other text and for instants that cannot be stored.
  * Source: docs/wire/ingestion.md 3, 4.1, 4.3; docs/wire/import.md §3.6.
  */
 export function strictEventTime(input: StrictEventTimeInput): Result<number, 'timestamp_invalid'> {
   const written = parseStrictTimestampText(input.timestamp)
   const { receivedAtMs, sentAtMs, historicalMigration } = input
   const isAsWritten = historicalMigration || input.disableSkewCorrection
-  if (written === null || written < readableFromMs || (isAsWritten && written >= readableBeforeMs))
+  if (written === null || written < storableFromMs || (isAsWritten && written >= storableBeforeMs))
     return err('timestamp_invalid')
   if (isAsWritten) return ok(historicalMigration ? notFarAhead(written, receivedAtMs) : written)
   return ok(storableTime(written - (sentAtMs - receivedAtMs), receivedAtMs))
 }
 
-/** What a correction made of a time: neither far ahead of the server's clock nor before what can be stored. */
+/** Bounds a corrected time: neither far ahead of the server's clock nor before what can be stored. */
 function storableTime(timeMs: number, receivedAtMs: number): number {
   if (timeMs < yearZeroMs) return 0
-  return timeMs < readableFromMs ? receivedAtMs : notFarAhead(timeMs, receivedAtMs)
+  return timeMs < storableFromMs ? receivedAtMs : notFarAhead(timeMs, receivedAtMs)
 }
 
 function notFarAhead(timeMs: number, receivedAtMs: number): number {
   return timeMs - receivedAtMs > futureToleranceMs ? receivedAtMs : timeMs
 }
 
+/** Null for text that is not a time, and for an instant that cannot be stored. Source: ours. */
 function readableTime(text: string): number | null {
   const timeMs = parseTimestampText(text)
-  return timeMs !== null && timeMs >= readableFromMs && timeMs < readableBeforeMs ? timeMs : null
+  return timeMs !== null && timeMs >= storableFromMs && timeMs < storableBeforeMs ? timeMs : null
 }

@@ -1,4 +1,4 @@
-// The uuid of an event whose client gave none. Randomness is handed in, so that the same input gives the same uuid.
+// Makes the uuid of an event that came without one. Callers pass the randomness, so that equal input gives equal uuids.
 
 /** A source of independent, unpredictable integers of 32 bits, 0 to 2^32 - 1. */
 export type RandomUint32 = () => number
@@ -17,7 +17,7 @@ export function newEventUuid(timestampMs: number, random: RandomUint32): string 
   return `${time}-${versioned}-${variant}-${hex8(random())}${hex4(random())}`
 }
 
-/** Integers of 32 bits out of a pool that `fill` refills 4 KiB at a time: one system call for a thousand of them. */
+/** Takes 32-bit integers from a pool that `fill` refills 4 KiB at a time: one system call per thousand integers. */
 export function pooledRandomUint32(fill: (pool: Uint32Array<ArrayBuffer>) => void): RandomUint32 {
   const pool = new Uint32Array(1024)
   let next = pool.length

@@ -1,15 +1,15 @@
-// Which distinct ids send so many events that no single person can be behind them: a script gone wild, a shared id. Their
-// events are kept and do without a person from then on, so that one row of the state is not written thousands of times a
-// second. Events are counted over the last minute, to the second, in a memory that does not grow with the number of ids.
+// Finds distinct ids that send more events than one person can cause: a runaway script, a shared id. Their further
+// events are stored without a person, so that one row of the state is not written thousands of times a second. Counts
+// cover the last minute in one-second steps, and memory is bounded whatever the number of ids.
 
 const windowSeconds = 60
-/** About 400 bytes each. */
+/** Each key takes about 400 bytes. */
 const keyCountMax = 16_384
-/** Ids looked at to make room for a new one. */
+/** How many ids are compared to make room for a new one. */
 const probeCount = 8
 
 interface Window {
-  /** Events of each second of the last minute, by the second modulo 60. */
+  /** Events per second of the last minute, indexed by the second modulo 60. */
   readonly counts: Uint32Array
   total: number
   /** The second that was counted last. */
@@ -27,17 +27,17 @@ export class HotKeys {
     this.#keyCountMax = options.keyCountMax ?? keyCountMax
   }
 
-  /** How many ids are counted. */
+  /** How many ids have counts in memory. */
   get keyCount(): number {
     return this.#windows.size
   }
 
   /**
-   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this one included. This is never
-   * true for an id below the limit; one above may be missed while more than `keyCountMax` others are busy.
+   * Counts an event. @returns whether its id has sent more than the limit in the last 60 s, this event included. Never
+   * true for an id below the limit; an id above it may be missed while more than `keyCountMax` others are busy.
    */
   isHot(projectId: number, distinctId: string, nowMs: number): boolean {
-    // A clock that is set back stands still until it is there again.
+    // When the clock is set back, time stands still here until the clock catches up.
     this.#now = Math.max(this.#now, Math.floor(nowMs / 1000))
     const key = `${projectId}:${distinctId}`
     const window = this.#windows.get(key) ?? this.#open(key)
@@ -54,7 +54,9 @@ export class HotKeys {
     return window
   }
 
-  /** Drops the one that sends least among the oldest few, and puts the others at the end as if they were new. */
+  /**
+   * Drops the quietest of the `probeCount` oldest ids and moves the others to the end of the map, as if they were new.
+   */
   #makeRoom(): void {
     let quietest: [key: string, window: Window] | null = null
     for (let probes = 0; probes < probeCount && this.#windows.size > 0; probes++) {

@@ -1,46 +1,63 @@
-// A capture request after its bytes and JSON were read: names and types are settled, rules are not applied yet.
-// `wire/capture/capture-request.ts` makes it, `normalize-event.ts` turns its items into captured events.
+// A capture request whose bytes and JSON were read: names and types are settled, the rules are not applied yet. The
+// parsers in `wire/capture` and `wire/capture-v1` produce it, and `prepare-events.ts` turns it into records and
+// outcomes.
 
-import type { VerdictCollector } from './item-verdicts.ts'
+import type { ClientSdk } from '../events/captured-event.ts'
 
-export interface IncomingRequest {
+export type IncomingItem = IncomingEvent | ItemFault | PerformanceEvent
+
+/** What the requests of both protocols have in common. */
+export interface IncomingItems<Event> {
   /** The project API key, trimmed; of valid shape, not yet known to belong to a project. */
   readonly token: string
-  /** From the envelope only. */
+  /** Read from the envelope only. */
   readonly historicalMigration: boolean
+  /** One for each item of the request, in its order. */
+  readonly items: readonly (Event | ItemFault | PerformanceEvent)[]
+  /**
+   * True when bad items are left out one by one: always on v1, with `?verbose=1` on v0. Else one refuses the request.
+   */
+  readonly isItemised: boolean
+  /** The client's own JSON text of an item, for the reject store. */
+  sourceJson(row: number): string
+  /** The path prefix of an item's fields in the sent JSON: `batch.3.`, `3.` in a list, '' when the item is the root. */
+  placeOf(row: number): string
+}
+
+export interface IncomingRequest extends IncomingItems<IncomingEvent> {
   /** The effective `sent_at` of the request, epoch ms. */
   readonly sentAtMs: number | null
-  readonly events: readonly IncomingEvent[]
-  /** `$performance_event`s beside them, which are not kept; absent when there are none. */
-  readonly performanceEventCount?: number
-  /** The client's own JSON text of an item of `events`, for the reject store. */
-  sourceJson(index: number): string
-  /** What leads to the fields of an item of `events` in what was sent: `batch.3.`, `3.` in a list, '' for the root itself. */
-  placeOf(index: number): string
-  /** Absent when one bad event refuses the whole request. */
-  readonly itemised?: ItemisedRequest
 }
 
-/** A request whose items are judged one by one (`?verbose=1`): what is bad is left out, and the client is told. */
-export interface ItemisedRequest {
-  /** Has the items already that never became one of `events`. */
-  readonly verdicts: VerdictCollector
-  /** Where each of `events` stands in the request. */
-  readonly places: readonly number[]
-  /** The first of the items that are no events, for the reject store. */
-  readonly faults: readonly ItemFault[]
-  /** The client's own JSON text of an item of the request. */
-  sourceAt(place: number): string
+export interface IncomingV1Request extends IncomingItems<IncomingV1Event> {
+  /** The service's own tools sent the request, so its sender's address is not the users'. */
+  readonly captureInternal: boolean
+  /** When the client says it sent this attempt, epoch ms. */
+  readonly sentAtMs: number
+  /** The library that sent it; null when it does not name itself. */
+  readonly sdk: ClientSdk | null
+  /** True for the AI path, which takes AI events only. */
+  readonly aiOnly: boolean
 }
 
+/** An item whose shape already rules it out as an event, before any rule is applied. */
 export interface ItemFault extends RefusedItem {
-  readonly place: number
-  /** A code of docs/wire/errors.md. */
-  readonly reason: string
+  readonly kind: 'fault'
+  readonly reason: 'missing_event_name' | 'invalid_shape'
+  /** The field at fault; '' when the item is not an object. */
   readonly field: string
+  /** It has no name, or one that is not a string. */
+  readonly isNameless: boolean
 }
 
-/** What could be read of an item, else ''. */
+/** A `$performance_event`, which is not kept. */
+export interface PerformanceEvent {
+  readonly kind: 'performance'
+  /** '' when it has none. */
+  readonly uuid: string
+}
+
+/** The fields of an item that could be read; '' for those that could not. */
 export interface RefusedItem {
   readonly uuid: string
   readonly name: string
@@ -48,6 +65,7 @@ export interface RefusedItem {
 }
 
 export interface IncomingEvent {
+  readonly kind: 'event'
   /** As sent; may be empty. */
   readonly name: string
   /** Text form of what the client sent; null when it sent none. */
@@ -57,12 +75,38 @@ export interface IncomingEvent {
   readonly timestamp: string | null
   readonly offsetMs: number | null
   readonly ignoreSentAt: boolean
-  /** `$cookieless_mode` is there and not a boolean. */
+  /** `$cookieless_mode` is present and not a boolean. */
   readonly cookielessModeInvalid: boolean
-  /** The event came from the service's own tools: its sender's address is not the user's. */
+  /** The service's own tools sent the event, so its sender's address is not the user's. */
   readonly captureInternal: boolean
   /** The client's own JSON text. */
   readonly propertiesJson: string
   readonly setJson: string | null
   readonly setOnceJson: string | null
 }
+
+export interface IncomingV1Event {
+  readonly kind: 'event'
+  /** As sent; may be empty. */
+  readonly name: string
+  /** Canonical text. */
+  readonly uuid: string
+  /** Trimmed; may be empty. */
+  readonly distinctId: string
+  readonly timestamp: string
+  readonly sessionId: string | null
+  readonly windowId: string | null
+  /** Any JSON value; null when none were sent. The number in `product_tour_id` is as `parseJson` reads it. */
+  readonly options: unknown
+  /** The client's own JSON text; null when it is not an object. */
+  readonly propertiesJson: string | null
+  /** That text as `JSON.parse` reads it, for looking up keys. */
+  readonly properties: { readonly [key: string]: unknown }
+}
+
+/** The fields by which a refusal identifies an item. */
+export function readItem({ uuid, name, distinctId }: ReadableItem): RefusedItem {
+  return { uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
+}
+
+export type ReadableItem = Pick<IncomingEvent, 'uuid' | 'name' | 'distinctId'>

@@ -1,4 +1,4 @@
-// Names that a project's events and their properties have, as far as they are known from the events themselves.
+// The names of a project's events and of their properties, collected from the events themselves.
 
 export interface EventName {
   readonly name: string

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { edgeNote } from '../events/captured-event.ts'
-import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
+import type { IncomingEvent } from './incoming-event.ts'
 import { type EventContext, eventBytesMax, laneOf, normalizeDistinctId, normalizeEvent } from './normalize-event.ts'
-import { prepareEvents, rejectCountMax } from './prepare-events.ts'
 import { cutRejectBody, rejectBodyBytesMax } from './reject-body.ts'
 
 const context: EventContext = {
@@ -21,6 +20,7 @@ const context: EventContext = {
 
 function anItem(over: Partial<IncomingEvent> = {}): IncomingEvent {
   return {
+    kind: 'event',
     name: 'signed up',
     distinctId: 'ada',
     uuid: null,
@@ -196,44 +196,6 @@ describe('normalizeDistinctId', () => {
     assert.equal(normalizeDistinctId('a\0b'), 'a\ufffdb')
     assert.equal(normalizeDistinctId('\u{1f600}'.repeat(201)), '\u{1f600}'.repeat(200))
     assert.equal(normalizeDistinctId(`${'x'.repeat(199)}\u{1f600}y`), `${'x'.repeat(199)}\u{1f600}`)
-  })
-})
-
-function aRequest(events: IncomingEvent[], over: Partial<IncomingRequest> = {}): IncomingRequest {
-  const sourceJson = (index: number) => JSON.stringify({ item: index })
-  const placeOf = (index: number) => `batch.${index}.`
-  return { token: 'phc_x', historicalMigration: false, sentAtMs: 5, events, sourceJson, placeOf, ...over }
-}
-
-describe('prepareEvents', () => {
-  const received = { receivedAtMs: context.receivedAtMs, ip: '', random: () => 0 }
-  it('refuses the request for its first bad event', () => {
-    const prepared = prepareEvents(aRequest([anItem(), anItem({ distinctId: ' ' }), anItem({ name: '' })]), 1, received)
-    assert.deepEqual(prepared, {
-      refusal: 'missing_distinct_id',
-      index: 1,
-      field: 'batch.1.distinct_id',
-      item: { uuid: '', name: 'signed up', distinctId: ' ' },
-    })
-  })
-  it('leaves out events of an import whose time cannot be read, and keeps the others', () => {
-    const items = [anItem({ timestamp: 'soon' }), anItem(), anItem({ name: '$exception' })]
-    const prepared = prepareEvents(aRequest(items, { historicalMigration: true }), 1, received)
-    assert.ok(!('refusal' in prepared))
-    assert.equal(prepared.historical?.recordCount, 1)
-    assert.equal(prepared.main?.recordCount, 1)
-    assert.deepEqual(prepared.acceptedByLane, { historical: 1, error_tracking: 1 })
-    assert.deepEqual(
-      prepared.rejects.map(({ reason, field, body, importJobId }) => ({ reason, field, body, importJobId })),
-      [{ reason: 'timestamp_invalid', field: 'timestamp', body: '{"item":0}', importJobId: 1 }],
-    )
-  })
-  it('carries a bounded number of rejects and counts all of them', () => {
-    const items = Array.from({ length: 250 }, () => anItem({ timestamp: 'soon' }))
-    const prepared = prepareEvents(aRequest(items, { historicalMigration: true }), 1, received)
-    assert.ok(!('refusal' in prepared))
-    assert.deepEqual([prepared.rejects.length, prepared.rejectedCount], [rejectCountMax, 250])
-    assert.equal(prepared.historical, null)
   })
 })
 

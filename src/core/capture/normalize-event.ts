@@ -1,31 +1,35 @@
-// One item of a capture request becomes a captured event, or a reason why it cannot be one. Applies the rules of names,
-// distinct ids, times, uuids and lanes; what a bad item means for its request is decided by `prepare-events.ts`.
+// Turns one item of a capture request into a captured event, or into the reason why it cannot be one. Applies the rules
+// of names, distinct ids, times, uuids and lanes; `prepare-events.ts` decides what a bad item means for its request.
 
 import { type CapturedEvent, edgeNote, importWithoutJob, type Lane } from '../events/captured-event.ts'
+import { capturedDistinctIdLengthMax } from '../events/distinct-id.ts'
 import { err, ok, type Result } from '../result.ts'
 import { eventTime, isTimeUnreadable } from './event-time.ts'
 import { newEventUuid, type RandomUint32 } from './event-uuid.ts'
 import type { IncomingEvent } from './incoming-event.ts'
 
-/** What the events of one request have in common. */
-export interface EventContext {
+/** What the events of one request share, in either protocol. */
+export interface RequestContext {
   readonly projectId: number
   readonly token: string
   readonly historicalMigration: boolean
   readonly importJobId: number
   /** When the request arrived: the `now` of the timestamp rules. */
   readonly receivedAtMs: number
-  /** When it is accepted; later than it was received only for a reject that is replayed. */
+  /** When the request is accepted; later than `receivedAtMs` only for a replayed reject. */
   readonly capturedAtMs: number
   readonly sentAtMs: number | null
   /** Live events of the main lane at least this old become imports; null when none do. */
   readonly rerouteOlderThanMs: number | null
   /** Address of the connection, '' when unknown. */
   readonly ip: string
+}
+
+export interface EventContext extends RequestContext {
   readonly random: RandomUint32
 }
 
-/** Why an event is refused, in the order in which it is looked for. `docs/wire/errors.md` has their answers. */
+/** Why an event is refused, in the order of the checks. `docs/wire/errors.md` has the answers. */
 export const eventRefusals = [
   'missing_event_name',
   'timestamp_invalid',
@@ -47,12 +51,11 @@ export const refusedFields: Readonly<Record<EventRefusal, string>> = {
 }
 
 const nameLengthMax = 200
-const distinctIdLengthMax = 200
-/** Bounds the JSON texts of one event: more would not fit the readers of the log. Source: docs/wire/ingestion.md 9. */
+/** Bounds the JSON texts of one event: the log's readers take no more. Source: docs/wire/ingestion.md 9. */
 export const eventBytesMax = 1_000_000
 export const aiEventBytesMax = 8 * 1024 * 1024
 
-/** @returns the event, complete, or why there is none. Source: docs/wire/ingestion.md 1.7 (order), 2.5–2.7, 3, 5. */
+/** @returns the complete event, or why it is refused. Source: docs/wire/ingestion.md 1.7 (order), 2.5–2.7, 3, 5. */
 export function normalizeEvent(item: IncomingEvent, context: EventContext): Result<CapturedEvent, EventRefusal> {
   if (item.name === '') return err('missing_event_name')
   const { receivedAtMs, sentAtMs } = context
@@ -75,7 +78,7 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
   const rerouted = ownLane === 'main' && isOldEnough(timestampMs, context)
   const historicalMigration = context.historicalMigration || rerouted
   const name = storedName(item.name, historicalMigration)
-  const distinctId = cutToCodePoints(sentId, distinctIdLengthMax)
+  const distinctId = cutToCodePoints(sentId, capturedDistinctIdLengthMax)
   const timeUnreadable = timestampMs === receivedAtMs && isTimeUnreadable(timeInput)
   return ok({
     projectId: context.projectId,
@@ -106,14 +109,16 @@ export function normalizeEvent(item: IncomingEvent, context: EventContext): Resu
 /** Whether a live event of the main lane becomes an import. Source: docs/wire/ingestion.md 5, age rerouting. */
 export function isOldEnough(
   timestampMs: number,
-  { rerouteOlderThanMs, receivedAtMs }: Pick<EventContext, 'rerouteOlderThanMs' | 'receivedAtMs'>,
+  { rerouteOlderThanMs, receivedAtMs }: Pick<RequestContext, 'rerouteOlderThanMs' | 'receivedAtMs'>,
 ): boolean {
   return rerouteOlderThanMs !== null && timestampMs <= receivedAtMs - rerouteOlderThanMs
 }
 
-/** NUL becomes U+FFFD, more than 200 code points are cut; '' when only blanks are left. Other blanks are kept. */
+/**
+ * Replaces NUL by U+FFFD and cuts after 200 code points. Gives '' for an id of blanks only, and keeps blanks otherwise.
+ */
 export function normalizeDistinctId(text: string): string {
-  return cutToCodePoints(storableId(text), distinctIdLengthMax)
+  return cutToCodePoints(storableId(text), capturedDistinctIdLengthMax)
 }
 
 function storableId(text: string): string {
@@ -131,7 +136,10 @@ const aiEventNames = new Set([
   '$ai_evaluation',
 ])
 
-/** Lanes go by name; what is left of a historical migration takes the lane of its own. Source: docs/wire/ingestion.md 2.7, 5. */
+/**
+ * The lane that an event's name decides; other events of a historical migration take `historical`.
+ * Source: docs/wire/ingestion.md 2.7, 5.
+ */
 export function laneOf(name: string, historicalMigration: boolean): Lane {
   if (name.charCodeAt(0) === dollar) {
     if (name === '$exception') return 'error_tracking'
@@ -142,7 +150,10 @@ export function laneOf(name: string, historicalMigration: boolean): Lane {
   return historicalMigration ? 'historical' : 'main'
 }
 
-/** `$group_identify` and `$groupidentify` are one event; an import stores the SDKs' name. Source: docs/wire/import.md 3.7. */
+/**
+ * The name to store, cut to 200 code points. `$group_identify` and `$groupidentify` are the same event; an import
+ * stores the SDKs' name. Source: docs/wire/import.md 3.7.
+ */
 export function storedName(name: string, historicalMigration: boolean): string {
   if (historicalMigration && name === '$group_identify') return '$groupidentify'
   return cutToCodePoints(name, nameLengthMax)
@@ -152,7 +163,7 @@ function fitsTheLog(item: IncomingEvent, lane: Lane): boolean {
   const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
   const texts = [item.propertiesJson, item.setJson ?? '', item.setOnceJson ?? '']
   const length = texts[0]!.length + texts[1]!.length + texts[2]!.length
-  // A UTF-16 unit is at most three bytes: only large events are measured.
+  // A UTF-16 unit takes at most three bytes of UTF-8, so only large events are measured.
   if (length * 3 <= bytesMax) return true
   return texts.reduce((bytes, text) => bytes + utf8Bytes(text), 0) <= bytesMax
 }
@@ -166,7 +177,7 @@ function isBlank(text: string): boolean {
   return (first <= 0x20 || first >= 0x80 || text === '') && text.trim() === ''
 }
 
-/** The first code points of a text; a text within the limit comes back as it is. */
+/** The first code points of a text. */
 function cutToCodePoints(text: string, codePointCountMax: number): string {
   if (text.length <= codePointCountMax) return text
   let end = 0

@@ -2,13 +2,9 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { rawNumber } from '../json.ts'
-import { sealRecords } from '../log/record-codec.ts'
-import { decodeRecords } from '../log/record-decoder.ts'
-import type { IncomingV1Event, IncomingV1Request } from './incoming-v1-event.ts'
+import type { IncomingV1Event } from './incoming-event.ts'
 import { aiEventBytesMax, eventBytesMax } from './normalize-event.ts'
 import { isIllegalV1DistinctId, normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
-import { rejectCountMax } from './prepare-events.ts'
-import { prepareV1Events, v1Verdicts } from './prepare-v1-events.ts'
 
 const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
@@ -30,6 +26,7 @@ const context: V1EventContext = {
 function anItem(over: Partial<IncomingV1Event> = {}): IncomingV1Event {
   const propertiesJson = over.propertiesJson === undefined ? '{"a":1.0}' : over.propertiesJson
   return {
+    kind: 'event',
     name: 'signed up',
     uuid,
     distinctId: 'ada',
@@ -240,60 +237,5 @@ describe('normalizeV1Event', () => {
     assert.deepEqual([moved.lane, moved.historicalMigration, moved.importJobId], ['historical', true, 1])
     assert.equal(normalized({ timestamp: '2025-06-30T11:00:00.001Z' }, over).lane, 'main')
     assert.equal(normalized({ timestamp: '2025-01-01T00:00:00Z', name: '$exception' }, over).lane, 'error_tracking')
-  })
-})
-
-describe('prepareV1Events', () => {
-  const request = (events: IncomingV1Event[], over: Partial<IncomingV1Request> = {}): IncomingV1Request => ({
-    token: 'phc_x',
-    historicalMigration: false,
-    captureInternal: false,
-    sentAtMs: receivedAtMs,
-    sdk: null,
-    aiOnly: false,
-    events,
-    sourceJson: index => `{"at":${index}}`,
-    ...over,
-  })
-  const received = { receivedAtMs, ip: '203.0.113.7', rerouteOlderThanMs: null }
-  const numbered = (index: number, over: Partial<IncomingV1Event> = {}) =>
-    anItem({ uuid: `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`, ...over })
-
-  it('gives every event a verdict in the order of the request, and encodes the good ones', () => {
-    const events = [numbered(0), numbered(1, { name: '' }), numbered(2, { distinctId: 'guest' }), numbered(3)]
-    const prepared = prepareV1Events(request(events), 0, received)
-    assert.deepEqual(
-      Array.from(prepared.verdicts, place => v1Verdicts[place]),
-      ['accepted', 'missing_event_name', 'personless', 'accepted'],
-    )
-    assert.equal(Buffer.from(prepared.uuids).toString(), events.map(event => event.uuid).join(''))
-    assert.deepEqual(prepared.acceptedByLane, { main: 3 })
-    sealRecords(prepared.main!.bytes)
-    const stored = decodeRecords(prepared.main!.bytes).map(record => record.kind === 'event' && record.event.uuid)
-    assert.deepEqual(stored, [events[0]!.uuid, events[2]!.uuid, events[3]!.uuid])
-    assert.equal(prepared.historical, null)
-  })
-
-  it('carries what it dropped, so many that a project may keep, and counts all by reason', () => {
-    const events = Array.from({ length: 150 }, (_, index) =>
-      numbered(index, index % 2 ? { name: '' } : { timestamp: '' }),
-    )
-    const prepared = prepareV1Events(request(events), 0, received)
-    assert.deepEqual([prepared.main, prepared.historical, prepared.rejectedCount], [null, null, 150])
-    assert.deepEqual(prepared.rejectedByReason, { missing_event_name: 75, invalid_event_timestamp: 75 })
-    assert.equal(prepared.rejects.length, rejectCountMax)
-    const { reason, field, lane, body, uuid: id } = prepared.rejects[3]!
-    assert.deepEqual(
-      [reason, field, lane, body, id],
-      ['missing_event_name', 'event', 'main', '{"at":3}', events[3]!.uuid],
-    )
-  })
-
-  it('has no address for what the service’s own tools send', () => {
-    const prepared = prepareV1Events(request([numbered(0)], { captureInternal: true }), 0, received)
-    sealRecords(prepared.main!.bytes)
-    const [record] = decodeRecords(prepared.main!.bytes)
-    assert.ok(record?.kind === 'event')
-    assert.equal(record.event.ip, '127.0.0.1')
   })
 })

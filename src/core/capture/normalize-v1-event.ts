@@ -1,36 +1,32 @@
-// One event of a v1 batch becomes a captured event, or is dropped with the reason that its client is told. Nothing here
-// fails the batch. What the client says beside the properties is spliced into their text, so that everything behind the
-// log reads one form of event.
+// Turns one event of a v1 batch into a captured event, or drops it with the reason that the answer gives its client. No
+// fault of an event fails the batch. Fields that v1 sends beside the properties (session, options, SDK) are spliced
+// into their text, so that all readers of the log see one form of event.
 
 import type { ClientSdk } from '../events/captured-event.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
+import { capturedDistinctIdBytesMax } from '../events/distinct-id.ts'
 import { withAdded } from '../events/properties-draft.ts'
 import { isRawNumber, type JsonObject, type JsonValue, numberOf } from '../json.ts'
 import { withoutMembers } from '../json-text.ts'
 import { err, ok, type Result } from '../result.ts'
 import { strictEventTime } from './event-time.ts'
-import type { IncomingV1Event } from './incoming-v1-event.ts'
-import { aiEventBytesMax, eventBytesMax, isOldEnough, laneOf, storedName } from './normalize-event.ts'
+import type { IncomingV1Event } from './incoming-event.ts'
+import {
+  aiEventBytesMax,
+  eventBytesMax,
+  isOldEnough,
+  laneOf,
+  type RequestContext,
+  storedName,
+} from './normalize-event.ts'
 
-/** What the events of one request have in common. */
-export interface V1EventContext {
-  readonly projectId: number
-  readonly token: string
-  readonly historicalMigration: boolean
-  readonly importJobId: number
-  readonly receivedAtMs: number
-  /** When it is accepted; later than it was received only for a reject that is replayed. */
-  readonly capturedAtMs: number
+export interface V1EventContext extends RequestContext {
   readonly sentAtMs: number
-  /** Live events of the main lane at least this old become imports; null when none do. */
-  readonly rerouteOlderThanMs: number | null
-  /** Address of the connection, '' when unknown. */
-  readonly ip: string
   readonly sdk: ClientSdk | null
   readonly aiOnly: boolean
 }
 
-/** Why an event is dropped, in the order in which it is checked. These are the wire's own words, which clients see. */
+/** Why an event is dropped, in the order of the checks. Clients see these words on the wire. */
 export const v1DropReasons = [
   'dropped_performance_event',
   'missing_event_name',
@@ -53,17 +49,19 @@ export interface V1Drop {
 }
 
 const nameBytesMax = 200
-const distinctIdBytesMax = 200
 
-/** @returns the event, complete, or why there is none. Source: docs/wire/ingestion.md 4.1–4.3, 3, 5, 6.4; docs/wire/import.md §3.6. */
+/**
+ * @returns the complete event, or why it is dropped.
+ * Source: docs/wire/ingestion.md 4.1–4.3, 3, 5, 6.4; docs/wire/import.md §3.6.
+ */
 export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext): Result<CapturedEvent, V1Drop> {
   const { name, distinctId, propertiesJson } = item
   if (name === '$performance_event') return drop('dropped_performance_event', 'event')
   if (name === '') return drop('missing_event_name', 'event')
   if (isLongerThan(name, nameBytesMax)) return drop('event_name_too_long', 'event')
   if (distinctId === '') return drop('missing_distinct_id', 'distinct_id')
-  if (isLongerThan(distinctId, distinctIdBytesMax)) return drop('distinct_id_too_large', 'distinct_id')
-  // The order decides which fault is reported, so it is kept although the options say how a time is read.
+  if (isLongerThan(distinctId, capturedDistinctIdBytesMax)) return drop('distinct_id_too_large', 'distinct_id')
+  // The time needs the options, so they are read first, but faults are still reported in the order of `v1DropReasons`.
   const options = readOptions(item.options)
   const { receivedAtMs, sentAtMs } = context
   const disableSkewCorrection = options.ok && options.value.disableSkewCorrection === true
@@ -98,7 +96,7 @@ export function normalizeV1Event(item: IncomingV1Event, context: V1EventContext)
     receivedAtMs,
     capturedAtMs: context.capturedAtMs,
     timestampMs: time.value,
-    // Times of an import are taken as written, so no send time takes effect.
+    // Times of an import are taken as written, so its send time has no effect.
     sentAtMs: context.historicalMigration ? null : sentAtMs,
     uuid: item.uuid,
     name: storedName(name, historicalMigration),
@@ -138,8 +136,9 @@ const illegalDistinctIds = new Set([
 ])
 
 /**
- * Whether so many people would share this id that it describes no person: its events are kept without one.
- * @param distinctId trimmed. Source: docs/wire/ingestion.md 6.4, the list of the v1 edge, which is not that of merges.
+ * Whether the id is a placeholder that many people would share. Its events are stored without a person.
+ * @param distinctId trimmed.
+ * Source: docs/wire/ingestion.md 6.4, the list of the v1 edge; merges have another list.
  */
 export function isIllegalV1DistinctId(distinctId: string): boolean {
   return distinctId.length <= 36 && illegalDistinctIds.has(distinctId.toLowerCase())
@@ -159,7 +158,7 @@ const noOptions: Result<V1Options, never> = ok({
   productTourId: null,
 })
 
-/** @returns what the known options say, or the first one that says nothing readable. Unknown ones are ignored. */
+/** @returns the known options, or the name of the first one that cannot be read. Unknown options are ignored. */
 function readOptions(sent: unknown): Result<V1Options, string> {
   if (sent === null) return noOptions
   if (typeof sent !== 'object' || Array.isArray(sent)) return err('options')
@@ -188,7 +187,7 @@ function flagOf(value: unknown): boolean | null | undefined {
   return text === 'false' || text === '0' ? false : undefined
 }
 
-/** A text or an integer, whose literal is the id: a double would name another tour. */
+/** Takes a string, or an integer by its literal: rounding it to a double would name another tour. */
 function tourIdOf(value: unknown): string | null | undefined {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return value
@@ -196,7 +195,10 @@ function tourIdOf(value: unknown): string | null | undefined {
   return /^-?\d{1,20}$/.test(literal) ? literal : undefined
 }
 
-/** The client's properties with what it says beside them, which wins over keys of the same name. Source: docs/wire/ingestion.md 4.1. */
+/**
+ * The client's properties plus the fields that v1 sends beside them, which win over properties of the same name.
+ * Source: docs/wire/ingestion.md 4.1.
+ */
 function withInjections(text: string, item: IncomingV1Event, options: V1Options, sdk: ClientSdk | null): string {
   const injected: JsonObject = {}
   if (item.sessionId !== null) injected.$session_id = item.sessionId
@@ -213,7 +215,7 @@ function withInjections(text: string, item: IncomingV1Event, options: V1Options,
   return withAdded(repeated.length === 0 ? text : withoutMembers(text, new Set(repeated)), injected)
 }
 
-/** Whether a text has more bytes in UTF-8; only long ones are measured. */
+/** Whether a text has more than `bytesMax` bytes in UTF-8; only long texts are measured. */
 function isLongerThan(text: string, bytesMax: number): boolean {
   return text.length * 3 > bytesMax && Buffer.byteLength(text, 'utf8') > bytesMax
 }

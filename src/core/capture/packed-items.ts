@@ -1,9 +1,9 @@
-// The items of a replay in one piece, packed: what a page records repeats itself, and unpacked it would fill the log, the
-// worker's memory and the event store's merges with ten times as much. They are unpacked only when they are read.
+// Packs the items of a recording in one piece. Recordings repeat themselves: unpacked, they would put ten times as many
+// bytes into the log, the worker's memory and the event store's merges. They are unpacked only when they are read.
 
 import { constants, zstdCompressSync, zstdDecompress } from 'node:zlib'
 
-/** Level 1: about 3 ms for a megabyte of snapshots, which then takes a tenth. */
+/** Level 1 takes about 3 ms per megabyte of snapshots and shrinks them to a tenth. */
 const options = { params: { [constants.ZSTD_c_compressionLevel]: 1 } }
 
 export function packItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
@@ -11,9 +11,9 @@ export function packItems(json: Uint8Array): Uint8Array<ArrayBuffer> {
 }
 
 /**
- * Off the event loop.
- * @param bytesMax what was packed is not longer.
- * @throws Error when it is, or the bytes are no packed items.
+ * Unpacks off the event loop.
+ * @param bytesMax the longest that the items may be unpacked.
+ * @throws Error when they are longer, or the bytes are not packed items.
  */
 export function unpackItems(packed: Uint8Array, bytesMax: number): Promise<Buffer> {
   return new Promise((resolve, reject) => {

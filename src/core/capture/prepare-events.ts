@@ -1,188 +1,239 @@
-// All events of one request become encoded log records, or the request is refused for one of them. Pure, so that it
-// runs on the event loop for small requests and in a decode thread for large ones (`wire/capture/decode-capture.ts`).
+// Turns all items of one request into rows of an outcome table, with encoded log records. Pure, so that it runs on the
+// event loop for small requests and in a decode thread for large ones. Each protocol normalises events its own way;
+// this file decides what a bad event means for its request and what is kept of it.
 
 import {
   type CapturedEvent,
-  type CapturedReject,
-  edgeNote,
   importWithoutJob,
   type Lane,
-  logLaneOf,
+  type RejectedBody,
+  type RejectSource,
 } from '../events/captured-event.ts'
 import { findDrop } from '../events/event-drops.ts'
 import type { JsonObject } from '../json.ts'
-import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
 import { noIngestionSettings } from '../project.ts'
+import { err, type Result } from '../result.ts'
+import { noteWarnings } from './edge-warnings.ts'
 import type { RandomUint32 } from './event-uuid.ts'
-import type { IncomingEvent, IncomingRequest, ItemFault, RefusedItem } from './incoming-event.ts'
-import type { ItemVerdict } from './item-verdicts.ts'
-import { type EventContext, type EventRefusal, normalizeEvent, refusedFields } from './normalize-event.ts'
+import {
+  type IncomingEvent,
+  type IncomingItems,
+  type IncomingRequest,
+  type IncomingV1Event,
+  type IncomingV1Request,
+  type PerformanceEvent,
+  type ReadableItem,
+  readItem,
+} from './incoming-event.ts'
+import { type EventContext, normalizeEvent, type RequestContext, refusedFields } from './normalize-event.ts'
+import { normalizeV1Event, type V1EventContext } from './normalize-v1-event.ts'
+import { type OutcomeTable, rejectCountMax, TableWriter } from './outcome-table.ts'
+import {
+  okCode,
+  performanceCode,
+  personlessCode,
+  type RejectReason,
+  rejectCodes,
+  warningCodes,
+  workerDropCodes,
+} from './outcomes.ts'
+import { type EventResource, resourceOf } from './quota-resource.ts'
 import { keptBody, keptItem } from './reject-body.ts'
 
-export interface PreparedEvents {
-  /** Records of the two logs; null where there is none. */
-  readonly main: EncodedRecords | null
-  readonly historical: EncodedRecords | null
-  readonly acceptedByLane: Partial<Record<Lane, number>>
-  /** Events left out of an otherwise accepted request, at most `rejectCountMax` of them; the others are counted. */
-  readonly rejects: readonly CapturedReject[]
-  readonly rejectedCount: number
-  /** The same by code; when absent, all are `timestamp_invalid`. */
-  readonly rejectedByReason?: Readonly<Record<string, number>>
+/** A request whose events were prepared; its project is not known yet. */
+export interface PreparedRequest {
+  readonly protocol: 'v0' | 'v1'
+  readonly token: string
+  readonly historicalMigration: boolean
+  readonly table: OutcomeTable
+  /** The request's body for the reject store, in case one of its items refuses it; '' when none can. */
+  readonly body: RejectedBody
 }
 
 /** What is known of a request besides its text. */
 export interface ReceivedRequest {
   readonly receivedAtMs: number
-  /** When its events are accepted; when absent, as they are received. */
+  /** When its events are accepted; `receivedAtMs` when absent. */
   readonly capturedAtMs?: number
   /** Address of the connection, '' when unknown. */
   readonly ip: string
-  readonly random: RandomUint32
   /** Live events of the main lane at least this old become imports; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
 }
 
-export interface RefusedRequest {
-  readonly refusal: EventRefusal
-  /** Place of the event in the request. */
-  readonly index: number
-  /** The field at fault with its place, such as `batch.3.distinct_id`. */
-  readonly field: string
-  /** The event at fault. */
-  readonly item: RefusedItem
-}
-
-/** More rejects than a project may have in a second need not be carried. */
-export const rejectCountMax = 100
-
 /**
- * Normalises and encodes in order. The first bad event refuses the whole request, except a time that cannot be read in
- * a historical migration: that event alone is left out and becomes a reject. Of an itemised request that goes for every
- * bad event, and its verdicts are complete afterwards.
- * Source: docs/wire/ingestion.md 1.7; docs/wire/import.md 3.6.
+ * Normalises and encodes the items in order, with the project left open (0). A bad item refuses the whole request, with
+ * one exception: an event of a historical migration with an unreadable time alone is left out and becomes a reject. In
+ * an itemised request every bad item is left out that way, and the rows of events have the outcome that the answer
+ * reports.
+ * Source: docs/wire/ingestion.md 1.7, 1.9; docs/wire/import.md 3.6.
  */
 export function prepareEvents(
   request: IncomingRequest,
-  projectId: number,
-  received: ReceivedRequest,
-): PreparedEvents | RefusedRequest {
-  const context = contextOf(request, projectId, received)
-  const encoders = { main: new RecordEncoder(), historical: new RecordEncoder() }
-  const acceptedByLane: Partial<Record<Lane, number>> = {}
-  const { itemised } = request
-  const rejects =
-    itemised === undefined ? [] : itemised.faults.map(fault => rejectOf(fault, itemised.sourceAt(fault.place), context))
-  let rejectedCount = 0
-  for (let index = 0; index < request.events.length; index++) {
-    const item = request.events[index]!
-    const outcome = normalizeEvent(item, context)
-    if (outcome.ok) {
-      const { lane } = outcome.value
-      const logLane = logLaneOf(lane)
-      acceptedByLane[lane] = (acceptedByLane[lane] ?? 0) + 1
-      encoders[logLane].addEvent(outcome.value)
-      if (itemised !== undefined) {
-        const verdict = acceptedVerdict(itemised.places[index]!, item, outcome.value)
-        if (logLane === 'main') itemised.verdicts.addInMain(verdict)
-        else itemised.verdicts.add(verdict)
-      }
-    } else if (outcome.error === 'timestamp_invalid' || itemised !== undefined) {
-      rejectedCount++
-      if (rejects.length < rejectCountMax)
-        rejects.push(rejectOf(rejectedItem(item, outcome.error), request.sourceJson(index), context))
-      itemised?.verdicts.add(refusedVerdict(itemised.places[index]!, item, outcome.error))
-    } else {
-      const field = request.placeOf(index) + refusedFields[outcome.error]
-      return { refusal: outcome.error, index, field, item: readItem(item) }
-    }
+  received: ReceivedRequest & { readonly random: RandomUint32 },
+): OutcomeTable {
+  const { historicalMigration, isItemised } = request
+  const context: EventContext = {
+    ...contextOf(request, received),
+    // Times of an import are taken as written, so its send time has no effect.
+    sentAtMs: historicalMigration ? null : request.sentAtMs,
+    random: received.random,
   }
-  return {
-    main: finishedRecords(encoders.main),
-    historical: finishedRecords(encoders.historical),
-    acceptedByLane,
-    rejects,
-    rejectedCount: itemised?.verdicts.rejectedCount ?? rejectedCount,
-    ...(itemised === undefined ? {} : { rejectedByReason: itemised.verdicts.rejectedByReason }),
+  return prepareItems(request, context, isItemised ? itemisedV0 : v0)
+}
+
+/** `prepareEvents` for v1, whose requests are always itemised. Source: docs/wire/ingestion.md 4. */
+export function prepareV1Events(request: IncomingV1Request, received: ReceivedRequest): OutcomeTable {
+  const { sentAtMs, sdk, aiOnly, captureInternal } = request
+  const ip = captureInternal ? '127.0.0.1' : received.ip
+  const context: V1EventContext = { ...contextOf(request, { ...received, ip }), sentAtMs, sdk, aiOnly }
+  return prepareItems(request, context, v1)
+}
+
+/** What differs between the protocols. */
+interface Protocol<Event, Context> {
+  readonly name: 'v0' | 'v1'
+  normalize(item: Event, context: Context): Result<CapturedEvent, Fault>
+  /** The outcome of an event that is stored. */
+  codeOf(event: CapturedEvent): number
+  /** What reading a reject again needs in addition to the fields that both protocols have. */
+  sourceOf(context: Context): Pick<RejectSource, 'v1'>
+}
+
+interface Fault {
+  readonly reason: RejectReason
+  readonly field: string
+}
+
+const v0: Protocol<IncomingEvent, EventContext> = {
+  name: 'v0',
+  normalize(item, context) {
+    const event = normalizeEvent(item, context)
+    return event.ok ? event : err({ reason: event.error, field: refusedFields[event.error] })
+  },
+  codeOf: () => okCode,
+  sourceOf: () => ({}),
+}
+
+const itemisedV0: typeof v0 = { ...v0, codeOf: toldCodeOf }
+
+const v1: Protocol<IncomingV1Event, V1EventContext> = {
+  name: 'v1',
+  normalize: normalizeV1Event,
+  codeOf: ({ personProcessingForcedOff }) => (personProcessingForcedOff ? personlessCode : okCode),
+  sourceOf: ({ sdk, aiOnly }) => ({ v1: { sdk, aiOnly } }),
+}
+
+function prepareItems<Event extends IncomingEvent | IncomingV1Event, Context extends RequestContext>(
+  request: IncomingItems<Event>,
+  context: Context,
+  protocol: Protocol<Event, Context>,
+): OutcomeTable {
+  const { items } = request
+  const table = new TableWriter(items.length)
+  const rejects = new RejectWriter(table, request, context, protocol)
+  // Rejects are kept in the order in which they are found: items of the wrong shape come first.
+  for (let row = 0; row < items.length; row++) {
+    const item = items[row]!
+    if (item.kind === 'fault') rejects.add(row, item, item, null)
+  }
+  for (let row = 0; row < items.length; row++) {
+    const item = items[row]!
+    if (item.kind !== 'event') continue
+    const event = protocol.normalize(item, context)
+    if (event.ok) table.addEvent(row, event.value, protocol.codeOf(event.value), item.uuid === null)
+    else rejects.add(row, item, event.error, resourceOf(item.name, item.propertiesJson ?? '{}'))
+  }
+  for (let row = 0; row < items.length; row++) {
+    const item = items[row]!
+    if (item.kind === 'performance') rejects.addPerformanceEvent(row, item)
+  }
+  return table.finish()
+}
+
+/** Adds the rows of items that do not become events. */
+class RejectWriter<Event, Context extends RequestContext> {
+  readonly #table: TableWriter
+  readonly #request: IncomingItems<Event>
+  readonly #context: Context
+  readonly #protocol: Protocol<Event, Context>
+  #count = 0
+
+  constructor(table: TableWriter, request: IncomingItems<Event>, context: Context, protocol: Protocol<Event, Context>) {
+    this.#table = table
+    this.#request = request
+    this.#context = context
+    this.#protocol = protocol
+  }
+
+  /** @param resource the quota that the item would count against as an event; null when its shape rules that out. */
+  add(
+    row: number,
+    item: ReadableItem & { readonly isNameless?: boolean },
+    { reason, field }: Fault,
+    resource: EventResource | null,
+  ): void {
+    const { isItemised, historicalMigration, placeOf, sourceJson } = this.#request
+    const { ip, sentAtMs, rerouteOlderThanMs } = this.#context
+    const refusesRequest = !isItemised && reason !== 'timestamp_invalid'
+    const isKept = !refusesRequest && ++this.#count <= rejectCountMax
+    const { text: body, source } = keptBody(isKept ? sourceJson(row) : '', {
+      kind: 'item',
+      protocol: this.#protocol.name,
+      engage: false,
+      ip,
+      sentAtMs,
+      personProcessingForcedOff: false,
+      ...this.#protocol.sourceOf(this.#context),
+    })
+    const reject = this.#recordOf(item, reason, refusesRequest ? placeOf(row) + field : field)
+    this.#table.addReject(row, { ...reject, body, source }, rejectCodes[reason], {
+      // Quotas apply before single events are checked (docs/wire/ingestion.md 1.7). A bad event that might have become
+      // an import by its age is checked all the same, since no quota applies to imports.
+      resource: refusesRequest && !historicalMigration && rerouteOlderThanMs === null ? resource : null,
+      isNameless: item.isNameless === true,
+      refusesRequest,
+    })
+  }
+
+  /** Its record is only for the answer to an itemised request and is never kept. */
+  addPerformanceEvent(row: number, { uuid }: PerformanceEvent): void {
+    const item = { uuid, name: '$performance_event', distinctId: '' }
+    const reject = { ...this.#recordOf(item, 'dropped_performance_event', ''), body: '' }
+    this.#table.addReject(row, reject, performanceCode, { resource: null, isNameless: false, refusesRequest: false })
+  }
+
+  #recordOf(item: ReadableItem, reason: RejectReason, field: string) {
+    const { projectId, token, historicalMigration, importJobId, receivedAtMs, capturedAtMs } = this.#context
+    const lane: Lane = historicalMigration ? 'historical' : 'main'
+    const context = { projectId, token, lane, historicalMigration, importJobId, receivedAtMs, capturedAtMs }
+    return { ...context, reason, field, ...keptItem(readItem(item)) }
   }
 }
 
-/** What follows from the event alone; what its project or its person make of it later becomes a warning. */
-function acceptedVerdict(index: number, sent: IncomingEvent, event: CapturedEvent): ItemVerdict {
-  const of = { index, uuid: event.uuid, ...(sent.uuid === null && ({ isUuidMade: true } as const)), event: event.name }
-  // Parsed once more, only for requests that ask for it: nothing else here looks into properties.
-  const properties = JSON.parse(event.propertiesJson) as JsonObject
-  const isPersonless = properties.$process_person_profile === false
-  const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
-  if (drop !== null) return { ...of, result: 'drop', reason: drop.reason, field: null }
-  const { notes } = event
-  if (notes === 0) return { ...of, result: 'ok', reason: null, field: null }
-  if ((notes & edgeNote.timeUnreadable) !== 0)
-    return { ...of, result: 'warning', reason: 'ignored_invalid_timestamp', field: 'timestamp' }
-  if ((notes & edgeNote.distinctIdCut) !== 0)
-    return { ...of, result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' }
-  return { ...of, result: 'warning', reason: 'event_name_truncated', field: 'event' }
-}
-
-function refusedVerdict(index: number, item: IncomingEvent, reason: EventRefusal): ItemVerdict {
-  return { index, uuid: item.uuid, event: item.name, result: 'reject', reason, field: refusedFields[reason] }
-}
-
-function contextOf(request: IncomingRequest, projectId: number, received: ReceivedRequest): EventContext {
-  const { token, historicalMigration } = request
+function contextOf(
+  { token, historicalMigration }: Pick<IncomingRequest, 'token' | 'historicalMigration'>,
+  { receivedAtMs, capturedAtMs = receivedAtMs, rerouteOlderThanMs = null, ip }: ReceivedRequest,
+): Omit<RequestContext, 'sentAtMs'> {
   return {
-    projectId,
+    projectId: 0,
     token,
     historicalMigration,
     importJobId: historicalMigration ? importWithoutJob : 0,
-    receivedAtMs: received.receivedAtMs,
-    capturedAtMs: received.capturedAtMs ?? received.receivedAtMs,
-    rerouteOlderThanMs: received.rerouteOlderThanMs ?? null,
-    // Times of an import are taken as written, so no send time takes effect.
-    sentAtMs: historicalMigration ? null : request.sentAtMs,
-    ip: received.ip,
-    random: received.random,
-  }
-}
-
-/** Null for an encoder that nothing was added to. */
-export function finishedRecords(encoder: RecordEncoder): EncodedRecords | null {
-  return encoder.recordCount === 0 ? null : encoder.finish()
-}
-
-type RejectedItem = Omit<ItemFault, 'place'>
-
-function rejectedItem(item: IncomingEvent, reason: EventRefusal): RejectedItem {
-  return { reason, field: refusedFields[reason], ...readItem(item) }
-}
-
-/** As far as a reject tells of it. */
-export function readItem({ uuid, name, distinctId }: IncomingEvent): RefusedItem {
-  return { uuid: uuid ?? '', name, distinctId: distinctId ?? '' }
-}
-
-function rejectOf(item: RejectedItem, sourceJson: string, context: EventContext): CapturedReject {
-  const { historicalMigration, receivedAtMs } = context
-  const { text: body, source } = keptBody(sourceJson, {
-    kind: 'item',
-    protocol: 'v0',
-    engage: false,
-    ip: context.ip,
-    sentAtMs: context.sentAtMs,
-    personProcessingForcedOff: false,
-  })
-  return {
-    projectId: context.projectId,
-    token: context.token,
-    lane: historicalMigration ? 'historical' : 'main',
-    historicalMigration,
-    importJobId: context.importJobId,
     receivedAtMs,
-    capturedAtMs: context.capturedAtMs,
-    reason: item.reason,
-    field: item.field,
-    ...keptItem(item),
-    body,
-    source,
+    capturedAtMs,
+    rerouteOlderThanMs,
+    ip,
   }
+}
+
+/** The outcome that follows from the event alone. What its project or person cause later becomes a warning. */
+function toldCodeOf(event: CapturedEvent): number {
+  // Parses the properties again, but only for itemised requests: nothing else here needs them parsed.
+  const properties = JSON.parse(event.propertiesJson) as JsonObject
+  const isPersonless = properties.$process_person_profile === false
+  const drop = findDrop(event, properties, { ingestion: noIngestionSettings }, isPersonless)
+  if (drop !== null) return workerDropCodes[drop.reason]
+  const warning = noteWarnings.find(({ note }) => (event.notes & note) !== 0)
+  return warning === undefined ? okCode : warningCodes[warning.type]
 }

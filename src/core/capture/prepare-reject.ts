@@ -1,19 +1,16 @@
-// A stored reject becomes log records once more. Whatever can be decided from it alone comes out the same each time, so that
-// a second replay stores the same events again, which count once: ids that are made come from the reject's own id, times
-// from when it arrived.
+// Turns a stored reject into log records again. The result depends on the reject alone: made-up ids derive from the
+// reject's id, times from when it arrived. A second replay therefore stores the same events, and they count once.
 
 import { hash } from 'node:crypto'
 import type { CapturedEvent, Lane, RejectSource } from '../events/captured-event.ts'
-import { logLaneOf } from '../events/captured-event.ts'
-import { RecordEncoder } from '../log/record-codec.ts'
 import type { RandomUint32 } from './event-uuid.ts'
-import type { IncomingEvent, IncomingRequest } from './incoming-event.ts'
-import type { IncomingV1Request } from './incoming-v1-event.ts'
-import { finishedRecords, type PreparedEvents, prepareEvents, type RefusedRequest } from './prepare-events.ts'
-import { prepareV1Events } from './prepare-v1-events.ts'
+import type { IncomingEvent, IncomingRequest, IncomingV1Request } from './incoming-event.ts'
+import { type OutcomeTable, TableWriter } from './outcome-table.ts'
+import { okCode } from './outcomes.ts'
+import { prepareEvents, prepareV1Events } from './prepare-events.ts'
 import { parseZonedTimestampText } from './timestamp-text.ts'
 
-/** The reject, as far as its body does not say it. */
+/** What is known of a reject besides its body. */
 export interface StoredReject {
   readonly rejectId: string
   readonly lane: Lane
@@ -23,46 +20,45 @@ export interface StoredReject {
 }
 
 export interface ReplayTarget {
-  readonly projectId: number
   readonly token: string
-  /** Now: events count as accepted at this time. */
+  /** The time of the replay: events count as accepted at this time. */
   readonly capturedAtMs: number
   readonly rerouteOlderThanMs: number | null
 }
 
-/** A whole request or one item: the rules of names, ids and times are applied as of when it arrived. */
+/** Prepares a whole request or one item. The rules of names, ids and times apply as of when the reject arrived. */
 export function prepareRejectedRequest(
   request: IncomingRequest,
   { rejectId, receivedAtMs, source }: StoredReject,
-  { projectId, capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
-): PreparedEvents | RefusedRequest {
+  { capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
+): OutcomeTable {
   const random = randomOf(rejectId)
-  return prepareEvents(request, projectId, { receivedAtMs, capturedAtMs, ip: source.ip, random, rerouteOlderThanMs })
+  return prepareEvents(request, { receivedAtMs, capturedAtMs, ip: source.ip, random, rerouteOlderThanMs })
 }
 
-/** The same of v1, where every event was sent with a uuid. */
+/** `prepareRejectedRequest` for v1, which needs no ids: every event was sent with a uuid. */
 export function prepareRejectedV1Request(
   request: IncomingV1Request,
   { receivedAtMs, source }: StoredReject,
-  { projectId, capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
-): PreparedEvents {
-  return prepareV1Events(request, projectId, { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs })
+  { capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
+): OutcomeTable {
+  return prepareV1Events(request, { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs })
 }
 
 /**
- * An event that had been accepted: nothing of it is decided anew.
+ * Prepares an event that was accepted before it was rejected. No rule is applied again.
  * @returns null when the item is not one that this service wrote.
  */
 export function prepareRejectedEvent(
   item: IncomingEvent,
   reject: StoredReject,
   target: ReplayTarget,
-): PreparedEvents | null {
+): OutcomeTable | null {
   const { lane, importJobId, receivedAtMs, source } = reject
   const timestampMs = item.timestamp === null ? null : parseZonedTimestampText(item.timestamp)
   if (timestampMs === null || item.uuid === null || item.distinctId === null || item.name === '') return null
   const event: CapturedEvent = {
-    projectId: target.projectId,
+    projectId: 0,
     token: target.token,
     lane,
     historicalMigration: importJobId > 0,
@@ -82,20 +78,12 @@ export function prepareRejectedEvent(
     setJson: item.setJson,
     setOnceJson: item.setOnceJson,
   }
-  const encoder = new RecordEncoder()
-  encoder.addEvent(event)
-  const records = finishedRecords(encoder)
-  const isHistorical = logLaneOf(lane) === 'historical'
-  return {
-    main: isHistorical ? null : records,
-    historical: isHistorical ? records : null,
-    acceptedByLane: { [lane]: 1 },
-    rejects: [],
-    rejectedCount: 0,
-  }
+  const table = new TableWriter(1)
+  table.addEvent(0, event, okCode, false)
+  return table.finish()
 }
 
-/** The same numbers each time for one reject. */
+/** Yields the same numbers every time for one reject. */
 function randomOf(rejectId: string): RandomUint32 {
   let drawCount = 0
   return () => Number.parseInt(hash('sha1', `${rejectId}:${drawCount++}`, 'hex').slice(0, 8), 16)

@@ -1,23 +1,25 @@
-// Which of a project's quotas an event falls under. Every live event uses the quota of events; some use one of their own
-// besides, and stay welcome while that one has room.
+// Which of a project's quotas an event counts against. Every live event counts against the `events` quota. Some also
+// have a quota of their own; they are accepted as long as that one has room, even when `events` is used up.
 
 import type { Quotas } from '../project.ts'
 import { surveyEvents } from '../surveys/survey-events.ts'
 
 export const quotaResources = ['events', 'exceptions', 'recordings', 'llm_events', 'survey_responses'] as const
 export type QuotaResource = (typeof quotaResources)[number]
-/** What an analytics event can use: recordings come by a path of their own. */
-export type EventResource = Exclude<QuotaResource, 'recordings'>
+/** The quotas that an analytics event can count against. Recordings have a path of their own. */
+export const eventResources = ['events', 'exceptions', 'llm_events', 'survey_responses'] as const
+export type EventResource = (typeof eventResources)[number]
 
 export const surveyEventNames: readonly string[] = Object.values(surveyEvents)
-/** A product tour's surveys are no survey responses. */
+/** A survey event with this property belongs to a product tour and is not a survey response. */
 export const productTourProperty = '$product_tour_id'
 export const exceptionEventName = '$exception'
 export const llmEventPrefix = '$ai_'
 
 /**
- * The quota that an event has of its own; `events` when it has none.
- * @param hasProductTour whether its properties have `$product_tour_id`, whatever its value; asked of survey events only.
+ * Returns an event's own quota, or `events` when it has none.
+ * @param hasProductTour whether its properties have `$product_tour_id`, whatever its value; called for survey events
+ *   only.
  * Source: docs/wire/ingestion.md 9.
  */
 export function quotaResourceOf(name: string, hasProductTour: () => boolean): EventResource {
@@ -25,6 +27,15 @@ export function quotaResourceOf(name: string, hasProductTour: () => boolean): Ev
   if (name.startsWith(llmEventPrefix)) return 'llm_events'
   if (surveyEventNames.includes(name) && !hasProductTour()) return 'survey_responses'
   return 'events'
+}
+
+/** `quotaResourceOf` for an event whose properties are JSON text. */
+export function resourceOf(name: string, propertiesJson: string): EventResource {
+  return quotaResourceOf(name, () => {
+    // The key is in the text either literally or with a `\u` escape; without both there is no need to parse.
+    if (!propertiesJson.includes(`"${productTourProperty}"`) && !propertiesJson.includes('\\u')) return false
+    return Object.hasOwn(JSON.parse(propertiesJson), productTourProperty)
+  })
 }
 
 /** Per UTC month; null = unlimited, 0 = always over. */

@@ -1,4 +1,4 @@
-// What was sent and refused, as the reject store keeps it: cut, with what it takes to read it again.
+// A refused body as the reject store keeps it: cut to size, with what is needed to read it again.
 
 import type { KeptBody, RejectSource } from '../events/captured-event.ts'
 import type { RefusedItem } from './incoming-event.ts'
@@ -6,7 +6,7 @@ import type { RefusedItem } from './incoming-event.ts'
 export const rejectBodyBytesMax = 64 * 1024
 const idLengthMax = 200
 
-/** Cuts a reject's body to what the reject store keeps, and never in the middle of a character. */
+/** Cuts a reject's body to the size that the reject store keeps, never in the middle of a character. */
 export function cutRejectBody(text: string): string {
   if (text.length * 3 <= rejectBodyBytesMax) return text
   const bytes = Buffer.from(text.slice(0, rejectBodyBytesMax), 'utf8')
@@ -15,18 +15,18 @@ export function cutRejectBody(text: string): string {
   return bytes.toString('utf8', 0, end)
 }
 
-/** What a reject tells of its event: texts of any length may have been sent. */
+/** Cuts the fields that identify a rejected item, since a client may send texts of any length. */
 export function keptItem({ uuid, name, distinctId }: RefusedItem): RefusedItem {
   return { uuid, name: name.slice(0, idLengthMax), distinctId: distinctId.slice(0, idLengthMax) }
 }
 
-/** Cuts a body and notes whether it did. An empty body is noted as one that cannot be replayed. */
+/** Cuts a body and records whether it did. An empty body is marked as one that cannot be replayed. */
 export function keptBody(sent: string, source: Omit<RejectSource, 'isCut'>): KeptBody {
   const text = cutRejectBody(sent)
   return { text, source: { ...source, kind: text === '' ? null : source.kind, isCut: text.length < sent.length } }
 }
 
-/** A body that is kept to be looked at, and is never replayed. */
+/** A body that is kept for reading only and is never replayed. */
 export function bodyToLookAt(sent: string): KeptBody {
   return keptBody(sent, notReadAgain)
 }

@@ -1,18 +1,18 @@
-// Reads the time texts that clients send. `event-time.ts` decides what a time that was read, or could not be, means.
-// The first form, RFC 3339, is what nearly every event has, so it is read by hand; the lenient forms come after it.
+// Reads the time texts that clients send; `event-time.ts` decides what a readable or unreadable time means. Nearly
+// every event has RFC 3339, so that form is tried first and read by hand; the lenient forms follow.
 
 import { dayMs } from '../time.ts'
 
-/** Longer texts are no times; keeps every pattern below linear in something small. */
+/** Longer texts count as unreadable, which bounds the work of every pattern below. */
 const textLengthMax = 64
 
 /**
- * Epoch ms (UTC) of a time text; a fraction of any length is cut to ms, a text without zone is UTC.
+ * Epoch ms (UTC) of a time text. A fraction of any length is cut to ms; a text without a zone is UTC.
  *
- * In this order: RFC 3339 (`+03` is `+03:00`), also without zone or with a blank for the `T`; date alone, ISO week
- * (`2021-W43-5`) and ordinal date (`2021-302`) at 00:00; slashed dates (year first, or month/day/year); RFC 2822; Unix
- * seconds or milliseconds as digits.
- * @returns null for anything else, a day that the month does not have included.
+ * Tries in this order: RFC 3339 (`+03` is `+03:00`), also without a zone or with a blank for the `T`; a date alone, an
+ * ISO week (`2021-W43-5`) and an ordinal date (`2021-302`), each at 00:00; slashed dates (year first, or
+ * month/day/year); RFC 2822; Unix seconds or milliseconds as digits.
+ * @returns null for anything else, including a day that the month does not have.
  * Source: docs/wire/ingestion.md 3; vectors.
  */
 export function parseTimestampText(text: string): number | null {
@@ -119,7 +119,7 @@ function isoWeekMs(year: number, week: number, weekday: number): number | null {
   const fourthOfJanuary = daysFromCivil(year, 1, 4)
   const mondayOfWeekOne = fourthOfJanuary - ((((fourthOfJanuary + 3) % 7) + 7) % 7)
   const days = mondayOfWeekOne + (week - 1) * 7 + (weekday - 1)
-  // Week 53 exists only where the next year's week 1 does not begin in its place.
+  // Week 53 exists only if the next year's week 1 does not begin in its place.
   return week === 53 && mondayOfWeekOne + 364 > daysFromCivil(year, 12, 31) - 3 ? null : days * dayMs
 }
 
@@ -159,7 +159,7 @@ function parseMailTimestamp(text: string): number | null {
   return finite(dayMs + timeOfDayMs(Number(parts[4]), Number(parts[5]), Number(parts[6] ?? 0)) - offsetMs)
 }
 
-/** Nine or ten digits are seconds (from 1973 on), with or without a fraction; eleven to fourteen milliseconds. */
+/** Nine or ten digits are seconds (from 1973 on), with or without a fraction; eleven to fourteen are milliseconds. */
 function parseUnixTimestamp(text: string): number | null {
   if (/^\d{9,10}(?:\.\d+)?$/.test(text)) return Math.floor(Number(text) * 1000)
   return /^\d{11,14}$/.test(text) ? Number(text) : null
@@ -186,7 +186,7 @@ function daysFromCivil(year: number, month: number, day: number): number {
   return era * 146_097 + dayOfEra - 719_468
 }
 
-/** A leap second (60) is the first instant of the next minute. */
+/** A leap second (60) counts as the first instant of the next minute. */
 function timeOfDayMs(hours: number, minutes: number, seconds: number): number {
   if (!(hours < 24 && minutes < 60 && seconds <= 60)) return Number.NaN
   return ((hours * 60 + minutes) * 60 + seconds) * 1000

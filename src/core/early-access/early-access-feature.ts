@@ -1,4 +1,4 @@
-// A feature that people can try before it is for everybody: their choice is the person property
+// A feature that people can try before its general release. Their choice is the person property
 // `$feature_enrollment/<flag key>`, which decides its flag. Source: docs/wire/evaluation.md 5.7, 7.4.
 
 import type { JsonObject } from '../json.ts'
@@ -11,7 +11,7 @@ export interface EarlyAccessFeature {
   readonly id: string
   readonly projectId: number
   readonly flagId: number | null
-  /** The flag was made for it; false: it was there before, and belongs to others, too. */
+  /** True when the flag was made for the feature; false when it existed before and may have other uses. */
   readonly flagIsOwn: boolean
   readonly name: string
   readonly description: string

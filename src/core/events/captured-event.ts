@@ -1,5 +1,5 @@
-// One event as it was accepted: what a log record holds and what the worker starts from.
-// Everything here is fixed when the request is answered; the worker never invents any of it.
+// One event as it was accepted: what a log record holds and what the worker starts from. Everything here is fixed
+// before the request is answered; the worker adds nothing to it.
 
 /** Where an event queues and which special rules it follows. Source: docs/wire/ingestion.md 0. */
 export const lanes = [
@@ -14,42 +14,36 @@ export const lanes = [
 ] as const
 export type Lane = (typeof lanes)[number]
 
-/** The two logs: imports never delay live events. Every lane but `historical` travels in `main`. */
-export const logLanes = ['main', 'historical'] as const
-export type LogLane = (typeof logLanes)[number]
-
-export function logLaneOf(lane: Lane): LogLane {
-  return lane === 'historical' ? 'historical' : 'main'
-}
-
-/** Flagged events that no created import job claims share this one. */
+/** The job id that all imported events share that belong to no import job. */
 export const importWithoutJob = 1
 
-/** What the edge did not take as it was sent, of an event that it accepted: bits of `notes`. */
+/** The bits of `notes`: what the edge changed in an event that it accepted. */
 export const edgeNote = {
-  /** `timestamp` cannot be read, or lies where nothing can be stored: the event has the time of receipt. */
+  /** `timestamp` is unreadable or outside what can be stored: the event has the time of receipt. */
   timeUnreadable: 1,
   /** The distinct id was cut. */
   distinctIdCut: 2,
   /** The name was cut. */
   nameCut: 4,
-  /** Its distinct id sends too many events: it does without a person. */
+  /** Its distinct id sends too many events, so the event is stored without a person. */
   personsSwitchedOff: 8,
 } as const
 
 export interface CapturedEvent {
   readonly projectId: number
-  /** The project API key it came with, for people who look at the log. */
+  /** The project API key it was sent with, for people who inspect the log. */
   readonly token: string
   readonly lane: Lane
-  /** Sent with `historical_migration: true` in the envelope: an import, never charged. */
+  /**
+   * An import, never charged: sent with `historical_migration: true` in the envelope, or rerouted because of its age.
+   */
   readonly historicalMigration: boolean
   /** 0 = live; 1 = an import without a job of its own; from 2 up the id of an import job. */
   readonly importJobId: number
   readonly protocol: 'v0' | 'v1'
-  /** The edge switched person processing off (hot key, illegal v1 id): wins over the event's own wish. */
+  /** The edge switched person processing off (hot key, illegal v1 id). Wins over the event's own setting. */
   readonly personProcessingForcedOff: boolean
-  /** Bits of `edgeNote`; 0 where all was well. */
+  /** Bits of `edgeNote`; 0 for none. */
   readonly notes: number
   /** When the request arrived, epoch ms; the `now` of the timestamp rules. */
   readonly receivedAtMs: number
@@ -72,43 +66,46 @@ export interface CapturedEvent {
   readonly setOnceJson: string | null
 }
 
-/** What a reject's body is, and what belongs to it besides: enough to take it through capture once more. */
+/** What kind of text a reject's body is, and what else is needed to take it through capture again. */
 export interface RejectSource {
   /**
    * `request`: a whole request, decoded; `item`: one event of a request, as it was sent; `event`: an event as it was
-   * accepted, its time settled. Null for something that is not read again.
+   * accepted, its time settled. Null for a body that cannot be replayed.
    */
   readonly kind: 'request' | 'item' | 'event' | null
-  /** The body lacks its end. */
+  /** The body was cut and lacks its end. */
   readonly isCut: boolean
   readonly protocol: 'v0' | 'v1'
   /** Posted to `/engage`, where an event needs no name. */
   readonly engage: boolean
-  /** Address of the connection; '' when unknown, or not to be kept. */
+  /** Address of the connection; '' when it is unknown or must not be kept. */
   readonly ip: string
-  /** The send time beside the body; of an `event` and an `item` the effective one. */
+  /** For a `request` the send time given outside the body; for an `event` or `item` the effective send time. */
   readonly sentAtMs: number | null
   readonly personProcessingForcedOff: boolean
-  /** What the headers and the path of a v1 request said besides; absent in v0, and once the event had been accepted. */
+  /** From the headers and the path of a v1 request; absent in v0 and for an event that had been accepted. */
   readonly v1?: { readonly sdk: ClientSdk | null; readonly aiOnly: boolean }
 }
 
-/** The library that sent a request, as its headers say. */
+/** The library that sent a request, according to its headers. */
 export interface ClientSdk {
   readonly name: string
   readonly version: string
 }
 
-/** What was sent and refused, cut, with what it takes to read it again. */
+/** A refused body, cut to size, with what is needed to read it again. */
 export interface KeptBody {
   readonly text: string
   readonly source: RejectSource
 }
 
-/** Text alone: nothing is known of it, or there is none. */
+/** A bare text is one of unknown source, or empty. */
 export type RejectedBody = string | KeptBody
 
-/** An event or request refused at the edge that has to be findable: kept in the reject store, never processed. */
+/**
+ * An event or request that the edge refused. It is kept in the reject store, so that it can be found, and not
+ * processed.
+ */
 export interface CapturedReject {
   readonly projectId: number
   readonly token: string
@@ -119,19 +116,19 @@ export interface CapturedReject {
   readonly capturedAtMs: number
   /** A code of `docs/wire/errors.md`. */
   readonly reason: string
-  /** The field that was wrong, or ''. */
+  /** The field at fault, or ''. */
   readonly field: string
   readonly uuid: string
   readonly name: string
   readonly distinctId: string
   /** The original body, cut to 64 KiB. */
   readonly body: string
-  /** Absent when it is not known, so that the reject cannot be replayed. */
+  /** Absent when unknown; the reject then cannot be replayed. */
   readonly source?: RejectSource
 }
 
-/** One accepted replay request: its snapshots in one piece. Source: docs/wire/ingestion.md 1.8. */
-export interface CapturedReplay {
+/** One accepted recording request: its snapshots in one piece. Source: docs/wire/ingestion.md 1.8. */
+export interface CapturedRecording {
   readonly projectId: number
   readonly token: string
   readonly receivedAtMs: number
@@ -149,18 +146,18 @@ export interface CapturedReplay {
   readonly itemCount: number
   /** Bytes of the JSON text behind `items`. */
   readonly itemsBytes: number
-  /** A JSON list of the client's own texts, packed (`core/capture/packed-items.ts`): the worker never looks inside. */
+  /** A JSON list of the client's own texts, packed (`core/capture/packed-items.ts`). The worker never unpacks it. */
   readonly items: Uint8Array
 }
 
 /**
- * What one log record holds. `damaged` is what reading makes of a record whose checksum does not hold: only the log still
- * knows when it was appended, epoch ms.
+ * What one log record holds. Reading turns a record with a wrong checksum into `damaged`; then only the log knows when
+ * it was appended (epoch ms).
  */
 export type LogRecord =
   | { readonly kind: 'event'; readonly event: CapturedEvent }
   | { readonly kind: 'reject'; readonly reject: CapturedReject }
-  | { readonly kind: 'replay'; readonly replay: CapturedReplay }
+  | { readonly kind: 'recording'; readonly recording: CapturedRecording }
   | (DamagedRecord & { readonly appendedAtMs: number })
 
 interface DamagedRecord {
@@ -168,5 +165,5 @@ interface DamagedRecord {
   readonly body: Uint8Array
 }
 
-/** What the bytes of a record say by themselves. */
+/** A record as decoded from its bytes alone. */
 export type DecodedRecord = Exclude<LogRecord, DamagedRecord> | DamagedRecord

@@ -1,8 +1,9 @@
-// Which accepted events never become a row, and why. Every drop is counted under its reason; most raise a warning too.
+// Decides which accepted events never become a row, and why. Every drop is counted by reason; most raise a warning too.
 
 import { type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { CapturedEvent } from './captured-event.ts'
+import { storedDistinctIdLengthMax } from './distinct-id.ts'
 import { groupEventNames, mergeEventNames } from './event-names.ts'
 import { groupKeyLengthMax, groupKeyOf } from './group-identity.ts'
 import { shownText } from './warning-types.ts'
@@ -27,12 +28,12 @@ export interface Drop {
   readonly warning: JsonObject | null
 }
 
-const distinctIdLengthMax = 400
 const messageLengthMax = 1_000
 
 /**
- * Null when the event goes on.
- * @param isPersonless by the event's own wish or the project's; an event whose processing the edge switched off is kept.
+ * Returns the reason to drop an event, or null to keep it.
+ * @param isPersonless whether the event or its project asks for no person. False if the edge switched persons off: such
+ *   an event is kept.
  * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
  */
 export function findDrop(
@@ -49,7 +50,7 @@ export function findDrop(
       return drop('client_ingestion_warning', event, { message })
     }
   }
-  if (distinctId.length > distinctIdLengthMax)
+  if (distinctId.length > storedDistinctIdLengthMax)
     return drop('skipping_event_invalid_distinct_id', event, { distinctId: shownText(distinctId) })
   if (mergeEventNames.has(name)) {
     const anonId = ownValue(properties, '$anon_distinct_id')
@@ -74,7 +75,7 @@ export function findDrop(
   return null
 }
 
-/** The age is measured when the event arrived, so that a lag drops nothing. Imports are meant to be old. */
+/** The age is as of when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
 function findTooOld(event: CapturedEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null

@@ -1,7 +1,10 @@
-// Events that do more than become a row, by their names.
+// The names of events that do more than become a row.
 
-/** They link distinct ids, and may merge persons. Source: docs/wire/ingestion.md 6.4. */
+/** These link distinct ids and may merge persons. Source: docs/wire/ingestion.md 6.4. */
 export const mergeEventNames: ReadonlySet<string> = new Set(['$identify', '$create_alias', '$merge_dangerously'])
 
-/** SDKs send the first, the service description names the second; both update the group. Source: docs/wire/ingestion.md 6.7. */
+/**
+ * SDKs send the first, the service description names the second. Both update the group.
+ * Source: docs/wire/ingestion.md 6.7.
+ */
 export const groupEventNames: ReadonlySet<string> = new Set(['$groupidentify', '$group_identify'])

@@ -10,7 +10,7 @@ export interface GroupIdentity {
   readonly key: string
 }
 
-/** The group that a group event is about; null when type or key is missing, then the event is an ordinary one. */
+/** The group that a group event is about; null when type or key is missing: it then counts as an ordinary event. */
 export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
   const typeName = ownValue(properties, '$group_type')
   if (typeof typeName !== 'string' || typeName === '' || typeName.length > typeNameLengthMax) return null
@@ -18,7 +18,7 @@ export function groupIdentityOf(properties: JsonObject): GroupIdentity | null {
   return key === null ? null : { typeName: storableText(typeName), key }
 }
 
-/** The key that a group event names, of whatever type it is; null when there is none. */
+/** The key that a group event names, whatever its group type; null when it names none. */
 export function groupKeyOf(properties: JsonObject): string | null {
   const key = ownValue(properties, '$group_key')
   return key === undefined || !isTruthy(key) ? null : storableText(textOf(key))
@@ -29,7 +29,7 @@ export function isTruthy(value: JsonValue): boolean {
   return number === undefined ? Boolean(value) : number !== 0 && !Number.isNaN(number)
 }
 
-/** Stores keep well-formed texts without NUL. Source: docs/wire/ingestion.md 2.2, 6.7. */
+/** Replaces what stores cannot keep: NUL and lone surrogates. Source: docs/wire/ingestion.md 2.2, 6.7. */
 export function storableText(text: string): string {
   return (text.includes('\0') ? text.replaceAll('\0', '\ufffd') : text).toWellFormed()
 }

@@ -1,42 +1,45 @@
-// The stored text of an event's properties, made from the client's own text with as little rewriting as possible: keys
-// that are only added are spliced onto the end; the text is written anew, literals kept, when a key goes or changes.
+// Makes the stored text of an event's properties from the client's own text, with as little rewriting as possible.
+// Added keys are spliced onto the end. Only when a key is removed or changed is the text written anew, with its
+// literals kept.
 
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 
 export class PropertiesDraft {
-  private readonly text: string
-  private readonly parsed: JsonObject
-  /** Own copy of `parsed`, once something in it goes or changes; removed keys are undefined, which JSON leaves out. */
-  private rewritten: { [key: string]: JsonValue | undefined } | null = null
-  private added: JsonObject | null = null
+  readonly #text: string
+  readonly #parsed: JsonObject
+  /** A copy of `parsed`, made when a key is removed or changed. Removed keys are undefined, which JSON leaves out. */
+  #rewritten: { [key: string]: JsonValue | undefined } | null = null
+  #added: JsonObject | null = null
 
-  /** @param parsed what `text` says; never changed. */
+  /** @param parsed the parsed `text`; never changed. */
   constructor(text: string, parsed: JsonObject) {
-    this.text = text
-    this.parsed = parsed
+    this.#text = text
+    this.#parsed = parsed
   }
 
   set(key: string, value: JsonValue): void {
-    if (Object.hasOwn(this.parsed, key)) setOwn(this.copy() as JsonObject, key, value)
+    if (Object.hasOwn(this.#parsed, key)) setOwn(this.#copy() as JsonObject, key, value)
     else {
-      this.added ??= {}
-      setOwn(this.added, key, value)
+      this.#added ??= {}
+      setOwn(this.#added, key, value)
     }
   }
 
   remove(key: string): void {
-    if (Object.hasOwn(this.parsed, key)) this.copy()[key] = undefined
-    if (this.added !== null && Object.hasOwn(this.added, key)) delete this.added[key]
+    if (Object.hasOwn(this.#parsed, key)) this.#copy()[key] = undefined
+    if (this.#added !== null && Object.hasOwn(this.#added, key)) delete this.#added[key]
   }
 
   keepOnly(keeps: (key: string) => boolean): void {
-    for (const key of Object.keys(this.parsed))
-      if (!keeps(key)) setOwn(this.copy() as JsonObject, key, undefined as never)
-    if (this.added !== null) for (const key of Object.keys(this.added)) if (!keeps(key)) delete this.added[key]
+    for (const key of Object.keys(this.#parsed))
+      if (!keeps(key)) setOwn(this.#copy() as JsonObject, key, undefined as never)
+    if (this.#added !== null) for (const key of Object.keys(this.#added)) if (!keeps(key)) delete this.#added[key]
   }
 
   json(): string {
-    const { added, rewritten, text } = this
+    const added = this.#added
+    const rewritten = this.#rewritten
+    const text = this.#text
     if (rewritten !== null) {
       const base = JSON.stringify(rewritten)
       return added === null ? base : withAdded(base, added)
@@ -44,13 +47,13 @@ export class PropertiesDraft {
     return added === null ? text : withAdded(text, added)
   }
 
-  private copy(): { [key: string]: JsonValue | undefined } {
-    this.rewritten ??= { ...this.parsed }
-    return this.rewritten
+  #copy(): { [key: string]: JsonValue | undefined } {
+    this.#rewritten ??= { ...this.#parsed }
+    return this.#rewritten
   }
 }
 
-/** The JSON text of an object with the keys of `added`, which it does not have, after its own. */
+/** Appends the keys of `added` to the JSON text of an object that has none of them. */
 export function withAdded(text: string, added: JsonObject): string {
   const addedText = JSON.stringify(added)
   if (addedText === '{}') return text

@@ -4,7 +4,7 @@ import type { RejectSource } from './captured-event.ts'
 
 type V1Source = NonNullable<RejectSource['v1']>
 
-/** '' for none; a null kind is written out. */
+/** Gives '' for no source; writes a null kind as null. */
 export function encodeRejectSource(source: RejectSource | null): string {
   if (source === null) return ''
   const { kind, isCut, protocol, engage, ip, sentAtMs, personProcessingForcedOff, v1 } = source
@@ -20,7 +20,7 @@ export function encodeRejectSource(source: RejectSource | null): string {
   })
 }
 
-/** Null for text that this version did not write: such a reject is shown, and cannot be replayed. */
+/** Null for text that this version cannot read: such a reject is shown but cannot be replayed. */
 export function decodeRejectSource(text: string): RejectSource | null {
   if (text === '') return null
   let fields: { readonly [name: string]: unknown } | null
@@ -54,7 +54,7 @@ function decodeV1({ sdk, ai }: { readonly sdk?: unknown; readonly ai?: unknown }
   return { sdk: isNamed ? { name, version } : null, aiOnly: ai === true }
 }
 
-/** Without the address, for projects that do not want any kept. */
+/** Removes the address, for projects that keep none. */
 export function withoutAddress(source: RejectSource | null): RejectSource | null {
   return source === null || source.ip === '' ? source : { ...source, ip: '' }
 }

@@ -1,6 +1,6 @@
-// What the worker writes: the rows of the event store, as values. Column names are the adapter's business.
+// The rows that the worker writes to the event store, as values. The adapter chooses the column names.
 
-import type { CapturedReplay, Lane, RejectSource } from './captured-event.ts'
+import type { CapturedRecording, Lane, RejectSource } from './captured-event.ts'
 
 export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
 
@@ -12,12 +12,12 @@ export interface StoredEvent {
   readonly distinctId: string
   readonly timestampMs: number
   readonly capturedAtMs: number
-  /** The UTC day of this is the one that is charged: when the first live copy was accepted (`charge-once.ts`). */
+  /** When the first live copy was accepted; the event is charged on the UTC day of this time (`charge-once.ts`). */
   readonly chargedAtMs: number
   readonly lane: Lane
   readonly historicalMigration: boolean
   readonly importJobId: number
-  /** JSON text of an object, the client's literals kept. */
+  /** JSON text of an object, with the client's number literals. */
   readonly propertiesJson: string
   readonly elementsChain: string
   readonly personId: string
@@ -30,12 +30,15 @@ export interface StoredEvent {
   readonly windowId: string
   /** `$feature/<key>` → value as text, for breakdowns. */
   readonly flags: ReadonlyMap<string, string>
+  /** The flag that a `$feature_flag_called` names, and its answer (`thin-flag-calls.ts`); both '' for other events. */
+  readonly flagCalled: string
+  readonly flagResponse: string
 }
 
-/** What copies of one event have in common, with the UTC day of `timestampMs`. Source: docs/wire/ingestion.md 8.1. */
+/** What all copies of one event share; of `timestampMs` only the UTC day counts. Source: docs/wire/ingestion.md 8.1. */
 export type EventIdentity = Pick<StoredEvent, 'projectId' | 'timestampMs' | 'event' | 'distinctId' | 'uuid'>
 
-/** An event id that now belongs to another person: queries map old rows through it. Highest version wins. */
+/** A distinct id that now belongs to another person. Queries map old rows through it; the highest version wins. */
 export interface PersonIdOverride {
   readonly projectId: number
   readonly distinctId: string
@@ -44,11 +47,11 @@ export interface PersonIdOverride {
 }
 
 /** One row of `replay_messages`; a later one with the same project, session and uuid replaces it. */
-export type StoredReplay = Omit<CapturedReplay, 'token' | 'capturedAtMs'>
+export type StoredRecording = Omit<CapturedRecording, 'token' | 'capturedAtMs'>
 
 /** One row of `rejected_events`. */
 export interface RejectedEvent {
-  /** Stable across replays of the same chunk, so that a repeated insert replaces itself. */
+  /** The same each time a chunk is processed, so that a repeated insert replaces itself. */
   readonly rejectId: string
   readonly projectId: number
   readonly reason: string
@@ -61,6 +64,6 @@ export interface RejectedEvent {
   readonly receivedAtMs: number
   /** Cut to 64 KiB. */
   readonly body: string
-  /** Null when it is not known, so that the reject cannot be replayed. */
+  /** Null when unknown; the reject then cannot be replayed. */
   readonly source: RejectSource | null
 }

@@ -1,6 +1,6 @@
-// UUIDs as text: which texts are one, and their canonical form.
+// UUIDs as text: which texts are UUIDs, and their canonical form.
 
-/** Characters of the canonical form. */
+/** Length of the canonical form, in characters. */
 export const uuidTextLength = 36
 
 const dashedUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i

@@ -1,16 +1,22 @@
-// Every ingestion warning that processing raises: what kind of thing it is, what became of the event, and how many of its
-// kind are kept. Counts are exact whatever is kept. The words are PostHog's, so that what filters by them goes on working.
+// Every ingestion warning that processing raises: its category, what became of the event, and how many of its type are
+// kept. Counts are exact however many are kept. The names are PostHog's, so that existing filters keep working.
 
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 
 export type WarningCategory = 'size' | 'merge' | 'event'
-/** `error`: the event, or a part of it, is not stored. `warning`: it is, but not quite as sent. `info`: as people wished. */
+/**
+ * `error`: the event or a part of it is not stored. `warning`: stored, but not quite as sent. `info`: works as
+ * intended.
+ */
 export type WarningSeverity = 'info' | 'warning' | 'error'
 
 interface WarningKind {
   readonly category: WarningCategory
   readonly severity: WarningSeverity
-  /** Merges are rare and each concerns a person; a client's own warnings are meant to be read. */
+  /**
+   * Keeps up to 1,000 a day instead of 20: merges are rare and each concerns a person; clients' own warnings are to be
+   * read.
+   */
   readonly isKept?: true
 }
 
@@ -45,31 +51,31 @@ export const warningTypes = {
 
 export type WarningType = keyof typeof warningTypes
 
-/** The kind of every warning whose type is the code of a refusal at the edge. */
+/** The kind of every warning whose type is a refusal code of the edge. */
 const refusal: WarningKind = { category: 'event', severity: 'error' }
 
 function kindOf(type: string): WarningKind {
   return Object.hasOwn(warningTypes, type) ? warningTypes[type as WarningType] : refusal
 }
 
-/** What `details` has besides what the warning is about. */
+/** Adds a warning's category and severity to its details. */
 export function withKind(type: string, details: JsonObject): JsonObject {
   const { category, severity } = kindOf(type)
   return { ...details, category, severity }
 }
 
 const sampleCountMax = 20
-/** Still a bound: anybody with the public key can send these. */
+/** Bounded all the same, since any client with the public key can raise these. */
 const keptCountMax = 1_000
 
-/** How many warnings of a type are kept of one UTC day of one project. */
+/** How many warnings of a type are kept per project and UTC day. */
 export function warningSamplesPerDay(type: string): number {
   return kindOf(type).isKept === true ? keptCountMax : sampleCountMax
 }
 
 const shownLengthMax = 200
 
-/** A client's value as a warning shows it: warnings are kept, so what they hold is bounded. */
+/** Cuts a client's value for a warning: warnings are stored, so their size is bounded. */
 export function shownText(value: JsonValue, lengthMax = shownLengthMax): string {
   const text = textOf(value)
   return text.length <= lengthMax ? text : text.slice(0, lengthMax).toWellFormed()

@@ -1,5 +1,5 @@
-// An experiment: a flag with variants, and why it runs. It is kept for the tools that manage it and marks its flag; results
-// are not computed here.
+// An experiment: a flag with variants, and why it runs. It is stored for the tools that manage it, and it marks its
+// flag. The server does not compute results.
 
 import type { JsonObject } from '../json.ts'
 
@@ -9,7 +9,7 @@ export interface Experiment {
   readonly projectId: number
   readonly name: string
   readonly flagId: number
-  /** The flag was made for it; false: it was there before, and belongs to others, too. */
+  /** True when the flag was made for the experiment; false when it existed before and may have other uses. */
   readonly flagIsOwn: boolean
   /** `description`, `metrics`, `parameters` and the like, handed back as they are. */
   readonly content: JsonObject

@@ -1,4 +1,4 @@
-// A group (`company` acme) and the project's group types, at most five, numbered 0–4: a new one takes the lowest that is free.
+// A group (`company` acme) and the project's group types: at most five, numbered 0–4, the lowest free number first.
 
 import type { PropertyBag } from '../json.ts'
 import type { PropertyMarks } from '../persons/person.ts'
@@ -18,7 +18,7 @@ export interface GroupType {
   readonly projectId: number
   readonly name: string
   readonly index: number
-  /** It was deleted and its groups are being deleted: the index is taken, and the name leads nowhere. */
+  /** The type was deleted and its groups are being deleted: its index is still taken, its name no longer resolves. */
   readonly isBeingDeleted?: true
 }
 

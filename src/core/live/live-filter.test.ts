@@ -16,7 +16,7 @@ function matches(over: Partial<LiveFilter>, event: Parameters<typeof aCapturedEv
   return new LiveEvent(aCapturedEvent(1, event)).matches({ ...everything, ...over })
 }
 
-/** Whether properties of this JSON text hold a key `k` that equals the value of the other. */
+/** Whether an event with these properties passes a filter for `key` equal to `value`, both as JSON text. */
 function holds(propertiesJson: string, value: string, key = 'k') {
   return matches({ properties: [{ key, value: parseJson(value) as JsonValue }] }, { propertiesJson }) === 'yes'
 }

@@ -1,5 +1,5 @@
-// Which accepted events and rejects somebody who watches wants to see. Pure; the JSON of an event's properties is parsed at
-// most once for all who watch, and only when everything else of a filter holds.
+// Decides which accepted events and rejects a watching client gets to see. Pure. The JSON of an event's properties is
+// parsed at most once for all watchers, and only if the rest of a filter matches.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson, textOf } from '../json.ts'
@@ -10,7 +10,7 @@ export interface PropertyEquality {
 }
 
 export interface LiveFilter {
-  /** Null, here and below: every one. */
+  /** Null, here and below, matches all. */
   readonly events: ReadonlySet<string> | null
   readonly distinctIds: ReadonlySet<string> | null
   readonly lanes: ReadonlySet<Lane>
@@ -20,13 +20,16 @@ export interface LiveFilter {
   readonly rejected: boolean
 }
 
-/** `too_large`: the filter asks for properties, and the event has too many of them to look. */
+/** `too_large`: the filter asks for properties, and the event's are too long to be searched. */
 export type LiveMatch = 'yes' | 'no' | 'too_large'
 
-/** Characters of properties that a filter looks into: more would hold the event loop for milliseconds. */
+/**
+ * Longest properties text that a filter searches, in characters: a longer one would hold the event loop for
+ * milliseconds.
+ */
 export const propertiesLookedIntoMax = 128 * 1024
 
-/** An accepted event whose properties are parsed when they are first asked for. */
+/** An accepted event whose properties are parsed when they are first needed. */
 export class LiveEvent {
   readonly event: CapturedEvent
   #properties: JsonObject | null | undefined
@@ -55,7 +58,10 @@ export class LiveEvent {
   }
 }
 
-/** A reject shows what it is known by; what it lacks (a request that could not be read has no event name) hides it from nobody. */
+/**
+ * Filters a reject by the fields that it has. A missing field (an unreadable request has no event name) hides it from
+ * no watcher.
+ */
 export function rejectMatches(filter: LiveFilter, reject: CapturedReject): boolean {
   if (!filter.rejected || !filter.lanes.has(reject.lane)) return false
   if (reject.name !== '' && filter.events?.has(reject.name) === false) return false
@@ -71,7 +77,7 @@ function parsedObject(json: string): JsonObject | null {
   }
 }
 
-/** As `/events/` compares: texts by what they say, numbers by value, everything else by its JSON text. */
+/** Compares as `/events/` does: strings by their text, numbers by value, everything else by its JSON text. */
 function equal(stored: JsonValue, asked: JsonValue): boolean {
   const texts = equalTexts(asked)
   return equalTexts(stored).some(text => texts.includes(text))
@@ -79,7 +85,7 @@ function equal(stored: JsonValue, asked: JsonValue): boolean {
 
 function equalTexts(value: JsonValue): string[] {
   const number = numberOf(value)
-  // Beyond it different integers are one double.
+  // Beyond this, different integers share a double.
   const isExact = number !== undefined && Math.abs(number) <= Number.MAX_SAFE_INTEGER
   return isExact ? [textOf(value), String(number)] : [textOf(value)]
 }

@@ -3,7 +3,6 @@ import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { aCapturedEvent, aCapturedReject, encodedEvents } from '../../../tests/support/captured-events.ts'
 import { type CapturedEvent, type CapturedReject, lanes, type RejectSource } from '../events/captured-event.ts'
-import { atOnce } from '../maybe-steps.ts'
 import { assignProject, RecordEncoder, sealRecords } from './record-codec.ts'
 import { decodeRecords, RecordCursor } from './record-decoder.ts'
 import { kindEvent } from './record-layout.ts'
@@ -150,7 +149,7 @@ describe('record codec', () => {
 
   it('assigns the project to every record of a run', () => {
     const { bytes } = encodedEvents([aCapturedEvent(1, { projectId: 0 }), aCapturedEvent(2, { projectId: 0 })])
-    atOnce(assignProject(bytes, 0x8765_4321))
+    assignProject(bytes, 0x8765_4321)
     sealRecords(bytes)
     assert.deepEqual(
       decodeRecords(bytes).map(record => record.kind === 'event' && record.event.projectId),

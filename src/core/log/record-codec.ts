@@ -1,34 +1,30 @@
-// The binary form of what the log holds, version 1: how events and rejects become bytes on the way in, and the two
-// passes over encoded bytes that others make before they are durable (project id, checksum). Reading them back is
-// `record-decoder.ts`; where bytes go is the adapters' business.
+// Encodes events and rejects in the binary form of the log, version 1, and makes the two later passes over the encoded
+// bytes (project id, checksum). `record-decoder.ts` decodes them; adapters decide where the bytes are written.
 
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
 import { encodeRejectSource } from '../events/reject-source.ts'
-import type { Steps } from '../maybe-steps.ts'
 import { checksumStart, field, flag, headerBytes, kindEvent, kindReject, recordVersion } from './record-layout.ts'
 
 /** Concatenated encoded records, ready to hand to a thread without copying. */
 export interface EncodedRecords {
-  /** Given away with the records: whoever takes them may transfer the buffer when the view covers all of it. */
+  /** The receiver owns the bytes and may transfer their buffer if the view covers all of it. */
   readonly bytes: Uint8Array<ArrayBuffer>
   readonly recordCount: number
 }
 
-const recordsPerStep = 4_096
-
 const laneCodes = new Map<Lane, number>(lanes.map((lane, index) => [lane, index]))
 
 /**
- * Runs up to here are copied out of a buffer that the next encoder uses again, since every new one brings the next full
- * garbage collection closer; larger ones take their buffer along.
+ * A run up to this size is copied out of its buffer, which the next encoder reuses, since every new buffer brings the
+ * next full garbage collection closer. A larger run keeps its buffer.
  */
 const copiedBytesMax = 256 * 1024
-/** A run that may share its memory with others; a longer one is alone in its memory, so that it can be transferred. */
+/** A run up to this size may share a buffer with others; a longer one has its own, so that it can be transferred. */
 const pooledBytesMax = 2 * 1024
 const spareBytesMax = 512 * 1024
 const firstBufferBytes = 64 * 1024
-/** Texts up to here reserve three bytes per UTF-16 unit instead of being measured. */
+/** A text up to this length reserves three bytes per UTF-16 unit instead of being measured. */
 const unmeasuredLength = 4096
 
 let spare: Buffer<ArrayBuffer> | null = null
@@ -48,7 +44,7 @@ export class RecordEncoder {
     return this.#recordCount
   }
 
-  /** Encoded so far. */
+  /** Bytes encoded so far. */
   get bytes(): number {
     return this.#used
   }
@@ -123,7 +119,7 @@ export class RecordEncoder {
     const copy = this.#used <= pooledBytesMax ? Buffer.allocUnsafe(this.#used) : Buffer.allocUnsafeSlow(this.#used)
     buffer.copy(copy, 0, 0, this.#used)
     if (buffer.length <= spareBytesMax) spare = buffer
-    // Not a Buffer, whose `slice` would share memory where the type promises a copy.
+    // Not a Buffer: its `slice` shares memory, but the type promises a copy.
     return new Uint8Array(copy.buffer, copy.byteOffset, copy.length)
   }
 
@@ -150,22 +146,25 @@ export class RecordEncoder {
 }
 
 /**
- * Writes the project id into every record of an encoded run: bodies are encoded by a thread that knows no projects.
- * Only before `sealRecords`. In steps, since a run may have a million records.
+ * Writes the project id into every record of an encoded run, which is encoded before its project is known. Call it only
+ * before `sealRecords`. Works byte by byte, because most runs have one record and a DataView would cost more.
+ * @throws RangeError for a project id that is not an integer of 32 bits, and for bytes that are not a run of records.
  */
-export function* assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): Steps<void> {
+export function assignProject(bytes: Uint8Array<ArrayBuffer>, projectId: number): void {
   requireUint32(projectId, 'project id')
-  const view = viewOf(bytes)
-  let assigned = 0
-  for (let at = 0; at < bytes.length; at += requireRecordBytes(view, at)) {
-    view.setUint32(at + field.projectId, projectId, true)
-    if (++assigned % recordsPerStep === 0) yield
+  for (let at = 0, size = 0; at < bytes.length; at += size) {
+    size = (bytes[at]! | (bytes[at + 1]! << 8) | (bytes[at + 2]! << 16) | (bytes[at + 3]! << 24)) >>> 0
+    if (size < headerBytes || size > bytes.length - at) throw noRecordAt(at, bytes.length)
+    bytes[at + field.projectId] = projectId
+    bytes[at + field.projectId + 1] = projectId >>> 8
+    bytes[at + field.projectId + 2] = projectId >>> 16
+    bytes[at + field.projectId + 3] = projectId >>> 24
   }
 }
 
 /**
- * Fills in the checksum of every record of an encoded run. The last thing done to them.
- * @returns where each record begins, and the end of the last one: a list of `recordCount + 1` places.
+ * Fills in the checksum of every record of an encoded run. No byte may change afterwards.
+ * @returns the start of each record and the end of the last one: `recordCount + 1` places.
  * @throws RangeError for bytes that are not a run of encoded records.
  */
 export function sealRecords(bytes: Uint8Array<ArrayBuffer>): number[] {
@@ -190,8 +189,12 @@ export function recordBytesAt(view: DataView, at: number): number {
 
 function requireRecordBytes(view: DataView, at: number): number {
   const size = recordBytesAt(view, at)
-  if (size === 0) throw new RangeError(`no record of the log begins at byte ${at} of ${view.byteLength}`)
+  if (size === 0) throw noRecordAt(at, view.byteLength)
   return size
+}
+
+function noRecordAt(at: number, length: number): RangeError {
+  return new RangeError(`no record of the log begins at byte ${at} of ${length}`)
 }
 
 /** The fields that events and rejects share. */

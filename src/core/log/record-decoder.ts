@@ -1,5 +1,5 @@
-// From the bytes of the log back to events and rejects. Nothing that is on a disk can make this throw: a record whose
-// checksum or content does not hold becomes `damaged`, and reading goes on behind it.
+// Decodes the bytes of the log into events, rejects and recordings. No bytes on disk can make this throw: a record with
+// a wrong checksum or content becomes `damaged`, and reading continues after it.
 
 import { crc32 } from 'node:zlib'
 import { type CapturedEvent, type CapturedReject, type DecodedRecord, lanes } from '../events/captured-event.ts'
@@ -11,15 +11,16 @@ import {
   flag,
   headerBytes,
   kindEvent,
+  kindRecording,
   kindReject,
-  kindReplay,
   recordVersion,
 } from './record-layout.ts'
-import { decodeReplay } from './replay-record.ts'
+import { decodeRecording } from './recording-codec.ts'
 
 /**
- * Every record of a run. With `recordCount`, exactly so many come back: when a length is damaged nobody knows where the
- * next record begins, so the rest of the run is one `damaged` record and each record lost in it an empty `damaged` one.
+ * Decodes every record of a run. With `recordCount`, returns exactly that many: a damaged length hides where the next
+ * record begins, so the rest of the run becomes one `damaged` record, and each record lost in it an empty `damaged`
+ * one.
  */
 export function decodeRecords(bytes: Uint8Array, recordCount?: number): DecodedRecord[] {
   const cursor = new RecordCursor(bytes, recordCount)
@@ -28,7 +29,7 @@ export function decodeRecords(bytes: Uint8Array, recordCount?: number): DecodedR
   return records
 }
 
-/** Goes through a run record by record: `skip` looks at lengths only, `next` decodes. About 1 µs for an event of 1 KB. */
+/** Reads a run record by record: `skip` reads only lengths, `next` decodes. About 1 µs for an event of 1 KB. */
 export class RecordCursor {
   readonly #bytes: Buffer
   readonly #view: DataView
@@ -36,7 +37,7 @@ export class RecordCursor {
   #at = 0
   #index = 0
 
-  /** `recordCount` undefined: as many as the bytes hold. */
+  /** @param recordCount as many as the bytes hold when absent. */
   constructor(bytes: Uint8Array, recordCount?: number) {
     this.#bytes = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
     this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength)
@@ -52,19 +53,19 @@ export class RecordCursor {
     const left = this.#bytes.length - this.#at
     const size = recordBytesAt(this.#view, this.#at)
     if (size === 0) return left
-    // The last one has to reach exactly to the end; if not, some length before it was wrong.
+    // The last record has to end exactly at the end of the run; if not, an earlier length was wrong.
     return this.#index + 1 === this.#recordCount && size !== left ? left : size
   }
 
   /**
-   * The project in the header of the next record, before anything was checked, so that records of other projects can be
-   * skipped cheaply; -1 where no header fits.
+   * The project in the header of the next record, unchecked, so that records of other projects can be skipped cheaply;
+   * -1 when the bytes left are too few for a header.
    */
   get nextProjectId(): number {
     return this.#hasHeader ? this.#view.getUint32(this.#at + field.projectId, true) : -1
   }
 
-  /** As `nextProjectId`: one of the kinds of `record-layout.ts`, or what a damaged record has there. */
+  /** The unchecked kind of the next record (`record-layout.ts`); a damaged record may have any value. -1 as above. */
   get nextKind(): number {
     return this.#hasHeader ? this.#view.getUint8(this.#at + field.kind) : -1
   }
@@ -88,7 +89,7 @@ export class RecordCursor {
     return this.#decode(start, end) ?? { kind: 'damaged', body: new Uint8Array(this.#bytes.subarray(start, end)) }
   }
 
-  /** Undefined when the bytes are no sound record. */
+  /** Undefined when the bytes are not a valid record. */
   #decode(start: number, end: number): DecodedRecord | undefined {
     const view = this.#view
     if (end - start < headerBytes || view.getUint32(start + field.size, true) !== end - start) return undefined
@@ -100,9 +101,9 @@ export class RecordCursor {
     const setOnceStart = setStart + view.getUint32(start + field.setBytes, true)
     if (setOnceStart > end) return undefined
     const head = this.#bytes.toString('utf8', start + headerBytes, bodyStart)
-    if (view.getUint8(start + field.kind) === kindReplay) {
-      const replay = decodeReplay(view, start, head, this.#bytes.subarray(bodyStart, end))
-      return replay === undefined ? undefined : { kind: 'replay', replay }
+    if (view.getUint8(start + field.kind) === kindRecording) {
+      const recording = decodeRecording(view, start, head, this.#bytes.subarray(bodyStart, end))
+      return recording === undefined ? undefined : { kind: 'recording', recording }
     }
     const body = this.#bytes.toString('utf8', bodyStart, setStart)
     switch (view.getUint8(start + field.kind)) {

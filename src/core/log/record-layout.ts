@@ -1,14 +1,18 @@
-// Where each part of a log record lies, version 1. Numbers are little-endian. A fixed header is followed by texts in
-// UTF-8: the head (token, uuid, name, distinct id, then ip of an event or reason and field of a reject, in one piece
-// so that one call writes or reads them), the body (properties of an event, original body of a reject), `$set`
-// of an event or the source of a reject (`reject-source.ts`), `$set_once`. A replay (`replay-record.ts`) has other texts in its head and packed bytes as its body. Lengths inside the head count UTF-16 units. A later version changes the version byte, never these places.
+// The layout of a log record, version 1. Numbers are little-endian. A fixed header is followed by four parts in UTF-8:
+// - the head: token, uuid, name, distinct id, then an event's ip or a reject's reason and field, in one piece so that
+//   one call reads or writes them; lengths inside the head count UTF-16 units;
+// - the body: an event's properties, a reject's original body;
+// - an event's `$set`, or a reject's source (`reject-source.ts`);
+// - an event's `$set_once`.
+// A recording (`recording-codec.ts`) has other texts in its head and packed bytes as its body. A later version changes
+// the version byte, never the places of these fields.
 
 export const recordVersion = 1
 export const kindEvent = 0
 export const kindReject = 1
-export const kindReplay = 2
+export const kindRecording = 2
 
-/** The checksum covers everything behind itself; the size before it is checked by where it leads. */
+/** The checksum covers everything after itself. The size before it is checked by where the record has to end. */
 export const checksumStart = 8
 
 export const field = {
@@ -18,20 +22,20 @@ export const field = {
   checksum: 4,
   version: checksumStart,
   kind: 9,
-  /** Index into `lanes`, which therefore only ever grows at its end. */
+  /** Index into `lanes`, to which new lanes may therefore only be appended. */
   lane: 10,
   flags: 11,
   projectId: 12,
   importJobId: 16,
-  /** A replay has the number of its items here. */
+  /** In a recording, the number of its items. */
   itemCount: 16,
   tokenLength: 20,
   uuidLength: 24,
   nameLength: 28,
   distinctIdLength: 32,
-  /** The length of an event's ip; in a reject, the length of its reason. */
+  /** In an event, the length of its ip; in a reject, the length of its reason. */
   ipLength: 36,
-  /** A reject has the length of its field here; an event has its notes, 0 in records from before there were any. */
+  /** In a reject, the length of its field; in an event, its notes, which are 0 in records older than notes. */
   fieldLength: 40,
   notes: 40,
   headBytes: 44,
@@ -41,7 +45,7 @@ export const field = {
   capturedAtMs: 64,
   timestampMs: 72,
   sentAtMs: 80,
-  /** A replay has the bytes of its items here, as they were before packing. */
+  /** In a recording, the bytes of its items before packing. */
   itemsBytes: 80,
 } as const
 

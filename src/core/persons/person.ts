@@ -1,10 +1,10 @@
-// The human behind one or more distinct ids.
+// A person: the human behind one or more distinct ids.
 
 import type { JsonValue, PropertyBag } from '../json.ts'
 
 /**
- * Who wrote a property's value, kept only where it matters to an import: keys an import wrote, and keys a live
- * `$set_once` created. A key without a mark belongs to live `$set`. Source: docs/wire/import.md 3.4.
+ * Which write a property's value is from. Kept only where an import needs it: for keys that an import wrote and keys
+ * that a live `$set_once` created. A key without a mark belongs to live `$set`. Source: docs/wire/import.md 3.4.
  */
 export interface PropertyMark {
   /** `live_once`, `import_set`, `import_once`; `import_unset` is the tombstone of a removed key. */
@@ -14,11 +14,12 @@ export interface PropertyMark {
   readonly uuid: string
   readonly importJobId: number
   /**
-   * What stands beneath an import's value, so that any order of the same import ends alike: with `import_set` and
-   * `import_unset` the import's earliest `$set_once` of the key, its value kept only while it could still come up.
+   * A write that the import's value covers, kept so that the events of an import give the same result in any order:
+   * with `import_set` and `import_unset` the import's earliest `$set_once` of the key. `value` is kept only while it
+   * could still become the key's value.
    */
   readonly once?: { readonly timestampMs: number; readonly uuid: string; readonly value?: JsonValue }
-  /** With `import_once`: the import's latest `$unset` of the key, which this value is later than. */
+  /** With `import_once`: the import's latest `$unset` of the key, which is earlier than this value. */
   readonly unset?: { readonly timestampMs: number; readonly uuid: string }
 }
 
@@ -38,7 +39,7 @@ export interface Person {
   readonly lastSeenAtMs: number
 }
 
-/** A distinct id and the person it leads to. A version above 0 makes it an override for events already stored. */
+/** A distinct id and its person. A version above 0 makes the mapping an override for events already stored. */
 export interface DistinctIdMapping {
   readonly projectId: number
   readonly distinctId: string
@@ -46,7 +47,7 @@ export interface DistinctIdMapping {
   readonly version: number
 }
 
-/** Distinct ids that a person is shown with; a list of their own has all. */
+/** How many distinct ids a person is shown with; a separate list has all of them. */
 export const shownDistinctIdCountMax = 100
-/** Rows of experience continuity that a person is shown with. */
+/** How many rows of experience continuity a person is shown with. */
 export const shownFlagOverrideCountMax = 1_000

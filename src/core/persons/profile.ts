@@ -1,5 +1,5 @@
-// The part of a person or group that property updates change: values and the marks of who wrote them.
-// Values in, values out: an update answers a new profile, or null when there is nothing to write.
+// The part of a person or group that property updates change: its properties and their marks. An update returns a new
+// profile, or null when there is nothing to write.
 
 import { isRawNumber, type JsonObject, type JsonValue, type PropertyBag, setOwn } from '../json.ts'
 import type { PropertyMark, PropertyMarks } from './person.ts'
@@ -7,7 +7,10 @@ import type { PropertyMark, PropertyMarks } from './person.ts'
 export interface Profile {
   readonly properties: PropertyBag
   readonly marks: PropertyMarks
-  /** True where `properties` are held here alone and may be changed in place. Copying tens of thousands of keys takes 50 ms. */
+  /**
+   * True when nothing else refers to `properties`, so that they may be changed in place: copying tens of thousands of
+   * keys takes 50 ms.
+   */
   readonly ownsProperties?: boolean
 }
 
@@ -28,58 +31,60 @@ export interface ProfileUpdate {
 export const emptyProfile: Profile = { properties: {}, marks: {} }
 export const noKeys: readonly string[] = []
 
-/** Collects changes to a profile and copies it only when there are some. */
+/** Collects changes to a profile; copies it only when something changes. */
 export class ProfileDraft {
   properties: PropertyBag
   marks: { [key: string]: PropertyMark }
-  private propertiesCopied = false
-  private marksCopied = false
-  private replaced: Map<string, JsonValue | undefined> | null
+  #propertiesCopied = false
+  #marksCopied = false
+  #replaced: Map<string, JsonValue | undefined> | null
   constructor(profile: Profile) {
     this.properties = profile.properties
-    this.replaced = profile.ownsProperties === true ? new Map() : null
+    this.#replaced = profile.ownsProperties === true ? new Map() : null
     this.marks = profile.marks as { [key: string]: PropertyMark }
   }
   get changed(): boolean {
-    return this.propertiesCopied || this.marksCopied || (this.replaced !== null && this.replaced.size > 0)
+    return this.#propertiesCopied || this.#marksCopied || (this.#replaced !== null && this.#replaced.size > 0)
   }
   mark(key: string): PropertyMark | undefined {
     return Object.hasOwn(this.marks, key) ? this.marks[key] : undefined
   }
   setProperty(key: string, value: JsonValue): void {
-    const { replaced } = this
-    if (replaced === null) this.copyProperties()
+    const replaced = this.#replaced
+    if (replaced === null) this.#copyProperties()
     else if (!replaced.has(key))
       replaced.set(key, Object.hasOwn(this.properties, key) ? this.properties[key] : undefined)
     setOwn(this.properties, key, value)
   }
   removeProperty(key: string): void {
     if (!Object.hasOwn(this.properties, key)) return
-    this.copyProperties()
+    this.#copyProperties()
     delete this.properties[key]
   }
-  private copyProperties(): void {
-    if (this.propertiesCopied) return
-    this.propertiesCopied = true
-    const { properties, replaced } = this
+  #copyProperties(): void {
+    if (this.#propertiesCopied) return
+    this.#propertiesCopied = true
+    const { properties } = this
+    const replaced = this.#replaced
     this.properties = { ...properties }
-    // The place of a key among the others could not be put back.
+    // Undoing a removal in place could not restore the key's position among the others, so a copy is made.
     if (replaced !== null) putBack(properties, replaced)
-    this.replaced = null
+    this.#replaced = null
   }
   setMark(key: string, mark: PropertyMark): void {
-    if (!this.marksCopied) this.marks = { ...this.marks }
-    this.marksCopied = true
+    if (!this.#marksCopied) this.marks = { ...this.marks }
+    this.#marksCopied = true
     setOwn(this.marks as unknown as JsonObject, key, mark as unknown as JsonValue)
   }
   removeMark(key: string): void {
     if (!Object.hasOwn(this.marks, key)) return
-    if (!this.marksCopied) this.marks = { ...this.marks }
-    this.marksCopied = true
+    if (!this.#marksCopied) this.marks = { ...this.marks }
+    this.#marksCopied = true
     delete this.marks[key]
   }
   result(): ChangedProfile | null {
-    const { properties, marks, replaced } = this
+    const { properties, marks } = this
+    const replaced = this.#replaced
     return this.changed ? { properties, marks, replaced } : null
   }
 }

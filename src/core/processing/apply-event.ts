@@ -1,5 +1,6 @@
-// One event against the chunk's working copy: its person and groups after it, and the row it becomes. Rules that concern
-// one subject live beside that subject (`persons/`, `groups/`); the order of the steps is decided here.
+// Applies one event to the chunk's working copy: updates its person and groups, and makes the row that it becomes. This
+// file decides the order of the steps; each step has its rules in a file of its own (`person-step.ts`,
+// `group-update.ts`).
 
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
@@ -24,11 +25,11 @@ import { unsetKeys } from './person-update.ts'
 import { snapshotJson } from './snapshot.ts'
 import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './thin-flag-calls.ts'
 
-export interface EventContext {
+export interface ApplyContext {
   readonly state: ProjectState
   readonly warn: RaiseWarning
   readonly geoipOf: GeoipOf
-  /** The event's merge has lost against other writers every time, so the event goes on without it. */
+  /** The event's merge lost against other writers on every try, so the event is processed without it. */
   readonly mergeIsLost: boolean
   readonly flagCalls: FlagCalls
 }
@@ -36,13 +37,13 @@ export interface EventContext {
 export type AppliedEvent =
   | { readonly kind: 'stored'; readonly row: StoredEvent }
   | { readonly kind: 'dropped'; readonly reason: DropReason }
-  /** Says nothing that a stored one of its kind does not. */
+  /** Not stored, since it repeats a stored flag call. */
   | { readonly kind: 'thinned'; readonly call: ThinnedCall }
-  /** With what processing added it is larger than a row may be. */
+  /** Processing added so much that the event is larger than a row may be. */
   | { readonly kind: 'too_large' }
 
 /** Source: docs/wire/ingestion.md 6.1, 6.2, 6.8. */
-export function applyEvent(context: EventContext, item: ParsedEvent): AppliedEvent {
+export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEvent {
   const { state, warn } = context
   const { event, properties } = item
   const use = profileUseOf(event, properties, state.project)
@@ -84,7 +85,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   const wish = properties.$process_person_profile
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
     warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
-  // Imports bring ids of the day on which they are made.
+  // The uuids of imported events may be from the day of the import.
   if (uuid[14] !== '7' || event.lane === 'historical') return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
@@ -102,10 +103,10 @@ function idsOf({ uuid, name, distinctId }: CapturedEvent): JsonObject {
   return { eventUuid: uuid, event: name, distinctId }
 }
 
-/** What a message of the log may take, for a row as well. Source: docs/wire/ingestion.md 9. */
+/** A row is bounded like a message of the log. Source: docs/wire/ingestion.md 9. */
 function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain }: StoredEvent): boolean {
   const bytesMax = lane === 'ai' ? aiEventBytesMax : eventBytesMax
-  // A UTF-16 unit is at most three bytes: only large rows are measured.
+  // A UTF-16 unit takes at most three bytes of UTF-8, so only large rows are measured.
   if ((propertiesJson.length + personPropertiesJson.length + elementsChain.length) * 3 <= bytesMax) return false
   const bytes =
     Buffer.byteLength(propertiesJson) + Buffer.byteLength(personPropertiesJson) + Buffer.byteLength(elementsChain)
@@ -116,7 +117,7 @@ function isTooLarge({ lane, propertiesJson, personPropertiesJson, elementsChain 
 const noPersonCreatedAtMs = 5_000
 const upgradeAfterMs = 60_000
 
-function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
+function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, maps: UpdateMaps): RowPerson {
   const { state, warn } = context
   const { event, properties } = item
   if (use === 'full') {
@@ -152,7 +153,7 @@ function tieToPerson(context: EventContext, item: ParsedEvent, use: ProfileUse, 
   return shownPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
 }
 
-function mergeOf({ mergeIsLost }: EventContext, { event, properties }: ParsedEvent): MergeRequest | null {
+function mergeOf({ mergeIsLost }: ApplyContext, { event, properties }: ParsedEvent): MergeRequest | null {
   const merge = mergeRequestOf(event.name, properties)
   return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
 }
@@ -165,14 +166,16 @@ function shownPerson(person: WorkingPerson, mode: RowPerson['mode'], propertiesJ
   return { uuid: person.uuid, createdAtMs: person.createdAtMs, mode, propertiesJson }
 }
 
-/** One warning an event: it may name thousands of types. Source: docs/wire/ingestion.md 6.7; ours. */
+/**
+ * Raises at most one warning per event, which may name thousands of types. Source: docs/wire/ingestion.md 6.7; ours.
+ */
 function warnOfRefusedGroupType(state: ProjectState, event: CapturedEvent, warn: RaiseWarning): void {
   const refused = state.takeRefusedGroupType()
   if (refused !== null)
     warn('group_type_refused', { ...idsOf(event), groupType: shownText(refused.name), why: refused.why })
 }
 
-function describeGroup({ state, warn }: EventContext, { event, properties }: ParsedEvent): void {
+function describeGroup({ state, warn }: ApplyContext, { event, properties }: ParsedEvent): void {
   const identity = groupIdentityOf(properties)
   if (identity === null) return
   const warning = applyGroupEvent(state, {

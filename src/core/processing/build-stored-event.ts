@@ -1,5 +1,5 @@
-// The parts of a stored row that follow from the event alone: what leaves the properties, and the columns derived from
-// them. Which person and groups the row names is decided before (`apply-event.ts`).
+// Builds the stored row: removes internal properties, adds the group columns, and derives the other columns from the
+// properties. The row's person is decided before (`apply-event.ts`).
 
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
@@ -14,6 +14,7 @@ import { isKeptWhenStripped, isStripped } from './feature-flag-called.ts'
 import { resolveGroups } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import type { RaiseWarning } from './person-step.ts'
+import { flagCallOf, flagCallTextBytesMax } from './thin-flag-calls.ts'
 
 export interface RowPerson {
   readonly uuid: string
@@ -22,7 +23,7 @@ export interface RowPerson {
   readonly propertiesJson: string
 }
 
-/** The row of an event whose additions stand in `draft` already. Source: docs/wire/ingestion.md 6.8, 6.9 (3). */
+/** The row of an event. `draft` already has the additions. Source: docs/wire/ingestion.md 6.8, 6.9 (3). */
 export function buildStoredEvent(
   state: ProjectState,
   item: ParsedEvent,
@@ -58,6 +59,7 @@ export function buildStoredEvent(
     sessionId,
     windowId: columnText(properties.$window_id),
     flags: flagsOf(properties, keys),
+    ...flagCallOf(event.name, properties),
   }
 }
 
@@ -130,12 +132,14 @@ function chainOf(properties: JsonObject): string {
   return Array.isArray(elements) ? elementsChain(elements) : ''
 }
 
+const featureKeyBytesMax = '$feature/'.length + flagCallTextBytesMax
 const noFlags: ReadonlyMap<string, string> = new Map()
 
 function flagsOf(properties: JsonObject, keys: readonly string[]): ReadonlyMap<string, string> {
   let flags: Map<string, string> | null = null
   for (const key of keys) {
-    if (!key.startsWith('$feature/')) continue
+    // No flag has a longer key, and whatever a client makes up would be in a dictionary that all projects share.
+    if (!key.startsWith('$feature/') || Buffer.byteLength(key) > featureKeyBytesMax) continue
     const value = properties[key]!
     if (value === null) continue
     flags ??= new Map()

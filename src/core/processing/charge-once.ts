@@ -1,6 +1,6 @@
-// On which day a live event is charged: the day its first copy was accepted, however often and however late it is sent
-// again. Usage is frozen by days, so a later copy must not take its event to another day. Who knows the earlier copies
-// is the event store (`findChargedTimes`); when it is asked is decided by `services/processing/process-one-chunk.ts`.
+// Decides on which day a live event is charged: the day on which its first copy was accepted, however often and late it
+// is sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store
+// knows the earlier copies (`findChargedTimes`); `services/processing/process-one-chunk.ts` decides when to ask it.
 
 import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
 import { dayMs } from '../time.ts'
@@ -8,9 +8,10 @@ import { dayMs } from '../time.ts'
 const none: readonly StoredEvent[] = []
 
 /**
- * The live events that were accepted on a later UTC day than they happened on: an earlier copy of theirs may stand on
- * a day that is frozen, or nearly. Copies of all other events are accepted on two days at most, the day of the event
- * and, by a clock that is ahead, the one before it; both are still open then, and the later copy takes the event along.
+ * The live events that were accepted on a later UTC day than they happened on: an earlier copy may be charged on a day
+ * that is frozen or nearly so. Copies of all other events are accepted on at most two days: the day of the event and,
+ * if the client's clock is ahead, the day before. Both are still open then, and the event is charged on the later
+ * copy's day.
  * Source: ours, docs/decisions/0012-charged-on-the-day-of-the-first-copy.md.
  */
 export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEvent[] {
@@ -24,9 +25,10 @@ export function lateLiveEvents(rows: readonly StoredEvent[]): readonly StoredEve
 }
 
 /**
- * @param late what `lateLiveEvents` makes of `rows`.
+ * Sets the time of charge of late events to that of their first copy.
+ * @param late the result of `lateLiveEvents(rows)`.
  * @param chargedTimes for each of `late`, when the stored copy was charged, epoch ms; null when there is no copy.
- * @returns `rows`, in their order, with the day of charge of the late ones; copies within the chunk share the earliest.
+ * @returns `rows` in their order. Copies within the chunk share the earliest time.
  */
 export function chargeOnce(
   rows: readonly StoredEvent[],
@@ -47,7 +49,7 @@ export function chargeOnce(
   return charged.size === 0 ? rows : rows.map(row => charged.get(row) ?? row)
 }
 
-/** Equal for copies of one event and for nothing else. */
+/** The same key for all copies of an event, and for no other event. */
 export function identityKey({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
   return `${projectId} ${dayOf(timestampMs)} ${uuid} ${event.length} ${event}${distinctId}`
 }

@@ -1,6 +1,6 @@
 // What a chunk reports besides its rows: the count of every outcome (accepted = stored + dropped + rejected) and the
-// project's warnings, of which the store decides how many of a type are kept. An import's warnings become one per job and
-// chunk, by reason with samples, so that they do not fill the project's list.
+// projects' warnings; the store decides how many of a type it keeps. The warnings of an import become one per job and
+// chunk, with samples by reason, so that they do not fill the project's list.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
 import { withKind } from '../events/warning-types.ts'
@@ -20,20 +20,20 @@ interface ImportNotes {
 
 export class ChunkReport {
   /** By project, then by lane. */
-  private readonly outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
-  private readonly warnings: IngestionWarning[] = []
-  private readonly imports = new Map<string, ImportNotes>()
+  readonly #outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
+  readonly #warnings: IngestionWarning[] = []
+  readonly #imports = new Map<string, ImportNotes>()
 
   /**
    * Counts one record.
-   * @param lane its own, as for `pennon_events_accepted_total`, so that the two can be held against each other.
+   * @param lane the record's own, as in `pennon_events_accepted_total`, so that the two can be compared.
    * @param reason '' for stored.
    */
   count(projectId: number, lane: Lane, outcome: ChunkOutcome['outcome'], reason: string): void {
-    let ofProject = this.outcomes.get(projectId)
+    let ofProject = this.#outcomes.get(projectId)
     if (ofProject === undefined) {
       ofProject = new Map()
-      this.outcomes.set(projectId, ofProject)
+      this.#outcomes.set(projectId, ofProject)
     }
     let ofLane = ofProject.get(lane)
     if (ofLane === undefined) {
@@ -46,43 +46,43 @@ export class ChunkReport {
     else ofLane.set(key, { projectId, lane, outcome, reason, count: 1 })
   }
 
-  warn(of: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {
-    if (of.lane === 'historical') {
-      this.note(of, type, details)
+  warn(subject: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {
+    if (subject.lane === 'historical') {
+      this.#note(subject, type, details)
       return
     }
-    const { projectId, receivedAtMs } = of
-    this.warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
+    const { projectId, receivedAtMs } = subject
+    this.#warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
   }
 
   noteRecentImport(event: CapturedEvent): void {
-    if (event.receivedAtMs - event.timestampMs < recentMsMax) this.note(event, 'recent', { eventUuid: event.uuid })
+    if (event.receivedAtMs - event.timestampMs < recentMsMax) this.#note(event, 'recent', { eventUuid: event.uuid })
   }
 
   allOutcomes(): ChunkOutcome[] {
-    return [...this.outcomes.values()].flatMap(ofProject =>
+    return [...this.#outcomes.values()].flatMap(ofProject =>
       [...ofProject.values()].flatMap(ofLane => [...ofLane.values()]),
     )
   }
 
   /** Source: docs/wire/import.md 3.9. */
   allWarnings(): IngestionWarning[] {
-    const ofImports = Array.from(this.imports.values(), ({ projectId, importJobId, timestampMs, reasons }) => {
+    const ofImports = Array.from(this.#imports.values(), ({ projectId, importJobId, timestampMs, reasons }) => {
       const byReason: JsonObject = {}
       for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
       const type = 'historical_migration'
       return { projectId, type, details: withKind(type, { importJobId, reasons: byReason }), timestampMs }
     })
-    return [...this.warnings, ...ofImports]
+    return [...this.#warnings, ...ofImports]
   }
 
-  private note(of: CapturedEvent | CapturedReject, reason: string, details: JsonObject): void {
-    const { projectId, importJobId, receivedAtMs } = of
+  #note(subject: CapturedEvent | CapturedReject, reason: string, details: JsonObject): void {
+    const { projectId, importJobId, receivedAtMs } = subject
     const key = `${projectId}:${importJobId}`
-    let notes = this.imports.get(key)
+    let notes = this.#imports.get(key)
     if (notes === undefined) {
       notes = { projectId, importJobId, timestampMs: receivedAtMs, reasons: new Map() }
-      this.imports.set(key, notes)
+      this.#imports.set(key, notes)
     }
     notes.timestampMs = Math.max(notes.timestampMs, receivedAtMs)
     const known = notes.reasons.get(reason)

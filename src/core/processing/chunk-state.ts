@@ -1,5 +1,6 @@
-// What a chunk's events read and change while they are applied: a working copy of what was loaded, made for one call of
-// `processChunk` and thrown away after it. Knows how persons, mappings and groups hang together, not why they change.
+// The working copy of what was loaded for a chunk, which its events read and change. It is made for one call of
+// `processChunk` and discarded afterwards. It keeps persons, mappings and groups consistent; callers know why they
+// change.
 
 import type { PersonIdOverride } from '../events/stored-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
@@ -14,7 +15,7 @@ import type { ChunkChanges, LoadedChunk, Versioned } from './chunk.ts'
 export interface WorkingPerson {
   readonly uuid: string
   properties: PropertyBag
-  /** `properties` were made for this working copy, and are changed in place from then on. */
+  /** `properties` were made for this working copy, so they may be changed in place. */
   ownsProperties: boolean
   marks: PropertyMarks
   createdAtMs: number
@@ -25,10 +26,10 @@ export interface WorkingPerson {
   readonly loadedVersion: number | null
   changed: boolean
   mergedInto: WorkingPerson | null
-  /** Persons merged into this one, in order; null while there is none, as nearly always. */
+  /** Persons merged into this one, in order; null when there are none, which is nearly always. */
   absorbed: WorkingPerson[] | null
   mappings: WorkingMapping[]
-  /** JSON text of `properties`; null when it has to be made again. */
+  /** JSON text of `properties`; null when it has to be made anew. */
   propertiesJson: string | null
 }
 
@@ -42,7 +43,7 @@ export interface WorkingMapping {
 
 export interface RefusedGroupType {
   readonly name: string
-  /** All five are taken; the project wants no more of them; the name was deleted and its groups are not gone yet. */
+  /** All five are taken; the project allows no new ones; the type was deleted and its groups still exist. */
   readonly why: 'too_many' | 'frozen' | 'being_deleted'
 }
 
@@ -58,16 +59,18 @@ export class ProjectState {
   readonly persons: WorkingPerson[] = []
   readonly mappings = new Map<string, WorkingMapping>()
   readonly newPersonlessIds = new Set<string>()
-  /** Ids that were attached to a person of another name as ones that were never personless. */
+  /** Ids attached as never personless to a person whose uuid derives from another id. */
   readonly neverPersonlessIds: string[] = []
   readonly newGroupTypes: GroupType[] = []
-  private readonly personlessIds = new Set<string>()
-  private readonly groupTypes = new Map<string, number>()
-  private readonly takenIndexes = new Set<number>()
-  private readonly typesBeingDeleted = new Set<string>()
-  private refusedGroupType: RefusedGroupType | null = null
-  private readonly groups = new Map<string, WorkingGroup>()
-  private readonly uuids = new Map<string, string>()
+  /** Characters of property text that events have written to groups, each time anew. */
+  groupTextLength = 0
+  readonly #personlessIds = new Set<string>()
+  readonly #groupTypes = new Map<string, number>()
+  readonly #takenIndexes = new Set<number>()
+  readonly #typesBeingDeleted = new Set<string>()
+  #refusedGroupType: RefusedGroupType | null = null
+  readonly #groups = new Map<string, WorkingGroup>()
+  readonly #uuids = new Map<string, string>()
 
   constructor(project: Project) {
     this.project = project
@@ -77,12 +80,14 @@ export class ProjectState {
     return this.mappings.get(distinctId)?.person
   }
 
-  /** The person id of a distinct id that no person has, or that creates one. */
+  /**
+   * The person uuid that derives from a distinct id: for events without a person, and for a person that the id creates.
+   */
   uuidOf(distinctId: string): string {
-    let uuid = this.uuids.get(distinctId)
+    let uuid = this.#uuids.get(distinctId)
     if (uuid === undefined) {
       uuid = personUuid(this.project.id, distinctId)
-      this.uuids.set(distinctId, uuid)
+      this.#uuids.set(distinctId, uuid)
     }
     return uuid
   }
@@ -108,7 +113,9 @@ export class ProjectState {
     return person
   }
 
-  /** Leads a distinct id that leads nowhere yet to a person; the version says whether it was personless before. */
+  /**
+   * Maps a distinct id without a mapping to a person. Version 1 if events without a person used the id before, else 0.
+   */
   attach(distinctId: string, person: WorkingPerson, version: 0 | 1): void {
     const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
     this.mappings.set(distinctId, mapping)
@@ -116,7 +123,7 @@ export class ProjectState {
     if (version === 0 && person.uuid !== this.uuidOf(distinctId)) this.neverPersonlessIds.push(distinctId)
   }
 
-  /** Leads every distinct id of `other` to `survivor` and marks `other` as merged away. */
+  /** Maps every distinct id of `other` to `survivor` and marks `other` as merged away. */
   moveDistinctIds(other: WorkingPerson, survivor: WorkingPerson): void {
     for (const mapping of other.mappings) {
       mapping.person = survivor
@@ -131,64 +138,64 @@ export class ProjectState {
   }
 
   isPersonless(distinctId: string): boolean {
-    return this.personlessIds.has(distinctId)
+    return this.#personlessIds.has(distinctId)
   }
 
   rememberPersonless(distinctId: string): void {
-    if (this.personlessIds.has(distinctId)) return
-    this.personlessIds.add(distinctId)
+    if (this.#personlessIds.has(distinctId)) return
+    this.#personlessIds.add(distinctId)
     this.newPersonlessIds.add(distinctId)
   }
 
   /**
-   * The index of a group type, taking the lowest free one for a new name; undefined when it gets none, which
-   * `takeRefusedGroupType` tells of.
+   * The index of a group type. A new name takes the lowest free index; undefined if it gets none, which
+   * `takeRefusedGroupType` reports.
    */
   groupTypeIndex(name: string): number | undefined {
-    const known = this.groupTypes.get(name)
+    const known = this.#groupTypes.get(name)
     if (known !== undefined) return known
-    const why = this.typesBeingDeleted.has(name)
+    const why = this.#typesBeingDeleted.has(name)
       ? 'being_deleted'
       : this.project.ingestion.groupTypesFrozen
         ? 'frozen'
         : null
     for (let index = 0; why === null && index < groupTypeCountMax; index++) {
-      if (this.takenIndexes.has(index)) continue
-      this.takenIndexes.add(index)
-      this.groupTypes.set(name, index)
+      if (this.#takenIndexes.has(index)) continue
+      this.#takenIndexes.add(index)
+      this.#groupTypes.set(name, index)
       this.newGroupTypes.push({ projectId: this.project.id, name, index })
       return index
     }
-    this.refusedGroupType ??= { name, why: why ?? 'too_many' }
+    this.#refusedGroupType ??= { name, why: why ?? 'too_many' }
     return undefined
   }
 
-  /** The first type that was refused since this was last called. */
+  /** Returns the first type that was refused since the last call. */
   takeRefusedGroupType(): RefusedGroupType | null {
-    const refused = this.refusedGroupType
-    if (refused !== null) this.refusedGroupType = null
+    const refused = this.#refusedGroupType
+    if (refused !== null) this.#refusedGroupType = null
     return refused
   }
 
-  /** The types, known before, under which groups are written. */
+  /** The types of the groups to write that existed before. */
   usedGroupTypes(): GroupType[] {
     const used = new Set<number>()
-    for (const { group, changed } of this.groups.values()) if (changed) used.add(group.typeIndex)
+    for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
     for (const { index } of this.newGroupTypes) used.delete(index)
     if (used.size === 0) return []
-    return [...this.groupTypes]
+    return [...this.#groupTypes]
       .filter(([, index]) => used.has(index))
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
 
   findGroup(typeIndex: number, key: string): Group | null {
-    return this.groups.get(`${typeIndex}:${key}`)?.group ?? null
+    return this.#groups.get(`${typeIndex}:${key}`)?.group ?? null
   }
 
   saveGroup(group: Group): void {
     const key = `${group.typeIndex}:${group.key}`
-    const loadedVersion = this.groups.get(key)?.loadedVersion ?? null
-    this.groups.set(key, { group, loadedVersion, changed: true })
+    const loadedVersion = this.#groups.get(key)?.loadedVersion ?? null
+    this.#groups.set(key, { group, loadedVersion, changed: true })
   }
 
   loadPerson(row: Person, propertiesJson: string | null): WorkingPerson {
@@ -215,28 +222,28 @@ export class ProjectState {
   }
 
   loadPersonless(distinctId: string): void {
-    this.personlessIds.add(distinctId)
+    this.#personlessIds.add(distinctId)
   }
 
   loadGroupType({ name, index, isBeingDeleted }: GroupType): void {
-    this.takenIndexes.add(index)
-    if (isBeingDeleted === true) this.typesBeingDeleted.add(name)
-    else this.groupTypes.set(name, index)
+    this.#takenIndexes.add(index)
+    if (isBeingDeleted === true) this.#typesBeingDeleted.add(name)
+    else this.#groupTypes.set(name, index)
   }
 
   loadGroup(group: Group): void {
-    this.groups.set(`${group.typeIndex}:${group.key}`, { group, loadedVersion: group.version, changed: false })
+    this.#groups.set(`${group.typeIndex}:${group.key}`, { group, loadedVersion: group.version, changed: false })
   }
 
   changedGroups(): Versioned<Group>[] {
     const changed: Versioned<Group>[] = []
-    for (const { group, loadedVersion, changed: isChanged } of this.groups.values())
+    for (const { group, loadedVersion, changed: isChanged } of this.#groups.values())
       if (isChanged) changed.push({ row: group, loadedVersion })
     return changed
   }
 }
 
-/** The working copy, by project id. Nothing of `loaded` is changed later. */
+/** Makes the working copy, by project id. `loaded` itself is never changed. */
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
   const projects = new Map(loaded.projects.map(project => [project.id, new ProjectState(project)]))
   const persons = new Map<string, WorkingPerson>()
@@ -259,11 +266,11 @@ export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, Project
   return projects
 }
 
-type StateChanges = Omit<ChunkChanges, 'warnings' | 'outcomes'>
+type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes'>
 
 /**
- * Everything that differs from what was loaded, and the overrides that the event store has to learn.
- * @param told overrides that the event store got from earlier tries of the chunk, which were not committed.
+ * Collects everything that differs from what was loaded, and the overrides to write to the event store.
+ * @param told overrides that the event store got from earlier, uncommitted tries of the chunk.
  */
 export function closeChunkState(
   projects: ReadonlyMap<number, ProjectState>,
@@ -319,8 +326,8 @@ export function closeChunkState(
 }
 
 /**
- * Another worker's commit may have led the id elsewhere since the event store was told: of overrides the highest version
- * counts, so the mapping's goes above the one that never came to be.
+ * Raises a mapping's version above that of an override from an uncommitted try. Another worker's commit may have mapped
+ * the id elsewhere since, and of overrides the highest version counts.
  */
 function outvote(mapping: WorkingMapping | undefined, told: PersonIdOverride): void {
   if (mapping === undefined || mapping.version > told.version) return
@@ -330,8 +337,8 @@ function outvote(mapping: WorkingMapping | undefined, told: PersonIdOverride): v
 }
 
 /**
- * Whoever was merged away, nearest to the survivor first: of two flag assignments the nearer one's stays, as it would
- * had each merge been a chunk of its own.
+ * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments the nearer
+ * person's stays, as if each merge had been a chunk of its own.
  */
 function addMergedAway(
   projectId: number,

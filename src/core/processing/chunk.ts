@@ -1,5 +1,6 @@
-// A chunk of the log as values: what its events may touch, what was loaded for them, and everything they change.
-// The worker's pure part (`process-chunk.ts`) turns the second into the third; `ports/chunk-store.ts` loads and commits.
+// A chunk of the log as values: what its events may touch, what was loaded for them, and everything that they change.
+// The worker's pure part (`process-chunk.ts`) turns the loaded values into changes; `ports/state/chunk-store.ts` loads
+// and commits.
 
 import type { Lane } from '../events/captured-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
@@ -8,16 +9,16 @@ import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
 
 /**
- * Distinct ids, group types and group keys are well-formed text without NUL, as the log keeps them: ids that come out
- * of properties have to be made so first, or what is stored under them is not found again.
+ * What to load for a chunk. Distinct ids, group types and group keys are well-formed text without NUL, as in the log.
+ * Ids taken from properties have to be converted first, or what is stored under them is not found again.
  */
 export interface ChunkSubjects {
   readonly distinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groups: readonly { readonly projectId: number; readonly typeName: string; readonly key: string }[]
   readonly projectIds: readonly number[]
   /**
-   * The distinct ids that may take part in a merge: only their persons' other ids are loaded into `personMappings`. A
-   * person can have very many ids, and ordinary events need none of them. Left out: those of every person.
+   * The distinct ids that may take part in a merge: `personMappings` is loaded for their persons only. A person can
+   * have very many ids, and ordinary events need none of them. When absent, it is loaded for every person.
    */
   readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
 }
@@ -25,23 +26,29 @@ export interface ChunkSubjects {
 export interface LoadedChunk {
   readonly projects: readonly Project[]
   readonly mappings: readonly DistinctIdMapping[]
-  /** Every person that a mapping above leads to. */
+  /** Every person of `mappings`. */
   readonly persons: readonly Person[]
-  /** The JSON text of each person's properties, in the order of `persons`, where the store has it at hand: exactly what JSON.stringify makes of them. */
+  /**
+   * The JSON text of each person's properties, in the order of `persons`, if the store has it at hand. It is exactly
+   * what JSON.stringify makes of them.
+   */
   readonly personPropertiesJson?: readonly string[]
   /**
-   * Every distinct id of those persons (of the merging ones, see ChunkSubjects): the mappings above included. Of a person
-   * with more than `personDistinctIdCountMax` any of them, one more than that: it is not merged away.
+   * Every distinct id of those persons, or of the merging ones only (see ChunkSubjects), including those in `mappings`.
+   * A person with more than `personDistinctIdCountMax` ids has any `personDistinctIdCountMax + 1` of them here: it is
+   * never merged away.
    */
   readonly personMappings: readonly DistinctIdMapping[]
-  /** What the store counted of it against the limit of the load. */
+  /** How many bytes of text the store counted against the limit of the load. */
   readonly textBytes: number
+  /** The same by project id. */
+  readonly textBytesOf: ReadonlyMap<number, number>
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
 }
 
-/** A row to write and the version it stood at when loaded; null = it must not exist yet. */
+/** A row to write, and its version when loaded; null = the row must not exist yet. */
 export interface Versioned<T> {
   readonly row: T
   readonly loadedVersion: number | null
@@ -50,8 +57,9 @@ export interface Versioned<T> {
 export interface ChunkChanges {
   readonly persons: readonly Versioned<Person>[]
   /**
-   * Merged away: their flag overrides move to the survivor in the order of this list (a row the survivor has wins), then
-   * the row goes. The survivor is the last one of the chunk, and `mappings` leads every id of the merged person elsewhere.
+   * Persons that were merged away. Their flag overrides move to the survivor in the order of this list (a row that the
+   * survivor has wins), then the person's row is deleted. The survivor is the final one of the chunk, and `mappings`
+   * moves every id of the merged person to it.
    */
   readonly deletedPersons: readonly {
     readonly projectId: number
@@ -60,21 +68,30 @@ export interface ChunkChanges {
     readonly loadedVersion: number
   }[]
   readonly mappings: readonly Versioned<DistinctIdMapping>[]
-  /** Refused as a conflict when one has come to lead to a person since the load; one that this chunk attaches has not. */
+  /** The commit is a conflict if one of them got a person since the load, unless this chunk itself attaches it. */
   readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   /**
-   * Those ids of `mappings` that no event without a person had used at the load. The commit is refused as a conflict when
-   * one has been used since, because its mapping would then have to be an override.
+   * The ids of `mappings` that no event without a person had used at the load. The commit is a conflict if such an
+   * event has used one since, because its mapping would then have to be an override.
    */
   readonly neverPersonlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groupTypes: readonly GroupType[]
-  /** Those known before under which `groups` are written: refused as a conflict when one has been deleted since the load. */
+  /** The existing types of `groups`. The commit is a conflict if one has been deleted since the load. */
   readonly usedGroupTypes: readonly GroupType[]
   readonly groups: readonly Versioned<Group>[]
-  /** Counted exactly; kept as samples, at most 20 of a type in a project's UTC day. */
+  /** At most one for each flag key of a project. */
+  readonly calledFlags: readonly CalledFlag[]
+  /** All are counted; per project, type and UTC day the store keeps at most as many as `warningSamplesPerDay` says. */
   readonly warnings: readonly IngestionWarning[]
-  /** What became of the chunk's records, per project; the sum balances with what was accepted (I8). */
+  /** What became of the chunk's records, per project. The sum equals the number of accepted records (I8). */
   readonly outcomes: readonly ChunkOutcome[]
+}
+
+/** The latest call of a flag among the live events of a chunk. The project need not have a flag with this key. */
+export interface CalledFlag {
+  readonly projectId: number
+  readonly flagKey: string
+  readonly calledAtMs: number
 }
 
 export interface IngestionWarning {
@@ -86,9 +103,8 @@ export interface IngestionWarning {
 
 export interface ChunkOutcome {
   readonly projectId: number
-  /** The record's own; of a damaged one, which tells nothing, that of its log. */
+  /** The record's own lane; a damaged record counts under the usual lane of its traffic. */
   readonly lane: Lane
-  /** `stored`, `dropped` or `rejected`. */
   readonly outcome: 'stored' | 'dropped' | 'rejected'
   /** '' for stored. */
   readonly reason: string

@@ -1,7 +1,7 @@
-// Reads an `elements_chain`, the one-line text of the elements under a click: from the element itself outwards.
-// Writing it is the worker's business. Text that cannot be read further ends the list; nothing is ever thrown.
+// Reads an `elements_chain`, the one-line text of the elements under a click, from the element itself outwards
+// (`elements-chain.ts` writes it). Unreadable text ends the list; nothing is ever thrown.
 
-/** One element. Absent parts are null; `attributes` holds the other keys as sent, `attr__…` included. */
+/** One element. Absent parts are null; `attributes` has all other keys as sent, including `attr__…`. */
 export interface ChainElement {
   readonly tagName: string | null
   readonly text: string | null
@@ -13,12 +13,12 @@ export interface ChainElement {
   readonly attributes: ReadonlyMap<string, string>
 }
 
-/** Elements of one event that are read at most; a page's nesting stays far below. */
+/** At most this many elements are read; pages nest far less deep. */
 const elementCountMax = 500
 
 /**
- * Elements are joined by `;`. Each: tag name, `.class` for each class, `:`, then `key="value"` pairs without
- * separators, quotes and backslashes in values escaped by a backslash.
+ * Parses elements joined by `;`. Each has a tag name, `.class` for each class, `:`, then `key="value"` pairs without
+ * separators; in values a backslash escapes quotes and backslashes.
  * Source: docs/wire/ingestion.md 6.8.
  */
 export function parseElementsChain(chain: string): ChainElement[] {
@@ -36,8 +36,10 @@ export function parseElementsChain(chain: string): ChainElement[] {
   return elements
 }
 
-/** Where the tag and class part ends: before the `:` that starts the attributes, or before `;`. A class may hold a
- * colon itself (`md:flex`), so the last one before the first `key="` counts. */
+/**
+ * Where the tag and class part ends: before the `:` that starts the attributes, or before `;`. A class may contain a
+ * colon (`md:flex`), so the last one before the first `key="` counts.
+ */
 function endOfHead(chain: string, start: number): number {
   let end = start
   while (end < chain.length && chain[end] !== ';' && chain[end] !== '"') end++

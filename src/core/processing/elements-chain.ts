@@ -1,15 +1,15 @@
-// Writes the one-line text of the elements under a click from `$elements`. Reading it back is `elements-chain-parse.ts`.
+// Writes the one-line text of the elements under a click from `$elements`. `elements-chain-parse.ts` reads it back.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, textOf } from '../json.ts'
 
 const textLengthMax = 400
 const hrefLengthMax = 2048
 
-/** The order of keys that clients write chains in themselves: capitals beside their small letters. */
+/** The order of keys in chains that clients write themselves: capitals next to their small letters. */
 const byKey = new Intl.Collator('en').compare
 
 /**
- * Elements joined by `;`, innermost first: tag name, `.class` for each class sorted, `:`, then `key="value"` by key.
+ * Elements joined by `;`, innermost first: tag name, `.class` for each class (sorted), `:`, then `key="value"` by key.
  * Source: docs/wire/ingestion.md 6.8; vectors.
  */
 export function elementsChain(elements: readonly JsonValue[]): string {
@@ -21,7 +21,7 @@ function elementText(element: JsonObject): string {
   const attributes = new Map<string, string>()
   for (const key of Object.keys(element))
     if (key.startsWith('attr__') && element[key] !== null) attributes.set(key, textOf(element[key]!))
-  // A list of classes reads as its names do elsewhere in the text, in their order.
+  // A list of classes becomes the sorted names, as elsewhere in the text.
   if (Array.isArray(ownValue(element, 'attr__class'))) attributes.set('attr__class', classes.join(','))
   const text = ownValue(element, '$el_text')
   if (typeof text === 'string' && text !== '') attributes.set('text', text.slice(0, textLengthMax))
@@ -48,7 +48,7 @@ function escapeQuotes(text: string): string {
   return text.replaceAll('"', '\\"')
 }
 
-/** Cutting a text may split a character; what is left of it is written out, since no store takes it. */
+/** Cutting a text may split a character. The remaining half is written as an escape, since no store takes it. */
 function escapeLoneSurrogates(text: string): string {
   if (text.isWellFormed()) return text
   return text.replace(/[\ud800-\udfff]/gu, half => `\\u${half.charCodeAt(0).toString(16)}\\`)

@@ -1,5 +1,5 @@
-// What processing adds to an event: its address and where that is, and the maps that describe the person. The stored text
-// gets them through the draft; applying the maps to the person is `persons/`.
+// Adds to an event its address, the location of that address, and the maps that describe the person. They get into the
+// stored text through the draft; `person-update.ts` applies the maps to the person.
 
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
@@ -10,15 +10,15 @@ import type { Project } from '../project.ts'
 import { aliasedOs, clientMap, liftPersonMaps, overlay } from './mapped-properties.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 
-/** What to add for an address, or null. */
+/** The properties to add for an address; null when it is unknown. */
 export type GeoipOf = (address: string) => GeoipProperties | null
 
-/** How an event is tied to a person. `read_only`: an AI event, which reads the person and writes nothing. */
+/** How an event is tied to a person. `read_only`: an AI event, which reads the person but writes nothing. */
 export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 
 /**
- * `$ip`, `$sent_at` and what is known of the address. An import has no address of its own, whatever its lane: the
- * sender's would put every imported event where the importer runs.
+ * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the
+ * sender's address, which would put it where the importer runs.
  * Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
  */
 export function addAddress(
@@ -44,7 +44,7 @@ export function addAddress(
   return geoip
 }
 
-/** The latest answer of `instantText`: the events of a request were sent at the same time. */
+/** The latest result of `instantText`, since all events of a request have the same send time. */
 let lastInstant = { timeMs: 0, text: '1970-01-01T00:00:00Z' }
 
 /** RFC 3339 in UTC; a whole second has no fraction. */
@@ -63,7 +63,10 @@ export interface UpdateMaps {
 
 const noMaps: UpdateMaps = { set: null, setOnce: null }
 
-/** The person maps, as the stored event shows them and as the person gets them. Source: docs/wire/ingestion.md 6.6, 6.7, 7. */
+/**
+ * Adds the person maps to the stored event, and returns them for its person.
+ * Source: docs/wire/ingestion.md 6.6, 6.7, 7.
+ */
 export function addPersonMaps(
   item: ParsedEvent,
   keys: readonly string[],
@@ -91,7 +94,7 @@ export function addPersonMaps(
   return { set, setOnce }
 }
 
-/** A look-up overwrites what the client says of its own place. */
+/** The looked-up location overwrites the client's own. */
 function withGeoip(map: JsonObject | null, geoip: JsonObject | undefined): JsonObject | null {
   if (geoip === undefined) return map
   const merged = { ...map }

@@ -1,5 +1,5 @@
-// Which properties of a `$feature_flag_called` event are worth storing. Such events are many and alike; unless the answer
-// was a variant, whose analysis may break down by anything, only these are kept.
+// The properties of a `$feature_flag_called` event that are worth storing. Such events are many and alike, so only
+// these are kept, unless the answer was a variant, whose analysis may break down by any property.
 
 import type { JsonObject } from '../json.ts'
 import { mappedProperties } from './mapped-properties.ts'

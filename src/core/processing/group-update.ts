@@ -1,5 +1,5 @@
-// What an event says about groups: the group that a `$groupidentify` describes, and the groups that any event names in
-// `$groups`. Person processing and the stored row are settled elsewhere.
+// Applies what an event says about groups: the group that a `$groupidentify` describes, and the groups that any event
+// names in `$groups`. Persons and the stored row are handled elsewhere.
 
 import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
@@ -35,8 +35,11 @@ export function applyGroupEvent(state: ProjectState, event: GroupEvent): Warning
     ? applyImportUpdate(before ?? emptyProfile, { ...event, set, setOnce: null, unset: noKeys })
     : applyLiveSet(before ?? emptyProfile, set)
   const profile = changed ?? before ?? emptyProfile
-  if (changed !== null && exceedsPersonLimit(JSON.stringify(profile.properties)))
-    return 'group_properties_size_violation'
+  if (changed !== null) {
+    const propertiesJson = JSON.stringify(profile.properties)
+    state.groupTextLength += propertiesJson.length
+    if (exceedsPersonLimit(propertiesJson)) return 'group_properties_size_violation'
+  }
   if (before === null) state.saveGroup(createGroup(state.project.id, typeIndex, event, profile))
   else {
     const createdAtMs = event.historical ? Math.min(before.createdAtMs, event.timestampMs) : before.createdAtMs
@@ -52,7 +55,7 @@ function createGroup(projectId: number, typeIndex: number, event: GroupEvent, { 
   return { projectId, typeIndex, key, properties, marks, createdAtMs: timestampMs, version: 1 }
 }
 
-/** A shallow merge; values are compared deeply, so that sending the same again changes nothing. */
+/** Merges shallowly, but compares values deeply, so that sending the same again changes nothing. */
 function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
   const draft = new ProfileDraft(before)
   for (const key of Object.keys(set)) {
@@ -62,7 +65,9 @@ function applyLiveSet(before: Profile, set: JsonObject): Profile | null {
   return draft.result()
 }
 
-/** Type index → value as sent, for the resolvable types in `$groups`; new types take the free indexes in order. */
+/**
+ * Type index → value as sent, for the types in `$groups` that have or get an index; new types take free ones in order.
+ */
 export function resolveGroups(state: ProjectState, groups: JsonValue | undefined): Map<number, JsonValue> | null {
   if (groups === undefined || !isJsonObject(groups)) return null
   let resolved: Map<number, JsonValue> | null = null

@@ -1,32 +1,38 @@
-// What an event store holds, as ranges of the numbers that it gives to blocks of rows, and what is no longer there. A range
-// only ever grows, because merged rows keep their numbers. A part that was removed, was set aside as broken, or is missing
-// from an older copy leaves a range uncovered, however many rows were replaced meanwhile.
+// Describes what an event store holds as ranges of the numbers that it gives to blocks of rows, and finds what is no
+// longer there. Ranges only grow, because merged rows keep their numbers. A part that was removed, was set aside as
+// broken or is missing from an older copy leaves a gap, however many rows were replaced meanwhile.
 
 /** Rows of one partition of a table that were stored with the block numbers `from` to `to`, both included. */
 export interface HeldRange {
   readonly table: string
-  /** New whenever the table is created. */
+  /** Different each time the table is created. */
   readonly tableId: string
   readonly partition: string
   readonly from: number
   readonly to: number
-  /** Oldest time by which the table is partitioned (when events were accepted), epoch ms; null where it has none. */
+  /**
+   * Oldest time in the column that partitions the table (when events were accepted), epoch ms; null without such a
+   * column.
+   */
   readonly oldestMs: number | null
   readonly newestMs: number | null
 }
 
-/** What a worker leaves in the state about the event store, at a moment when it held everything before `positions`. */
+/**
+ * What a worker records in the state about the event store, at a moment when the store held everything before
+ * `positions`.
+ */
 export interface EventStoreMark {
-  /** The event store has the same id; another copy of the store has another one. */
+  /** The id of this copy of the event store; other copies have other ids. */
   readonly id: string
-  /** Offset of each log lane. */
+  /** The offset in each log stream. */
   readonly positions: Readonly<Record<string, number>>
   readonly held: readonly HeldRange[]
-  /** What was lost and could not be brought back, until it is there again or an operator accepts the loss. */
+  /** Ranges that were lost and could not be restored; listed until they are back or an operator accepts the loss. */
   readonly missing: readonly HeldRange[]
 }
 
-/** Orders ranges, and joins those that touch. */
+/** Sorts ranges and joins those that touch. */
 export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
   const joined: HeldRange[] = []
   for (const range of [...ranges].sort(byPlace)) {
@@ -44,8 +50,8 @@ export function joinRanges(ranges: readonly HeldRange[]): HeldRange[] {
 }
 
 /**
- * What of `before` is not in `now`. The times of a hole are narrowed by what lies on both sides of it, since rows come in
- * about the order of their time.
+ * The parts of `before` that `now` does not cover. The times of a hole are narrowed by its neighbours on both sides,
+ * since rows are stored roughly in the order of their times.
  */
 export function findMissing(before: readonly HeldRange[], now: readonly HeldRange[]): HeldRange[] {
   const covers = joinRanges(now)

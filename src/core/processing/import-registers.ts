@@ -1,11 +1,11 @@
-// What an import wrote to one property, kept so that the same events end alike in any order: the latest `$set` or
-// `$unset`, and beneath it the earliest `$set_once`. A property's mark and value hold exactly these two registers.
-// The rules for whole profiles are in `import-update.ts`; live writes never come here.
+// What an import wrote to one property, kept so that the same events give the same result in any order: the latest
+// `$set` or `$unset`, and beneath it the earliest `$set_once`. A property's mark and value hold exactly these two
+// registers. `import-update.ts` has the rules for whole profiles; live writes are not handled here.
 
 import type { JsonValue } from '../json.ts'
 import type { PropertyMark } from '../persons/person.ts'
 
-/** When an import's event happened; the uuid settles events of the same millisecond. */
+/** When an import's event happened; the uuid orders events of the same millisecond. */
 export interface ImportTime {
   readonly timestampMs: number
   readonly uuid: string
@@ -16,7 +16,7 @@ export interface ImportRegisters {
   readonly latest:
     | (ImportTime & ({ readonly kind: 'set'; readonly value: JsonValue } | { readonly kind: 'unset' }))
     | null
-  /** The value is dropped once a later `$set` or `$unset` has buried it for good. */
+  /** The value is dropped once a later `$set` or `$unset` rules out that it is ever shown. */
   readonly once: (ImportTime & { readonly value?: JsonValue }) | null
 }
 
@@ -26,7 +26,7 @@ export function isLater(a: ImportTime, b: ImportTime): boolean {
   return a.timestampMs !== b.timestampMs ? a.timestampMs > b.timestampMs : a.uuid > b.uuid
 }
 
-/** `value` is the property's current one. Only for marks that an import left. */
+/** Reads the registers from a mark of an import and the property's current value. */
 export function registersOf(mark: PropertyMark, value: JsonValue | undefined): ImportRegisters {
   const { importJobId, timestampMs, uuid, once, unset } = mark
   if (mark.kind === 'import_once') {
@@ -40,7 +40,7 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
   return { importJobId, latest, once: once ?? null }
 }
 
-/** Both histories together: the later `latest` (an `$unset` wins a tie), the earlier `once`. */
+/** Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. */
 export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)
   const once = earlierOf(a.once, b.once)
@@ -59,7 +59,7 @@ function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): Impo
   return isLater(a, b) ? b : a
 }
 
-/** The mark and the value (undefined = no property) that show these registers. At least one register is filled. */
+/** The mark and the value (undefined = no property) that hold these registers, of which at least one is filled. */
 export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
   const { importJobId, latest, once } = registers
   const onceIsAlive = once !== null && once.value !== undefined && (latest === null || isLater(once, latest))

@@ -18,7 +18,7 @@ const update: fc.Arbitrary<ProfileUpdate> = fc.record({
   uuid: fc.constantFrom('u1', 'u2', 'u3', 'u4', 'u5'),
   importJobId: fc.constant(1),
 })
-/** Events of one import: no two with the same time and uuid. */
+/** Events of one import, no two with the same time and uuid. */
 const updates = fc.uniqueArray(update, { maxLength: 7, selector: ({ timestampMs, uuid }) => `${timestampMs} ${uuid}` })
 
 function applyAll(before: Profile, all: readonly ProfileUpdate[]): Profile {

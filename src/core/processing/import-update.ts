@@ -1,5 +1,5 @@
-// Property updates from the historical lane: an import never overwrites a live value, and any order of the same import
-// gives the same profile. Persons and groups alike. What a single property remembers is in `import-registers.ts`.
+// Property updates from the historical lane, for persons and groups: an import never overwrites a live value, and its
+// events give the same profile in any order. `import-registers.ts` has what a single property remembers for that.
 
 import { type JsonValue, ownValue } from '../json.ts'
 import { type ChangedProfile, type Profile, ProfileDraft, type ProfileUpdate } from '../persons/profile.ts'
@@ -24,7 +24,7 @@ export function applyImportUpdate(before: Profile, update: ProfileUpdate): Chang
 }
 
 /**
- * The properties of two persons that become one: the survivor's value wins, except that a live value wins over an
+ * Merges the properties of two persons that become one. The survivor's value wins, but a live value wins over an
  * import's, and what an import wrote to both is joined. Source: docs/wire/ingestion.md 6.4; docs/wire/import.md 3.4.
  */
 export function mergeProfiles(survivor: Profile, other: Profile): Profile {

@@ -1,4 +1,4 @@
-// A person may have tens of thousands of properties, and an event that changes one of them costs what that one takes.
+// A person may have tens of thousands of properties; an event that changes one of them costs only that one.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'

@@ -1,5 +1,5 @@
-// Which event properties also describe the person: lifted into `$set`, and as `$initial_…` into `$set_once`, and which of
-// them change too often to be worth a write of their own. Only the lists and the lifting; applying is `person-update.ts`.
+// The event properties that also describe the person, and those that change too often to be worth a write of their own.
+// Lifts the former into `$set` and, as `$initial_…`, into `$set_once`; `person-update.ts` applies the maps.
 
 import { isJsonObject, type JsonObject, type JsonValue, setOwn } from '../json.ts'
 
@@ -31,16 +31,16 @@ export interface PersonMaps {
 }
 
 /**
- * What `$os_name` stands for as the event's `$os`; undefined when it has one already, and for servers, whose own system
- * says nothing of the person. Since 2024 it stands in for `$os`. Source: docs/wire/ingestion.md 6.6.
+ * The `$os_name` to use as the event's `$os`, which it replaces since 2024. Undefined when the event has `$os`, and for
+ * servers, whose own system says nothing about the person. Source: docs/wire/ingestion.md 6.6.
  */
 export function aliasedOs(properties: JsonObject): JsonValue | undefined {
   return Object.hasOwn(properties, '$os') || properties.$is_server === true ? undefined : properties.$os_name
 }
 
 /**
- * The person maps of an event: mapped properties under the client's own maps, key by key.
- * The client's maps come back as they are when nothing is lifted. Source: docs/wire/ingestion.md 6.6; vectors.
+ * The person maps of an event: the lifted properties, overwritten key by key by the client's own maps. When nothing is
+ * lifted, the client's maps are returned unchanged. Source: docs/wire/ingestion.md 6.6; vectors.
  */
 export function liftPersonMaps(
   properties: JsonObject,
@@ -72,7 +72,7 @@ export function liftPersonMaps(
   return { set, setOnce }
 }
 
-/** `$set` or `$set_once` of an event: the top-level map over the one in the properties; null when there is neither. */
+/** An event's `$set` or `$set_once`: the map in the properties, overwritten by the top-level one; null without both. */
 export function clientMap(inner: JsonObject[string] | undefined, topLevel: JsonObject | null): JsonObject | null {
   const innerMap = isJsonObject(inner) ? inner : null
   if (topLevel === null) return innerMap
@@ -82,7 +82,7 @@ export function clientMap(inner: JsonObject[string] | undefined, topLevel: JsonO
   return merged
 }
 
-/** Writes the own keys of `over` into `target`. */
+/** Copies the own keys of `over` into `target`. */
 export function overlay(target: JsonObject, over: JsonObject): void {
   for (const key of Object.keys(over)) setOwn(target, key, over[key]!)
 }

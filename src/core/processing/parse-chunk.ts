@@ -1,18 +1,17 @@
-// A chunk's records with their JSON parsed, once: what the single load is for and what `process-chunk.ts` applies.
-// A record that cannot be parsed is a value here, so that it never stops its chunk.
+// Parses the JSON of a chunk's records once, and collects from them what to load before `process-chunk.ts` applies
+// them. A record that cannot be parsed becomes a value of its own kind, so that it never stops its chunk.
 
-import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane, LogRecord } from '../events/captured-event.ts'
+import type { CapturedEvent, CapturedRecording, CapturedReject } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
+import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
 import { isIllegalDistinctId, mergeRequestOf } from './person-merge.ts'
 
-/** Records as they were read: `records[0]` stands at `firstOffset`. */
-export interface ChunkRecords {
-  readonly lane: LogLane
-  readonly firstOffset: number
-  readonly records: readonly LogRecord[]
+/** Records as read from the log. */
+export interface ChunkRecords extends StreamInfo {
+  readonly records: readonly RecordAt[]
 }
 
 export interface ParsedEvent {
@@ -20,52 +19,51 @@ export interface ParsedEvent {
   readonly offset: number
   readonly event: CapturedEvent
   readonly properties: JsonObject
-  /** The top-level maps. */
+  /** The top-level `$set` and `$set_once`. */
   readonly set: JsonObject | null
   readonly setOnce: JsonObject | null
 }
 
-export interface ParsedReplay {
-  readonly kind: 'replay'
+export interface ParsedRecording {
+  readonly kind: 'recording'
   readonly offset: number
-  readonly replay: CapturedReplay
+  readonly recording: CapturedRecording
 }
 
 export type ParsedRecord =
   | ParsedEvent
-  | ParsedReplay
-  /** A replay whose processing has failed before. */
+  | ParsedRecording
+  /** A recording whose processing failed before. */
   | {
-      readonly kind: 'failed_replay'
+      readonly kind: 'failed_recording'
       readonly offset: number
-      readonly replay: CapturedReplay
+      readonly recording: CapturedRecording
       readonly message: string
     }
-  /** An event that cannot be processed: its text is not an object, or processing it has failed before. */
+  /** An event that cannot be processed: its properties are not an object, or processing it failed before. */
   | { readonly kind: 'failed'; readonly offset: number; readonly event: CapturedEvent; readonly message: string }
   | { readonly kind: 'reject'; readonly offset: number; readonly reject: CapturedReject }
   | { readonly kind: 'damaged'; readonly offset: number; readonly body: Uint8Array; readonly appendedAtMs: number }
 
-export interface ParsedChunk {
-  readonly lane: LogLane
+export interface ParsedChunk extends StreamInfo {
   readonly records: readonly ParsedRecord[]
 }
 
 /** @param failures offsets of records that must not be processed, with the reason. */
 export function parseChunk(chunk: ChunkRecords, failures: ReadonlyMap<number, string>): ParsedChunk {
-  const records = chunk.records.map((record, index) => parseRecord(record, chunk.firstOffset + index, failures))
-  return { lane: chunk.lane, records }
+  const { stream, traffic } = chunk
+  return { stream, traffic, records: chunk.records.map(at => parseRecord(at, failures)) }
 }
 
-function parseRecord(record: LogRecord, offset: number, failures: ReadonlyMap<number, string>): ParsedRecord {
+function parseRecord({ offset, record }: RecordAt, failures: ReadonlyMap<number, string>): ParsedRecord {
   if (record.kind === 'reject') return { kind: 'reject', offset, reject: record.reject }
   if (record.kind === 'damaged') return { ...record, offset }
   const message = failures.size > 0 ? failures.get(offset) : undefined
-  if (record.kind === 'replay') {
-    const { replay } = record
+  if (record.kind === 'recording') {
+    const { recording } = record
     return message === undefined
-      ? { kind: 'replay', offset, replay }
-      : { kind: 'failed_replay', offset, replay, message }
+      ? { kind: 'recording', offset, recording }
+      : { kind: 'failed_recording', offset, recording, message }
   }
   const { event } = record
   if (message !== undefined) return { kind: 'failed', offset, event, message }
@@ -91,13 +89,13 @@ function parseMap(text: string | null): JsonObject | null {
   return value !== null && isJsonObject(value) ? value : null
 }
 
-/** What the chunk's events may touch, each once: for the single load before they are applied. */
+/** What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. */
 export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
   const distinctIds = new Map<number, Set<string>>()
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
   for (const record of chunk.records) {
-    // These touch no person, but it has to be known whether their projects still exist, and what they want kept.
+    // Records other than events touch no person, but their projects' settings are needed, and whether they still exist.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     if (record.kind !== 'event') continue
@@ -134,9 +132,9 @@ function projectIdOf(record: ParsedRecord): number | null {
     case 'event':
     case 'failed':
       return record.event.projectId
-    case 'replay':
-    case 'failed_replay':
-      return record.replay.projectId
+    case 'recording':
+    case 'failed_recording':
+      return record.recording.projectId
     case 'reject':
       return record.reject.projectId
     case 'damaged':

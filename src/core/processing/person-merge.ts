@@ -1,5 +1,5 @@
-// Which distinct ids an event links, and who survives when both already lead to persons. Property updates of the same
-// event come after (`person-step.ts`); moving rows and override versions is `chunk-state.ts`.
+// Decides which distinct ids an event links, and merges their persons if both already have one. `person-step.ts` then
+// applies the event's property updates; `chunk-state.ts` moves the mappings and raises override versions.
 
 import { type JsonObject, ownValue } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
@@ -8,23 +8,23 @@ import { exceedsPersonLimit, trimProfile } from './person-update.ts'
 
 export interface MergeRequest {
   readonly otherId: string
-  /** `$merge_dangerously` merges persons that are identified already. */
+  /** True for `$merge_dangerously`, which also merges persons that are already identified. */
   readonly dangerously: boolean
-  /** Other writers were faster every time: two persons stay two. */
+  /** Other writers were faster on every try: the persons stay two. */
   readonly isLost?: boolean
 }
 
 export type MergeOutcome =
-  /** The event goes on as an ordinary one. */
+  /** The event is processed as an ordinary one. */
   | { readonly kind: 'none' }
   | { readonly kind: 'illegal'; readonly illegalId: string }
-  /** Neither id leads to a person: one is to be created for both. */
+  /** Neither id has a person: the caller creates one for both. */
   | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: 0 | 1 }
-  /** The survivor's version is already raised when `merged`. */
+  /** With `merged` the survivor's version is already raised. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
-  /** The person has as many ids as one may have; the other id stays without a person. */
+  /** The person has the most ids that it may have. With `leavesOwnId` it is the event's own id that got no person. */
   | { readonly kind: 'full'; readonly person: WorkingPerson; readonly leavesOwnId: boolean }
-  /** Both persons go on, the survivor's is identified. */
+  /** Both persons remain; the survivor becomes identified. */
   | {
       readonly kind: 'refused'
       readonly why: MergeRefusal
@@ -32,22 +32,22 @@ export type MergeOutcome =
       readonly other: WorkingPerson
     }
 
-/** The warning of a merge that is not made. */
+/** The warning for a merge that was not made. */
 export type MergeRefusal =
   | 'cannot_merge_already_identified'
   | 'cannot_merge_too_many_distinct_ids'
   | 'merge_race_condition'
 
 /**
- * A person has at most so many distinct ids: no link and no merge goes beyond. Each of them is a row of the state, and for a
- * merge one of the event store as well, written in one transaction. Persons from before this limit may have more.
+ * Most distinct ids of a person: no link and no merge exceeds it. Each id is a row of the state, and in a merge also
+ * one of the event store, all written in one transaction. Persons from before this limit may have more.
  * Source: ours, docs/decisions/0027-ids-per-person.md; docs/wire/ingestion.md 6.4. PostHog reads 2,500 ids of a person.
  */
 export const personDistinctIdCountMax = 2_500
 
 /**
- * The link an event asks for; null when it lacks what that needs and is an ordinary event. Ids of another type are none:
- * their event is dropped. Source: docs/wire/ingestion.md 6.4, 6.5.
+ * The link that an event asks for; null for an ordinary event and for one without the needed id. An id that is neither
+ * text nor null gets its event dropped before (`findDrop`). Source: docs/wire/ingestion.md 6.4, 6.5.
  */
 export function mergeRequestOf(eventName: string, properties: JsonObject): MergeRequest | null {
   if (eventName === '$identify') {
@@ -61,7 +61,7 @@ export function mergeRequestOf(eventName: string, properties: JsonObject): Merge
   return linkTo(alias, eventName === '$merge_dangerously')
 }
 
-/** Ids are stored as well-formed text; what the event's own id has gone through at the edge is made up for here. */
+/** Makes the other id well-formed, as it is stored. The edge has done that for the event's own id. */
 function linkTo(otherId: string, dangerously: boolean): MergeRequest {
   return { otherId: otherId.toWellFormed(), dangerously }
 }
@@ -133,7 +133,7 @@ const illegalInAnyCase = new Set([
 const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0', 'undefined'])
 const distinctIdCodePointsMax = 400
 
-/** Ids that stand for nobody in particular, and would tie strangers together. Source: docs/wire/ingestion.md 6.4. */
+/** Whether an id is a placeholder that would tie strangers together. Source: docs/wire/ingestion.md 6.4. */
 export function isIllegalDistinctId(distinctId: string): boolean {
   if (distinctId.trim() === '' || distinctId.includes('\0')) return true
   if (distinctId.length > distinctIdCodePointsMax && Array.from(distinctId).length > distinctIdCodePointsMax)

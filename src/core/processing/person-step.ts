@@ -1,5 +1,6 @@
-// The person that an event belongs to, after the event: found, created, linked and updated in the chunk's working copy.
-// Every event with a profile ends here; at most one write per event, so a person's version counts events that changed it.
+// Finds or creates the person of an event in the chunk's working copy, links its distinct ids and updates it. Every
+// event with a profile ends here. An event raises a person's version at most once, so the version counts events that
+// changed it.
 
 import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
@@ -12,18 +13,18 @@ import { textAfterChange } from './snapshot.ts'
 export interface PersonEvent extends PersonUpdate {
   readonly distinctId: string
   readonly merge: MergeRequest | null
-  /** False: properties are written only to a person that the event makes. Source: docs/wire/ingestion.md 6.3, 6.6. */
+  /** When false, only a person that the event creates gets its properties. Source: docs/wire/ingestion.md 6.3, 6.6. */
   readonly writesKnownPersons: boolean
 }
 
-/** Characters of JSON text. Smaller persons are copied sooner than it is noted what changed. */
+/** Characters of JSON text. Copying a smaller person is faster than tracking its changes. */
 const inPlaceFromLength = 4_096
 
 export type RaiseWarning = (type: string, details: JsonObject) => void
 
 export interface PersonOutcome {
   readonly person: WorkingPerson
-  /** What the event wanted to write would not fit: the person has the properties it had. */
+  /** The event's properties would not fit, so the person's properties were left unchanged. */
   readonly isTooLarge: boolean
 }
 

@@ -4,13 +4,13 @@ import { anEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
 import type { JsonObject } from '../json.ts'
 import { personPropertiesBytesMax } from './person-update.ts'
 
-/** Properties without the one that every person has. */
+/** The properties without the creator key, which every person has. */
 function own(properties: JsonObject | undefined): JsonObject {
   const { $creator_event_uuid: _creator, ...others } = properties ?? {}
   return others
 }
 
-/** Events of one person, one chunk each, and then the person. */
+/** Applies events of one person, each in a chunk of its own, and returns the person. */
 async function after(...events: readonly [name: string, properties: JsonObject | string][]) {
   const world = applyingWorld()
   for (const [name, properties] of events) await world.apply(anEvent(name, 'ada', properties))

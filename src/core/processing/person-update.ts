@@ -1,5 +1,5 @@
-// What an event's `$set`, `$set_once` and `$unset` do to a person: in order of arrival for live events, by the rules of
-// an import for the historical lane. Which maps an event carries is settled before (`mapped-properties.ts`).
+// Applies an event's `$set`, `$set_once` and `$unset` to a person: in order of arrival for live events, by the rules of
+// imports for the historical lane. `mapped-properties.ts` has built the maps before.
 
 import { type JsonObject, type PropertyBag, setOwn } from '../json.ts'
 import type { PropertyMark } from '../persons/person.ts'
@@ -17,18 +17,20 @@ import { filteredProperties, mappedProperties } from './mapped-properties.ts'
 
 export interface PersonUpdate extends ProfileUpdate {
   readonly historical: boolean
-  /** An event about the person (`$identify`, `$set`, …): even changes of keys that change all the time are written. */
+  /**
+   * The event is about the person (`$identify`, `$set`, …), so even changes of `filteredProperties` alone are written.
+   */
   readonly writesFilteredKeys: boolean
 }
 
-/** Stored size of a person's properties, bytes of JSON text. Source: docs/wire/ingestion.md 6.6, 9. */
+/** Largest stored properties of a person, in bytes of JSON text. Source: docs/wire/ingestion.md 6.6, 9. */
 export const personPropertiesBytesMax = 655_360
 const trimTargetBytes = 524_288
 export const creatorKey = '$creator_event_uuid'
 
 /**
- * Applies an event to an existing person, in place where `before` owns its properties.
- * @returns null when nothing is to be written. Source: docs/wire/ingestion.md 6.6.
+ * Applies an event to an existing person, in place if `before` owns its properties.
+ * @returns null when there is nothing to write. Source: docs/wire/ingestion.md 6.6.
  */
 export function applyPersonUpdate(before: Profile, update: PersonUpdate): ChangedProfile | null {
   return update.historical ? applyImportUpdate(before, withCreator(update)) : applyLiveUpdate(before, update)
@@ -51,7 +53,7 @@ export function createProfile(update: PersonUpdate): Profile {
   return draft.result() ?? emptyProfile
 }
 
-/** In any order of an import the creator is its earliest event: the key behaves like an import's `$set_once`. */
+/** Adds the creator key like a `$set_once`, so that an import's earliest event is the creator whatever its order. */
 function withCreator(update: PersonUpdate): ProfileUpdate {
   return { ...update, setOnce: { ...update.setOnce, [creatorKey]: update.uuid } }
 }
@@ -62,7 +64,7 @@ function applyLiveUpdate(before: Profile, update: PersonUpdate): ChangedProfile 
   const worthWriting = update.writesFilteredKeys || changesLastingKey(before, update)
   if (!worthWriting) return null
   const draft = new ProfileDraft(before)
-  // A key that only this event brings stays, so it is asked before anything changes in place.
+  // `$unset` keeps a key that this same event adds, so the keys to remove are found before anything changes in place.
   const removed = unset.length === 0 ? noKeys : unset.filter(key => Object.hasOwn(before.properties, key))
   if (setOnce !== null) {
     let mark: PropertyMark | null = null
@@ -102,7 +104,7 @@ function changesLastingKey({ properties, marks }: Profile, { set, setOnce, unset
   return false
 }
 
-/** `$set_once` writes where there is nothing yet, a stored null included. */
+/** `$set_once` writes a key that is absent or stored as null. */
 function fillsOnce(properties: PropertyBag, setOnce: JsonObject, key: string): boolean {
   return !Object.hasOwn(properties, key) || (properties[key] === null && setOnce[key] !== null)
 }
@@ -117,7 +119,7 @@ export function unsetKeys(value: JsonObject[string] | undefined): readonly strin
   return Array.isArray(value) ? value.filter(key => typeof key === 'string') : Object.keys(value)
 }
 
-/** Whether properties with this JSON text are too large to be stored. Counts bytes only when it may matter. */
+/** Whether properties with this JSON text are too large to be stored. Counts the bytes of long texts only. */
 export function exceedsPersonLimit(propertiesJson: string): boolean {
   if (propertiesJson.length * 3 <= personPropertiesBytesMax) return false
   return Buffer.byteLength(propertiesJson) > personPropertiesBytesMax
@@ -132,7 +134,7 @@ const protectedKeys = new Set([
 ])
 
 /**
- * What remains of properties that grew too large by a merge: keys go in alphabetical order until 512 KiB are left.
+ * Trims properties that a merge made too large: removes unprotected keys in alphabetical order until 512 KiB are left.
  * Source: docs/wire/ingestion.md 6.6.
  */
 export function trimProfile(profile: Profile): Profile {

@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
 import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
-import { aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedReject, recordsAt } from '../../../tests/support/captured-events.ts'
 import { loadWhole } from '../../../tests/support/load-chunk.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
 import type { LogRecord } from '../events/captured-event.ts'
@@ -12,11 +12,11 @@ import { chunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
 import { rejectRefusedRows } from './refused-rows.ts'
 
-const noGeoip = { lookUpGeoip: () => null }
+const noGeoip = { logId: 'log', lookUpGeoip: () => null }
 
 async function processRecords(records: readonly LogRecord[]): Promise<ProcessedChunk> {
   const store = memoryChunkStore(memoryState([aProject()]))
-  const chunk = parseChunk({ lane: 'main', firstOffset: 10, records }, new Map())
+  const chunk = parseChunk({ stream: 'main', traffic: 'live', records: recordsAt(records, 10) }, new Map())
   return processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), noGeoip)
 }
 
@@ -31,13 +31,13 @@ describe('a chunk', () => {
       anEvent('$pageview', 'user', { $current_url: '/2', '$feature/beta': true }),
       anEvent('e', 'ghost', { $process_person_profile: false }),
     ]
-    const records = events.map(event => ({ kind: 'event' as const, event }))
+    const records = recordsAt(events.map(event => ({ kind: 'event', event })))
     const store = memoryChunkStore(memoryState([aProject()]))
-    const chunk = parseChunk({ lane: 'main', firstOffset: 0, records }, new Map())
+    const chunk = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
     const loaded = await loadWhole(store, chunkSubjects(chunk))
     const first = textOf(processChunk(chunk, loaded, noGeoip))
     assert.equal(textOf(processChunk(chunk, loaded, noGeoip)), first, 'neither records nor loaded state were changed')
-    const again = parseChunk({ lane: 'main', firstOffset: 0, records }, new Map())
+    const again = parseChunk({ stream: 'main', traffic: 'live', records }, new Map())
     assert.equal(textOf(processChunk(again, await loadWhole(store, chunkSubjects(again)), noGeoip)), first)
   })
 
@@ -92,11 +92,11 @@ describe('a chunk', () => {
       'main rejected log_record_damaged 1',
       'main stored  1',
     ]
-    const refusedReplay = 'replay rejected missing_session_id 1'
-    assert.deepEqual(told(processed.changes), [...others, 'overflow stored  2', refusedReplay])
+    const refusedRecording = 'replay rejected missing_session_id 1'
+    assert.deepEqual(told(processed.changes), [...others, 'overflow stored  2', refusedRecording])
     const { changes } = rejectRefusedRows(processed, [{ list: 'events', index: 2, message: 'too large' }])
     const parted = ['overflow rejected row_refused 1', 'overflow stored  1']
-    assert.deepEqual(told(changes), [...others, ...parted, refusedReplay])
+    assert.deepEqual(told(changes), [...others, ...parted, refusedRecording])
   })
 
   it('keeps at most 64 KiB of a rejected body', async () => {
@@ -106,7 +106,10 @@ describe('a chunk', () => {
 
   it('keeps rows of unpublished jobs apart', async () => {
     const event = anImportedEvent('e', 'ada', 1, {}, { importJobId: 7 })
-    const chunk = parseChunk({ lane: 'historical', firstOffset: 0, records: [{ kind: 'event', event }] }, new Map())
+    const chunk = parseChunk(
+      { stream: 'historical', traffic: 'import', records: recordsAt([{ kind: 'event', event }]) },
+      new Map(),
+    )
     const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
     const { rows } = processChunk(chunk, loaded, { ...noGeoip, pendingJobIds: new Set([7]) })
     assert.deepEqual([rows.events.length, rows.pendingEvents.length], [0, 1])
@@ -230,6 +233,8 @@ describe('a stored event', () => {
         '$feature/a': true,
         '$feature/b': 'test',
         '$feature/c': null,
+        [`$feature/${'d'.repeat(1_000)}`]: true,
+        [`$feature/${'e'.repeat(1_001)}`]: true,
         $session_id: session,
         $window_id: 7,
       }),
@@ -240,6 +245,7 @@ describe('a stored event', () => {
       [
         ['$feature/a', 'true'],
         ['$feature/b', 'test'],
+        [`$feature/${'d'.repeat(1_000)}`, 'true'],
       ],
     )
     assert.deepEqual([world.rows[0]?.sessionId, world.rows[0]?.windowId], [session.toLowerCase(), '7'])

@@ -1,18 +1,20 @@
-// A chunk of the log becomes rows and changes: every event in order, against what was loaded for it. Pure: the same
-// records and the same loaded state give the same rows byte for byte, which is what makes a crash between writing the
-// rows and committing the state harmless. Reading, loading and writing is `services/processing/process-events.ts`.
+// Turns a chunk of the log into rows and changes: applies every event in order to what was loaded for it. Pure: the
+// same records and the same loaded state give the same rows byte for byte, so a crash between writing the rows and
+// committing the state does no harm. `services/processing/process-events.ts` reads, loads and writes.
 
 import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
-import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredReplay } from '../events/stored-event.ts'
+import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
+import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
 import { applyEvent } from './apply-event.ts'
+import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
-import type { ParsedChunk, ParsedEvent, ParsedReplay } from './parse-chunk.ts'
-import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfReject, rejectOfReplay } from './rejects.ts'
+import type { ParsedChunk, ParsedEvent, ParsedRecording } from './parse-chunk.ts'
+import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfRecording, rejectOfReject } from './rejects.ts'
 import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
 export interface ProcessedChunk {
@@ -21,39 +23,47 @@ export interface ProcessedChunk {
     /** Rows of import jobs that are not published yet. */
     readonly pendingEvents: readonly StoredEvent[]
     readonly overrides: readonly PersonIdOverride[]
-    readonly replays: readonly StoredReplay[]
+    readonly recordings: readonly StoredRecording[]
     readonly rejected: readonly RejectedEvent[]
     readonly thinned: readonly ThinnedCall[]
   }
   /** The log record behind each of those rows that the store may refuse. */
   readonly sources: {
+    readonly stream: LogStream
     readonly events: readonly ParsedEvent[]
     readonly pendingEvents: readonly ParsedEvent[]
-    readonly replays: readonly ParsedReplay[]
+    readonly recordings: readonly ParsedRecording[]
   }
   readonly changes: ChunkChanges
   /** Characters of the persons' properties in all rows. */
   readonly personTextLength: number
-  /** Projects that want no address kept, in rejects either. */
+  /** By project id: characters of property text that its events have written to groups, each time anew. */
+  readonly groupTextLengths: ReadonlyMap<number, number>
+  /** Projects that keep no addresses, not even in rejects. */
   readonly anonymousProjectIds: ReadonlySet<number>
 }
 
 export interface ProcessOptions {
-  /** Null for an address that nothing is known of. */
+  /** Id of the log that the chunk was read from. It keeps the ids of damaged records of different logs apart. */
+  readonly logId: string
+  /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
   /** Jobs whose rows are kept apart until they are published. */
   readonly pendingJobIds?: ReadonlySet<number>
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
   readonly toldOverrides?: Iterable<PersonIdOverride>
-  /** How much text of persons the rows may carry together, any when absent: each has the properties of its person. */
+  /**
+   * Bounds the characters of person properties in all rows together, since each row has its person's; no bound if
+   * absent.
+   */
   readonly personTextMax?: number
-  /** Records whose merge other writers have overtaken every time: they go on without it. */
+  /** Offsets of records whose merge lost against other writers on every try: they are processed without it. */
   readonly lostMerges?: ReadonlySet<number>
-  /** The flag calls in the event store that those of the chunk may repeat, for projects that thin them. */
+  /** Stored flag calls that the chunk's may repeat, for projects that thin them. */
   readonly storedFlagCalls?: readonly StoredFlagCall[]
 }
 
-/** The rows of the chunk would carry more than `personTextMax`: a smaller one is to be processed. */
+/** The chunk's rows would exceed `personTextMax`: the caller has to process a smaller chunk. */
 export class ChunkTooLargeError extends Error {
   constructor(recordCount: number) {
     super(`the rows of ${recordCount} records are too large together`)
@@ -61,7 +71,7 @@ export class ChunkTooLargeError extends Error {
   }
 }
 
-/** Which record made processing throw, so that it can be set aside and the rest go on. */
+/** Names the record that made processing throw, so that it can be set aside and the others processed. */
 export class RecordError extends Error {
   readonly offset: number
   constructor(offset: number, cause: unknown) {
@@ -72,20 +82,32 @@ export class RecordError extends Error {
 }
 
 /**
- * Applies a chunk. Neither `chunk` nor `loaded` is changed.
- * @throws RecordError for a record that the rules cannot digest, ChunkTooLargeError; nothing of the attempt is kept.
+ * Applies a chunk. Changes neither `chunk` nor `loaded`.
+ * @throws RecordError for a record whose processing throws, ChunkTooLargeError; nothing of the attempt is kept.
  */
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
+  const { stream, traffic } = chunk
   const projects = openChunkState(loaded)
   const report = new ChunkReport()
   const geoipOf = rememberedGeoip(options.lookUpGeoip)
   const rejected: RejectedEvent[] = []
   const visible = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
   const pending = { rows: [] as StoredEvent[], sources: [] as ParsedEvent[] }
-  const replays: ParsedReplay[] = []
+  const recordings: ParsedRecording[] = []
   const { personTextMax = Number.POSITIVE_INFINITY, lostMerges, storedFlagCalls = [] } = options
   const flagCalls = new FlagCalls(storedFlagCalls)
-  const work: ChunkWork = { projects, report, geoipOf, rejected, lostMerges, flagCalls, thinned: [] }
+  const calledFlags = new CalledFlags()
+  const work: ChunkWork = {
+    stream,
+    projects,
+    report,
+    geoipOf,
+    rejected,
+    lostMerges,
+    flagCalls,
+    thinned: [],
+    calledFlags,
+  }
   let personTextLength = 0
   for (const record of chunk.records) {
     switch (record.kind) {
@@ -99,28 +121,32 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         list.sources.push(record)
         break
       }
-      case 'replay':
-        if (projects.has(record.replay.projectId)) {
-          replays.push(record)
-          report.count(record.replay.projectId, 'replay', 'stored', '')
-        } else report.count(record.replay.projectId, 'replay', 'dropped', 'unknown_project')
+      case 'recording':
+        if (projects.has(record.recording.projectId)) {
+          recordings.push(record)
+          report.count(record.recording.projectId, 'replay', 'stored', '')
+        } else report.count(record.recording.projectId, 'replay', 'dropped', 'unknown_project')
         break
-      case 'failed_replay':
-        rejected.push(rejectOfReplay(record.offset, record.replay, 'processing_failed', record.message))
-        report.count(record.replay.projectId, 'replay', 'rejected', 'processing_failed')
+      case 'failed_recording':
+        rejected.push(
+          rejectOfRecording({ stream, offset: record.offset }, record.recording, 'processing_failed', record.message),
+        )
+        report.count(record.recording.projectId, 'replay', 'rejected', 'processing_failed')
         break
       case 'failed':
-        rejected.push(rejectOfEvent(record.offset, record.event, 'processing_failed', record.message))
+        rejected.push(
+          rejectOfEvent({ stream, offset: record.offset }, record.event, 'processing_failed', record.message),
+        )
         report.count(record.event.projectId, record.event.lane, 'rejected', 'processing_failed')
         break
       case 'reject':
-        rejected.push(rejectOfReject(record.offset, record.reject))
+        rejected.push(rejectOfReject({ stream, offset: record.offset }, record.reject))
         report.warn(record.reject, record.reject.reason, rejectDetails(rejected.at(-1)!.rejectId, record.reject))
         report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
-        rejected.push(rejectOfDamage(record.offset, chunk.lane, record))
-        report.count(0, chunk.lane, 'rejected', 'log_record_damaged')
+        rejected.push(rejectOfDamage({ stream, offset: record.offset }, { logId: options.logId, traffic }, record))
+        report.count(0, usualLaneOf(traffic), 'rejected', 'log_record_damaged')
         break
       default:
         record satisfies never
@@ -133,18 +159,25 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       events: visible.rows,
       pendingEvents: pending.rows,
       overrides,
-      replays: replays.map(({ replay }) => replay),
+      recordings: recordings.map(({ recording }) => recording),
       rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
       thinned: work.thinned,
     },
-    sources: { events: visible.sources, pendingEvents: pending.sources, replays },
-    changes: { ...changes, warnings: report.allWarnings(), outcomes: report.allOutcomes() },
+    sources: { stream, events: visible.sources, pendingEvents: pending.sources, recordings },
+    changes: {
+      ...changes,
+      calledFlags: calledFlags.all(),
+      warnings: report.allWarnings(),
+      outcomes: report.allOutcomes(),
+    },
     personTextLength,
+    groupTextLengths: new Map(Array.from(projects, ([id, { groupTextLength }]) => [id, groupTextLength])),
     anonymousProjectIds,
   }
 }
 
 interface ChunkWork {
+  readonly stream: LogStream
   readonly projects: ReadonlyMap<number, ProjectState>
   readonly report: ChunkReport
   readonly geoipOf: GeoipOf
@@ -152,6 +185,7 @@ interface ChunkWork {
   readonly lostMerges: ReadonlySet<number> | undefined
   readonly flagCalls: FlagCalls
   readonly thinned: ThinnedCall[]
+  readonly calledFlags: CalledFlags
 }
 
 /** @returns null for an event that does not become a row. */
@@ -169,6 +203,7 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const applied = applyEvent({ state, geoipOf, warn, mergeIsLost, flagCalls: work.flagCalls }, record)
+    if (applied.kind === 'stored' || applied.kind === 'thinned') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {
       report.count(event.projectId, event.lane, 'stored', '')
       return applied.row
@@ -178,7 +213,7 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
       work.thinned.push(applied.call)
       report.count(event.projectId, event.lane, 'dropped', thinnedReason)
     } else {
-      work.rejected.push(rejectOfEvent(offset, event, 'message_size_too_large', 'properties'))
+      work.rejected.push(rejectOfEvent({ stream: work.stream, offset }, event, 'message_size_too_large', 'properties'))
       report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
@@ -193,7 +228,7 @@ function warnerOf(report: ChunkReport, event: CapturedEvent): (type: string, det
 
 type JsonDetails = Parameters<ChunkReport['warn']>[2]
 
-/** One look-up per address and chunk. */
+/** Looks up each address once per chunk. */
 function rememberedGeoip(lookUp: ProcessOptions['lookUpGeoip']): GeoipOf {
   const known = new Map<string, GeoipProperties | null>()
   return address => {

@@ -1,32 +1,33 @@
-// What becomes of rows that the event store refused for their content: rejects instead of stored, in the same balance.
+// Turns rows that the event store refused for their content into rejects, and counts them as rejected, not stored.
 
 import type { RejectedEvent } from '../events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
-import { anonymized, rejectOfEvent, rejectOfReplay } from './rejects.ts'
+import { anonymized, rejectOfEvent, rejectOfRecording } from './rejects.ts'
 
-/** Which row, and what the store said. */
+/** A refused row and the store's message. */
 export interface RefusedRow {
-  readonly list: 'events' | 'pendingEvents' | 'replays'
+  readonly list: 'events' | 'pendingEvents' | 'recordings'
   readonly index: number
   readonly message: string
 }
 
-/** @returns the rejects to store and the chunk's changes with its counts put right. */
+/** @returns the rejects to store, and the chunk's changes with corrected counts. */
 export function rejectRefusedRows(
   processed: ProcessedChunk,
   refused: readonly RefusedRow[],
 ): { rejected: readonly RejectedEvent[]; changes: ChunkChanges } {
   const counts = new Map(processed.changes.outcomes.map(outcome => [keyOf(outcome), { ...outcome }]))
+  const { stream } = processed.sources
   const rejected = refused.map(({ list, index, message }) => {
-    if (list === 'replays') {
-      const { offset, replay } = processed.sources.replays[index]!
-      moveToRejected(counts, replay.projectId, 'replay')
-      return rejectOfReplay(offset, replay, 'row_refused', message)
+    if (list === 'recordings') {
+      const { offset, recording } = processed.sources.recordings[index]!
+      moveToRejected(counts, recording.projectId, 'replay')
+      return rejectOfRecording({ stream, offset }, recording, 'row_refused', message)
     }
     const { offset, event } = processed.sources[list][index]!
     moveToRejected(counts, event.projectId, event.lane)
-    return anonymized(rejectOfEvent(offset, event, 'row_refused', message), processed.anonymousProjectIds)
+    return anonymized(rejectOfEvent({ stream, offset }, event, 'row_refused', message), processed.anonymousProjectIds)
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
   return { rejected, changes: { ...processed.changes, outcomes } }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { memoryState } from '#adapters/memory/memory-state.ts'
-import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { aCapturedEvent, aCapturedReject, recordsAt } from '../../../tests/support/captured-events.ts'
 import { loadWhole } from '../../../tests/support/load-chunk.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
 import type { LogRecord, RejectSource } from '../events/captured-event.ts'
@@ -31,7 +31,7 @@ describe('the reject of an accepted event', () => {
       setOnceJson: '{"m":1e2}',
       sentAtMs: 7,
     })
-    const reject = rejectOfEvent(3, event, 'row_refused', 'why')
+    const reject = rejectOfEvent({ stream: 'main', offset: 3 }, event, 'row_refused', 'why')
     assert.ok(reject.body.endsWith(',"$set":{"n":1.0},"$set_once":{"m":1e2},"properties":{"id":12345678901234567890}}'))
     const { event: name, uuid, distinct_id: distinctId, timestamp } = JSON.parse(reject.body)
     assert.deepEqual(
@@ -44,10 +44,15 @@ describe('the reject of an accepted event', () => {
   it('says that its body is cut, also where the cut lies within a character', () => {
     for (let length = 65_300; length < 65_540; length++) {
       const propertiesJson = JSON.stringify({ a: `${'x'.repeat(length - 200)}é${'x'.repeat(300)}` })
-      const { body, source } = rejectOfEvent(1, aCapturedEvent(1, { propertiesJson }), 'row_refused', '')
+      const { body, source } = rejectOfEvent(
+        { stream: 'main', offset: 1 },
+        aCapturedEvent(1, { propertiesJson }),
+        'row_refused',
+        '',
+      )
       assert.ok(source!.isCut && !body.includes('\ufffd'))
     }
-    const short = rejectOfEvent(1, aCapturedEvent(1), 'row_refused', '')
+    const short = rejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
     assert.equal(short.source!.isCut, false)
   })
 })
@@ -60,13 +65,16 @@ describe('the address of a reject', () => {
   ]
   const addresses = async (anonymizeIps: boolean) => {
     const store = memoryChunkStore(memoryState([aProject({ anonymizeIps })]))
-    const chunk = parseChunk({ lane: 'main', firstOffset: 0, records }, new Map())
-    const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), { lookUpGeoip: () => null })
+    const chunk = parseChunk({ stream: 'main', traffic: 'live', records: recordsAt(records) }, new Map())
+    const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+      logId: 'log',
+      lookUpGeoip: () => null,
+    })
     const { rejected } = rejectRefusedRows(processed, [{ list: 'events', index: 0, message: 'no' }])
     return [...processed.rows.rejected, ...rejected].map(reject => reject.source!.ip)
   }
 
-  it('is kept for a replay, unless the project keeps none', async () => {
+  it('is kept for a recording, unless the project keeps none', async () => {
     assert.deepEqual(await addresses(false), Array(3).fill('203.0.113.7'))
     assert.deepEqual(await addresses(true), ['', '', ''])
   })

@@ -1,11 +1,12 @@
-// Records that never become an event, as rows of the reject store: what arrived stays findable. Ids follow from the
-// record's place in the log, so that a repeated chunk replaces its own rejects.
+// Turns records that never become an event into rows of the reject store, so that they can still be found. Ids derive
+// from the record's place in the log, so that a repeated chunk replaces its own rejects.
 
 import { cutRejectBody, keptBody, rejectBodyBytesMax } from '../capture/reject-body.ts'
-import type { CapturedEvent, CapturedReject, CapturedReplay, LogLane, LogRecord } from '../events/captured-event.ts'
+import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '../events/captured-event.ts'
+import { type RecordPlace, type Traffic, usualLaneOf } from '../events/log-stream.ts'
 import { withoutAddress } from '../events/reject-source.ts'
 import type { RejectedEvent } from '../events/stored-event.ts'
-import { rejectUuid } from '../persons/person-uuid.ts'
+import { damagedRecordUuid, rejectUuid } from './reject-uuid.ts'
 
 export const rejectReasons = [
   'log_record_damaged',
@@ -16,11 +17,11 @@ export const rejectReasons = [
 export type RejectReason = (typeof rejectReasons)[number]
 
 /**
- * An accepted event that was not stored: its body is the whole event, so that it can be replayed.
- * @param field what was wrong, for people.
+ * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
+ * @param field what was wrong, in words for people.
  */
 export function rejectOfEvent(
-  offset: number,
+  place: RecordPlace,
   event: CapturedEvent,
   reason: RejectReason,
   field: string,
@@ -35,7 +36,7 @@ export function rejectOfEvent(
     personProcessingForcedOff,
   })
   return {
-    rejectId: rejectUuid(event.lane, offset, event.receivedAtMs),
+    rejectId: rejectUuid(place, event.lane, event.receivedAtMs),
     projectId: event.projectId,
     reason,
     field,
@@ -50,7 +51,9 @@ export function rejectOfEvent(
   }
 }
 
-/** As clients send an event, in its own literals; what may be long comes last. */
+/**
+ * The event as a client would send it, with its own literals. The longest part comes last, since the body may be cut.
+ */
 function eventText({
   name,
   uuid,
@@ -67,38 +70,39 @@ function eventText({
   return `${head}${set}${setOnce},"properties":${propertiesJson}}`
 }
 
-/** Without the address it came from, in projects that want none kept. */
+/** Removes the sender's address in projects that keep none. */
 export function anonymized(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
   return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
 }
 
-/** Its snapshots are not kept, only what they were. */
-export function rejectOfReplay(
-  offset: number,
-  replay: CapturedReplay,
+/** The reject of a recording. Its snapshots are not kept, only their session, window, count and size. */
+export function rejectOfRecording(
+  place: RecordPlace,
+  recording: CapturedRecording,
   reason: RejectReason,
   field: string,
 ): RejectedEvent {
-  const { sessionId, windowId, itemCount, itemsBytes } = replay
+  const { sessionId, windowId, itemCount, itemsBytes } = recording
   return {
-    rejectId: rejectUuid('main', offset, replay.receivedAtMs),
-    projectId: replay.projectId,
+    // Not its own lane, `replay`: rejects of recordings have had these ids since the first version.
+    rejectId: rejectUuid(place, 'main', recording.receivedAtMs),
+    projectId: recording.projectId,
     reason,
     field,
     lane: 'replay',
     importJobId: 0,
-    uuid: replay.uuid,
+    uuid: recording.uuid,
     event: '$snapshot',
-    distinctId: replay.distinctId,
-    receivedAtMs: replay.receivedAtMs,
+    distinctId: recording.distinctId,
+    receivedAtMs: recording.receivedAtMs,
     body: JSON.stringify({ session_id: sessionId, window_id: windowId, items: itemCount, bytes: itemsBytes }),
     source: null,
   }
 }
 
-export function rejectOfReject(offset: number, reject: CapturedReject): RejectedEvent {
+export function rejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
   return {
-    rejectId: rejectUuid(reject.lane, offset, reject.receivedAtMs),
+    rejectId: rejectUuid(place, reject.lane, reject.receivedAtMs),
     projectId: reject.projectId,
     reason: reject.reason,
     field: reject.field,
@@ -113,18 +117,20 @@ export function rejectOfReject(offset: number, reject: CapturedReject): Rejected
   }
 }
 
-/** A damaged record names no project. It counts as received when it was appended, which is at most seconds later. */
+/**
+ * The reject of a damaged record, which names no project. It counts as received when appended, at most seconds later.
+ */
 export function rejectOfDamage(
-  offset: number,
-  lane: LogLane,
+  place: RecordPlace,
+  { logId, traffic }: { readonly logId: string; readonly traffic: Traffic },
   { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,
 ): RejectedEvent {
   return {
-    rejectId: rejectUuid(lane, offset, 0),
+    rejectId: damagedRecordUuid(logId, place),
     projectId: 0,
     reason: 'log_record_damaged' satisfies RejectReason,
     field: '',
-    lane,
+    lane: usualLaneOf(traffic),
     importJobId: 0,
     uuid: '',
     event: '',

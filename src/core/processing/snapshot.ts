@@ -1,12 +1,12 @@
-// The person's properties as one event shows them: what is stored after the event, under the event's own `$set`, which
-// may hold values that were not worth a write. Made from the person's text where only a few values differ.
+// The person's properties in an event's row: what the person has after the event, overwritten by the event's own
+// `$set`, which may have values that were not worth a write. If only a few values differ, the person's text is edited.
 
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 import { type ChangedProfile, isSameValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
 import { overlay } from './mapped-properties.ts'
 
-/** More than this and writing the whole text anew is as quick. */
+/** With more keys, writing the whole text anew is as fast. */
 const splicedKeyCountMax = 6
 
 /** Source: docs/wire/ingestion.md 6.8; vectors. */
@@ -29,12 +29,12 @@ export function snapshotJson(person: WorkingPerson, set: JsonObject | null): str
   return JSON.stringify(shown)
 }
 
-/** A key that JavaScript puts before all others, in ascending order. */
+/** JavaScript puts such keys before all others, in ascending order. */
 const isNumberKey = /^\d+$/
 
 /**
- * JSON text of the properties after a change, made from the text before where that is known: a few keys of a person with
- * tens of thousands cost what they take, and not what the person takes.
+ * The JSON text of the properties after a change, edited from the text before if that is known. Changing a few keys of
+ * a person with tens of thousands thus costs only those keys.
  */
 export function textAfterChange(before: string | null, { properties, replaced }: ChangedProfile): string {
   if (before === null || replaced === null || replaced.size > splicedKeyCountMax) return JSON.stringify(properties)
@@ -47,9 +47,9 @@ export function textAfterChange(before: string | null, { properties, replaced }:
 }
 
 /**
- * `json` with the values of `keys` taken from `set`; null when that is not safe by text. A quote inside a string is
- * escaped, so `{"key":` and `,"key":` are found only where a key stands: at the top, or in an object among the values, in
- * which case the key has to be the only one of its name behind a comma.
+ * `json` with the values of `keys` taken from `set`; null if editing the text is not safe. A quote inside a string is
+ * escaped, so `{"key":` and `,"key":` match only keys: of the top level, or of an object among the values. If there is
+ * such an object, the key has to be the only one of its name after a comma.
  */
 function withValues(json: string, properties: JsonObject, set: JsonObject, keys: readonly string[]): string | null {
   let text = json
@@ -68,7 +68,7 @@ function withValues(json: string, properties: JsonObject, set: JsonObject, keys:
   return text
 }
 
-/** Where a key that is not the first one stands at the top of `text`; 0 when another key of that name may be meant. */
+/** The index of a top-level key other than the first; 0 when another key of that name may be meant. */
 function onlyPlaceOf(name: string, text: string): number {
   const at = text.indexOf(`,${name}:`) + 1
   return at > 0 && text.includes('{', 1) && text.includes(`,${name}:`, at) ? 0 : at

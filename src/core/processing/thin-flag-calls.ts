@@ -1,17 +1,19 @@
-// Which `$feature_flag_called` events of a project that thins them say something new: the first of a distinct id, flag,
-// answer and groups in a UTC day. Servers ask for the same flag of the same person thousands of times a day. What was
-// stored before is read from the event store's own rows (`findFlagCalls`), so that there is nothing else to keep.
+// Thins `$feature_flag_called` events, for projects that want it: stores only the first per distinct id, flag, answer
+// and groups in a UTC day. Servers evaluate the same flag for the same person thousands of times a day. The event
+// store's own rows tell which calls are stored (`findFlagCalls`), so that no other record has to be kept.
 
 import type { CapturedEvent } from '../events/captured-event.ts'
-import type { EventIdentity } from '../events/stored-event.ts'
-import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, textOf } from '../json.ts'
+import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue } from '../json.ts'
 import { dayMs } from '../time.ts'
 
 export const flagCallEventName = '$feature_flag_called'
-/** Why such an event is dropped: it is counted as used all the same. */
+/** Bytes of UTF-8. No flag's key is longer; a longer answer counts as none. */
+export const flagCallTextBytesMax = 1_000
+/** Why such an event is dropped. It counts as usage all the same. */
 export const thinnedReason = 'feature_flag_called_repeated'
 
-/** What is left of an event that was thinned out: enough to count it once, however often it comes. */
+/** What is kept of an event that was thinned out: enough to count it once, however often it is sent. */
 export interface ThinnedCall {
   readonly projectId: number
   readonly uuid: string
@@ -19,28 +21,28 @@ export interface ThinnedCall {
   readonly timestampMs: number
   readonly chargedAtMs: number
   readonly flag: string
-  /** As text. */
+  /** See `flagResponseText`. */
   readonly response: string
 }
 
-/** Calls of one kind that are stored. */
+/** The stored calls of one kind. */
 export interface StoredFlagCall {
   readonly projectId: number
-  /** Any time of their UTC day. */
+  /** Any time on their UTC day. */
   readonly timestampMs: number
   readonly distinctId: string
-  /** Those that make the kind. */
+  /** The properties that define the kind. */
   readonly properties: JsonObject
-  /** The uuids that are stored among those that were asked for. */
+  /** Those of the requested uuids that are stored. */
   readonly uuids: readonly string[]
 }
 
-/** An import has calls of other days, and is kept as it is. */
+/** Whether an event is a flag call that may be thinned. Imported calls belong to other days and are all kept. */
 export function isFlagCall(event: CapturedEvent, properties: JsonObject): boolean {
   return event.name === flagCallEventName && !event.historicalMigration && typeof properties.$feature_flag === 'string'
 }
 
-/** The calls of a chunk, in order; each is noted once it is stored. */
+/** The calls stored before and within a chunk. Calls are checked in order, and each one that is stored is noted. */
 export class FlagCalls {
   readonly #uuidsOf = new Map<string, Set<string>>()
 
@@ -51,7 +53,7 @@ export class FlagCalls {
     }
   }
 
-  /** Whether another call of its kind is stored; the stored one itself, sent again, is none. */
+  /** Whether another call of its kind is stored. The stored call itself, sent again, is no repeat. */
   isRepeat(event: CapturedEvent, properties: JsonObject): boolean {
     const uuids = this.#uuidsOf.get(kindOf(event, properties))
     return uuids !== undefined && !uuids.has(event.uuid)
@@ -65,17 +67,41 @@ export class FlagCalls {
   }
 }
 
+/**
+ * The flag that a `$feature_flag_called` names, and its answer, by which calls are counted. Both are '' for other events,
+ * and for calls that name no flag.
+ */
+export function flagCallOf(
+  eventName: string,
+  properties: JsonObject,
+): Pick<StoredEvent, 'flagCalled' | 'flagResponse'> {
+  if (eventName !== flagCallEventName) return noFlagCall
+  const { $feature_flag: flag, $feature_flag_response: response } = properties
+  if (typeof flag !== 'string' || Buffer.byteLength(flag) > flagCallTextBytesMax) return noFlagCall
+  return { flagCalled: flag, flagResponse: flagResponseText(response) }
+}
+
+const noFlagCall = { flagCalled: '', flagResponse: '' }
+
+/**
+ * An answer as calls are counted by it: `true`, `false` or the variant. A text is itself, so that the text `true` counts
+ * with the boolean. Anything else, nothing included, is ''.
+ */
+function flagResponseText(response: JsonValue | undefined): string {
+  if (typeof response === 'boolean') return String(response)
+  return typeof response === 'string' && Buffer.byteLength(response) <= flagCallTextBytesMax ? response : ''
+}
+
 export function thinnedCallOf(event: CapturedEvent, properties: JsonObject): ThinnedCall {
   const { projectId, uuid, distinctId, timestampMs, capturedAtMs } = event
-  const call = { projectId, uuid, distinctId, timestampMs, chargedAtMs: capturedAtMs }
-  const { $feature_flag: flag, $feature_flag_response: response } = properties
-  return { ...call, flag: textOf(flag ?? ''), response: textOf(response ?? null) }
+  const { flagCalled: flag, flagResponse: response } = flagCallOf(event.name, properties)
+  return { projectId, uuid, distinctId, timestampMs, chargedAtMs: capturedAtMs, flag, response }
 }
 
 type Call = Pick<EventIdentity, 'projectId' | 'timestampMs' | 'distinctId'>
 
 /**
- * `$feature_flag_has_experiment` counts only beside a variant: of other answers it is not stored (6.9, 3).
+ * `$feature_flag_has_experiment` counts only for a variant: with other answers it is not stored (6.9, 3).
  * Source: docs/wire/ingestion.md 6.9 (2).
  */
 function kindOf({ projectId, timestampMs, distinctId }: Call, properties: JsonObject): string {
@@ -91,7 +117,7 @@ function groupsOf(groups: JsonValue | undefined): [string, JsonValue][] {
   return Object.entries(groups).sort(([a], [b]) => (a < b ? -1 : 1))
 }
 
-/** The event store tells `1.0` as `1`; whole numbers of any length it tells as they are. */
+/** The event store returns `1.0` as `1`, and whole numbers of any length unchanged. */
 function asStored(_key: string, value: unknown): unknown {
   return isRawNumber(value) && !/^-?\d+$/.test(value.rawJSON) ? Number(value.rawJSON) : value
 }

@@ -1,4 +1,4 @@
-// The events that SDKs send of surveys, and what is counted of them. Source: docs/wire/clients.md 13.
+// The events that SDKs send about surveys, and what is counted of them. Source: docs/wire/clients.md 13.
 
 export const surveyEvents = { shown: 'survey shown', dismissed: 'survey dismissed', sent: 'survey sent' } as const
 
@@ -12,7 +12,7 @@ export interface SurveyCount {
 
 export interface SurveyCounts {
   readonly shown: SurveyCount
-  /** Without those that came behind answered questions. */
+  /** Without those that follow answered questions. */
   readonly dismissed: SurveyCount
   readonly sent: SurveyCount
   readonly personsDismissedAndSent: number

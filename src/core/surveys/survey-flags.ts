@@ -1,4 +1,4 @@
-// The flags that are made for a survey alone: whom it is for, and who has not answered it yet.
+// The flags that exist for one survey only: one for its audience, one for the persons who have not answered it yet.
 // Source: docs/wire/evaluation.md 5.14, 7.1, 7.5; PostHog's survey API.
 
 import type { JsonObject } from '../json.ts'
@@ -6,25 +6,25 @@ import type { Survey } from './survey.ts'
 
 const targetingKeyStart = 'survey-targeting-'
 
-/** Whether a flag was made for a survey: SDKs can ask for these alone, and are not given them to evaluate by themselves. */
+/** Whether a flag was made for a survey. SDKs can request these alone, and never get them for local evaluation. */
 export function isSurveyFlagKey(key: string): boolean {
   return key.startsWith(targetingKeyStart)
 }
 
-/** Keys of the flags of one survey. */
+/** The keys of a survey's flags. */
 export function surveyFlagKeys(surveyId: string): { readonly targeting: string; readonly internal: string } {
   return { targeting: `${targetingKeyStart}${surveyId}`, internal: `${targetingKeyStart}${surveyId}-custom` }
 }
 
-/** Whether browsers may show it now, as far as dates say. An SDK looks at the dates' presence alone. */
+/** Whether browsers may show the survey now. An SDK checks only whether the dates are set, not their values. */
 export function isSurveyRunning(survey: Pick<Survey, 'startDateMs' | 'endDateMs' | 'archived'>): boolean {
   return survey.startDateMs !== null && survey.endDateMs === null && !survey.archived
 }
 
 /**
- * Filters that are true for whoever has neither answered nor dismissed it: a browser sets these person properties with
- * the events `survey sent` and `survey dismissed`, so that the survey is hidden on the person's other devices too.
- * @param iteration the current one of a survey that comes again; null for one that does not.
+ * Filters that match persons who have neither answered nor dismissed the survey. A browser sets these person properties
+ * with the events `survey sent` and `survey dismissed`, so that the survey is hidden on the person's other devices too.
+ * @param iteration the current iteration of a repeated survey; null for any other.
  */
 export function unansweredFilters(surveyId: string, iteration: number | null): JsonObject {
   const suffix = iteration === null ? surveyId : `${surveyId}/${iteration}`

@@ -1,5 +1,5 @@
-// A survey: questions that a browser shows, and whom it shows them to. The server keeps it and hands it out; the decision
-// to show one is the SDK's, with the flags named here. Source: docs/wire/evaluation.md 7.5.
+// A survey: the questions that a browser shows, and its audience. The server stores it and hands it out; the SDK
+// decides whether to show it, using the flags named here. Source: docs/wire/evaluation.md 7.5.
 
 import type { JsonObject } from '../json.ts'
 

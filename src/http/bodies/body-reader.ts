@@ -1,34 +1,37 @@
 // One body as it arrives. It is charged for what has arrived, never for what was announced: the first piece is kept as it
-// is, and a body in several pieces gets one buffer that doubles. A list of pieces would take a hundred times their bytes
-// when each is one byte long.
+// is, and a body in several pieces gets one buffer that doubles. A list of one-byte pieces would take a hundred times
+// their bytes.
 
 import type { IncomingMessage } from 'node:http'
 import { type IncomingBody, Pace } from './slow-bodies.ts'
 
-/** `busy`: there is no room now. `too_large`: over the route's limit. `stalled`: it comes too slowly. `broken`: its sender is gone. */
+/**
+ * `busy`: there is no room now. `too_large`: the body is over the route's limit. `stalled`: it arrives too slowly.
+ * `broken`: its sender is gone.
+ */
 export type BodyFault = 'busy' | 'too_large' | 'stalled' | 'broken'
 
 export type BodyDone = (fault: BodyFault | null, body: Buffer) => void
 
-/** Where a reader gets its room from, and gives it back to. */
+/** The room that readers take memory from and return it to. */
 export interface ReaderRoom {
-  /** Room for so many bytes more of a body; false when there is none. */
+  /** Takes room for that many more bytes of a body; false when there is none. */
   grow(bytes: number, reader: BodyReader): boolean
   give(bytes: number): void
 }
 
 export const emptyBody = Buffer.alloc(0)
-/** What two small pieces are put into. */
+/** The smallest buffer for a body in several pieces. */
 const secondCapacity = 1024
 
-/** NaN where the length is not told. */
+/** The length that the headers announce; NaN when they announce none. */
 export function announcedBytes({ headers }: IncomingMessage): number {
   return Number(headers['content-length'] ?? Number.NaN)
 }
 
 export class BodyReader implements IncomingBody {
   readonly pace = new Pace()
-  /** NaN: not told. */
+  /** NaN when no length was announced. */
   readonly announced: number
   readonly #room: ReaderRoom
   readonly #request: IncomingMessage
@@ -90,12 +93,12 @@ export class BodyReader implements IncomingBody {
     this.#done(fault, body)
   }
 
-  /** Into a buffer that holds `chunk` as well. */
+  /** Moves the body into a buffer that holds `chunk` as well. False when there is no room. */
   #grow(length: number, chunk: Buffer): boolean {
     const isFirst = this.#length === 0
     const capacity = isFirst ? length : this.#capacityFor(length)
     if (!this.#room.grow(capacity - this.#buffer.length, this)) return false
-    // Node gives each piece memory of its own. A piece of a larger buffer would keep all of that buffer alive.
+    // Node usually gives each piece memory of its own. A slice of a larger buffer would keep all of that buffer alive.
     const grown = isFirst && chunk.buffer.byteLength === length ? chunk : Buffer.allocUnsafeSlow(capacity)
     this.#buffer.copy(grown, 0, 0, this.#length)
     if (grown !== chunk) chunk.copy(grown, this.#length)

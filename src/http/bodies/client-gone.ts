@@ -1,4 +1,4 @@
-// Whether a client still waits for its answer, for work that can be left undone.
+// Whether a client still waits for its answer, so that work for a client that left can stop.
 
 import type { FastifyReply } from 'fastify'
 

@@ -8,7 +8,7 @@ import { DrainedBodies, isDraining } from './drained-bodies.ts'
 
 const KiB = 1024
 
-/** A client whose requests are answered at once, and their bodies drained. */
+/** A client whose requests are answered at once and whose bodies are drained. */
 async function drainedClient(t: TestContext, limits: { bytesMax: number; msMax: number }) {
   const drained = new DrainedBodies(limits)
   const sockets: Socket[] = []

@@ -1,7 +1,6 @@
-// The rest of bodies that were refused. When a connection is closed while its client is still sending, the client sees a
-// broken connection instead of the answer, and old SDKs then send the same again for ever. So the rest is read and dropped.
-// That must not become a way to keep the server busy: all of them together are read at a bounded rate, and each has a bound
-// in bytes and in time.
+// Reads and drops the rest of refused bodies. When a connection is closed while its client is still sending, the client
+// sees a broken connection instead of the answer, and old SDKs then send the same request again for ever. So that this
+// cannot keep the server busy, all these bodies share a bounded rate, and each has a bound in bytes and in time.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
@@ -9,15 +8,15 @@ import type { Socket } from 'node:net'
 export const drainLimits = {
   /** Bounds one body at three times the largest that any path takes. */
   bytesMax: 75 * 1024 * 1024,
-  /** Below the time that Node gives a request, so that its answer stays the only one. */
+  /** Shorter than the time that Node gives a request, so that Node does not send a second answer. */
   msMax: 30_000,
 }
-/** 64 MiB a second, in chunks of 64 KiB, so that what was refused takes nothing from others. */
+/** 64 MiB a second, in chunks of 64 KiB, so that refused bodies take nothing from others. */
 const rounds = { everyMs: 10, chunks: 10 }
 
 const draining = new WeakSet<Socket>()
 
-/** Whether the request of a connection was answered, and what comes now is only read to its end. */
+/** Whether the connection's request was answered and the rest of its body is only read to be dropped. */
 export function isDraining(socket: Socket): boolean {
   return draining.has(socket)
 }
@@ -33,9 +32,9 @@ export class DrainedBodies {
   }
 
   /**
-   * Reads on slowly and drops what arrives; cuts the connection at the bounds.
-   * @param response not begun. When the client asked for the connection to be closed, Node would close it behind the answer,
-   *   while the client is still sending; so it is closed here, at the end of the body.
+   * Keeps reading slowly and drops what arrives; cuts the connection at the bounds.
+   * @param response not begun. When the client asked to close the connection, Node would close it after the answer,
+   * while the client is still sending. It is closed here instead, at the end of the body.
    */
   add(request: IncomingMessage, response: ServerResponse): void {
     const { socket } = request
@@ -58,7 +57,7 @@ export class DrainedBodies {
       request.pause()
       this.#waiting.push(request)
     })
-    // A sender that has gone away needs no answer.
+    // A sender that is gone needs no answer.
     request.on('error', () => undefined)
     request.once('end', () => {
       end()
@@ -76,7 +75,7 @@ export class DrainedBodies {
     setTimeout(() => {
       this.#isRoundAwaited = false
       this.#chunksLeft = rounds.chunks
-      // One alone may take the whole round.
+      // A single body may take the whole round.
       for (const request of this.#waiting.splice(0, rounds.chunks)) request.resume()
       if (this.#waiting.length > 0) this.#awaitRound()
     }, rounds.everyMs).unref()

@@ -1,12 +1,12 @@
 // Large bodies take turns. Node reads up to 2 MiB from each connection in one turn of the event loop, so two hundred
-// connections with large bodies would hold it for seconds. All bodies together therefore have a bound for each turn, and one
-// that would exceed it waits for the next turn, first come, first served. Small requests are read and answered in between.
+// connections with large bodies would hold it for seconds. Large bodies therefore share a bound for each turn. A body
+// that arrives beyond it waits for a later turn, first come, first served. Small requests are handled in between.
 
 import type { IncomingMessage } from 'node:http'
 
-/** Some 5 ms of reading and copying. */
+/** Takes some 5 ms of reading and copying. */
 const turnBytesMax = 2 * 1024 * 1024
-/** What a connection gives at once when its turn comes. */
+/** The bytes that one read of a connection brings. */
 const chunkBytes = 64 * 1024
 const requestsOfTurn = turnBytesMax / chunkBytes
 
@@ -15,7 +15,7 @@ export class ReadTurns {
   #isTurnEndAwaited = false
   #waiting: IncomingMessage[] = []
 
-  /** A chunk of a body has come: stops its flow until the next turn when this one has had enough. */
+  /** Notes a chunk of a body; pauses the request until a later turn when this turn has had enough. */
   noteRead(request: IncomingMessage, bytes: number): void {
     this.#bytes += bytes
     if (this.#bytes > turnBytesMax) {

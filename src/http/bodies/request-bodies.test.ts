@@ -287,7 +287,7 @@ function partOf(path: string, announced: number, sent: number): Socket {
   return client
 }
 
-/** What a client is answered first. */
+/** The first data that a client receives. */
 async function answerOf(client: Socket): Promise<string> {
   const [text] = await once(client, 'data')
   return String(text)

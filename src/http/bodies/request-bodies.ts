@@ -1,6 +1,6 @@
-// The bodies of requests while they arrive and are worked on. All of them together have a bound, so that memory suffices
-// however many large ones are sent at once. Before a body is refused for it (503, after which its sender comes back), bodies
-// that hold much and bring little are ended in its favour.
+// The bodies of requests while they arrive and are worked on. They share a bound, so that memory suffices however many
+// large ones are sent at once. Before a body is refused for lack of room (503, after which its sender retries), bodies
+// that hold much and bring little are ended to make room for it.
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { announcedBytes, type BodyDone, BodyReader, emptyBody, type ReaderRoom } from './body-reader.ts'
@@ -11,9 +11,9 @@ import { SlowBodies } from './slow-bodies.ts'
 export interface BodyRoomLimits {
   /** Bytes that all bodies may hold. */
   readonly bytesMax: number
-  /** The part of these that bodies may take which do not arrive in one piece: nobody can fill the rest slowly. */
+  /** The part of `bytesMax` for bodies that do not arrive in one piece, so that slow senders cannot fill the rest. */
   readonly partsBytesMax: number
-  /** The part of these that bodies of more than `smallBytesMax` may take: flags are asked for with small ones. */
+  /** The part of `bytesMax` for bodies of more than `smallBytesMax`; flag requests are small and keep the rest. */
   readonly largeBytesMax: number
   readonly smallBytesMax: number
 }
@@ -28,7 +28,7 @@ export const bodyRoomLimits: BodyRoomLimits = {
   smallBytesMax: 64 * KiB,
 }
 
-/** The room of a private API that has its own port: whatever happens on the public one, it takes writes. */
+/** The room of a private API with its own port, which takes writes whatever happens on the public port. */
 export const adminRoomLimits: BodyRoomLimits = {
   bytesMax: 64 * MiB,
   partsBytesMax: 56 * MiB,
@@ -40,7 +40,7 @@ export interface BodyRoomOptions {
   readonly limits?: BodyRoomLimits
   readonly slow?: SlowBodies
   readonly drained?: DrainedBodies
-  /** Told of each body that was ended because it came too slowly, or because others needed its room. */
+  /** Called for each body that was ended because it arrived too slowly, or because others needed its room. */
   readonly onEnded?: (why: 'stalled' | 'no_room') => void
 }
 
@@ -63,20 +63,20 @@ export class BodyRoom implements ReaderRoom {
     return this.#heldBytes
   }
 
-  /** Bodies that have not come to their end. */
+  /** How many bodies are still arriving. */
   get readingCount(): number {
     return this.#slow.count
   }
 
-  /** Bytes of them that have arrived. */
+  /** Bytes that have arrived of those bodies. */
   get arrivedBytes(): number {
     return this.#slow.arrivedBytes
   }
 
   /**
-   * Reads a whole body, which then takes its length of the room until `giveBack`. The rest of one that is `busy` or
-   * `too_large` may still be arriving, and the caller has to `drain` it.
-   * @param bytesMax the route's limit, of bytes as received.
+   * Reads a whole body, which then takes up its length of the room until `giveBack`. After `busy` or `too_large` the
+   * rest may still be arriving, and the caller has to `drain` it.
+   * @param bytesMax the route's limit, in bytes as received.
    */
   read(request: IncomingMessage, bytesMax: number, done: BodyDone): void {
     const announced = announcedBytes(request)
@@ -92,7 +92,7 @@ export class BodyRoom implements ReaderRoom {
     const takesTurns = !(announced <= this.#limits.smallBytesMax)
     const reader = new BodyReader(this, request, announced, bytesMax, (fault, body) => {
       this.#slow.delete(reader)
-      // Those of a body that came whole hear nothing more, but for its `close`, and go with the request.
+      // After a whole body the listeners get only `close` and disappear with the request, so they are left in place.
       if (fault !== null) stopListening()
       if (fault === 'stalled') this.#onEnded(fault)
       done(fault, body)
@@ -115,13 +115,13 @@ export class BodyRoom implements ReaderRoom {
     this.#slow.add(reader)
   }
 
-  /** Reads the rest of an unwanted body and lets go of it. @param response not begun. */
+  /** Reads and drops the rest of an unwanted body. @param response not begun. */
   drain(request: IncomingMessage, response: ServerResponse): void {
     this.#drained.add(request, response)
   }
 
   /**
-   * Gives back the room of a body that was read, once `work` on it is over and its answer is made. The body is not needed
+   * Returns the room of a body that was read, once `work` on it is over and its answer is made. The body is not needed
    * while the client reads the answer, however long that takes.
    */
   giveBack(bytes: number, response: ServerResponse, work: Promise<void> | null): void {
@@ -135,7 +135,7 @@ export class BodyRoom implements ReaderRoom {
     else work.then(giveWhenAnswered, giveWhenAnswered)
   }
 
-  /** For `BodyReader`. */
+  /** Called by `BodyReader`. */
   grow(bytes: number, reader: BodyReader): boolean {
     const { announced, arrivedBytes } = reader
     const { bytesMax, partsBytesMax, largeBytesMax, smallBytesMax } = this.#limits
@@ -151,7 +151,7 @@ export class BodyRoom implements ReaderRoom {
     this.#heldBytes -= bytes
   }
 
-  /** Ends slow bodies, the slowest first, until there is room for so many bytes more; false where that does not help. */
+  /** Ends slow bodies, the slowest first, until that many more bytes have room; false when that does not help. */
   #makeRoom(bytes: number, limit: number, asker?: BodyReader): boolean {
     while (this.#heldBytes + bytes > limit) {
       const slowest = this.#slow.takeSlowest()

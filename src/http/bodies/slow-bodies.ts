@@ -1,41 +1,44 @@
-// Bodies that are still arriving, and how fast each of them is. One that brings next to nothing is ended, so that a
-// connection cannot be kept busy with a byte now and then. Where room is short, the one that takes longest to bring what it
-// holds goes first: a sender that holds much and brings little keeps others out, a steady one does not.
+// Bodies that are still arriving, and how fast each one is. A body that brings next to nothing is ended, so that a
+// connection cannot be kept busy with a byte now and then. When room is short, the body that takes longest to bring
+// what it holds is ended first: a sender that holds much and brings little keeps others out, a steady one does not.
 
-/** A body that has not come to its end. */
+/** A body that is still arriving. */
 export interface IncomingBody {
-  /** Bytes that have come. */
+  /** Bytes that have arrived. */
   readonly arrivedBytes: number
-  /** Not read at the moment, since others have their turn: that is not its sender's slowness. */
+  /** Not read at the moment because it is others' turn; that does not count as slowness of its sender. */
   readonly isPaused: boolean
-  /** Its own to keep, for `SlowBodies` alone. */
+  /** Kept by the body, used by `SlowBodies` alone. */
   readonly pace: Pace
   fail(fault: 'busy' | 'stalled'): void
 }
 
-/** What was seen of a body at the ticks since it began. */
+/** A body's progress, as measured at each tick since it began. */
 export class Pace {
   ticks = 0
   bytesAtTick = 0
   bytesAtWindow = 0
-  /** Bytes of a tick, each older one weighing half of the next. */
+  /** Average bytes per tick; each older tick weighs half as much as the next. */
   bytesLately = 0
   isListed = false
-  /** The neighbours in the list of all bodies. Most bodies are in it for one turn of the event loop: a `Set` cost as much as reading them. */
+  /**
+   * The neighbours in the list of all bodies. Most bodies are listed for only one turn of the event loop, and a `Set`
+   * cost as much as reading them.
+   */
   previous: IncomingBody | null = null
   next: IncomingBody | null = null
 }
 
 export const paceLimits = {
   /**
-   * In ten ticks, which are seconds unless the event loop was held, a body has to bring this much. Half a kilobyte a second is
-   * less than any telephone's line carries; an event of 2 KB has come long before it is looked at.
+   * In ten ticks (a tick is a second unless the event loop was held), a body has to bring this much. Half a kilobyte a
+   * second is less than any phone's connection carries, and an event of 2 KB has arrived long before the first check.
    */
   windowTicks: 10,
   windowBytesMin: 5 * 1024,
-  /** What holds more than it brings in so many ticks has to go first when room is short. */
+  /** When room is short, a body that needs more ticks than this to bring what it holds may be ended. */
   refillTicksMax: 10,
-  /** A body that has just begun has not shown how fast it is. */
+  /** A body of fewer ticks has not shown yet how fast it is. */
   youngTicks: 2,
 }
 
@@ -44,10 +47,10 @@ export class SlowBodies {
   #count = 0
   readonly #startTicks: (tick: () => void) => () => void
   #stopTicks: (() => void) | null = null
-  /** The bodies that may be ended for others, slowest last, as found since the last tick; null before anybody asked. */
+  /** The bodies that may be ended for others, slowest last; null until `takeSlowest` is called after a tick. */
   #slow: IncomingBody[] | null = null
 
-  /** @param startTicks calls its argument once a second until what it returned is called. */
+  /** @param startTicks calls its argument once a second, until the function that it returned is called. */
   constructor(startTicks: (tick: () => void) => () => void = startSeconds) {
     this.#startTicks = startTicks
   }
@@ -84,7 +87,7 @@ export class SlowBodies {
     this.#count--
   }
 
-  /** The slowest of the bodies that hold more than they bring, each once between two ticks; null when there is none. */
+  /** The slowest body of those that hold much and bring little; null when there is none. Once per body and tick. */
   takeSlowest(): IncomingBody | null {
     this.#slow ??= [...this.#bodies()]
       .filter(body => freshShare(body) * paceLimits.refillTicksMax < 1)
@@ -107,12 +110,12 @@ export class SlowBodies {
       this.#stopTicks = null
       return
     }
-    // A copy, since a body that is ended leaves the list.
+    // Iterate over a copy: a body that is ended leaves the list.
     for (const body of [...this.#bodies()]) if (isStalled(body)) body.fail('stalled')
   }
 }
 
-/** Counts a tick, unless the body spent it waiting for its turn. */
+/** Counts a tick, unless the body is waiting for its turn, and checks each full window. */
 function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   if (isPaused) return false
   pace.bytesLately = (pace.bytesLately + arrivedBytes - pace.bytesAtTick) / 2
@@ -123,7 +126,7 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
   return broughtBytes < paceLimits.windowBytesMin
 }
 
-/** How much of what a body holds it brings in a tick, as it was lately. */
+/** The share of its held bytes that a body has lately brought per tick; 1 when it cannot be called slow. */
 function freshShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes

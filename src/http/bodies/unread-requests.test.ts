@@ -30,7 +30,7 @@ interface Connection {
   readonly client: Socket
   /** Resolves when the server has read the headers. */
   send(path: string, bodyBytes: number, over?: { readonly method?: string; readonly origin?: string }): Promise<unknown>
-  /** What is answered when the time is over. */
+  /** Resolves to the answer that a request gets when its time is over. */
   timeOut(): Promise<string>
 }
 
@@ -47,7 +47,7 @@ async function connection(t: TestContext): Promise<Connection> {
   const accepted = once(server.server, 'connection')
   const client = connect((server.server.address() as AddressInfo).port, '127.0.0.1')
   const [socket] = (await accepted) as [Socket]
-  // As Node does when the time of a request is over; waiting for that would take a minute.
+  // Node does this when a request's time is over; waiting for that would take a minute.
   const timeOut = async () => {
     const error = Object.assign(new Error('timeout'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' })
     let answer = ''
@@ -106,7 +106,7 @@ describe('a request whose body never ends', () => {
       assert.equal(allowed.test(answer), isAllowed, `${method} ${path}`)
       assert.equal(/^vary: origin/m.test(answer), isAllowed)
     }
-    // Nothing is known of the request that did not come behind it.
+    // The server knows nothing of a next request that never arrived.
     const { client, send, timeOut } = await connection(t)
     const answered = once(client, 'data')
     await send('/pages', 3, { origin })

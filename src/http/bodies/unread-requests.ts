@@ -1,5 +1,5 @@
-// Connections whose request could not be read, or never came to its end: there is no reply object then, so the answer is
-// written to the connection, which ends with it. A route may have its own body for requests that stall.
+// Answers to requests that could not be read or never arrived completely. They have no reply object, so the answer is
+// written to the connection, which is then closed. A route may have its own body for requests that stall.
 
 import { type IncomingMessage, STATUS_CODES } from 'node:http'
 import type { Socket } from 'node:net'
@@ -15,7 +15,7 @@ const requestFaults: Record<string, WireError> = {
 }
 const notHttp = wireError(400, 'invalid_request', 'This is no HTTP request.')
 
-/** What a route says for itself of a request that stops coming in. */
+/** What a route decides itself about the answer to a request that stalls. */
 type OwnWords = Partial<Pick<Route, 'stalled' | 'encodeError' | 'retryAfterSeconds' | 'echoes'>>
 
 interface UnreadRequest {
@@ -25,41 +25,41 @@ interface UnreadRequest {
 }
 
 /**
- * Requests, from their headers to their answers, whose route has words of its own, or which come from pages: a page sees an
- * answer only when it names the page's origin. Before its headers are read nothing is known of a request, its origin
- * included, so a page sees that 408, and the 400 and 431 of what is no request, as a failed connection.
+ * Set on a connection from the headers of a request to its answer, when the route has its own words or a page asks: a
+ * page sees an answer only when it names the page's origin. Before the headers are read, the origin is unknown, so a
+ * page sees a 408 at that point, and the 400 and 431 of unreadable requests, as a failed connection.
  */
 const unreadRequest = Symbol('unread request')
 
-/** A property, since an entry in a `WeakMap` for each request costs the garbage collector more than the request's own objects. */
+/** A property: a `WeakMap` entry per request costs the garbage collector more than the request's own objects. */
 interface NotedSocket extends Socket {
   [unreadRequest]?: UnreadRequest | undefined
 }
 
-/** @param cors methods that pages may use there; null for none. */
+/** @param cors methods that pages may use on the route; null for none. */
 export function noteUnread(route: OwnWords, cors: string | null, { raw }: FastifyRequest): void {
   if (route.stalled === undefined && !isOfPage(cors, raw)) return
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = { route, cors, request: raw }
 }
 
-/** The next request of the connection may be of another route. */
+/** Forgets the request: the connection's next one may be for another route. */
 export function noteAnswered({ raw }: FastifyRequest): void {
   const socket: NotedSocket = raw.socket
   socket[unreadRequest] = undefined
 }
 
-/** A client gets this long to read its answer and close; then the connection is cut, so that none stays half open. */
+/** How long a client may take to read its answer and close; then the connection is cut, so none stays half open. */
 const lingerMs = 2_000
 
-/** A request whose body comes too slowly: answered as one whose time is over. */
+/** Answers a request whose body arrives too slowly as if its time were over. */
 export function answerStalledRequest({ socket }: IncomingMessage): void {
   answerUnreadableRequest(Object.assign(new Error('stalled'), { code: 'ERR_HTTP_REQUEST_TIMEOUT' }), socket)
 }
 
-/** For Fastify, as its `clientErrorHandler`. */
+/** Fastify's `clientErrorHandler`. */
 export function answerUnreadableRequest(error: Error & { code?: string }, socket: Socket): void {
-  // A request that was answered already has only its body left to be read.
+  // A draining connection's request is already answered.
   if (error.code === 'ECONNRESET' || !socket.writable || isDraining(socket)) {
     socket.destroy()
     return

@@ -1,34 +1,30 @@
-// The v1 capture endpoints, for all events and for AI events alone. Judges the headers before the body is read, gives the
-// events to the capture service and answers with a result for each; bodies that would hold the event loop are decoded in a
-// thread. Source: docs/wire/ingestion.md 4.
+// The v1 capture endpoints, for all events and for AI events alone. Checks the headers before the body is read, passes
+// the events to the capture service and answers with a result for each; bodies that would hold the event loop are
+// decoded in a thread. Source: docs/wire/ingestion.md 4.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { V1Results } from '#core/capture/prepare-v1-events.ts'
+import type { OutcomeTable } from '#core/capture/outcome-table.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
 import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
-import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-v1-capture.ts'
-import {
-  encodeV1Error,
-  v1BodyBytesMax,
-  v1CaptureErrors,
-  v1RetryAfterSeconds,
-} from '#wire/capture-v1/v1-capture-errors.ts'
-import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/v1-capture-headers.ts'
-import { encodeDiscarded, encodeNotStored, encodeStored, type V1Answer } from '#wire/capture-v1/v1-capture-response.ts'
-import { type DecodePool, movableBytes, type V1CaptureJob } from '#wire/threads/decode-thread.ts'
+import { encodeV1Error, v1BodyBytesMax, v1CaptureErrors, v1RetryAfterSeconds } from '#wire/capture-v1/batch-errors.ts'
+import { readV1Headers, requestIdHeader, type V1Headers } from '#wire/capture-v1/batch-headers.ts'
+import { encodeResults, readResults, type V1Answer, type V1Results } from '#wire/capture-v1/batch-response.ts'
+import { type PreparedV1Capture, prepareV1Inline, type V1CaptureInput } from '#wire/capture-v1/decode-batch.ts'
+import { type DecodeJobs, movableBytes, type V1CaptureJob } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { type Route, sendJson } from '../shared/route.ts'
 
-export interface CaptureV1RouteDependencies {
+export interface CaptureV1RouteDeps {
   readonly service: CaptureService
-  /** Runs `wire/threads/decode-thread.ts`. */
-  readonly decodeThreads: DecodePool
+  readonly decodeThreads: ThreadPool<DecodeJobs>
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane; none do when absent. */
@@ -40,10 +36,10 @@ const capturePaths = [
   { path: '/i/v1/ai/events', aiOnly: true },
 ] as const
 
-/** What was read before the body, for the handler that runs behind it. */
+/** Headers that were read before the body, for the handler that runs after it. */
 type ReadHeaders = WeakMap<FastifyRequest, V1Headers>
 
-export function captureV1Routes(dependencies: CaptureV1RouteDependencies): Route[] {
+export function captureV1Routes(deps: CaptureV1RouteDeps): Route[] {
   const readHeaders: ReadHeaders = new WeakMap()
   return capturePaths.map(
     ({ path, aiOnly }): Route => ({
@@ -58,18 +54,18 @@ export function captureV1Routes(dependencies: CaptureV1RouteDependencies): Route
       encodeError: encodeV1Error,
       retryAfterSeconds: v1RetryAfterSeconds,
       echoes: [requestIdHeader],
-      beforeBody: (request, reply) => judgeHeaders(dependencies, readHeaders, request, reply),
+      beforeBody: (request, reply) => judgeHeaders(deps, readHeaders, request, reply),
       refused: (request, { code }) => {
         const token = readHeaders.get(request)?.token ?? null
-        dependencies.service.keepRefused({ token, reason: code, field: '', body: '' }, dependencies.clock.nowMs())
+        deps.service.keepRefused({ token, reason: code, field: '', body: '' }, deps.clock.nowMs())
       },
-      handler: (request, reply) => handleBatch(dependencies, readHeaders.get(request)!, aiOnly, request, reply),
+      handler: (request, reply) => handleBatch(deps, readHeaders.get(request)!, aiOnly, request, reply),
     }),
   )
 }
 
 function judgeHeaders(
-  { service, clock }: CaptureV1RouteDependencies,
+  { service, clock }: CaptureV1RouteDeps,
   readHeaders: ReadHeaders,
   request: FastifyRequest,
   reply: FastifyReply,
@@ -86,22 +82,21 @@ function judgeHeaders(
 }
 
 async function handleBatch(
-  dependencies: CaptureV1RouteDependencies,
+  deps: CaptureV1RouteDeps,
   headers: V1Headers,
   aiOnly: boolean,
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const { service, clock } = dependencies
+  const { service, clock } = deps
   const received = {
     receivedAtMs: clock.nowMs(),
-    ip: clientAddress(request.headers, request.raw.socket.remoteAddress, dependencies.trustedProxies),
-    rerouteOlderThanMs: dependencies.rerouteOlderThanMs ?? null,
+    ip: clientAddress(request.headers, request.raw.socket.remoteAddress, deps.trustedProxies),
+    rerouteOlderThanMs: deps.rerouteOlderThanMs ?? null,
   }
   const input: V1CaptureInput = { headers, body: request.body as Buffer, aiOnly }
   const inline = prepareV1Inline(input, received)
-  const prepared =
-    inline.kind === 'too_much_work' ? await prepareElsewhere(dependencies, input, received, reply) : inline
+  const prepared = inline.kind === 'too_much_work' ? await prepareElsewhere(deps, input, received, reply) : inline
   const { token } = headers
   if (prepared === null) return sendV1Error(reply, v1CaptureErrors.unavailable)
   if (prepared.kind === 'refused') {
@@ -109,51 +104,38 @@ async function handleBatch(
     service.keepRefused({ ...refused, token, reason: error.code, field: error.attr ?? '' }, received.receivedAtMs)
     return sendV1Error(reply, error)
   }
-  const { historicalMigration, outcome: events } = prepared
-  const stored = service.capturePrepared(
-    { token, protocol: 'v1', historicalMigration, eventCount: events.verdicts.length, outcome: events },
-    received.receivedAtMs,
-    '',
-  )
-  // The records belong to the log from here on. While it waits for the disk, only what the answer needs is kept.
-  const { uuids, verdicts } = events
-  return answerWhenStored(stored, { uuids, verdicts }, reply)
+  return answerWhenStored(service.capture(prepared, received.receivedAtMs, readAnswer), reply)
+}
+
+function readAnswer(table: OutcomeTable): MaybePromise<V1Results> {
+  return inSlices(readResults(table))
 }
 
 /** Prepares a request in a decode thread. @returns null when the threads cannot take it now. */
 async function prepareElsewhere(
-  { decodeThreads }: CaptureV1RouteDependencies,
+  { decodeThreads }: CaptureV1RouteDeps,
   input: V1CaptureInput,
   received: V1CaptureJob['received'],
   reply: FastifyReply,
 ): Promise<PreparedV1Capture | null> {
   const body = movableBytes(input.body)
-  const job: V1CaptureJob = { kind: 'capture_v1', input: { ...input, body }, received }
+  const job: V1CaptureJob = { input: { ...input, body }, received }
   try {
-    return await decodeThreads.run(job, body.length, [body.buffer], clientGone(reply))
+    return await decodeThreads.run('capture_v1', job, body.length, [body.buffer], clientGone(reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return null
   }
 }
 
-async function answerWhenStored(
-  stored: Promise<CaptureOutcome>,
-  results: V1Results,
-  reply: FastifyReply,
-): Promise<void> {
+async function answerWhenStored(stored: Promise<CaptureOutcome<V1Results>>, reply: FastifyReply): Promise<void> {
   const outcome = await stored
   switch (outcome.kind) {
-    case 'accepted':
-      return sendAnswer(reply, await inSlices(encodeStored(results, outcome.overQuota.events, outcome.hot?.events)))
+    case 'stored':
+      if (outcome.answer.isOverQuota) return sendV1Error(reply, v1CaptureErrors.billingLimit)
+      return sendAnswer(reply, await inSlices(encodeResults(outcome.answer, true)))
     case 'unavailable':
-      // Whose events they are is not known: what is wrong with some of them can be told when it is.
-      if (outcome.isProjectUnknown === true) return sendV1Error(reply, v1CaptureErrors.unavailable)
-      return sendAnswer(reply, await inSlices(encodeNotStored(results)))
-    case 'discarded':
-      return sendAnswer(reply, await inSlices(encodeDiscarded(results)))
-    case 'over_quota':
-      return sendV1Error(reply, v1CaptureErrors.billingLimit)
+      return sendAnswer(reply, await inSlices(encodeResults(outcome.answer, false)))
     case 'unknown_project':
       return sendV1Error(reply, v1CaptureErrors.invalidApiToken)
     case 'refused':

@@ -1,45 +1,32 @@
-// The v0 capture endpoints: one handler behind all their names. Reads the request, gives it to the capture service and
-// encodes the outcome; bodies that would hold the event loop are decoded in a thread.
+// The v0 capture endpoints: one handler behind all their names. It reads the request, passes it to the capture service
+// and encodes the outcome; bodies that would hold the event loop are decoded in a thread.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { RandomUint32 } from '#core/capture/event-uuid.ts'
-import type { ItemVerdicts } from '#core/capture/item-verdicts.ts'
-import { readItem } from '#core/capture/prepare-events.ts'
+import { readItem } from '#core/capture/incoming-event.ts'
+import { leftOutReason } from '#core/capture/outcome-table.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { CaptureService } from '#services/capture/capture.ts'
-import type { CaptureOutcome } from '#services/capture/capture-outcome.ts'
+import type { AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { RefusedInput } from '#services/capture/keep-rejects.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
 import { clientAddress } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/capture-errors.ts'
 import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
-import {
-  encodeVerdicts,
-  type RequestVerdicts,
-  verdictsGiven,
-  verdictsOf,
-  withOverQuota,
-  withoutPersons,
-} from '#wire/capture/capture-verdicts.ts'
-import {
-  type CaptureInput,
-  type DecodedCapture,
-  decodeCapture,
-  inlineLimits,
-  isInlineBody,
-  type PreparedCapture,
-} from '#wire/capture/decode-capture.ts'
-import { type CaptureJob, type DecodePool, movableBytes } from '#wire/threads/decode-thread.ts'
+import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
+import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } from '#wire/capture/decode-capture.ts'
+import { type CaptureJob, type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
-export interface CaptureRouteDependencies {
+export interface CaptureRouteDeps {
   readonly service: CaptureService
-  /** Runs `wire/threads/decode-thread.ts`. */
-  readonly decodeThreads: DecodePool
+  readonly decodeThreads: ThreadPool<DecodeJobs>
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
   readonly random: RandomUint32
@@ -47,7 +34,7 @@ export interface CaptureRouteDependencies {
   readonly rerouteOlderThanMs?: number | null
 }
 
-/** Where events are posted. Source: docs/wire/ingestion.md 1.1, 1.4 step 6, 2.3. */
+/** The paths that take events. Source: docs/wire/ingestion.md 1.1, 1.4 step 6, 2.3. */
 const capturePaths = [
   { path: '/capture', legacy: true, engage: false },
   { path: '/batch', legacy: false, engage: false },
@@ -59,11 +46,11 @@ const capturePaths = [
 ] as const
 type CapturePath = (typeof capturePaths)[number]
 
-/** Exactly 200 with exactly this: other 2xx are sent again by browsers and by python. Source: docs/wire/ingestion.md 1.6. */
+/** Sent with exactly 200: after any other 2xx, browsers and python send again. Source: docs/wire/ingestion.md 1.6. */
 const accepted = '{"status":"Ok"}'
 const retryAfterSecondsMax = 30
 
-export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
+export function captureRoutes(deps: CaptureRouteDeps): Route[] {
   return capturePaths.flatMap(capturePath => {
     const post: Route = {
       method: 'POST',
@@ -76,37 +63,43 @@ export function captureRoutes(dependencies: CaptureRouteDependencies): Route[] {
       busy: captureErrors.transient,
       refused: (request, { code }) => {
         const input = { token: keyBesideBody(request), reason: code, field: '', body: '' }
-        dependencies.service.keepRefused(input, dependencies.clock.nowMs())
+        deps.service.keepRefused(input, deps.clock.nowMs())
       },
-      handler: (request, reply) => handleCapture(dependencies, capturePath, request, reply),
+      handler: (request, reply) => handleCapture(deps, capturePath, request, reply),
     }
     return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
   })
 }
 
-/** What an answer takes: kept while events wait for the disk, when the request that was parsed is not needed any more. */
+/** All that answering needs, kept while events wait for the disk; the parsed request is not needed any more then. */
 interface Exchange {
   readonly reply: FastifyReply
-  readonly beacon: boolean
   readonly random: RandomUint32
-  /** Where the request asked for them. */
-  readonly verdicts: RequestVerdicts | null
+  readonly read: AnswerReading<VerboseAnswer>
 }
 
+const okAnswer: VerboseAnswer = { status: 200, body: accepted }
+const emptyAnswer: VerboseAnswer = { status: 204, body: '' }
+
+const readVerdicts: AnswerReading<VerboseAnswer> = table => inSlices(encodeVerdicts(table))
+const readOk: AnswerReading<VerboseAnswer> = () => okAnswer
+/** A beacon gets the full answer when a quota or import-only left no event. Source: docs/wire/ingestion.md 1.6. */
+const readBeacon: AnswerReading<VerboseAnswer> = table => (leftOutReason(table) === null ? emptyAnswer : okAnswer)
+
 function handleCapture(
-  dependencies: CaptureRouteDependencies,
+  deps: CaptureRouteDeps,
   capturePath: CapturePath,
   request: FastifyRequest,
   reply: FastifyReply,
 ): void | Promise<void> {
-  const { service, clock, random } = dependencies
+  const { service, clock, random } = deps
   const receivedAtMs = clock.nowMs()
   const query = parseCaptureQuery(request.query as RawQuery)
   const { data, compression, sentAtMs, token, verbose, beacon } = query.ok
     ? query.value
     : readableQuery(request.query as RawQuery)
   const { headers } = request
-  const ip = clientAddress(headers, request.raw.socket.remoteAddress, dependencies.trustedProxies)
+  const ip = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
     data,
@@ -124,57 +117,44 @@ function handleCapture(
     service.keepRefused(refusedUnread(input, query.error), receivedAtMs)
     return sendError(reply, query.error)
   }
-  const exchange: Exchange = { reply, beacon, random, verdicts: null }
-  const { rerouteOlderThanMs = null } = dependencies
-  const decoded = decodeInline(input)
-  switch (decoded.kind) {
-    case 'events': {
-      const received = { receivedAtMs, ip, random, rerouteOlderThanMs }
-      const { events, itemised } = decoded.request
-      const verdicts = itemised === undefined ? null : verdictsOf(events, itemised)
-      const stored = service.capture(decoded.request, received, decoded.body)
-      return answerWhenStored(stored, verdicts === null ? exchange : { ...exchange, verdicts })
-    }
-    case 'too_much_work':
-      return decodeElsewhere(dependencies, { input, receivedAtMs, ip }, exchange)
-    default:
-      return answerPrepared(dependencies, decoded, receivedAtMs, exchange)
+  const exchange: Exchange = {
+    reply,
+    random,
+    read: input.verbose ? readVerdicts : beacon ? readBeacon : readOk,
   }
+  const { rerouteOlderThanMs = null } = deps
+  const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs })
+  return prepared.kind === 'too_much_work'
+    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs }, exchange)
+    : answerPrepared(deps, prepared, receivedAtMs, exchange)
 }
 
 async function decodeElsewhere(
-  dependencies: CaptureRouteDependencies,
-  { input, receivedAtMs, ip }: Pick<CaptureJob, 'receivedAtMs' | 'ip'> & { readonly input: CaptureInput },
+  deps: CaptureRouteDeps,
+  { input, ...received }: Omit<CaptureJob, 'input'> & { readonly input: CaptureInput },
   exchange: Exchange,
 ): Promise<void> {
   const body = movableBytes(input.body)
-  const { rerouteOlderThanMs = null } = dependencies
-  const job: CaptureJob = { kind: 'capture', input: { ...input, body }, receivedAtMs, ip, rerouteOlderThanMs }
+  const job: CaptureJob = { input: { ...input, body }, ...received }
   let prepared: PreparedCapture
   try {
-    prepared = await dependencies.decodeThreads.run(job, body.length, [body.buffer], clientGone(exchange.reply))
+    prepared = await deps.decodeThreads.run('capture', job, body.length, [body.buffer], clientGone(exchange.reply))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     return refuseForNow(exchange)
   }
-  await answerPrepared(dependencies, prepared, receivedAtMs, exchange)
+  return answerPrepared(deps, prepared, received.receivedAtMs, exchange)
 }
 
 function answerPrepared(
-  { service }: CaptureRouteDependencies,
+  { service }: CaptureRouteDeps,
   prepared: PreparedCapture,
   receivedAtMs: number,
   exchange: Exchange,
 ): void | Promise<void> {
   switch (prepared.kind) {
-    case 'prepared': {
-      const stored = service.capturePrepared(prepared, receivedAtMs, prepared.body)
-      const { verdicts } = prepared
-      return answerWhenStored(
-        stored,
-        verdicts === undefined ? exchange : { ...exchange, verdicts: verdictsGiven(verdicts) },
-      )
-    }
+    case 'prepared':
+      return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
     case 'no_event_left':
       service.countPerformanceEvents(prepared.token, prepared.eventCount)
       return sendJson(exchange.reply, 200, accepted)
@@ -186,72 +166,54 @@ function answerPrepared(
   }
 }
 
-async function answerWhenStored(stored: Promise<CaptureOutcome>, exchange: Exchange): Promise<void> {
+async function answerWhenStored(
+  stored: Promise<CaptureOutcome<VerboseAnswer>>,
+  { reply, random }: Exchange,
+): Promise<void> {
   const outcome = await stored
   switch (outcome.kind) {
-    case 'accepted':
-      if (exchange.verdicts !== null) sendVerdicts(verdictsAfter(exchange.verdicts, outcome), exchange)
-      else if (exchange.beacon && !outcome.quotaLeftNothing) exchange.reply.code(204).send()
-      else sendJson(exchange.reply, 200, accepted)
+    case 'stored': {
+      const { status, body } = outcome.answer
+      if (status === 204) reply.code(status).send()
+      else sendJson(reply, status, body)
       break
-    case 'over_quota':
-    case 'discarded':
-      if (exchange.verdicts !== null) sendVerdicts(verdictsAfter(exchange.verdicts, outcome), exchange)
-      else sendJson(exchange.reply, 200, accepted)
-      break
+    }
     case 'refused':
-      sendError(exchange.reply, eventRefused(outcome.refusal, outcome.field))
+      sendError(reply, eventRefused(outcome.refusal, outcome.field))
       break
     case 'unknown_project':
-      sendError(exchange.reply, captureErrors.unknownApiKey)
+      sendError(reply, captureErrors.unknownApiKey)
       break
     case 'unavailable':
-      refuseForNow(exchange, outcome.reason)
+      refuseForNow({ reply, random }, outcome.reason)
   }
 }
 
-function sendVerdicts(verdicts: ItemVerdicts, { reply }: Exchange): void {
-  const { status, body } = encodeVerdicts(verdicts)
-  sendJson(reply, status, body)
-}
-
-function verdictsAfter(given: RequestVerdicts, outcome: CaptureOutcome): ItemVerdicts {
-  if (outcome.kind === 'discarded') return given.allDropped('non_historical_import_drop')
-  if (outcome.kind !== 'accepted' || outcome.isKeyUnknown === true) return given.allDropped('unknown_api_key')
-  const verdicts = withOverQuota(given.judged(), outcome.overQuota)
-  return outcome.hot === undefined ? verdicts : withoutPersons(verdicts, outcome.hot)
-}
-
-/** Clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
-function refuseForNow({ reply, random }: Exchange, reason?: string): void {
+/** Random delays make clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+function refuseForNow({ reply, random }: Pick<Exchange, 'reply' | 'random'>, reason?: string): void {
   reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
   const { transient } = captureErrors
   sendError(reply, reason === undefined ? transient : { ...transient, detail: `${transient.detail}: ${reason}` })
 }
 
-function decodeInline(input: CaptureInput): DecodedCapture {
-  if (!isInlineBody(input)) return { kind: 'too_much_work' }
-  return decodeCapture(input, inlineLimits)
-}
-
-/** What the reject store gets of a request whose query is refused: its body says whose it is, if it is quickly read. */
+/** What the reject store gets of a request whose query is refused; a body that is quickly read names its project. */
 function refusedUnread(input: CaptureInput, { code, attr }: WireError): RefusedInput {
-  const of = { reason: code, field: attr ?? '' }
+  const refusal = { reason: code, field: attr ?? '' }
   const decoded = decodeInline({ ...input, verbose: false })
   switch (decoded.kind) {
     case 'events': {
-      const { token, historicalMigration, events, performanceEventCount = 0 } = decoded.request
-      const eventCount = events.length + performanceEventCount
-      const item = eventCount === 1 ? { item: readItem(events[0]!) } : {}
-      return { ...of, token, historicalMigration, eventCount, ...item, body: decoded.body() }
+      const { token, historicalMigration, items } = decoded.request
+      const [only] = items.length === 1 ? items : []
+      const item = only?.kind === 'event' && { item: readItem(only) }
+      return { ...refusal, token, historicalMigration, eventCount: items.length, ...item, body: decoded.body() }
     }
     case 'no_event_left':
-      return { ...of, token: decoded.token, eventCount: decoded.eventCount, body: '' }
+      return { ...refusal, token: decoded.token, eventCount: decoded.eventCount, body: '' }
     case 'too_much_work':
-      return { ...of, token: input.fallbackToken, body: '' }
+      return { ...refusal, token: input.fallbackToken, body: '' }
     case 'refused': {
       const { error: _, ...refused } = decoded
-      return { ...refused, ...of }
+      return { ...refused, ...refusal }
     }
   }
 }

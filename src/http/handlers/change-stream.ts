@@ -1,5 +1,5 @@
-// The change stream: one response that stays open and says when definitions changed. The hub decides who is told what; this
-// is the socket. Source: docs/wire/ofrep.md 5.
+// The change stream: a response that stays open and reports when definitions changed. The hub decides which client gets
+// which report; this file handles the socket. Source: docs/wire/ofrep.md 5.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -43,7 +43,7 @@ export function changeStreamRoutes(options: ChangeStreamOptions): Route[] {
   ]
 }
 
-/** Opens the stream, or says why not. @returns null when it is open. */
+/** Opens the stream. @returns null when it is open, else the refusal. */
 function openStream(
   { findProject, changes }: ChangeStreamOptions,
   request: FastifyRequest,
@@ -62,14 +62,14 @@ function openStream(
   if (!subscribed.ok) return refusals[subscribed.error]
   const { isBehind, leave } = subscribed.value
   reply.raw.once('close', leave)
-  // From here on the response is ours: Fastify would wait for a body.
+  // From here on we write the response ourselves: Fastify would wait for a body.
   reply.hijack()
   reply.raw.writeHead(200, {
     ...(reply.getHeaders() as OutgoingHttpHeaders),
     'content-type': 'text/event-stream',
     'cache-control': 'no-store, no-transform',
     connection: 'close',
-    // nginx would keep the events until its buffer is full.
+    // Otherwise nginx would hold the events until its buffer is full.
     'x-accel-buffering': 'no',
   })
   reply.raw.write(encodeStreamStart(tag) + (isBehind ? encodeChange(tag) : ''))

@@ -8,6 +8,7 @@ import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ThreadPool } from '#ports/thread-pool.ts'
 import type { DecideResult, DecideService } from '#services/flags/decide.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { clientAddress, geoipAddress } from '#wire/address/client-address.ts'
@@ -24,7 +25,7 @@ import type { DecideContext } from '#wire/flags/decide-request.ts'
 import { type AnswerOptions, encodeEvaluation, encodeMinimal, encodeWithoutFlags } from '#wire/flags/decide-response.ts'
 import { decodeFlagsInline, unpackFlags } from '#wire/flags/decode-flags.ts'
 import type { FlagsBody } from '#wire/flags/flags-body.ts'
-import { type DecodePool, type FlagsJob, movableBytes } from '#wire/threads/decode-thread.ts'
+import { type DecodeJobs, type FlagsJob, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { requestIdHeader } from '../shared/request-id.ts'
@@ -32,13 +33,12 @@ import { type Route, sendError, sendJson } from '../shared/route.ts'
 
 export interface DecideRoutesOptions {
   readonly decide: DecideService
-  /** Runs `wire/threads/decode-thread.ts`. */
-  readonly decodeThreads: DecodePool
+  readonly decodeThreads: ThreadPool<DecodeJobs>
   readonly trustedProxies: TrustedProxies
   readonly clock: Clock
-  /** Cheap: asked per request. */
+  /** Must be cheap: called for each request. */
   readonly isOverRecordingQuota: (project: Project) => boolean
-  /** A version-4 UUID, lower case. */
+  /** Returns a version-4 UUID in lower case. */
   readonly newUuid: () => string
 }
 
@@ -64,7 +64,7 @@ function routesOf(endpoint: DecideEndpoint, options: DecideRoutesOptions): Route
   ]
 }
 
-/** Neither key nor body is looked at, and no flag is named. Source: docs/wire/evaluation.md 2.6. */
+/** Answers a GET without reading its key or body, and without any flag. Source: docs/wire/evaluation.md 2.6. */
 function answerMinimal(
   path: DecideEndpoint,
   { clock, newUuid }: DecideRoutesOptions,
@@ -103,10 +103,10 @@ async function decodeElsewhere(
 ): Promise<void> {
   const bytes = movableBytes(body.bytes)
   const address = clientAddress(request.headers, request.raw.socket.remoteAddress, options.trustedProxies)
-  const job: FlagsJob = { kind: 'flags', body: { ...body, bytes }, context, address }
+  const job: FlagsJob = { body: { ...body, bytes }, context, address }
   let parsed: Result<EvaluationRequest, WireError>
   try {
-    parsed = unpackFlags(await options.decodeThreads.run(job, bytes.length, [bytes.buffer], clientGone(reply)))
+    parsed = unpackFlags(await options.decodeThreads.run('flags', job, bytes.length, [bytes.buffer], clientGone(reply)))
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     parsed = err(decideErrors.transient)
@@ -137,7 +137,7 @@ function answerParsed(
   send(reply, answerOf(result, asked, answer))
 }
 
-/** A proxy that rewrites `/decide` to `/flags` says so in a header. */
+/** A proxy that rewrites `/decide` to `/flags` names the original in a header. */
 function endpointOf(path: DecideEndpoint, request: FastifyRequest): DecideEndpoint {
   return request.headers['x-original-endpoint'] === 'decide' ? 'decide' : path
 }
@@ -194,10 +194,10 @@ function send(reply: FastifyReply, answer: Result<string, WireError>): void {
   }
 }
 
-/** A thread is back within a second, and evaluations wait seconds at most; SDKs that send again do not look at it. */
+/** A thread is free again within a second, and evaluations wait seconds at most. SDKs that retry ignore the header. */
 const retryAfterSeconds = '1'
 
-/** The id of the request, unless the caller gave it one that is no UUID. */
+/** The request's id, or a new one when the caller chose an id that is not a UUID. */
 function requestIdOf({ id, headers }: FastifyRequest, newUuid: () => string): string {
   if (headers[requestIdHeader] === undefined) return id // ours, a UUID already
   return isUuid(id) ? id.toLowerCase() : newUuid()

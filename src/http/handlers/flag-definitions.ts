@@ -1,5 +1,5 @@
-// Definitions for SDKs that evaluate by themselves, and the list of flags for SDKs from before 2022: one body per project
-// and revision, made for the first request, and 304 for a client that has it already.
+// Definitions for SDKs that evaluate locally, and the list of flags for SDKs from before 2022: one body per project and
+// revision, made at the first request; 304 for a client that already has it.
 // Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 2, 7.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -34,7 +34,7 @@ interface PreparedBody {
 }
 
 const noBodyBytes = 1_024
-/** As posthog-python sent it before 2022. */
+/** posthog-python before 2022 sends its key in the query. */
 const keyInQuery = { acceptsKeyInQuery: true } as const
 
 export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] {
@@ -70,7 +70,7 @@ export function flagDefinitionsRoutes(options: FlagDefinitionsOptions): Route[] 
 
 type Encode = (definitions: ProjectDefinitions) => Iterator<void, string>
 
-/** Answers with what `encode` makes of the project, once per revision. */
+/** Answers with what `encode` returns for the project; calls it once per revision. */
 function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyHandler {
   const prepared = new WeakMap<CompiledProject, MaybePromise<PreparedBody>>()
   return answer
@@ -89,7 +89,7 @@ function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyH
     return body instanceof Promise ? body.then(made => send(made, request, reply)) : send(body, request, reply)
   }
 
-  /** Whoever asks meanwhile waits for the same body; one that could not be made is tried again for who asks next. */
+  /** Concurrent requests wait for the same body; after a failure, the next request tries again. */
   function prepare(project: CompiledProject): Promise<PreparedBody> {
     const making = prepareBody(encode(project.definitions))
     prepared.set(project, making)
@@ -107,13 +107,13 @@ function send({ text, etag }: PreparedBody, request: FastifyRequest, reply: Fast
   else sendJson(reply, 200, text)
 }
 
-/** In slices, so that a project of thousands of flags does not hold the event loop. */
+/** Encodes in slices, so that a project of thousands of flags does not hold the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
   const text = await inSlices(steps)
   return { text, etag: `W/"${contentHash(text)}"` }
 }
 
-/** In the query, or in the header of those that keep keys out of addresses. */
+/** The project key from the query, or from the header of clients that keep keys out of addresses. */
 function projectKeyOf(request: FastifyRequest): string | null {
   const { token } = request.query as { token?: string | string[] }
   const named = Array.isArray(token) ? token[0] : token

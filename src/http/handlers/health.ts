@@ -1,36 +1,36 @@
-// Liveness, readiness and metrics: what load balancers, operators and Prometheus ask.
+// Liveness, readiness and metrics, for load balancers, operators and Prometheus.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { nearMiss } from '#core/nearest-name.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 
-/** Each part is `ok`, a short reason code, or, where it works in a way of its own, a code of `workingStates`. */
+/** The first four are `ok`, a code of another working state (`workingStates`), or a short reason code. */
 export interface Readiness {
   readonly flags: string
   readonly capture: string
   readonly processing: string
-  /** Whether the event store has what was stored. */
+  /** Whether the event store still has what was stored in it. */
   readonly events: string
-  /** A sentence for people: why `capture` does not work, and which setting or file it is about. */
+  /** A sentence for people: why `capture` does not work, and which setting or file is the cause. */
   readonly capture_reason?: string
-  /** The same of `processing`, where it does not for lack of the state's files. */
+  /** The same for `processing`, when it does not work because the state's files are missing. */
   readonly processing_reason?: string
-  /** A sentence for people, there only while imports are refused and live events are not. */
+  /** A sentence for people, present only while imports are refused and live events are not. */
   readonly imports_refused?: string
-  /** There only while the primary database answers for the replica of `DATABASE_READ_URL`. */
+  /** Present only while the primary database answers in place of the replica of `DATABASE_READ_URL`. */
   readonly read_replica?: 'unavailable'
-  /** Accepted events that the log has lost since somebody last removed its list of them; there only where there are some. */
+  /** Accepted events that the log lost since its list of losses was last removed; present only when there are some. */
   readonly lost_records?: number
 }
 
 export interface HealthDeps {
   readonly readiness: () => Readiness | Promise<Readiness>
-  /** Prometheus text of this process and of those it supervises. */
+  /** Prometheus text of this process and of the processes that it supervises. */
   readonly metricsText: () => Promise<string>
 }
 
-/** Routes for the public port, and for the admin port when there is one. */
+/** Routes for the public port and, when there is one, the admin port. */
 export function healthRoutes(deps: HealthDeps): Route[] {
   return [
     open('GET', '/_liveness', (_request, reply) => sendJson(reply, 200, '{"status":"ok"}')),
@@ -62,7 +62,7 @@ const parameter = 'require'
 const parts = ['flags', 'capture', 'processing', 'events'] as const satisfies readonly (keyof Readiness)[]
 
 /**
- * An unknown part, or a misspelt parameter, would be answered 200 whatever its author meant to ask, so both are errors.
+ * The error for an unknown part or a misspelt parameter, which would otherwise be answered 200 whatever was meant.
  * Other parameters do not matter: load balancers add some against caches.
  * Source: ours, docs/operating/overload.md.
  */
@@ -76,19 +76,19 @@ function misreadQuery(query: Query): WireError | null {
   return wireError(400, 'invalid_input', `Nothing is called so here. There are ${parts.join(', ')}.`, parameter)
 }
 
-/** Ready while flags can be answered: a full disk must not take flags out of a load balancer. Source: ours. */
+/** Ready while flags can be answered: a full disk must not remove a front from its load balancer. Source: ours. */
 function isReady(readiness: Readiness, query: Query): boolean {
   const required = requiredParts(query)
   return parts.every(part => isWorking(readiness[part]) || (part !== 'flags' && !required.includes(part)))
 }
 
-/** Nothing is refused: of `import_only`, what is not taken is answered 200. Source: docs/operating/quotas.md, import-only mode. */
+/** In these states nothing is refused: `import_only` drops live events with 200. Source: docs/operating/quotas.md. */
 const workingStates: ReadonlySet<string> = new Set(['ok', 'import_only'])
 
-/** Names of the parts, without what is said beside them. */
+/** Names of the parts of `Readiness`, without the fields that explain them. */
 export const readinessParts = parts
 
-/** Whether a part of `Readiness` does what it is set up to do. */
+/** Whether the state of a part means that it does what it is set up to do. */
 export function isWorking(state: string): boolean {
   return workingStates.has(state)
 }

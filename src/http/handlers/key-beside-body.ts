@@ -1,14 +1,14 @@
-// The project's key of a request where it stands outside of its body.
+// Finds a request's project key outside its body.
 
 import type { FastifyRequest } from 'fastify'
 import { type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
 
-/** The key in the query or else in the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
+/** The key from the query, or else the header; null when neither has one. Source: docs/wire/ingestion.md 2.4. */
 export function keyBesideBody(request: FastifyRequest): string | null {
   return readableQuery(request.query as RawQuery).token ?? keyInHeader(request)
 }
 
-/** The key in the header; null when it is absent or empty. */
+/** The key from the header; null when it is absent or empty. */
 export function keyInHeader({ headers }: FastifyRequest): string | null {
   const key = headers['x-posthog-project-api-key']
   return (typeof key === 'string' ? key : key?.[0]) || null

@@ -1,4 +1,4 @@
-// OpenFeature's remote evaluation: the same evaluation as `/flags`, asked for and answered in the words of OFREP.
+// OpenFeature's remote evaluation: the same evaluation as `/flags`, with OFREP's requests and answers.
 // Source: docs/wire/ofrep.md.
 
 import type { IncomingHttpHeaders } from 'node:http'
@@ -27,10 +27,10 @@ import { type Route, sendJson } from '../shared/route.ts'
 export interface OfrepRoutesOptions {
   readonly decide: DecideService
   readonly clock: Clock
-  /** Knows whether there is a stream to tell clients of. */
+  /** Knows whether the change stream has room for another client of a project. */
   readonly changes: Pick<ChangeHub, 'hasRoom'>
   readonly findProject: (apiKey: string) => CompiledProject | null
-  /** Resolves when what other processes wrote until now is served, or cannot be. */
+  /** Resolves when this front serves what other processes have written until now, or cannot. */
   readonly lookForChanges: () => Promise<void>
 }
 
@@ -57,7 +57,7 @@ export function ofrepRoutes(options: OfrepRoutesOptions): Route[] {
   ]
 }
 
-/** @param flagKey null: all flags. */
+/** @param flagKey null for all flags. */
 async function answer(
   options: OfrepRoutesOptions,
   flagKey: string | null,
@@ -65,7 +65,7 @@ async function answer(
   reply: FastifyReply,
 ): Promise<void> {
   const { headers, socket } = request
-  // Without this a page of another origin cannot read what it needs for the next question.
+  // Without this, a page of another origin cannot read the headers that its next request depends on.
   if (headers.origin !== undefined) reply.header('access-control-expose-headers', 'etag, retry-after')
   const apiKey = ofrepKeyOf(headers)
   if (apiKey === '') return sendOfrepError(reply, ofrepErrors.missingKey, flagKey)
@@ -97,13 +97,13 @@ async function answer(
   else sendJson(reply, 200, result.answer.value)
 }
 
-/** Another front may have told the client of a change that is not served here yet. */
+/** Whether the client knows of a revision that this front does not serve: another front may have reported it. */
 function heardOfOthers(compiled: CompiledProject | null, request: FastifyRequest): boolean {
   const heard = tagHeardOf(request.query as RawQuery)
   return heard !== null && compiled !== null && heard !== changeTag(compiled.project.uuid, compiled.revision)
 }
 
-/** A client that is refused by the stream it was told of asks for its flags again, and again for the stream. */
+/** Empty when the stream has no room: a client whose stream is refused asks for its flags and the stream again. */
 function eventStreamsOf(
   { changes }: OfrepRoutesOptions,
   project: CompiledProject,
@@ -112,7 +112,7 @@ function eventStreamsOf(
   return changes.hasRoom(project.project.id) ? encodeEventStreams(project, headers) : ''
 }
 
-/** With a tag of the answer itself, since it depends on more than definitions and context: on what is stored of the person, on time. */
+/** The tag is made from the answer itself, since the answer also depends on the stored person and on time. */
 function sendTagged(body: string, { headers }: FastifyRequest, reply: FastifyReply): void {
   const etag = `"${contentHash(body)}"`
   reply.header('etag', etag)
@@ -136,10 +136,10 @@ function refusalOf(result: Exclude<DecideResult<never>, { kind: 'evaluated' }>, 
   }
 }
 
-/** Providers ask for nothing until then: a quota that is raised is not to go unnoticed for the rest of a month. */
+/** Providers ask for nothing until then; with a bound, a raised quota takes effect before the month ends. */
 const quotaRetrySecondsMax = 300
 
-/** Until the month that the quota is for ends, at most the above. @param nowMs epoch ms. */
+/** Seconds until the quota's month ends, at most `quotaRetrySecondsMax`. @param nowMs epoch ms. */
 function quotaRetrySeconds(nowMs: number): number {
   const now = new Date(nowMs)
   const nextMonthMs = Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + 1)
@@ -151,7 +151,7 @@ export function sendOfrepError(reply: FastifyReply, error: OfrepError, flagKey: 
   sendJson(reply, error.status, encodeOfrepError(error, flagKey))
 }
 
-/** The server's own errors know no flag: a body too large, a fault of ours. */
+/** For errors that the server finds outside the handler, such as a body that is too large: they name no flag. */
 export function encodeOwnError(error: WireError): string {
   return encodeOfrepError(ofrepErrorOf(error), null)
 }

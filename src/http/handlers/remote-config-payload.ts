@@ -1,5 +1,5 @@
-// The payload of a flag that is remote configuration, for servers: out of the definitions in memory, decrypted when it is
-// encrypted and the key is a personal one. Source: docs/wire/evaluation.md 7.3.
+// The payload of a remote configuration flag, for servers, from the definitions in memory. An encrypted payload is
+// decrypted for personal keys only. Source: docs/wire/evaluation.md 7.3.
 
 import type { FastifyRequest } from 'fastify'
 import { holdsPayload, redactedPayload } from '#core/flags/definitions/encrypted-payloads.ts'
@@ -8,7 +8,7 @@ import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { serverKeyErrors } from '#wire/flags/server-key-errors.ts'
@@ -20,13 +20,13 @@ import { opensProject, type ServerCaller, type ServerKeyDeps, withServerKey } fr
 export interface RemoteConfigPayloadOptions extends ServerKeyDeps {
   readonly findProject: (token: string) => CompiledProject | null
   readonly findProjectById: (projectId: number) => CompiledProject | null
-  readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
+  readonly management: Pick<ProjectStore, 'findProject' | 'listProjects'>
   readonly cipher: Pick<PayloadCipher, 'open'>
   readonly logger: Logger
 }
 
 const noBodyBytes = 1_024
-/** The payload of a flag without variants, which remote configuration is. */
+/** The key of the payload of a flag without variants, such as remote configuration. */
 const valueKey = 'true'
 
 export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): Route[] {
@@ -39,7 +39,7 @@ export function remoteConfigPayloadRoutes(options: RemoteConfigPayloadOptions): 
     handler: withServerKey(options, {}, async (caller, request, reply) => {
       const payload = await findPayload(options, caller, request)
       if (!payload.ok) return sendError(reply, payload.error)
-      // Text of JSON as JSON: encoded twice, which every SDK undoes.
+      // The payload is JSON text sent as a JSON string: encoded twice, which every SDK undoes.
       sendJson(reply, 200, payload.value === null ? '' : JSON.stringify(payload.value))
     }),
   }))
@@ -79,7 +79,7 @@ async function findPayload(
   return err(serverKeyErrors.decryptFailed)
 }
 
-/** The project key says more than the path, in which SDKs write `@current`. */
+/** A project key in the query takes precedence over the path, in which SDKs write `@current`. */
 async function findProjectOf(
   options: RemoteConfigPayloadOptions,
   caller: ServerCaller,
@@ -109,7 +109,7 @@ function projectById(options: RemoteConfigPayloadOptions, text: string): Compile
   return /^\d{1,15}$/.test(text) ? options.findProjectById(Number(text)) : null
 }
 
-/** An id, failing that a key. */
+/** Finds a flag by its id, or else by its key. */
 function findFlag(flags: readonly Flag[], idOrKey: string): Flag | undefined {
   const id = /^\d{1,15}$/.test(idOrKey) ? Number(idOrKey) : null
   return flags.find(flag => flag.id === id) ?? flags.find(flag => flag.key === idOrKey)

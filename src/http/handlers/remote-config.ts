@@ -1,6 +1,6 @@
-// `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script with the library behind
-// it. Each text is made once per revision of the project, for the first request: one for pages that the project records and
-// one for others, if it tells them apart, and again others while its quota of recordings is used up.
+// `/array/<token>/…`: the public configuration of a project, as JSON, as a script, and as a script followed by the
+// library. Each text is made at its first request, once per revision of the project. A project that records only some
+// pages has one for those and one for the others, and again others while its quota of recordings is used up.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
 import { Readable } from 'node:stream'
@@ -26,7 +26,7 @@ import { acceptedPackings, javascript, type PackedScript, type ScriptHeaders, se
 export interface RemoteConfigOptions {
   readonly findProject: (token: string) => CompiledProject | null
   readonly scripts: BrowserScripts
-  /** Cheap: asked per request. */
+  /** Must be cheap: called for each request. */
   readonly isOverRecordingQuota: (project: Project) => boolean
   readonly clock: Clock
 }
@@ -36,7 +36,7 @@ interface PreparedConfig {
   readonly etag: string
   readonly script: Buffer
   readonly scriptHash: string
-  /** Whole seconds: when the text was made. Sent only in later seconds, so that no two texts share one. */
+  /** When the text was made, in whole epoch seconds. Sent only in later seconds, so that no two texts share a date. */
   readonly madeAtSecond: number
 }
 
@@ -44,7 +44,7 @@ interface PreparedConfig {
 const keptFiveMinutes = 'public, max-age=300'
 /** Source: docs/wire/evaluation.md 7.6. */
 const vary = 'Origin, Referer'
-/** The project may be there a second later, on this process or the next. */
+/** For unknown tokens: the project may exist a second later, in this process or another. */
 const notKept = 'no-store'
 
 export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
@@ -59,7 +59,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     { ...common, method, path: '/array/:token/array.js', handler: withToken(answerBundle) },
   ])
 
-  /** A project's key is answered whatever it looks like; any other text has to look like a key. */
+  /** Answers every project's key, whatever its form; any other text is refused unless it has the form of a key. */
   function withToken(
     answer: (token: string, request: FastifyRequest, reply: FastifyReply) => void | Promise<void>,
   ): Route['handler'] {
@@ -85,7 +85,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     sendJson(reply, 200, config.json)
   }
 
-  /** A token of no project gets a script with everything off: a 404 would stand in the console of the page. */
+  /** An unknown token gets a script with everything off: a 404 would show up in the console of the page. */
   function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const known = configOf(token, request)
     const { script, scriptHash } = known ?? prepare(token, offConfig)
@@ -98,7 +98,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const known = configOf(token, request)
     const config = known ?? prepare(token, offConfig)
     const takesGzip = acceptedPackings(request.headers['accept-encoding']).includes('gzip')
-    // What costs more than a copy is done for projects only, not for any text that is sent.
+    // Work that costs more than a copy is done for known projects only, not for any token that is sent.
     const packed = takesGzip && known !== null ? await bundleOf(known) : null
     const answer = packed ?? {
       packing: null,
@@ -157,7 +157,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
 
 const libraryName = 'array.js'
 
-/** One after the other, at the pace of whoever reads. */
+/** Streams one after the other, at the reader's pace. */
 function joined(first: Buffer, rest: NodeJS.ReadableStream): NodeJS.ReadableStream {
   return Readable.from(
     (async function* () {
@@ -171,7 +171,7 @@ function headersOf(hash: string, isKnown: boolean): ScriptHeaders {
   return { contentType: javascript, cacheControl: isKnown ? keptFiveMinutes : notKept, vary, hash }
 }
 
-/** The entity tag decides where there is one; phones send a date as well. Source: RFC 9110 13.1.3. */
+/** An entity tag takes precedence; phones send a date as well. Source: RFC 9110 13.1.3. */
 function isKnown(request: FastifyRequest, config: PreparedConfig, hasAge: boolean): boolean {
   const ifNoneMatch = request.headers['if-none-match']
   if (ifNoneMatch !== undefined) return matchesEtag(ifNoneMatch, config.etag)

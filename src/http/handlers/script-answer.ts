@@ -1,15 +1,15 @@
-// How a script goes out: packed as its client takes it, with an entity tag per packing, to pages of every origin.
-// Which script it is, and how long it may be kept, is the caller's. Source: docs/wire/clients.md 10.1, 10.4.
+// Sends a script in a packing that the client accepts, with an entity tag per packing, to pages of every origin. The
+// caller decides which script it is and how long it may be cached. Source: docs/wire/clients.md 10.1, 10.4.
 
 import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
 import { matchesEtag } from '../shared/etag.ts'
 
-/** One body, in pieces that nobody changes; or a stream that is opened when it is sent. */
+/** A body in pieces that must not change, or a function that opens its stream when it is sent. */
 export type ScriptBody = readonly Buffer[] | (() => NodeJS.ReadableStream)
 
-/** A body in one packing, or as it is (null). */
+/** A body in one packing; `packing` is null when it is unpacked. */
 export interface PackedScript {
   readonly packing: ScriptPacking | null
   readonly byteCount: number
@@ -19,7 +19,7 @@ export interface PackedScript {
 export interface ScriptHeaders {
   readonly contentType: string
   readonly cacheControl: string
-  /** What the contents depend on, beside the packing. */
+  /** The headers that the contents depend on, apart from the packing. */
   readonly vary: 'Origin' | 'Origin, Referer'
   /** A hash of the contents, the same for every packing. */
   readonly hash: string
@@ -27,7 +27,7 @@ export interface ScriptHeaders {
 
 export const javascript = 'application/javascript; charset=utf-8'
 
-/** Sends it, or says that the client has it; resolves when it is sent. HEAD gets the headers alone. */
+/** Sends the script, or 304 when the client has it; HEAD gets the headers alone. Resolves when all is sent. */
 export async function sendScript(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -41,7 +41,7 @@ export async function sendScript(
     .header('etag', etag)
     .header('vary', `${headers.vary}, Accept-Encoding`)
     .header('x-content-type-options', 'nosniff')
-    // Pages that isolate themselves load only what allows it.
+    // Cross-origin isolated pages load only scripts that allow it.
     .header('cross-origin-resource-policy', 'cross-origin')
   if (matchesEtag(request.headers['if-none-match'], etag)) {
     reply.code(304).send()
@@ -50,7 +50,7 @@ export async function sendScript(
     if (script.packing !== null) reply.header('content-encoding', script.packing)
     reply.send(request.method === 'HEAD' ? undefined : payloadOf(script.body))
   }
-  // A stream is still being sent: if the handler ended before it, Fastify would answer with an empty body.
+  // Wait for a stream: if the handler ended before it, Fastify would answer with an empty body.
   await reply
 }
 
@@ -59,7 +59,7 @@ function payloadOf(body: ScriptBody): Buffer | NodeJS.ReadableStream {
   return body.length === 1 ? body[0]! : Readable.from(body)
 }
 
-/** The smallest form that the client takes, out of those that are there. */
+/** The smallest available form of the script that the client accepts. */
 export async function packedFor(request: FastifyRequest, script: BrowserScript): Promise<PackedScript> {
   for (const packing of acceptedPackings(request.headers['accept-encoding'])) {
     const packed = await script.packed(packing)
@@ -68,7 +68,7 @@ export async function packedFor(request: FastifyRequest, script: BrowserScript):
   return { packing: null, byteCount: script.byteCount, body: script.stream }
 }
 
-/** The packings of an `Accept-Encoding` that we have, the smallest first. One with `q=0` is refused. */
+/** The packings that an `Accept-Encoding` accepts and we may have, smallest first. `q=0` refuses one. */
 export function acceptedPackings(header: string | string[] | undefined): ScriptPacking[] {
   const refused = /^\s*(?:br|gzip)\s*;\s*q=0(?:\.0*)?\s*$/i
   const offers = String(header ?? '')

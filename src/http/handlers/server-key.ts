@@ -1,12 +1,12 @@
-// Who reads definitions and remote configuration: a personal key that may read flags, or a secret key of a project. This
-// file finds out whose key it is; handlers ask `opensProject` whether it opens the project in question.
+// Definitions and remote configuration need a personal key that may read flags, or a secret key of a project. This file
+// identifies the key; handlers ask `opensProject` whether it opens the project in question.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { secretKeyPrefix } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, secretLengthMax } from '#services/manage/personal-key-check.ts'
 import { createSecretDigests, type SecretDigests } from '#services/manage/secret-digests.ts'
@@ -30,19 +30,19 @@ export type ServerCaller =
 
 export interface ServerKeyDeps {
   readonly keyCheck: PersonalKeyCheck
-  /** As `DefinitionCache.findBySecretHash`. */
+  /** See `DefinitionCache.findBySecretHash`. */
   readonly findBySecretHash: (secretHash: string) => CompiledProject | null
   readonly noteStateAway: NoteStateAway
 }
 
-/** A handler of a `server_key` route, called with who asks; what is wrong with the key is answered here. */
+/** A handler of a `server_key` route, called with the caller. Errors of the key are answered before it runs. */
 export type ServerKeyHandler = (
   caller: ServerCaller,
   request: FastifyRequest,
   reply: FastifyReply,
 ) => void | Promise<void>
 
-/** Per route: as many secret keys as are usually asked with. */
+/** How many secret keys each route keeps digests of: as many as are usually in use. */
 const keptDigestsMax = 1_000
 
 export function withServerKey(
@@ -52,7 +52,7 @@ export function withServerKey(
 ): Route['handler'] {
   const acceptsKeyInQuery = route.acceptsKeyInQuery === true
   const digests = createSecretDigests(keptDigestsMax)
-  // There is no promise where none is needed, because SDKs ask for unchanged definitions all the time.
+  // Avoid promises where none is needed: SDKs ask for unchanged definitions all the time.
   return (request, reply) => {
     const answer = (caller: Result<ServerCaller, WireError>) =>
       caller.ok ? handler(caller.value, request, reply) : refuseCaller(reply, caller.error)

@@ -1,5 +1,5 @@
-// What `/` answers: a browser gets a page that says what runs here and how to point an SDK at it, any other client the text
-// that load balancers set up for PostHog look for. The page holds no key and no script, and loads nothing.
+// Answers `/`: a browser gets a page that says what runs here and how to point an SDK at it; any other client gets the
+// text that load balancers set up for PostHog look for. The page holds no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
 import type { FastifyRequest } from 'fastify'
@@ -7,11 +7,11 @@ import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string
-  /** What the port of the page serves: the wire and the private API, or one of them. */
+  /** What the page's port serves: the wire and the private API, or one of them. */
   readonly serves: 'all' | 'wire' | 'private_api'
 }
 
-/** Source: docs/wire/ingestion.md 1.1, for everybody but browsers. */
+/** Source: docs/wire/ingestion.md 1.1, for clients other than browsers. */
 export function startPageRoute(options: StartPageOptions): Route {
   return {
     method: 'GET',
@@ -29,7 +29,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           'content-security-policy': contentSecurityPolicy,
           'x-content-type-options': 'nosniff',
           'referrer-policy': 'no-referrer',
-          // It names the address that it was asked by.
+          // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
         .send(startPage(options, addressOf(request)))
@@ -37,15 +37,15 @@ export function startPageRoute(options: StartPageOptions): Route {
   }
 }
 
-/** By its name: programs that are no browsers take any type at all. */
+/** Whether `Accept` names HTML: programs other than browsers accept any type. */
 function asksForHtml(accept = ''): boolean {
   return accept.split(',').some(range => htmlRange.test(range))
 }
 
-/** Not with `q=0`. */
+/** Does not match `q=0`. */
 const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
 
-/** As the browser has it, as far as the headers tell; null where they say nothing that may stand in a page. */
+/** The browser's address, as far as the headers say; null when they hold nothing that is safe to put in a page. */
 function addressOf({ headers }: FastifyRequest): string | null {
   const { host } = headers
   if (host === undefined || !/^[\w.-]{1,253}(:\d{1,5})?$|^\[[\da-f:.]{2,45}\](:\d{1,5})?$/i.test(host)) return null
@@ -68,7 +68,7 @@ footer { border-top: 1px solid; margin-top: 2rem; padding-top: 1rem; }
 const contentSecurityPolicy = [
   "default-src 'none'",
   `style-src 'sha256-${createHash('sha256').update(style).digest('base64')}'`,
-  // The empty icon, without which a browser asks for one.
+  // For the empty icon, without which a browser requests one.
   'img-src data:',
   "base-uri 'none'",
   "form-action 'none'",

@@ -1,4 +1,4 @@
-// `/static/…`: the browser library, its extensions and their maps, under every name that a version of it asks for.
+// `/static/…`: the browser library, its extensions and their source maps, under every name that any version requests.
 // Source: docs/wire/clients.md 10.1, 10.2.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
@@ -7,9 +7,9 @@ import { wireError } from '#wire/wire-error.ts'
 import { type Route, sendError } from '../shared/route.ts'
 import { javascript, packedFor, sendScript } from './script-answer.ts'
 
-/** An address with the version in it never changes what it means. */
+/** For addresses that contain the version: their contents never change. */
 const forVersion = 'public, max-age=31536000, immutable'
-/** Others mean the installed version: an hour after an upgrade every page has it. */
+/** Other addresses mean the installed version: an hour after an upgrade every page has it. */
 const forInstalled = 'public, max-age=3600'
 
 export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
@@ -29,7 +29,7 @@ export function staticScriptsRoutes(scripts: BrowserScripts): Route[] {
       path: '/static/:version/:file',
       handler: (request, reply) => {
         const { version } = request.params as { version: string }
-        // With 404 the library falls back to the address without a version.
+        // After a 404 the library falls back to the address without a version.
         if (version !== scripts.version && version !== major) return sendError(reply, notInstalled)
         return answer(fileOf(request), version === scripts.version, request, reply)
       },

@@ -1,5 +1,5 @@
-// `/api/surveys/` and `/api/early_access_features/`: what pages list by themselves. Public; texts are made once per revision
-// of the project, for the first request. Source: docs/wire/evaluation.md 7.4, 7.5.
+// `/api/surveys/` and `/api/early_access_features/`, the public lists for pages. Texts are made at the first request,
+// once per revision of the project. Source: docs/wire/evaluation.md 7.4, 7.5.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'

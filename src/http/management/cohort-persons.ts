@@ -1,36 +1,40 @@
-// Who is in a cohort, and how many. Members of static ones are added and taken out by id.
+// The members of a cohort and their number. Members of static cohorts are added and removed by id.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
 import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
+import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import {
   addMembersSchema,
   cohortSchema,
   decodeMembers,
   encodeCohort,
-  encodePerson,
-  personSchema,
   removeMembersSchema,
   writtenCohortSchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/cohorts.ts'
+import { encodePerson, personSchema } from '#wire/management/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, listAnswer, refusal, required } from './kit/answers.ts'
+import type { CohortEndpointDeps } from './kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from './kit/cohort-endpoint.ts'
-import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
 import { addressWith } from './kit/page.ts'
 import { pageParams, refusedParam, wholeNumberParam, withDefault } from './kit/query-params.ts'
 
 const tag = 'cohorts'
 
-/** An answer waits so long for a count; then it says that it is under way. */
+/** How long an answer waits for a count; then it says that the count is under way. */
 const countWaitMs = 3_000
 
-export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter): ManagementRoute[] {
+export function cohortPersonsRoutes(
+  deps: CohortEndpointDeps & ManageCohortsDeps & CohortPersonsDeps,
+  counter: CohortCounter,
+): ManagementRoute[] {
   return [
     ...cohortRoutes(deps, {
       method: 'PATCH',
@@ -41,7 +45,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       scope: 'cohort:write',
       body: addMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: ({ cohort, body }) =>
+      handle: ({ item: cohort, body }) =>
         change(cohort, 'add', decodeMembers({ persons: body.person_ids, distinctIds: body.distinct_ids })),
     }),
     ...cohortRoutes(deps, {
@@ -53,7 +57,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       scope: 'cohort:write',
       body: removeMembersSchema,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: ({ cohort, body }) => {
+      handle: ({ item: cohort, body }) => {
         const persons = [...(body.person_id === undefined ? [] : [body.person_id]), ...(body.person_ids ?? [])]
         return change(cohort, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
       },
@@ -73,7 +77,7 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
         search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
-      handle: async ({ request, cohort, query }) => {
+      handle: async ({ request, item: cohort, query }) => {
         if (cohort.deleted) return refusal(noSuchCohort)
         const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit }, encodePerson)
         if (!page.ok) return refusal(notEvaluable(page.error))
@@ -90,11 +94,11 @@ export function cohortPersonsRoutes(deps: ManagementDeps, counter: CohortCounter
       summary: 'Count the members now. 202 when it takes longer: `is_calculating` says so, here and in later answers.',
       scope: 'cohort:write',
       success: { status: 200, schema: cohortSchema },
-      handle: async ({ cohort }) => {
+      handle: async ({ item: cohort }) => {
         if (cohort.deleted) return refusal(noSuchCohort)
         const waiting = new AbortController()
         const late = sleep(countWaitMs, 'counting' as const, { ref: false, signal: waiting.signal })
-        // Its timer is aborted below once the race is over, and a rejection then means nothing.
+        // The timer is aborted below once the race is over; its rejection then means nothing.
         late.catch(() => undefined)
         const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
         if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))

@@ -1,10 +1,13 @@
-// Cohorts: list, create, read, change, delete. Who is in them is in `cohort-persons.ts`.
+// Cohorts: list, create, read, change, delete. `cohort-persons.ts` has their members.
 
 import { setImmediate } from 'node:timers/promises'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
+import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
 import { createCohortCounter } from '#services/manage/cohort-persons.ts'
+import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
 import {
   cohortSchema,
@@ -12,28 +15,32 @@ import {
   decodeCohort,
   decodeMembers,
   encodeCohort,
-  MemberTable,
   type UpdateCohortJson,
   updateCohortSchema,
   writtenCohortSchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/cohorts.ts'
+import { MemberTable } from '#wire/management/member-csv.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 import { answer, invalidInput, noContent, refusal } from './kit/answers.ts'
+import type { CohortEndpointDeps } from './kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from './kit/cohort-endpoint.ts'
-import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { booleanParam, pageParams, searchParam } from './kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from './kit/skip-validation.ts'
 
+type CohortsDeps = CohortEndpointDeps &
+  ManageCohortsDeps &
+  CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> }
+
 const tag = 'cohorts'
-/** A file of as many rows as a table may have, uuids with a column or two beside them. */
+/** Fits a table with as many rows as allowed, of uuids and a column or two beside them. */
 const formBytesMax = 8 * 1024 * 1024
 const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
 
-export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
   const counter = createCohortCounter(deps)
   const encode = (cohort: Cohort) => encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) })
   return [
@@ -92,7 +99,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'One cohort, also a deleted one.',
       scope: 'cohort:read',
       success: { status: 200, schema: cohortSchema },
-      handle: async ({ cohort }) => answer(200, encode(cohort)),
+      handle: async ({ item: cohort }) => answer(200, encode(cohort)),
     }),
     ...cohortRoutes(deps, {
       method: 'PATCH',
@@ -107,7 +114,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 200, schema: writtenCohortSchema },
-      handle: async ({ caller, cohort, query, body }) => {
+      handle: async ({ caller, item: cohort, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
@@ -131,7 +138,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'cohort:write',
       query: { skip_validation: skipUse },
       success: { status: 204 },
-      handle: async ({ caller, cohort, query }) => {
+      handle: async ({ caller, item: cohort, query }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
@@ -142,7 +149,7 @@ export function cohortsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** Everybody whom a body names as a member, by whatever field. */
+/** All members that a body names, in whichever field. */
 async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
   const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
   if (body.csv === undefined) return ok(members)
@@ -151,7 +158,7 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
   return ok(table.value.ids.length === 0 ? members : [...members, table.value])
 }
 
-/** The event loop gets its turn after so long. */
+/** How long reading may hold the event loop. */
 const sliceMs = 10
 
 async function readTable(text: string): Promise<Result<MemberIds, string>> {

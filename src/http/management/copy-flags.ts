@@ -1,13 +1,16 @@
-// Copies of a flag in other projects. Source: PostHog's `organizations/…/feature_flags/copy_flags`.
+// Copies a flag to other projects. Source: PostHog's `organizations/…/feature_flags/copy_flags`.
 
 import Type from 'typebox'
+import type { CopyFlagDeps } from '#services/manage/copy-flag.ts'
 import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
-import { encodeFlag, flagSchema, organizationId } from '#wire/management/management.ts'
+import { flagSchema } from '#wire/management/flags.ts'
+import { organizationId } from '#wire/management/projects.ts'
 import { idSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, missing, permissionDenied, refusal } from './kit/answers.ts'
 import { holdsScope, mayUseProject } from './kit/authenticate.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
+import { encodeFlags, type ShownFlagDeps } from './kit/flag-endpoint.ts'
 
 const targetCountMax = 50
 
@@ -28,7 +31,7 @@ const copiedSchema = Type.Object({
   failed: Type.Array(Type.Object({ project_id: Type.Integer(), errors: Type.Array(Type.String()) })),
 })
 
-export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
     method: 'POST',
     paths: ['@current', organizationId].map(id => `/api/organizations/${id}/feature_flags/copy_flags`),
@@ -54,9 +57,10 @@ export function copyFlagsRoutes(deps: ManagementDeps): ManagementRoute[] {
         else if ((await deps.management.findProject(projectId)) === null) fail(['There is no such project.'])
         else {
           const copied = await copyFlag(deps, flag, projectId, options)
-          if (copied.ok)
-            success.push({ ...encodeFlag(copied.value.flag), project_id: projectId, notes: copied.value.notes })
-          else fail(errorsOf(copied.error))
+          if (copied.ok) {
+            const [shown] = await encodeFlags(deps, caller, [copied.value.flag])
+            success.push({ ...shown, project_id: projectId, notes: copied.value.notes })
+          } else fail(errorsOf(copied.error))
         }
       }
       return answer(200, { success, failed })

@@ -1,7 +1,8 @@
-// Which events and properties a project has, by name: what tools ask before they write a condition or a question.
+// The names of a project's events and properties, which tools ask for before they write a condition or a query.
 
 import Type from 'typebox'
 import { err, ok, type Result } from '#core/result.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
 import {
   encodeEventDefinition,
   encodePropertyDefinition,
@@ -11,18 +12,20 @@ import {
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, answerFromEventStore, invalid, invalidInput } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { readJson } from './kit/property-filters.ts'
 import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from './kit/query-params.ts'
+
+type DefinitionsDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listEventNames' | 'listPropertyNames'> }
 
 const tag = 'definitions'
 const namesMax = 100
 const search = textParam('Part of a name, in any case.')
 const kinds = ['event', 'person'] as const
 
-export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -64,7 +67,7 @@ export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
         answerFromEventStore(async () => {
           const { limit, offset, type, event_names: events } = query
           const asked = {
-            ...{ projectId: project.id, of: type, limit, offset, ...given('search', query.search) },
+            ...{ projectId: project.id, kind: type, limit, offset, ...given('search', query.search) },
             ...{ leavesOutCore: query.exclude_core_properties, onlyOfEvents: query.filter_by_event_names },
             ...given('names', query.properties),
             ...given('events', events),
@@ -79,7 +82,7 @@ export function definitionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** The field, unless it was not asked for. */
+/** An object with the field, or an empty one when the value is undefined. */
 function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
   return value === undefined ? {} : ({ [name]: value } as { [P in K]: T })
 }

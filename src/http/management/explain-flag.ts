@@ -1,4 +1,4 @@
-// Why a flag has its value for one subject: a body as /flags takes it, and every step of the same evaluation.
+// Explains why a flag has its value for one subject: takes a body of /flags and answers every step of that evaluation.
 
 import Type from 'typebox'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
@@ -7,20 +7,24 @@ import { err, ok, type Result } from '#core/result.ts'
 import { explainFlag } from '#services/flags/explain-flag.ts'
 import type { SubjectRequest } from '#services/flags/load-subject.ts'
 import { parseDecideRequest } from '#wire/flags/decide-request.ts'
-import { encodeExplanation, explanationSchema } from '#wire/management/management.ts'
+import { encodeExplanation } from '#wire/management/explanation.ts'
+import { explanationSchema } from '#wire/management/explanation-shapes.ts'
 import { nullable } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalid, refusal, required, stateUnavailable } from './kit/answers.ts'
 import { holdsScope } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
+import type { FlagEndpointDeps } from './kit/flag-endpoint.ts'
 import { flagRoutes } from './kit/flag-endpoint.ts'
 import { readInstant } from './kit/instants.ts'
+
+type ExplainFlagDeps = FlagEndpointDeps & Pick<ManagementDeps, 'servedProject' | 'decide' | 'clock'>
 
 const asInFlags = (description?: string) =>
   Type.Optional(Type.Unknown(description === undefined ? {} : { description }))
 
-/** Read by the parser of /flags, which knows all their forms: here they are only named. */
+/** Only names the fields: the parser of /flags reads them and knows all their forms. */
 const explainSchema = Type.Object({
   distinct_id: asInFlags('Required.'),
   person_properties: asInFlags('Replace the stored ones, key by key.'),
@@ -43,7 +47,7 @@ const explainSchema = Type.Object({
       }),
     ),
   ),
-  // Older and other names of the same, and what SDKs send besides.
+  // Older and alternative names of these fields, and other fields that SDKs send.
   $distinct_id: asInFlags(),
   $properties: asInFlags(),
   $groups: asInFlags(),
@@ -58,7 +62,7 @@ const explainSchema = Type.Object({
   geoip_disable: asInFlags(),
 })
 
-export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
   return flagRoutes(deps, {
     method: 'POST',
     path: '/explain',
@@ -68,7 +72,7 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
     scope: 'feature_flag:read',
     body: explainSchema,
     success: { status: 200, schema: explanationSchema },
-    handle: async ({ caller, project, flag, body }) => {
+    handle: async ({ caller, project, item: flag, body }) => {
       const served = deps.servedProject(project.id)
       if (served === null) return refusal(stateUnavailable)
       const request = readRequest(body as JsonObject, project.apiToken)
@@ -88,7 +92,7 @@ export function explainFlagRoutes(deps: ManagementDeps): ManagementRoute[] {
   })
 }
 
-/** By the parser of /flags, so that an explanation is of the request that an SDK would send. */
+/** Uses the parser of /flags, so that the explanation is of the request as an SDK would send it. */
 function readRequest(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
   const { ip, only_use_override_person_properties: onlyOverrides } = body
   const parsed = parseDecideRequest(

@@ -1,10 +1,11 @@
-// The history of a flag: every write kept a snapshot of the whole flag.
+// The history of a flag. Every write has kept a snapshot of the whole flag.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
-import type { FlagVersion } from '#ports/management-store.ts'
+import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
+import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
 import { encodeAuthor } from '#wire/management/author.ts'
 import {
@@ -17,20 +18,23 @@ import {
   flagVersionSchema,
   withoutPayloads,
   writtenFlagSchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { answer, missing, refusal } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
+import type { FlagEndpointDeps } from './kit/flag-endpoint.ts'
 import { answerFlagWrite, flagRoutes } from './kit/flag-endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from './kit/skip-validation.ts'
 
+type FlagVersionsDeps = FlagEndpointDeps &
+  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
+
 const tag = 'feature_flags'
 const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
 
-export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
   return [
     ...flagRoutes(deps, {
       method: 'GET',
@@ -41,7 +45,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
-      handle: async ({ request, flag, query }) => {
+      handle: async ({ request, item: flag, query }) => {
         const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
         return answer(
           200,
@@ -62,7 +66,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'The flag as it stood at one version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagVersionSchema },
-      handle: async ({ flag, params }) => {
+      handle: async ({ item: flag, params }) => {
         const version = await findVersion(deps, flag, params.version!)
         return version === null
           ? refusal(noSuchVersion)
@@ -77,7 +81,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       summary: 'What is different in the second version.',
       scope: 'feature_flag:read',
       success: { status: 200, schema: flagDiffSchema },
-      handle: async ({ flag, params }) => {
+      handle: async ({ item: flag, params }) => {
         const from = await findVersion(deps, flag, params.version!)
         const to = await findVersion(deps, flag, params.otherVersion!)
         if (from === null || to === null) return refusal(noSuchVersion)
@@ -94,7 +98,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       success: { status: 200, schema: writtenFlagSchema },
-      handle: async ({ caller, flag, params, query }) => {
+      handle: async ({ caller, item: flag, params, query }) => {
         const version = versionNumber(params.version!)
         if (version === null) return refusal(noSuchVersion)
         const skips = query.skip_validation === true
@@ -128,7 +132,7 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: pageParams(10, 100),
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: async ({ request, flag, query }) => {
+      handle: async ({ request, item: flag, query }) => {
         const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
         const activity: FlagActivityJson[] = []
         for (const [index, version] of results.entries()) {
@@ -142,9 +146,9 @@ export function flagVersionsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-/** Derived from the versions, as the activity of one flag is, so that the two cannot disagree. */
+/** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */
 async function projectActivity(
-  { management }: Pick<ManagementDeps, 'management'>,
+  { management }: { readonly management: Pick<FlagStore, 'findFlagVersion' | 'findFlag'> },
   projectId: number,
   versions: readonly FlagVersion[],
 ): Promise<FlagActivityJson[]> {
@@ -160,7 +164,7 @@ async function projectActivity(
 }
 
 async function findVersion(
-  deps: Pick<ManagementDeps, 'management'>,
+  deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
   flag: Flag,
   text: string,
 ): Promise<FlagVersion | null> {
@@ -172,7 +176,7 @@ function versionNumber(text: string): number | null {
   return /^\d{1,9}$/.test(text) ? Number(text) : null
 }
 
-/** Version and time differ by nature and are left out; payloads of a flag that is encrypted now are not shown. */
+/** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
 function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
   return now.hasEncryptedPayloads
     ? diffJson(comparable(withoutPayloads(before)), comparable(withoutPayloads(after)))

@@ -1,15 +1,19 @@
-// Groups and their types: they come from events. A type can be deleted.
+// Groups and their types, which come from events. A type can be deleted.
 
 import Type from 'typebox'
 import { err } from '#core/result.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
+import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
 import { deleteGroupType } from '#services/manage/delete-group-type.ts'
-import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/management.ts'
+import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/groups.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { answer, invalidInput, listAnswer, missing, noContent, refusal } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { uncountedPage } from './kit/page.ts'
 import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from './kit/query-params.ts'
+
+type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: GroupStore }
 
 const tag = 'groups'
 const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
@@ -24,7 +28,7 @@ function inUse(flagKeys: readonly string[]): string {
 
 const namedFlagsMax = 20
 
-export function groupsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

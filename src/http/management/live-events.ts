@@ -1,6 +1,6 @@
-// The live view: one response that stays open and shows a project's events as they are accepted. The service decides who is
-// shown what; here are the query, the key that has to stay valid, and the socket. Source: ours,
-// docs/operating/live-view.md.
+// The live view: a response that stays open and shows a project's events as they are accepted. The service decides
+// which watcher gets which event; this file has the query, the check that the key stays valid, and the socket.
+// Source: ours, docs/operating/live-view.md.
 
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
 import Type from 'typebox'
@@ -14,15 +14,18 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalidInput, refusal } from './kit/answers.ts'
 import { bearerSecret, holdsScope, mayUseProject } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from './kit/endpoint.ts'
 import { propertiesParam } from './kit/property-filters.ts'
 import { booleanParam, type QueryParam, textListParam, withDefault } from './kit/query-params.ts'
 
+type LiveEventsDeps = EndpointDeps & Pick<ManagementDeps, 'liveEvents' | 'keyCheck' | 'servedProject'>
+
 const scope = 'query:read'
 const contentType = 'text/event-stream'
-/** Events of a second that one watcher is shown; the others are counted for it. */
+/** How many events a second one watcher is shown; the others are only counted for it. */
 export const liveEventsPerSecondMax = 200
-/** After the last message, for a client that is still reading. */
+/** How long the connection stays open after the last message, for a client that is still reading. */
 const lingerMs = 2_000
 
 const liveQuery = {
@@ -34,7 +37,7 @@ const liveQuery = {
   rejected: withDefault(booleanParam('Whether rejects are shown, as they are unless this is false.'), true),
 }
 
-export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/events/live',
@@ -56,7 +59,7 @@ export function liveEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
 }
 
 async function watch(
-  deps: ManagementDeps,
+  deps: LiveEventsDeps,
   { project, query, caller, request, signal }: ProjectCall<typeof liveQuery, unknown>,
 ): Promise<Answer | StreamAnswer> {
   if (request.method === 'HEAD')
@@ -87,7 +90,7 @@ async function watch(
   else signal.addEventListener('abort', place.leave, { once: true })
   return {
     stream: reply => {
-      // From here on the response is ours: Fastify would wait for a body.
+      // From here on we write the response ourselves: Fastify would wait for a body.
       reply.hijack()
       place.watch(readerOf(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, project))
     },
@@ -102,7 +105,7 @@ function readerOf(response: ServerResponse, headers: OutgoingHttpHeaders, projec
         'content-type': contentType,
         'cache-control': 'no-store, no-transform',
         connection: 'close',
-        // nginx would keep the events until its buffer is full.
+        // Otherwise nginx would hold the events until its buffer is full.
         'x-accel-buffering': 'no',
       })
       response.write(encodeLiveReady({ project, offsets, eventsPerSecondMax: liveEventsPerSecondMax }))
@@ -126,7 +129,7 @@ function readerOf(response: ServerResponse, headers: OutgoingHttpHeaders, projec
 const allLanes: ReadonlySet<Lane> = new Set(lanes)
 const liveLanes: ReadonlySet<Lane> = new Set(lanes.filter(lane => lane !== 'historical'))
 
-/** Lanes are a closed list, so that commas can stand between them; names of events may have commas of their own. */
+/** Lanes may be separated by commas because they are a closed list; names of events may contain commas. */
 function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
   const names = textListParam(
     `Only events of these lanes, separated by commas: ${lanes.join(', ')}. All but historical unless given.`,
@@ -154,8 +157,12 @@ async function askLog<T>(question: () => Promise<T>): Promise<T | null> {
 }
 
 const logUnavailable = wireError(503, 'log_unavailable', 'The log cannot be read; try again.')
-const tooMany = (of: string) =>
-  wireError(503, 'too_many_live_views', `As many live views ${of} are open as may be; close one, or try again later.`)
+const tooMany = (where: string) =>
+  wireError(
+    503,
+    'too_many_live_views',
+    `As many live views ${where} are open as may be; close one, or try again later.`,
+  )
 const refusals: Record<LiveRefusal, WireError> = {
   closed: wireError(503, 'stopping', 'This instance is stopping; try again.'),
   full: tooMany('of this process'),

@@ -1,18 +1,21 @@
-// What the log has lost, for whoever runs the instance: it cannot be known which projects these records belonged to.
+// Records that the log has lost, for the operator: which projects they belonged to cannot be known.
 
-import type { LogLoss } from '#ports/event-log.ts'
+import type { LogLoss } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/management.ts'
 import { countedPageSchema, instant } from '#wire/management/shapes.ts'
+import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/status.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { answer, permissionDenied, refusal } from './kit/answers.ts'
 import { isLimited } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 
-export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
+type LostRecordsDeps = EndpointDeps & Pick<ManagementDeps, 'log'>
+
+export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
   return instanceRoutes(deps, {
     method: 'GET',
     paths: ['/api/instance/lost_records'],
@@ -26,10 +29,10 @@ export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
     handle: async ({ caller, request, query }) => {
       if (isLimited(caller)) return refusal(limitedKey)
       try {
-        const losses = (await deps.logLosses()).toReversed()
+        const losses = (await deps.log.losses()).toReversed()
         const results: LostRecordsJson[] = fitting(losses.slice(query.offset, query.offset + query.limit)).map(
           loss => ({
-            lane: loss.lane,
+            lane: loss.stream,
             from_offset: loss.fromOffset,
             to_offset: loss.toOffset,
             record_count: loss.recordCount ?? loss.toOffset - loss.fromOffset,
@@ -50,7 +53,7 @@ export function lostRecordsRoutes(deps: ManagementDeps): ManagementRoute[] {
 /** Bounds the bytes of damaged records in one page. */
 const pageBytesMax = 1024 * 1024
 
-/** The losses that fit into a page: at least one, where there is any. */
+/** The losses that fit into a page; always at least the first, if there is one. */
 function fitting(losses: readonly LogLoss[]): readonly LogLoss[] {
   let bytes = 0
   const end = losses.findIndex(({ body = '' }, index) => {

@@ -1,5 +1,6 @@
-// The whole private API: every resource's routes in one table.
+// The whole private API: the routes of all resources in one table.
 
+import { bulkFlagsRoutes } from './bulk-flags.ts'
 import { cohortsRoutes } from './cohorts.ts'
 import { copyFlagsRoutes } from './copy-flags.ts'
 import { definitionsRoutes } from './definitions.ts'
@@ -7,7 +8,10 @@ import { earlyAccessFeaturesRoutes } from './early-access-features.ts'
 import { eventsRoutes } from './events.ts'
 import { experimentsRoutes } from './experiments.ts'
 import { explainFlagRoutes } from './explain-flag.ts'
+import { exportEventsRoutes } from './exports/export-events.ts'
+import { exportPersonsRoutes } from './exports/export-persons.ts'
 import { featureFlagsRoutes } from './feature-flags.ts'
+import { flagUsageRoutes } from './flag-usage.ts'
 import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
 import { ingestionStatusRoutes } from './ingestion-status.ts'
@@ -18,6 +22,7 @@ import { lostRecordsRoutes } from './lost-records.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { personsRoutes } from './persons.ts'
 import { projectsRoutes } from './projects.ts'
+import { queryRoutes } from './query.ts'
 import { rejectedEventsRoutes } from './rejected-events.ts'
 import { replayMessagesRoutes } from './replay-messages.ts'
 import { surveyStatsRoutes } from './survey-stats.ts'
@@ -32,8 +37,10 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...personalKeysRoutes(deps),
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
+    ...bulkFlagsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
+    ...flagUsageRoutes(deps),
     ...copyFlagsRoutes(deps),
     ...cohortsRoutes(deps),
     ...earlyAccessFeaturesRoutes(deps),
@@ -41,9 +48,12 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...surveysRoutes(deps),
     ...experimentsRoutes(deps),
     ...personsRoutes(deps),
+    ...exportPersonsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
+    ...exportEventsRoutes(deps),
     ...definitionsRoutes(deps),
+    ...queryRoutes(deps),
     ...rejectedEventsRoutes(deps),
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),

@@ -1,28 +1,33 @@
-// Personal API keys. Only a key with all scopes and all projects manages keys: another one could widen itself.
+// Personal API keys. Only a key with all scopes and all projects may manage keys: a lesser one could widen itself.
 
 import type { TSchema } from 'typebox'
 import { nearestScope, scopeObjects } from '#core/scopes.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { ManageKeysDeps } from '#services/manage/manage-keys.ts'
 import { createPersonalKey, deletePersonalKey, type KeyRefusal } from '#services/manage/manage-keys.ts'
 import {
   createdPersonalKeySchema,
   createPersonalKeySchema,
   encodePersonalKey,
   personalKeySchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/keys.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
 import { isLimited } from './kit/authenticate.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
+
+type PersonalKeysDeps = EndpointDeps &
+  ManageKeysDeps & { readonly management: Pick<PersonalKeyStore, 'findPersonalKey' | 'listPersonalKeys'> }
 
 const tag = 'personal_api_keys'
 const paths = ['/api/personal_api_keys']
 const onePath = ['/api/personal_api_keys/:keyId']
 
-export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
   return [
     ...keyRoutes(deps, {
       method: 'GET',
@@ -90,7 +95,7 @@ export function personalKeysRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 /** Endpoints that manage keys, for a key with all scopes and all projects. */
 function keyRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: ManagementDeps,
+  deps: PersonalKeysDeps,
   endpoint: Omit<InstanceEndpoint<Q, S>, 'tag' | 'scope'>,
 ): ManagementRoute[] {
   return instanceRoutes<Q, S>(deps, {

@@ -1,18 +1,21 @@
-// Persons, read only: they come from events.
+// Persons, which come from events, so they are read only.
 
 import { isUuid } from '#core/events/uuid.ts'
-import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/management.ts'
+import type { PersonStore } from '#ports/state/person-store.ts'
+import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, listAnswer, missing, refusal } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import { answer, listAnswer, refusal } from './kit/answers.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { addressWith, uncountedPage } from './kit/page.ts'
-import { pageParams, refusedParam, searchParam, textParam, uuidParam } from './kit/query-params.ts'
+import { noSuchPerson, personFilters, readPersonFilters } from './kit/person-filters.ts'
+import { pageParams, refusedParam, searchParam } from './kit/query-params.ts'
+
+type PersonsDeps = EndpointDeps & { readonly management: PersonStore }
 
 const tag = 'persons'
-const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')
 
-export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -23,24 +26,14 @@ export function personsRoutes(deps: ManagementDeps): ManagementRoute[] {
       scope: 'person:read',
       query: {
         ...pageParams(),
-        distinct_id: textParam('The person that this distinct id leads to.'),
-        uuid: uuidParam('The person with this uuid; 404 when there is none, as after a merge.'),
-        search: searchParam('Part of a distinct id or of the properties.'),
-        email: refusedParam('search finds persons by any part of their properties.'),
-        properties: refusedParam('search finds persons by any part of their properties.'),
-        cohort: refusedParam('/cohorts/:id/persons/ lists the persons of a cohort.'),
+        ...personFilters,
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
       handle: async ({ request, project, query }) => {
-        const { limit, offset, distinct_id: distinctId, uuid, search } = query
-        const { results, hasMore } = await deps.management.listPersons(project.id, {
-          limit,
-          offset,
-          ...(distinctId === undefined ? {} : { distinctId }),
-          ...(uuid === undefined ? {} : { uuid }),
-          ...(search === undefined ? {} : { search }),
-        })
-        // An empty list would look like a filter without matches; a script that kept the uuid has to ask again by id.
+        const { limit, offset, uuid } = query
+        const filters = readPersonFilters(query)
+        const { results, hasMore } = await deps.management.listPersons(project.id, { ...filters, limit, offset })
+        // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
         if (uuid !== undefined && results.length === 0)
           if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
         return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodePerson))

@@ -1,9 +1,12 @@
-// Projects: under `/api/projects`, its alias `/api/environments`, and below the organization as PostHog's tools have it.
+// Projects, under `/api/projects`, its alias `/api/environments`, and the organization, where PostHog's tools look.
 
 import { noSecretKeys, type Project, type SecretKeys } from '#core/project.ts'
 import type { Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
-import type { Page } from '#ports/written.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
+import type { Page } from '#ports/state/written.ts'
+import type { ManageProjectsDeps } from '#services/manage/manage-projects.ts'
 import {
   createProject,
   deleteProject,
@@ -11,6 +14,7 @@ import {
   resetProjectKey,
   updateProject,
 } from '#services/manage/manage-projects.ts'
+import type { ManageSecretKeysDeps } from '#services/manage/manage-secret-keys.ts'
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
 import { refusedSetting } from '#wire/management/kept-settings.ts'
@@ -21,22 +25,26 @@ import {
   organizationId,
   projectSchema,
   updateProjectSchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/projects.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
 import { isLimited } from './kit/authenticate.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
 import { countedPage, type PageRequest } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
+
+type ProjectsDeps = EndpointDeps &
+  ManageProjectsDeps &
+  ManageSecretKeysDeps & { readonly management: Pick<SecretKeyStore, 'listSecretKeys'> }
 
 const tag = 'projects'
 const organizationPaths = ['@current', organizationId].map(id => `/api/organizations/${id}/projects`)
 const listPaths = ['/api/projects', '/api/environments', ...organizationPaths]
 const prefixes = [...projectPrefixes, ...organizationPaths.map(path => `${path}/:projectId`)]
 
-export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
       method: 'GET',
@@ -168,7 +176,7 @@ export function projectsRoutes(deps: ManagementDeps): ManagementRoute[] {
 
 /** A page of the projects that a key may see. */
 export function listVisibleProjects(
-  deps: Pick<ManagementDeps, 'management'>,
+  deps: { readonly management: Pick<ProjectStore, 'listProjects'> },
   caller: PersonalKey,
   { limit, offset }: PageRequest,
 ): Promise<Page<Project>> {
@@ -176,19 +184,21 @@ export function listVisibleProjects(
   return deps.management.listProjects({ limit, offset, ...ids })
 }
 
-async function encodeProjects(deps: Pick<ManagementDeps, 'management'>, projects: readonly Project[]) {
+type SecretKeysDeps = { readonly management: Pick<SecretKeyStore, 'listSecretKeys'> }
+
+async function encodeProjects(deps: SecretKeysDeps, projects: readonly Project[]) {
   const found = await deps.management.listSecretKeys(projects.map(project => project.id))
   const keysOf = new Map<number, SecretKeys>(found.map(keys => [keys.projectId, keys]))
   return projects.map(project => encodeProject(project, keysOf.get(project.id) ?? noSecretKeys))
 }
 
-async function answerProject(deps: Pick<ManagementDeps, 'management'>, status: number, project: Project) {
+async function answerProject(deps: SecretKeysDeps, status: number, project: Project) {
   const [encoded] = await encodeProjects(deps, [project])
   return answer(status, encoded)
 }
 
 async function answerProjectWrite(
-  deps: Pick<ManagementDeps, 'management'>,
+  deps: SecretKeysDeps,
   status: number,
   written: Result<Project, ProjectRefusal>,
 ): Promise<Answer> {

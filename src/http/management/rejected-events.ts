@@ -1,4 +1,4 @@
-// What arrived and was not stored: lists of it, and taking it through capture once more.
+// Rejects, which arrived and were not stored: lists them, and takes them through capture again.
 
 import Type, { type Static } from 'typebox'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
@@ -6,9 +6,10 @@ import { isUuid } from '#core/events/uuid.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { RejectedCursor, RejectedFilter } from '#ports/event-store.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { RejectedCursor, RejectedFilter, RejectStore } from '#ports/events/reject-store.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ReplayReport } from '#services/capture/replay-rejects.ts'
+import type { RejectReplay, ReplayReport } from '#services/capture/replay-rejects.ts'
 import {
   encodeRejectedEvent,
   type RejectReplayReportJson,
@@ -16,7 +17,7 @@ import {
   rejectFilterSchema,
   rejectReplayReportSchema,
   rejectReplaySchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/events.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -30,9 +31,9 @@ import {
   missing,
   refusal,
 } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
-import { pinnedBounds, readBound } from './kit/instants.ts'
+import { pinnedBounds, readBounds } from './kit/instants.ts'
 import { propertyNames } from './kit/misspelt.ts'
 import { addressWith } from './kit/page.ts'
 import {
@@ -45,6 +46,12 @@ import {
   textParam,
   uuidParam,
 } from './kit/query-params.ts'
+
+type RejectsDeps = EndpointDeps & {
+  readonly events: Pick<RejectStore, 'listRejected'>
+  readonly rejects: RejectReplay
+  readonly clock: Clock
+}
 
 const tag = 'events'
 const replayLimitMax = 1_000
@@ -66,7 +73,7 @@ const listQuery = {
   cursor: cursorParam(),
 }
 
-export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',
@@ -105,7 +112,7 @@ export function rejectedEventsRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
   const { project, query, signal, request } = call
   const { cursor, limit, id, ...named } = query
   const filter = readFilter(deps, project, named)
@@ -120,7 +127,7 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
     },
     signal,
   )
-  const pinned = pinnedBounds(filter.value.afterMs, filter.value.beforeMs)
+  const pinned = pinnedBounds(filter.value)
   const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
   return longListAnswer({ next: nextAddress, previous: null }, rejected, reject =>
     JSON.stringify(encodeRejectedEvent(reject)),
@@ -128,7 +135,7 @@ async function listRejected(deps: ManagementDeps, call: ProjectCall<typeof listQ
 }
 
 async function findRejected(
-  deps: ManagementDeps,
+  deps: RejectsDeps,
   { project, params, signal }: ProjectCall<Record<string, never>, unknown>,
 ): Promise<Answer> {
   const rejectId = params.rejectId!
@@ -144,7 +151,7 @@ const noSuchReject = missing(
 )
 
 async function replayRejects(
-  deps: ManagementDeps,
+  deps: RejectsDeps,
   { project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
 ): Promise<Answer> {
   const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
@@ -208,16 +215,14 @@ type NamedFilter = {
 }
 
 function readFilter(
-  deps: ManagementDeps,
+  deps: RejectsDeps,
   project: Project,
   named: NamedFilter,
   prefix = '',
 ): Result<Omit<RejectedFilter, 'projectId'>, WireError> {
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
-  const after = readBound(named.after, 'after', zone)
-  if (!after.ok) return err({ ...after.error, attr: `${prefix}after` })
-  const before = readBound(named.before, 'before', zone)
-  if (!before.ok) return err({ ...before.error, attr: `${prefix}before` })
+  const bounds = readBounds(named, zone, prefix)
+  if (!bounds.ok) return bounds
   const { reason, field, event, distinct_id: distinctId, lane, search, replayed } = named
   const uuid = named.uuid?.toLowerCase()
   const filter = {
@@ -228,8 +233,7 @@ function readFilter(
     uuid,
     search,
     replayed,
-    afterMs: after.value,
-    beforeMs: before.value,
+    ...bounds.value,
   }
   const given = Object.fromEntries(Object.entries({ ...filter, lane }).filter(([, value]) => value !== undefined))
   for (const [name, value] of Object.entries(named))
@@ -240,7 +244,7 @@ function readFilter(
   return ok(given)
 }
 
-/** Null for what is none of ours nor near one: another version may have kept rejects with it, which have to be found. */
+/** The suggestion for a misspelt reason. Null for an unknown one: rejects kept by another version may have it. */
 function reasonMeantBy(reason: string): string | null {
   return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
 }

@@ -1,25 +1,34 @@
-// What became of surveys, counted from their events: of one, or of all that are not archived.
+// How often surveys were shown, dismissed and answered, counted from events: for one survey, or all not archived.
 
 import type { Project } from '#core/project.ts'
 import { ok } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { SurveyStore } from '#ports/state/survey-store.ts'
 import { instant } from '#wire/management/shapes.ts'
 import { encodeSurveyStats, surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
 import { type Answer, answer, answerFromEventStore, invalidInput, missing, refusal } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
 import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
+type SurveyStatsDeps = EndpointDeps & {
+  readonly management: Pick<SurveyStore, 'findSurvey' | 'listSurveys'>
+  readonly events: Pick<EventQueries, 'countSurveyEvents'>
+  readonly clock: Clock
+}
+
 const tag = 'surveys'
 const scope = 'survey:read'
-/** An answer about all surveys has at most so many, the newest ones. */
+/** An answer about all surveys covers the newest ones, at most this many. */
 const surveysMax = 1_000
 const query = {
   date_from: textParam('Only events from then on: an instant, a date, or a span such as -30d.'),
   date_to: textParam('Only events until then.'),
 }
 
-export function surveyStatsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
       method: 'GET',

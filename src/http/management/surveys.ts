@@ -3,7 +3,9 @@
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { SurveyStore } from '#ports/state/survey-store.ts'
+import type { ManageSurveysDeps } from '#services/manage/manage-surveys.ts'
 import {
   createSurvey,
   deleteSurvey,
@@ -11,7 +13,6 @@ import {
   type SurveyRefusal,
   updateSurvey,
 } from '#services/manage/manage-surveys.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
   createSurveySchema,
   decodeSurveyContent,
@@ -21,34 +22,19 @@ import {
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, missing, noContent, refusal } from './kit/answers.ts'
+import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
-import type { ManagementDeps } from './kit/deps.ts'
-import { type ManagementRoute, type ProjectCall, projectRoutes } from './kit/endpoint.ts'
-import { flagKeepsChanging, flagNotReadable, invalidFlagError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
-import { countedPage } from './kit/page.ts'
-import { booleanParam, pageParams, type QuerySpec, searchParam } from './kit/query-params.ts'
+import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
+import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
+import type { ItemCall } from './kit/item-routes.ts'
+import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
+import { booleanParam, type QuerySpec, searchParam } from './kit/query-params.ts'
 
-const tag = 'surveys'
-const read = 'survey:read'
-const write = 'survey:write'
-const path = '/surveys'
-const itemPath = `${path}/:surveyId`
+type SurveysDeps = EndpointDeps &
+  ManageSurveysDeps & { readonly management: SurveyStore & Pick<FlagStore, 'listFlagsById'> }
 
-export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   const { management, clock } = deps
-  const encodeAll = async (caller: PersonalKey, projectId: number, surveys: readonly Survey[]) => {
-    const ids = surveys.flatMap(survey => [survey.linkedFlagId, survey.targetingFlagId, survey.internalTargetingFlagId])
-    const find = await linkedFlagsById(management, caller, projectId, ids)
-    return surveys.map(survey =>
-      encodeSurvey(survey, {
-        linked: find(survey.linkedFlagId),
-        targeting: find(survey.targetingFlagId),
-        internal: find(survey.internalTargetingFlagId),
-      }),
-    )
-  }
-  const encode = async (caller: PersonalKey, survey: Survey) => (await encodeAll(caller, survey.projectId, [survey]))[0]
   const readFields = (
     body: UpdateSurveyJson,
     project: Project,
@@ -72,107 +58,59 @@ export function surveysRoutes(deps: ManagementDeps): ManagementRoute[] {
     })
   }
 
-  return [
-    ...projectRoutes(deps, {
-      method: 'GET',
-      path,
-      id: 'surveys_list',
-      tag,
-      summary: 'List surveys, newest first.',
-      scope: read,
-      query: {
-        ...pageParams(),
-        search: searchParam('Part of a name, in any case.'),
-        archived: booleanParam('Only archived surveys, or only others.'),
-      },
-      success: { status: 200, schema: countedPageSchema(surveySchema) },
-      handle: async ({ request, caller, project, query }) => {
-        const { limit, offset, search, archived } = query
-        const { count, results } = await management.listSurveys(project.id, {
-          ...{ limit, offset },
-          ...(search === undefined ? {} : { search }),
-          ...(archived === undefined ? {} : { archived }),
-        })
-        return answer(200, countedPage(request, query, count, await encodeAll(caller, project.id, results)))
-      },
-    }),
-    ...projectRoutes(deps, {
-      method: 'POST',
-      path,
-      id: 'surveys_create',
-      tag,
-      summary: 'Create a survey. Browsers show it from the moment it has a `start_date`.',
-      scope: write,
-      body: createSurveySchema,
-      success: { status: 201, schema: surveySchema },
-      handle: async ({ caller, project, body }) => {
-        const fields = readFields(body, project, null)
-        if (!fields.ok) return refusal(fields.error)
-        const input = { ...fields.value, name: body.name, type: body.type }
-        const created = await createSurvey(deps, project.id, input, writerOf(caller))
-        return created.ok ? answer(201, await encode(caller, created.value)) : refuse(created.error)
-      },
-    }),
-    ...projectRoutes(deps, {
-      method: 'GET',
-      path: itemPath,
-      id: 'surveys_retrieve',
-      tag,
-      summary: 'One survey.',
-      scope: read,
-      success: { status: 200, schema: surveySchema },
-      handle: async ({ caller, project, params }) => {
-        const survey = await management.findSurvey(project.id, params.surveyId!.toLowerCase())
-        return survey === null ? refusal(noSuchSurvey) : answer(200, await encode(caller, survey))
-      },
-    }),
-    ...projectRoutes(deps, {
-      method: 'PATCH',
-      path: itemPath,
-      id: 'surveys_partial_update',
-      tag,
-      summary: 'Change some of a survey. An `end_date` stops it, `archived` hides it.',
-      scope: write,
-      body: updateSurveySchema,
-      success: { status: 200, schema: surveySchema },
-      handle: update,
-    }),
-    ...projectRoutes(deps, {
-      method: 'PUT',
-      path: itemPath,
-      id: 'surveys_update',
-      tag,
-      summary: 'As PATCH, with `name` and `type` needed: what is not named stays, as in PostHog.',
-      scope: write,
-      body: createSurveySchema,
-      success: { status: 200, schema: surveySchema },
-      handle: update,
-    }),
-    ...projectRoutes(deps, {
-      method: 'DELETE',
-      path: itemPath,
-      id: 'surveys_destroy',
-      tag,
-      summary: 'Delete a survey with the flags that were made for it. Answers stay: they are events.',
-      scope: write,
-      success: { status: 204 },
-      handle: async ({ caller, project, params }) => {
-        const deleted = await deleteSurvey(deps, project.id, params.surveyId!.toLowerCase(), caller.label)
-        return deleted.ok ? noContent : refuse(deleted.error)
-      },
-    }),
-  ]
-
-  async function update(call: ProjectCall<QuerySpec, UpdateSurveyJson>): Promise<Answer> {
-    const { caller, project, params, body } = call
-    const id = params.surveyId!.toLowerCase()
-    const survey = await management.findSurvey(project.id, id)
-    if (survey === null) return refusal(noSuchSurvey)
-    const fields = readFields(body, project, survey)
-    if (!fields.ok) return refusal(fields.error)
-    const updated = await updateSurvey(deps, project.id, id, fields.value, writerOf(caller))
-    return updated.ok ? answer(200, await encode(caller, updated.value)) : refuse(updated.error)
+  const update = async ({ caller, project, item, body }: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) => {
+    const fields = readFields(body, project, item)
+    return fields.ok ? orError(await updateSurvey(deps, project.id, item.id, fields.value, writerOf(caller))) : fields
   }
+
+  return flagOwnerRoutes(deps, {
+    tag: 'surveys',
+    scope: 'survey',
+    itemPath: '/surveys/:surveyId',
+    missing: noSuchSurvey,
+    summaries: {
+      list: 'List surveys, newest first.',
+      create: 'Create a survey. Browsers show it from the moment it has a `start_date`.',
+      retrieve: 'One survey.',
+      update: 'Change some of a survey. An `end_date` stops it, `archived` hides it.',
+      destroy: 'Delete a survey with the flags that were made for it. Answers stay: they are events.',
+    },
+    schemas: { item: surveySchema, create: createSurveySchema, update: updateSurveySchema },
+    filters: {
+      search: searchParam('Part of a name, in any case.'),
+      archived: booleanParam('Only archived surveys, or only others.'),
+    },
+    find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
+    list: (projectId, { limit, offset, search, archived }) =>
+      management.listSurveys(projectId, {
+        ...{ limit, offset },
+        ...(search === undefined ? {} : { search }),
+        ...(archived === undefined ? {} : { archived }),
+      }),
+    encode: async (caller, projectId, surveys) => {
+      const ids = surveys.flatMap(each => [each.linkedFlagId, each.targetingFlagId, each.internalTargetingFlagId])
+      const flagOf = await linkedFlagsById(management, caller, projectId, ids)
+      return surveys.map(each =>
+        encodeSurvey(each, {
+          linked: flagOf(each.linkedFlagId),
+          targeting: flagOf(each.targetingFlagId),
+          internal: flagOf(each.internalTargetingFlagId),
+        }),
+      )
+    },
+    create: async ({ caller, project, body }) => {
+      const fields = readFields(body, project, null)
+      if (!fields.ok) return fields
+      const input = { ...fields.value, name: body.name, type: body.type }
+      return orError(await createSurvey(deps, project.id, input, writerOf(caller)))
+    },
+    update,
+    replace: {
+      summary: 'As PATCH, with `name` and `type` needed: what is not named stays, as in PostHog.',
+      update,
+    },
+    destroy: async ({ caller, project, item }) => orError(await deleteSurvey(deps, project.id, item.id, caller.label)),
+  })
 }
 
 const noInsights = invalidInput('linked_insight_id', 'There are no insights here that a survey could be linked to.')
@@ -181,24 +119,14 @@ const foreignTargetingFlag = invalidInput(
   'A survey makes its own targeting flag: send targeting_flag_filters, or linked_flag_id for a flag that is there.',
 )
 const noSuchSurvey = missing('There is no survey with this id here.')
+const errors = {
+  not_found: noSuchSurvey,
+  no_questions: wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'),
+  no_such_flag: invalidInput('linked_flag_id', 'There is no feature flag with this id here.'),
+  flag_not_readable: flagNotReadable,
+}
 
-function refuse(error: SurveyRefusal): Answer {
-  if (typeof error === 'object')
-    return refusal(invalidFlagError(error, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
-  switch (error) {
-    case 'not_found':
-      return refusal(noSuchSurvey)
-    case 'no_questions':
-      return refusal(wireError(400, 'required', 'A survey needs questions before it starts.', 'questions'))
-    case 'no_such_flag':
-      return refusal(invalidInput('linked_flag_id', 'There is no feature flag with this id here.'))
-    case 'flag_not_readable':
-      return refusal(flagNotReadable)
-    case 'key_taken':
-    case 'flag_changed':
-    case 'definitions_changed':
-      return refusal(flagKeepsChanging)
-    default:
-      return error satisfies never
-  }
+function orError<T>(result: Result<T, SurveyRefusal>): Result<T, WireError> {
+  if (result.ok) return result
+  return err(flagOwnerError(result.error, errors, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
 }

@@ -1,18 +1,22 @@
-// What a project used, per UTC day.
+// A project's usage per UTC day.
 
 import { ok } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import { usageSchema } from '#wire/management/management.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { UsageStore } from '#ports/state/accounting-store.ts'
+import { usageSchema } from '#wire/management/status.ts'
 import { answer, invalidInput, refusal } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 import { readInstant } from './kit/instants.ts'
 import { textParam } from './kit/query-params.ts'
 
+type UsageDeps = EndpointDeps & { readonly management: Pick<UsageStore, 'listUsage'>; readonly clock: Clock }
+
 const daysMax = 3_660
 
-export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function usageRoutes(deps: UsageDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/usage',
@@ -33,7 +37,7 @@ export function usageRoutes(deps: ManagementDeps): ManagementRoute[] {
       if (!to.ok) return refusal(to.error)
       if (to.value - from.value > daysMax * dayMs) return refusal(invalidInput('date_from', `At most ${daysMax} days.`))
       const rows = await deps.management.listUsage(project.id, utcDay(from.value), utcDay(to.value))
-      // The worker counts the days that late events may still belong to, also of a project that was made today.
+      // The worker also counts days before the project was made, for late events; hide those days when they have none.
       const firstDay = utcDay(project.createdAtMs)
       const shown = rows.filter(
         row => row.day >= firstDay || row.eventsCharged + row.eventsImported + row.flagRequests + row.recordings > 0,

@@ -1,30 +1,29 @@
-// `users/@me` and the organization: what PostHog's scripts ask first, to find out where they are.
+// `users/@me` and the organization, which PostHog's scripts ask for first, to find out where they are.
 
 import { noSecretKeys, type Project } from '#core/project.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import { encodeProject, organizationId } from '#wire/management/projects.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
-  encodeProject,
   type OrganizationJson,
-  organizationId,
   organizationSchema,
   type ProjectSummaryJson,
   type UserJson,
   userSchema,
-} from '#wire/management/management.ts'
-import { countedPageSchema } from '#wire/management/shapes.ts'
+} from '#wire/management/users.ts'
 import { answer } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { currentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
 const tag = 'users'
-/** Projects named in an organization; the whole list is `/api/projects/`. */
+/** How many projects an organization names; `/api/projects/` has the whole list. */
 const projectCountMax = 1_000
 const organizationNames = { id: organizationId, name: 'Pennon', slug: 'pennon' }
 
-export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
   return [
     ...instanceRoutes(deps, {
       method: 'GET',
@@ -78,9 +77,9 @@ export function usersRoutes(deps: ManagementDeps): ManagementRoute[] {
   ]
 }
 
-async function organizationOf(deps: ManagementDeps, caller: PersonalKey): Promise<OrganizationJson> {
+async function organizationOf(deps: EndpointDeps, caller: PersonalKey): Promise<OrganizationJson> {
   const projects: ProjectSummaryJson[] = []
-  // Each page has a mebibyte of settings at most, of which little is shown here.
+  // A page of projects holds at most a mebibyte of settings, so several may be needed; little of them is shown here.
   for (let count = 1; projects.length < Math.min(count, projectCountMax); ) {
     const page = { limit: projectCountMax - projects.length, offset: projects.length }
     const found = await listVisibleProjects(deps, caller, page)

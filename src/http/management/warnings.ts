@@ -1,17 +1,21 @@
-// Ingestion warnings: events that were stored although something about them deserves a look.
+// Ingestion warnings: events that were stored although something about them deserves attention.
 
 import { dayMs } from '#core/time.ts'
-import { type WarningJson, warningsSchema } from '#wire/management/management.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { WarningStore } from '#ports/state/accounting-store.ts'
 import { instant } from '#wire/management/shapes.ts'
+import { type WarningJson, warningsSchema } from '#wire/management/status.ts'
 import { answer } from './kit/answers.ts'
-import type { ManagementDeps } from './kit/deps.ts'
+import type { EndpointDeps } from './kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from './kit/endpoint.ts'
 
-/** As long as warnings are kept. */
+type WarningsDeps = EndpointDeps & { readonly management: Pick<WarningStore, 'listWarnings'>; readonly clock: Clock }
+
+/** Warnings are kept for this long. */
 const lookBackMs = 30 * dayMs
 const sampleCountMax = 50
 
-export function warningsRoutes(deps: ManagementDeps): ManagementRoute[] {
+export function warningsRoutes(deps: WarningsDeps): ManagementRoute[] {
   return projectRoutes(deps, {
     method: 'GET',
     path: '/ingestion_warnings',

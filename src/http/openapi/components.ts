@@ -1,5 +1,5 @@
-// Named components of the document: schemas of resources, each once and by a name that a generated client can use. They are
-// found by identity, so `wire/management` need not know what the document calls them.
+// The OpenAPI document's named components: each resource schema once, under a name that generated clients can use.
+// Schemas are matched by identity, so `wire/management` need not know their names in the document.
 
 import type { TSchema } from 'typebox'
 import { authorSchema } from '#wire/management/author.ts'
@@ -10,40 +10,33 @@ import {
   earlyAccessFeatureSchema,
   updateEarlyAccessFeatureSchema,
 } from '#wire/management/early-access.ts'
-import { createExperimentSchema, experimentSchema, updateExperimentSchema } from '#wire/management/experiments.ts'
-import { linkedFlagSchema } from '#wire/management/linked-flag.ts'
 import {
-  createdPersonalKeySchema,
-  createFlagSchema,
-  createPersonalKeySchema,
-  createProjectSchema,
   eventSchema,
-  explanationSchema,
+  rejectedEventSchema,
+  rejectReplayReportSchema,
+  rejectReplaySchema,
+} from '#wire/management/events.ts'
+import { createExperimentSchema, experimentSchema, updateExperimentSchema } from '#wire/management/experiments.ts'
+import { explanationSchema } from '#wire/management/explanation-shapes.ts'
+import {
+  createFlagSchema,
   flagActivitySchema,
   flagDiffSchema,
   flagSchema,
   flagVersionSchema,
-  groupSchema,
-  groupTypeSchema,
-  ingestionStatusSchema,
-  organizationSchema,
-  personalKeySchema,
-  personSchema,
-  projectSchema,
-  quotasSchema,
-  rejectedEventSchema,
-  rejectReplayReportSchema,
-  rejectReplaySchema,
-  replayMessageSchema,
   updateFlagSchema,
-  updateProjectSchema,
-  usageSchema,
-  userSchema,
-  warningsSchema,
   writtenFlagSchema,
-} from '#wire/management/management.ts'
+} from '#wire/management/flags.ts'
+import { groupSchema, groupTypeSchema } from '#wire/management/groups.ts'
+import { createdPersonalKeySchema, createPersonalKeySchema, personalKeySchema } from '#wire/management/keys.ts'
+import { linkedFlagSchema } from '#wire/management/linked-flag.ts'
+import { personSchema } from '#wire/management/persons.ts'
+import { createProjectSchema, projectSchema, quotasSchema, updateProjectSchema } from '#wire/management/projects.ts'
+import { replayMessageSchema } from '#wire/management/replay-messages.ts'
+import { ingestionStatusSchema, usageSchema, warningsSchema } from '#wire/management/status.ts'
 import { surveyStatsSchema, surveysStatsSchema } from '#wire/management/survey-stats.ts'
 import { createSurveySchema, surveySchema, updateSurveySchema } from '#wire/management/surveys.ts'
+import { organizationSchema, userSchema } from '#wire/management/users.ts'
 import { describedShapes, type Json, ref } from './shapes.ts'
 
 const named: Readonly<Record<string, TSchema>> = {
@@ -96,7 +89,7 @@ const named: Readonly<Record<string, TSchema>> = {
   WrittenFeatureFlag: writtenFlagSchema,
 }
 
-/** Objects that validators of the core read: the document says what they may hold. */
+/** Objects that validators of the core check; the document describes what they may hold. */
 const described: readonly [TSchema, string][] = [
   ...[flagSchema, createFlagSchema, updateFlagSchema].map((schema): [TSchema, string] => [
     memberOf(schema.properties.filters),
@@ -125,7 +118,7 @@ function memberOf(schema: TSchema): TSchema {
   return 'anyOf' in schema ? (schema.anyOf as TSchema[])[0]! : schema
 }
 
-/** The schema as it stands in the document: what is a component is named. */
+/** The schema as the document shows it, with references to the components in it. */
 export function documented(schema: unknown): Json {
   const name = nameOf.get(schema)
   return name === undefined ? (within(schema) as Json) : ref(name)

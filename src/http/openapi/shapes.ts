@@ -1,5 +1,5 @@
-// JSON Schemas of the document that no code checks bodies with: what stands in `filters` and the like, which validators of
-// the core read, and what the public paths take and answer, which parsers read. By the names of their components.
+// JSON Schemas that only describe, by component name: `filters` and the like, which validators of the core check, and
+// the bodies and answers of the public paths, which parsers read. No code checks a body with them.
 
 import { flagOperators } from '#core/flags/definitions/validate-filter.ts'
 
@@ -32,7 +32,7 @@ const condition = {
   group_type_index: groupTypeIndex,
 }
 
-/** What people write in definitions. */
+/** Shapes that people write in definitions. */
 const definitionShapes: Readonly<Record<string, Json>> = {
   PropertyFilter: object(
     { ...condition, type: { type: 'string', enum: ['person', 'group', 'cohort', 'flag', 'person_metadata'] } },
@@ -123,7 +123,7 @@ const distinctId: Json = { ...textOrNumber, description: 'A number becomes its t
 const properties = byName(anyValue)
 const apiKey: Json = { type: 'string', description: 'The project API key (`phc_…`).' }
 
-/** What the public paths take and answer. docs/wire has more fields and forms: SDKs of many years send them. */
+/** Bodies and answers of the public paths. docs/wire has more fields and forms, which SDKs of many years send. */
 const wireShapes: Readonly<Record<string, Json>> = {
   EvaluationRequest: object(
     {
@@ -218,7 +218,7 @@ const wireShapes: Readonly<Record<string, Json>> = {
   CaptureV1Answer: object({
     results: byName(object({ result: { enum: ['ok', 'warning', 'drop', 'retry'] }, details: text }), 'By uuid.'),
   }),
-  ReplayRequest: {
+  RecordingRequest: {
     description: 'A `$snapshot` event or a list of them, with `$session_id`. Source: docs/wire/ingestion.md 1.8.',
     anyOf: [ref('CaptureEvent'), someOf(ref('CaptureEvent')), ref('BatchRequest')],
   },

@@ -1,5 +1,5 @@
-// What the document says of routes that are not the private API's: their bodies, answers, errors and keys. A route that is
-// missing here is described by its access alone; a test holds the table against the routes.
+// How the OpenAPI document describes routes outside the private API: their bodies, answers, errors and keys. A route
+// that is missing here is described by its access alone; a test compares this table with the routes.
 
 import { type Json, ref, text } from './shapes.ts'
 
@@ -17,9 +17,9 @@ export interface WireOperation {
     readonly description?: string
   }
   readonly statuses?: Readonly<Record<number, string>>
-  /** Name of the schema of errors, for all of them or by status; `Error` unless given. */
+  /** Name of the schema of errors, for all or by status; `Error` when absent. */
   readonly error?: string | Readonly<Record<number, string>>
-  /** Names of `securitySchemes`; when absent they follow from the access of the route. */
+  /** Names of `securitySchemes`; when absent, they follow from the route's access. */
   readonly security?: readonly string[]
 }
 
@@ -184,7 +184,7 @@ function remoteConfig(prefix: 'projects' | 'environments'): [string, WireOperati
   ]
 }
 
-/** By method and path. */
+/** Keyed by method and path, such as `GET /flags`. */
 export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
   ...evaluation('flags'),
   ...evaluation('decide'),
@@ -201,7 +201,7 @@ export const wireOperations: ReadonlyMap<string, WireOperation> = new Map([
     'POST /s',
     {
       ...{ id: 'session_replay', tag: 'capture', summary: 'Take snapshots of a session.', description: inBody },
-      ...{ body: ref('ReplayRequest'), query: captureQuery, success: { schema: ref('CaptureAnswer') } },
+      ...{ body: ref('RecordingRequest'), query: captureQuery, success: { schema: ref('CaptureAnswer') } },
       statuses: captureStatuses,
     },
   ],

@@ -1,10 +1,10 @@
-// What pages of other origins may do: which groups of routes they reach, and the headers that let them see an answer.
+// CORS: which groups of routes pages of other origins may call, and the headers that let them read the answers.
 
 import type { IncomingHttpHeaders } from 'node:http'
 import type { RouteGroup } from './route.ts'
 
 /**
- * The methods that pages of other origins may use, by group; null where they have no business.
+ * The methods that pages of other origins may use, by group; null when they may use none.
  * Source: docs/wire/evaluation.md 1.1; ingestion.md 1.3.
  */
 export const corsMethods: Record<RouteGroup, string | null> = {
@@ -17,11 +17,12 @@ export const corsMethods: Record<RouteGroup, string | null> = {
   health: null,
   changes: 'GET, OPTIONS',
   live: null,
+  exports: null,
 }
 
-/** A page that asks for an unknown path should see the 404, not an unexplained failure of CORS. */
+/** For unknown paths: a page should see the 404, not an unexplained CORS failure. */
 export const corsOfUnknown = 'GET, POST, OPTIONS'
-/** How long a browser remembers what it was allowed. Source: docs/wire/clients.md 10.4. */
+/** How long a browser may cache the answer to a preflight. Source: docs/wire/clients.md 10.4. */
 const preflightSeconds = '600'
 
 interface Asking {
@@ -29,14 +30,14 @@ interface Asking {
   readonly headers: IncomingHttpHeaders
 }
 
-/** Whether an answer has to say that a page of another origin may read it. */
+/** Whether the answer needs CORS headers: the request has an origin, and the group is open to pages. */
 export function isOfPage(cors: string | null, { headers }: { readonly headers: IncomingHttpHeaders }): cors is string {
   return cors !== null && headers.origin !== undefined
 }
 
 /**
- * Headers of every answer to a request with an origin, errors included.
- * @param cors methods that a page may use there.
+ * Headers for every answer to a request with an origin, errors included.
+ * @param cors methods that a page may use on the path.
  */
 export function headersForPage({ method, headers }: Asking, cors: string): Record<string, string> {
   const answered: Record<string, string> = {

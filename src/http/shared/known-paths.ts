@@ -1,10 +1,10 @@
-// Which paths the route table knows, in both spellings, and which methods each of them has: what decides between a 404 and
-// a 405, and what `Allow` lists.
+// The paths of the route table, in both spellings, and the methods of each: they decide between 404 and 405, and what
+// `Allow` lists.
 
 import type { FastifyRequest } from 'fastify'
 import type { Route, RouteGroup } from './route.ts'
 
-/** A path of the table; its group and echoed headers are those of the first route that has it. */
+/** A path of the table; its group and echoed headers are those of its first route. */
 export interface KnownPath extends Pick<Route, 'group' | 'echoes'> {
   /** With parameters, as Fastify registers it. */
   readonly path: string
@@ -21,7 +21,10 @@ export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
   for (const route of routes) {
     for (const path of spellings(route.path)) {
       const { group, echoes } = route
-      const entry = known.get(path) ?? { path, group, echoes, methods: new Set<string>(), pattern: patternOf(path) }
+      const entry = known.get(path) ?? {
+        ...{ path, group, methods: new Set<string>(), pattern: patternOf(path) },
+        ...(echoes && { echoes }),
+      }
       known.set(path, entry)
       entry.methods.add(route.method)
       if (answersHead(route)) entry.methods.add('HEAD')
@@ -30,7 +33,7 @@ export function knownPathsOf(routes: readonly Route[]): readonly KnownPath[] {
   return [...known.values()]
 }
 
-/** The path that a request with an unusual method meets; undefined for a usual method, whose known paths have a handler. */
+/** The path of a request with an unusual method; undefined for usual ones, which every known path has registered. */
 export function findKnownPath(
   known: readonly KnownPath[],
   { method, url }: Pick<FastifyRequest, 'method' | 'url'>,
@@ -40,7 +43,7 @@ export function findKnownPath(
   return known.find(({ pattern }) => pattern.test(path))
 }
 
-/** A path with and without a slash at its end, where it is neither the root, a file nor a prefix. */
+/** The path with and without a slash at its end; only as it is when it is the root, a file or a prefix. */
 export function spellings(path: string): string[] {
   return path === '/' || path.endsWith('/*') || path.includes('.') ? [path] : [path, `${path}/`]
 }
@@ -51,11 +54,17 @@ function patternOf(path: string): RegExp {
   return new RegExp(`^${literal.replaceAll(/:\w+/g, '[^/]+')}$`)
 }
 
-const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>(['health', 'management', 'live', 'definitions'])
+const headAnswered: ReadonlySet<RouteGroup> = new Set<RouteGroup>([
+  'health',
+  'management',
+  'live',
+  'exports',
+  'definitions',
+])
 
 /**
- * Load balancers and scripts ask with HEAD. The routes of the wire do not answer it this way: a GET may send events there,
- * and HEAD has rules of its own.
+ * Load balancers and scripts ask with HEAD. Wire routes do not get it from their GET: there a GET may send events, and
+ * HEAD has rules of its own.
  */
 export function answersHead(route: Pick<Route, 'method' | 'group'>): boolean {
   return route.method === 'GET' && headAnswered.has(route.group)

@@ -1,14 +1,14 @@
-// The id by which an answer, the log lines about it and the caller's own records are matched: the caller's `X-Request-Id`
-// where it is one, else a new UUID. It comes back as `X-Request-Id` on every answer.
+// The id that links an answer, its log lines and the caller's own records: the caller's `X-Request-Id` when it is
+// well-formed, else a new UUID. Every answer returns it as `X-Request-Id`.
 
 import type { IncomingMessage } from 'node:http'
 
 export const requestIdHeader = 'x-request-id'
 
-/** What proxies and platforms send: UUIDs, hexadecimal digits, base64. Nothing that could break a header or a log line. */
+/** Fits what proxies and platforms send (UUIDs, hexadecimal, base64), and nothing that breaks a header or log line. */
 const wellFormed = /^[\w.:+/=@-]{1,128}$/
 
-/** For Fastify, as its `genReqId`. @param newUuid a version-4 UUID. Source: ours. */
+/** Makes Fastify's `genReqId`. @param newUuid returns a version-4 UUID. Source: ours. */
 export function requestIdMaker(newUuid: () => string): (request: IncomingMessage) => string {
   return ({ headers }) => {
     const sent = headers[requestIdHeader]

@@ -1,21 +1,20 @@
-// One row of the route table. Handlers parse, call one service and encode; the table says who may call them.
+// A row of the route table, which says who may call a handler. Handlers parse, call one service and encode.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import { encodeWireError, type WireError } from '#wire/wire-error.ts'
 
 /**
- * Who may call a route:
- * `open` anyone (health, fixed answers); `project_key` the public key in the request, checked by the handler;
- * `personal_key` a secret in `Authorization`, checked before the handler; `server_key` a personal key or a secret key of the
- * project, checked by the handler, which answers in the wire's own words; `operator` a process on this machine that is
- * neither a proxy nor a page, or a personal key.
+ * Who may call a route. `open`: any client (health, fixed answers). `project_key`: holders of the public key, which the
+ * handler checks. `personal_key`: holders of a personal key in `Authorization`, checked before the handler.
+ * `server_key`: holders of a personal key or of a secret key of the project; the handler checks it and answers in the
+ * wire's own words. `operator`: a process on this machine that is neither a proxy nor a page, or a personal key.
  */
 export const routeAccesses = ['open', 'project_key', 'personal_key', 'server_key', 'operator'] as const
 export type RouteAccess = (typeof routeAccesses)[number]
 
 /**
- * The surface a route belongs to: label of its metrics, and what its CORS answer allows. `changes` and `live` are groups of
- * their own because their responses stay open, so their seconds say nothing about how fast anything is answered.
+ * The surface a route belongs to: it labels the route's metrics and decides what CORS allows. `changes`, `live` and
+ * `exports` are groups of their own because their responses stay open, so their durations say nothing about speed.
  */
 export const routeGroups = [
   'flags',
@@ -27,53 +26,54 @@ export const routeGroups = [
   'health',
   'changes',
   'live',
+  'exports',
 ] as const
 export type RouteGroup = (typeof routeGroups)[number]
 
 export interface Route {
   readonly method: 'GET' | 'HEAD' | 'POST' | 'PUT' | 'PATCH' | 'DELETE' | 'OPTIONS'
-  /** Without a trailing slash; the server serves both spellings directly. Parameters as in Fastify: `/api/projects/:projectId`. */
+  /** Without a trailing slash; the server serves both spellings. Parameters as in Fastify: `/projects/:projectId`. */
   readonly path: string
   readonly access: RouteAccess
   /**
-   * What a personal key must be allowed to call this: a scope such as `feature_flag:write`, every one of several with spaces
-   * between them, `any` for every valid key. When absent, `personal_key` routes need all scopes (`*`), and `operator` ones any
-   * valid key.
+   * The scope that a personal key needs to call this, such as `feature_flag:write`; several, separated by spaces, when
+   * it needs each of them; `any` admits every valid key. When absent, `personal_key` routes need all scopes (`*`), and
+   * `operator` routes any valid key.
    */
   readonly scope?: string
-  /** `?personal_api_key=` is taken as well, as old SDKs send it. Elsewhere a key in an address is refused. */
+  /** Also accept `?personal_api_key=`, which old SDKs send. Other routes refuse a key in the address. */
   readonly acceptsKeyInQuery?: true
   readonly group: RouteGroup
   /** Bytes of the body as received; more is 413. */
   readonly bodyLimitBytes: number
   /** Body of the 413. */
   readonly tooLarge?: WireError
-  /** Called with that 413, so that events are not refused unseen. */
+  /** Called with that 413, so that refused events can be kept. */
   readonly refused?: (request: FastifyRequest, error: WireError) => void
-  /** Body of the 503 while bodies of other requests take all the room; the server has one of its own. */
+  /** Body of the 503 while other requests' bodies take all the room; the server has a generic one. */
   readonly busy?: WireError
-  /** A GET may bring a body, and is handled with it. */
+  /** A GET may bring a body, which is read for the handler. */
   readonly takesBodyOfGet?: true
-  /** Body of the 408 of a request that stalls behind its headers; the server has one of its own. */
+  /** Body of the 408 for a request that stalls after its headers; the server has a generic one. */
   readonly stalled?: WireError
-  /** `Retry-After` of what the server itself answers where a retry helps: 408, 500 and 503. When absent, only a 503 has one. */
+  /** `Retry-After` of the server's own answers where a retry helps: 408, 500, 503. When absent, only a 503 has one. */
   readonly retryAfterSeconds?: number
-  /** Headers of the request, in lower case, that every answer on this path gives back. */
+  /** Request headers, in lower case, that every answer on this path returns. */
   readonly echoes?: readonly string[]
-  /** Runs before the body is read; answers itself and returns false to refuse. */
+  /** Runs before the body is read. To refuse, it answers itself and returns false. */
   readonly beforeBody?: (request: FastifyRequest, reply: FastifyReply) => boolean
-  /** Encodes errors that the server finds before or after the handler, where a protocol has its own; else `encodeWireError`. */
+  /** Encodes errors found outside the handler, in the protocol's own format; `encodeWireError` when absent. */
   readonly encodeError?: (error: WireError) => string
-  /** `request.body` is a Buffer (empty when there was none). Returns nothing; answers through `reply`. */
+  /** Answers through `reply`. `request.body` is a Buffer, empty when the request had no body. */
   readonly handler: (request: FastifyRequest, reply: FastifyReply) => void | Promise<void>
 }
 
-/** Answers JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
+/** Sends JSON text as it is. The serializer keeps Fastify from adding a charset, which JSON does not have. */
 export function sendJson(reply: FastifyReply, status: number, body: string | Buffer): void {
   reply.code(status).header('content-type', 'application/json').serializer(unchanged).send(body)
 }
 
-/** Answers an error of the wire with its own status. */
+/** Sends a wire error with its own status. */
 export function sendError(reply: FastifyReply, error: WireError, encode = encodeWireError): void {
   sendJson(reply, error.status, encode(error))
 }

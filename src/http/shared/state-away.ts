@@ -1,16 +1,17 @@
-// The line of the log for requests that cannot be answered because the state cannot be reached, or is asked for too much.
+// The log line for requests that fail because the state cannot be reached or is overloaded.
 
 import type { FastifyRequest } from 'fastify'
 import type { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { occasionally } from '#telemetry/occasionally.ts'
 
-/** Notes a request that failed so. */
+/** Notes a request that failed for this reason. */
 export type NoteStateAway = (error: PortError, request: Pick<FastifyRequest, 'id' | 'routeOptions'>) => void
 
 /**
- * One line a minute for all routes together, with how many requests failed: whoever sends made-up keys can make them fail.
- * @param monotonicNowMs milliseconds from any start that never jump back.
+ * Logs one line a minute for all routes together, with the number of failed requests: any client can cause failures by
+ * sending made-up keys.
+ * @param monotonicNowMs milliseconds since an arbitrary start; never jumps back.
  */
 export function createStateAwayNote(logger: Logger, monotonicNowMs: () => number): NoteStateAway {
   const atFailure = occasionally(monotonicNowMs)

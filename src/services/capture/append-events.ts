@@ -1,97 +1,134 @@
-// Appends what is to be stored of a request. Once the log has it, counts what was accepted, and what was left out on the way
-// and has no record.
+// Appends a request's events and rejects to the log. Once the log has them, counts the accepted events, and the items
+// that were left out and have no record.
 
-import type { PreparedEvents } from '#core/capture/prepare-events.ts'
+import {
+  codeAt,
+  isKeptAt,
+  isRejectAt,
+  keepRejects,
+  laneIndexAt,
+  type OutcomeTable,
+  rejectCountMax,
+  rowCountOf,
+  TableRecords,
+} from '#core/capture/outcome-table.ts'
+import { importOnlyCode, outcomes, resourceOverQuota } from '#core/capture/outcomes.ts'
+import type { PreparedRequest } from '#core/capture/prepare-events.ts'
 import { quotaOf } from '#core/capture/quota-resource.ts'
-import { type Lane, lanes } from '#core/events/captured-event.ts'
-import type { EncodedRecords } from '#core/log/record-codec.ts'
+import { lanes } from '#core/events/captured-event.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import type { JsonObject } from '#core/json.ts'
+import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
-import type { EventLogWriter } from '#ports/event-log.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import { type CaptureOutcome, noneOverQuota, nothingRejected } from './capture-outcome.ts'
+import type { CaptureOutcome } from './capture-outcome.ts'
 import type { RejectKeeper } from './keep-rejects.ts'
-import type { LeftOut } from './leave-out-over-quota.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
-import type { createUnavailable } from './unavailable.ts'
+import type { Unavailable } from './unavailable.ts'
 
-export interface EventAppenderDependencies {
-  readonly keeper: Pick<RejectKeeper, 'grant' | 'append'>
-  readonly unavailable: ReturnType<typeof createUnavailable>
+export interface EventAppenderOptions {
+  readonly keeper: Pick<RejectKeeper, 'grant'>
+  readonly unavailable: (error: unknown) => Unavailable
   readonly refused: Pick<RefusedCounter, 'count'>
-  readonly eventLog: EventLogWriter
-  /** Bounds what a project has waiting in the main lane. Without it there is no bound. */
+  readonly eventLog: EventLogAppender
+  /** Limits how many live records a project may have waiting; no limit when absent. */
   readonly backlog?: ProjectBacklog
-  /** Does the same for the historical lane. */
+  /** The same limit for imports. */
   readonly importBacklog?: ProjectBacklog
   readonly metrics: Metrics
 }
 
+/** How many items of a request have each outcome. */
+export interface RequestTally {
+  /** Stored items, by the index of their lane in `lanes`. */
+  readonly stored: readonly number[]
+  /** All other items, by the code of their outcome. */
+  readonly others: ReadonlyMap<number, CountedItems>
+}
+
+interface CountedItems {
+  count: number
+  /** The uuid of the first item, or ''. */
+  readonly eventUuid: string
+}
+
+/** A request whose table is final. */
+export interface JudgedRequest<Answer> extends Pick<PreparedRequest, 'historicalMigration' | 'table'> {
+  readonly tally: RequestTally
+  /** The sender never resends dropped items, even when it has to resend the others. */
+  readonly areDropsFinal: boolean
+  /** Whether its rejects may be kept. */
+  readonly keepsRejects: boolean
+  /** How many events have a hot distinct id. */
+  readonly hotCount: number
+  readonly answer: Answer
+}
+
 export interface EventAppender {
   /**
-   * Resolves when the log has the events and those of the rejects that may be kept.
-   * @param leftOut what a quota took out before; null when no quota was asked.
+   * Resolves when the log has the events and the rejects that may be kept.
+   * @param request its table is already compacted.
    */
-  append(
-    project: Project,
-    request: AppendedRequest,
-    prepared: PreparedEvents,
-    leftOut: LeftOut | null,
-  ): Promise<CaptureOutcome>
-  /** Instead, where a quota left nothing to append. */
-  countNothingStored(project: Project, prepared: PreparedEvents, leftOut: LeftOut): void
+  append<Answer>(project: Project, request: JudgedRequest<Answer>): Promise<CaptureOutcome<Answer>>
 }
 
-export interface AppendedRequest {
-  readonly protocol: 'v0' | 'v1'
-  /** `$performance_event`s in it, which are not kept. */
-  readonly performanceEventCount: number
-}
-
-export const performanceReason = 'dropped_performance_event'
-
-export function createEventAppender(dependencies: EventAppenderDependencies): EventAppender {
-  const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = dependencies
-  // Labels are resolved once: looking them up costs more than counting.
-  const acceptedCounters = new Map(lanes.map(lane => [lane, metrics.eventsAccepted.labels({ lane })]))
-
-  return {
-    append,
-    countNothingStored(project, prepared, leftOut) {
-      countLeftOut(project, leftOut)
-      countRejected(project.id, prepared, 0)
-    },
+/**
+ * Counts the items of a final table, which still has the records of all of them.
+ * @param countsRejects false for a replay, whose rejects were counted when they first arrived.
+ */
+export function tallyOf(table: OutcomeTable, countsRejects: boolean): RequestTally {
+  const stored = lanes.map(() => 0)
+  let others: Map<number, CountedItems> | null = null
+  for (let row = 0; row < rowCountOf(table); row++) {
+    const code = codeAt(table, row)
+    if (outcomes[code]!.isStored) {
+      stored[laneIndexAt(table, row)]!++
+      continue
+    }
+    if (!countsRejects && isRejectAt(table, row)) continue
+    others ??= new Map()
+    const known = others.get(code)
+    if (known === undefined) others.set(code, { count: 1, eventUuid: new TableRecords(table).at(row).uuid })
+    else known.count++
   }
+  return { stored, others: others ?? noOthers }
+}
 
-  function append(
-    project: Project,
-    { protocol, performanceEventCount }: AppendedRequest,
-    prepared: PreparedEvents,
-    leftOut: LeftOut | null,
-  ): Promise<CaptureOutcome> {
-    const { main, historical, rejects } = prepared
-    const units = unitsOf(backlog, project.id, main)
-    const importUnits = units === null ? null : unitsOf(importBacklog, project.id, historical)
+const noOthers: RequestTally['others'] = new Map()
+
+export function createEventAppender(options: EventAppenderOptions): EventAppender {
+  const { keeper, unavailable, refused, eventLog, backlog, importBacklog, metrics } = options
+  // Labels are resolved once: looking them up costs more than counting.
+  const acceptedCounters = lanes.map(lane => metrics.eventsAccepted.labels({ lane }))
+  return { append }
+
+  async function append<Answer>(project: Project, request: JudgedRequest<Answer>): Promise<CaptureOutcome<Answer>> {
+    const { table, tally, hotCount, answer, areDropsFinal } = request
+    const { live, import: imports } = table
+    const units = unitsOf(backlog, project.id, live)
+    const importUnits = units === null ? null : unitsOf(importBacklog, project.id, imports)
     if (units === null || importUnits === null) {
       if (units !== null) settle(project.id, units, 0, false)
-      metrics.eventsRefused.inc({ reason: backlogReason }, (main?.recordCount ?? 0) + (historical?.recordCount ?? 0))
-      if (protocol === 'v1' && prepared.rejectedCount > 0) return withoutRoom(project, prepared)
-      return Promise.resolve({ kind: 'unavailable' })
+      metrics.eventsRefused.inc({ reason: backlogReason }, (live?.recordCount ?? 0) + (imports?.recordCount ?? 0))
+      return notStored(project, request, areDropsFinal ? appendRejects(project, request) : noRejects, unavailableNow)
     }
-    const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
-    const appended = {
-      events: main !== null && historical === null ? eventLog.append('main', main) : appendBoth(main, historical),
-      rejects: granted === 0 ? null : keeper.append(project, rejects.slice(0, granted)),
+    const events = appendEvents(project, table)
+    const kept = appendRejects(project, request)
+    try {
+      await (kept.appended === null ? events : Promise.all([events, kept.appended]))
+    } catch (error) {
+      // When both logs were asked, one of them may have stored its part.
+      settle(project.id, units, importUnits, units > 0 && importUnits > 0)
+      return notStored(project, request, kept, unavailable(error))
     }
-    return whenAppended(project, appended, {
-      prepared,
-      granted,
-      leftOut,
-      areDropsFinal: protocol === 'v1',
-      performanceEventCount,
-      units,
-      importUnits,
-    })
+    settle(project.id, units, importUnits, true)
+    for (let lane = 0; lane < lanes.length; lane++)
+      if (tally.stored[lane]! > 0) acceptedCounters[lane]!.inc(tally.stored[lane])
+    for (const [code, items] of tally.others) countOthers(project, code, items, kept.countOf.get(code) ?? 0)
+    if (hotCount > 0) metrics.hotKeyEvents.inc(hotCount)
+    return { kind: 'stored', answer }
   }
 
   function settle(projectId: number, units: number, importUnits: number, isStored: boolean): void {
@@ -99,100 +136,84 @@ export function createEventAppender(dependencies: EventAppenderDependencies): Ev
     if (importUnits > 0) importBacklog!.settle(projectId, importUnits, isStored)
   }
 
-  /** The project has too much waiting. What is dropped of its request is dropped for good, and does not come again. */
-  async function withoutRoom(project: Project, prepared: PreparedEvents): Promise<CaptureOutcome> {
-    const { rejects } = prepared
-    const granted = rejects.length === 0 ? 0 : keeper.grant(project.id, rejects.length)
-    const areKept = granted > 0 && (await keeper.append(project, rejects.slice(0, granted)).then(yes, no))
-    countRejected(project.id, prepared, areKept ? granted : 0)
-    return { kind: 'unavailable' }
-  }
-
-  /** Apart from what came before, so that a parsed request is not kept in memory while its events wait for the disk. */
-  async function whenAppended(
+  /** When drops are final, rejects without a record are counted now, since the sender does not resend them. */
+  async function notStored<Answer>(
     project: Project,
-    appended: { readonly events: Promise<void>; readonly rejects: Promise<void> | null },
-    { prepared, granted, leftOut, areDropsFinal, performanceEventCount, units, importUnits }: Appended,
-  ): Promise<CaptureOutcome> {
-    const { acceptedByLane, rejects, rejectedCount } = prepared
-    const quotaLeftNothing = leftOut !== null && leftOut.count > 0 && isEmpty(prepared)
-    try {
-      await (appended.rejects === null ? appended.events : Promise.all([appended.events, appended.rejects]))
-    } catch (error) {
-      // Where both logs were asked, one of them may have stored its part.
-      settle(project.id, units, importUnits, units > 0 && importUnits > 0)
-      const outcome = unavailable(error)
-      if (areDropsFinal && rejectedCount > 0) {
-        const areKept = await appended.rejects?.then(yes, no)
-        countRejected(project.id, prepared, areKept === true ? granted : 0)
-      }
-      return outcome
+    { tally, areDropsFinal, answer }: JudgedRequest<Answer>,
+    { appended, countOf }: AppendedRejects,
+    outcome: Unavailable,
+  ): Promise<CaptureOutcome<Answer>> {
+    if (areDropsFinal) {
+      const areKept = (await appended?.then(yes, no)) === true
+      for (const [code, items] of tally.others)
+        if (isReject(code)) countOthers(project, code, items, areKept ? (countOf.get(code) ?? 0) : 0)
     }
-    settle(project.id, units, importUnits, true)
-    if (performanceEventCount > 0) {
-      metrics.eventsRefused.inc({ reason: performanceReason }, performanceEventCount)
-      refused.count(project.id, performanceReason, performanceEventCount)
-    }
-    for (const lane in acceptedByLane) acceptedCounters.get(lane as Lane)!.inc(acceptedByLane[lane as Lane]!)
-    if (leftOut !== null) countLeftOut(project, leftOut)
-    if (rejectedCount > 0) countRejected(project.id, prepared, granted)
-    if (rejectedCount === 0 && leftOut === null) return nothingRejected
-    return { kind: 'accepted', rejects, rejectedCount, overQuota: leftOut ?? noneOverQuota, quotaLeftNothing }
+    return { ...outcome, answer }
   }
 
-  function countLeftOut(project: Project, { countOf, events }: LeftOut): void {
-    for (const [resource, count] of countOf) {
-      const reason = `${resource}_over_quota`
-      metrics.eventsRefused.inc({ reason }, count)
-      refused.count(project.id, reason, count, () => {
-        const eventUuid = events.find(event => event.resource === resource)?.uuid ?? ''
-        return { quota: quotaOf(project.quotas, resource), ...(eventUuid !== '' && { eventUuid }) }
-      })
-    }
+  /** @param keptCount how many of them the log has a record of. */
+  function countOthers(project: Project, code: number, { count, eventUuid }: CountedItems, keptCount: number): void {
+    const reason = outcomes[code]!.reason!
+    metrics.eventsRefused.inc({ reason }, count)
+    refused.count(project.id, reason, count - keptCount, warningOf(project, code, eventUuid))
   }
 
-  /** @param granted how many of `rejects` the log has a record of. */
-  function countRejected(projectId: number, prepared: PreparedEvents, granted: number): void {
-    const { rejects, rejectedCount, rejectedByReason = { timestamp_invalid: rejectedCount } } = prepared
-    const kept = Map.groupBy(rejects.slice(0, granted), reject => reject.reason)
-    for (const [reason, count] of Object.entries(rejectedByReason)) {
-      metrics.eventsRefused.inc({ reason }, count)
-      refused.count(projectId, reason, count - (kept.get(reason)?.length ?? 0))
+  /** Appends as many of a request's rejects as may be kept now. */
+  function appendRejects(project: Project, request: JudgedRequest<unknown>): AppendedRejects {
+    const { historicalMigration, table, tally, keepsRejects } = request
+    if (!keepsRejects || tally.others === noOthers) return noRejects
+    let rejectCount = 0
+    for (const [code, { count }] of tally.others) if (isReject(code)) rejectCount += count
+    if (rejectCount === 0) return noRejects
+    keepRejects(table, keeper.grant(project.id, Math.min(rejectCount, rejectCountMax)))
+    if (table.rejects === null) return noRejects
+    const countOf = new Map<number, number>()
+    for (let row = 0; row < rowCountOf(table); row++) {
+      const code = codeAt(table, row)
+      if (isRejectAt(table, row) && isKeptAt(table, row)) countOf.set(code, (countOf.get(code) ?? 0) + 1)
     }
+    return { appended: appendRun(historicalMigration ? 'import' : 'live', project, table.rejects), countOf }
   }
 
-  /** A request that spans both logs is answered by the worst of them; what is stored twice after a retry counts once. */
-  async function appendBoth(main: EncodedRecords | null, historical: EncodedRecords | null): Promise<void> {
-    const appends: Promise<void>[] = []
-    if (main !== null) appends.push(eventLog.append('main', main))
-    if (historical !== null) appends.push(eventLog.append('historical', historical))
-    await Promise.all(appends)
+  /** A request that spans both logs fails if either append fails. An event that a retry stores twice counts once. */
+  function appendEvents(project: Project, table: OutcomeTable): Promise<unknown> | undefined {
+    const live = table.live === null ? undefined : appendRun('live', project, table.live)
+    if (table.import === null) return live
+    const imports = appendRun('import', project, table.import)
+    return live === undefined ? imports : Promise.all([live, imports])
+  }
+
+  function appendRun(traffic: Traffic, project: Project, records: EncodedRecords): Promise<void> {
+    assignProject(records.bytes, project.id)
+    return eventLog.append(traffic, records)
   }
 }
 
-/** What is known of a request whose records are on their way into the log. */
-interface Appended {
-  readonly prepared: PreparedEvents
-  readonly performanceEventCount: number
-  /** What it counts for among those of its project that wait for the worker, in the main lane. */
-  readonly units: number
-  /** The same in the historical lane. */
-  readonly importUnits: number
-  /** How many of its rejects are among them. */
-  readonly granted: number
-  readonly leftOut: LeftOut | null
-  /** Its sender never sends again what is dropped, also when it is to send the others again. */
-  readonly areDropsFinal: boolean
+interface AppendedRejects {
+  readonly appended: Promise<void> | null
+  /** How many rejects are appended, by the code of their outcome. */
+  readonly countOf: ReadonlyMap<number, number>
 }
 
-/** @returns what the records count for; null when the project has too much waiting. */
+const noRejects: AppendedRejects = { appended: null, countOf: new Map() }
+const unavailableNow: Unavailable = { kind: 'unavailable' }
+
+function isReject(code: number): boolean {
+  return outcomes[code]!.result === 'reject'
+}
+
+/** Details of the ingestion warning about items that were left out; undefined when they raise none. */
+function warningOf(project: Project, code: number, eventUuid: string): (() => JsonObject) | undefined {
+  if (code === importOnlyCode) return () => ({ setting: 'PENNON_IMPORT_ONLY' })
+  const resource = resourceOverQuota(code)
+  if (resource === null) return undefined
+  return () => ({ quota: quotaOf(project.quotas, resource), ...(eventUuid !== '' && { eventUuid }) })
+}
+
+/** @returns the units that the records count for; null when the project has too much waiting. */
 function unitsOf(backlog: ProjectBacklog | undefined, projectId: number, records: EncodedRecords | null) {
   return records === null || backlog === undefined ? 0 : backlog.take(projectId, records)
 }
 
 const yes = () => true
 const no = () => false
-
-function isEmpty({ main, historical }: PreparedEvents): boolean {
-  return main === null && historical === null
-}

@@ -1,51 +1,25 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { IncomingEvent, IncomingRequest } from '#core/capture/incoming-event.ts'
-import { prepareEvents } from '#core/capture/prepare-events.ts'
-import { type EncodedRecords, sealRecords } from '#core/log/record-codec.ts'
-import { decodeRecords } from '#core/log/record-decoder.ts'
+import { rowCountOf } from '#core/capture/outcome-table.ts'
+import type { EncodedRecords } from '#core/log/record-codec.ts'
 import { noQuotas, type Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
-import { type CaptureDependencies, createCaptureService } from './capture.ts'
+import {
+  anIncomingEvent as anItem,
+  aPreparedRequest as aRequest,
+  decoded as recordsOf,
+} from '../../../tests/support/incoming-requests.ts'
+import { type CaptureOptions, createCaptureService } from './capture.ts'
 import { createRejectLimiter } from './reject-limiter.ts'
 
 const project = { id: 7, apiToken: 'phc_x', quotas: noQuotas } as Project
-const received = { receivedAtMs: 1_000_000, ip: '', random: () => 0 }
-const noBody = () => 'the body'
+const receivedAtMs = 1_000_000
+const readNothing = () => null
 
-function anItem(over: Partial<IncomingEvent> = {}): IncomingEvent {
-  return {
-    name: 'e',
-    distinctId: 'ada',
-    uuid: null,
-    timestamp: null,
-    offsetMs: null,
-    ignoreSentAt: false,
-    cookielessModeInvalid: false,
-    captureInternal: false,
-    propertiesJson: '{}',
-    setJson: null,
-    setOnceJson: null,
-    ...over,
-  }
-}
-
-function aRequest(over: Partial<IncomingRequest> = {}): IncomingRequest {
-  return {
-    token: 'phc_x',
-    historicalMigration: false,
-    sentAtMs: null,
-    events: [anItem()],
-    sourceJson: () => '{}',
-    placeOf: index => `batch.${index}.`,
-    ...over,
-  }
-}
-
-function start(over: Partial<CaptureDependencies> = {}) {
-  const appended: { lane: string; records: EncodedRecords }[] = []
+function start(over: Partial<CaptureOptions> = {}) {
+  const appended: { traffic: string; records: EncodedRecords }[] = []
   const metrics = createMetrics()
   const refused: { reason: string; count: number }[] = []
   const service = createCaptureService({
@@ -55,43 +29,30 @@ function start(over: Partial<CaptureDependencies> = {}) {
     isOverQuota: () => false,
     refused: { count: (_projectId, reason, count) => void (count > 0 && refused.push({ reason, count })) },
     eventLog: {
-      append: async (lane, records) => void appended.push({ lane, records }),
-      close: async () => {},
+      append: async (traffic, records) => void appended.push({ traffic, records }),
     },
-    clock: { nowMs: () => received.receivedAtMs },
+    clock: { nowMs: () => receivedAtMs },
     metrics,
     logger: silentLogger(),
     ...over,
   })
   const decoded = () =>
-    appended.flatMap(({ lane, records }) => decodeRecords(sealed(records)).map(record => ({ lane, record })))
+    appended.flatMap(({ traffic, records }) => recordsOf(records).map(record => ({ traffic, record })))
   return { service, appended, decoded, metrics, refused }
 }
 
-/** As the log's writer does it. */
-function sealed({ bytes }: EncodedRecords): Uint8Array {
-  sealRecords(bytes)
-  return bytes
-}
-
-function failingLog(error: unknown): Partial<CaptureDependencies> {
-  return { eventLog: { append: () => Promise.reject(error), close: async () => {} } }
+function failingLog(error: unknown): Partial<CaptureOptions> {
+  return { eventLog: { append: () => Promise.reject(error) } }
 }
 
 describe('capture service', () => {
   it('appends the events of a request as one unit per log', async () => {
     const { service, appended, metrics } = start()
     const events = [anItem(), anItem({ name: '$exception' }), anItem({ name: '$$heatmap' })]
-    assert.deepEqual(await service.capture(aRequest({ events }), received, noBody), {
-      kind: 'accepted',
-      rejects: [],
-      rejectedCount: 0,
-      overQuota: { count: 0, events: [], marks: new Uint8Array(0) },
-      quotaLeftNothing: false,
-    })
+    assert.deepEqual(await service.capture(aRequest(events), receivedAtMs, rowCountOf), { kind: 'stored', answer: 3 })
     assert.deepEqual(
-      appended.map(({ lane, records }) => [lane, records.recordCount]),
-      [['main', 3]],
+      appended.map(({ traffic, records }) => [traffic, records.recordCount]),
+      [['live', 3]],
     )
     const counted = (await metrics.eventsAccepted.get()).values.filter(({ value }) => value > 0)
     assert.deepEqual(
@@ -103,18 +64,16 @@ describe('capture service', () => {
       ],
     )
   })
-  it('waits for a project that has to be looked up', async () => {
-    const { service, appended } = start({ findProject: async () => project })
-    assert.equal((await service.capture(aRequest(), received, noBody)).kind, 'accepted')
-    assert.equal(appended.length, 1)
-  })
   it('stores nothing for an unknown key, whichever way it answers', async () => {
     for (const [unknownKeys, kind] of [
       ['reject', 'unknown_project'],
-      ['accept', 'accepted'],
+      ['accept', 'stored'],
     ] as const) {
       const { service, appended, metrics } = start({ unknownKeys })
-      assert.equal((await service.capture(aRequest({ token: 'phc_other' }), received, noBody)).kind, kind)
+      assert.equal(
+        (await service.capture(aRequest([anItem()], { token: 'phc_other' }), receivedAtMs, readNothing)).kind,
+        kind,
+      )
       assert.equal(appended.length, 0)
       assert.deepEqual(
         (await metrics.eventsRefused.get()).values.map(({ labels, value }) => [labels.reason, value]),
@@ -124,39 +83,29 @@ describe('capture service', () => {
   })
   it('writes the project into events that were prepared for none', async () => {
     const { service, decoded } = start()
-    const request = aRequest({
-      historicalMigration: true,
-      events: [anItem(), anItem({ name: '$exception' }), anItem({ timestamp: 'x' })],
-    })
-    const outcome = prepareEvents(request, 0, received)
-    await service.capturePrepared({ token: 'phc_x', historicalMigration: true, eventCount: 3, outcome }, 0, '')
-    const found = decoded().map(({ lane, record }) => {
-      if (record.kind === 'event') return [lane, 'event', record.event.projectId]
-      return [lane, record.kind, record.kind === 'reject' ? record.reject.projectId : null]
+    const items = [anItem(), anItem({ name: '$exception' }), anItem({ timestamp: 'x' })]
+    await service.capture(aRequest(items, { historicalMigration: true }), 0, readNothing)
+    const found = decoded().map(({ traffic, record }) => {
+      if (record.kind === 'event') return [traffic, 'event', record.event.projectId]
+      return [traffic, record.kind, record.kind === 'reject' ? record.reject.projectId : null]
     })
     assert.deepEqual(found, [
-      ['main', 'event', 7],
-      ['historical', 'event', 7],
-      ['historical', 'reject', 7],
+      ['live', 'event', 7],
+      ['import', 'event', 7],
+      ['import', 'reject', 7],
     ])
   })
-  it('asks to come back when the log or the projects cannot be reached, and counts why', async () => {
-    const causes: Partial<CaptureDependencies>[] = [
+  it('asks to come back when the log cannot be reached, and counts why', async () => {
+    const causes: Partial<CaptureOptions>[] = [
       failingLog(new PortError('event-log', 'full')),
       failingLog(new PortError('event-log', 'unavailable')),
       failingLog(new PortError('event-log', 'timeout')),
-      { findProject: () => Promise.reject(new PortError('definition-store', 'unavailable')) },
-      {
-        findProject: () => {
-          throw new PortError('definition-store', 'timeout')
-        },
-      },
     ]
     for (const cause of causes) {
       const { service, metrics } = start(cause)
-      const outcome = await service.capture(aRequest(), received, noBody)
+      const outcome = await service.capture(aRequest(), receivedAtMs, () => 'read')
       assert.ok(outcome.kind === 'unavailable')
-      assert.equal(outcome.isProjectUnknown === true, cause.findProject !== undefined)
+      assert.equal(outcome.answer, 'read')
       assert.equal((await metrics.dependencyFailures.get()).values.length, 1)
       assert.equal(
         (await metrics.eventsAccepted.get()).values.reduce((sum, { value }) => sum + value, 0),
@@ -166,18 +115,12 @@ describe('capture service', () => {
   })
   it('lets broken assumptions pass', async () => {
     const { service } = start(failingLog(new RangeError('broken')))
-    await assert.rejects(service.capture(aRequest(), received, noBody), RangeError)
+    await assert.rejects(service.capture(aRequest(), receivedAtMs, readNothing), RangeError)
   })
-  it('keeps a refused request as it was sent, and asks for its text only then', async () => {
+  it('keeps a refused request as it was sent', async () => {
     const { service, decoded } = start()
-    let asked = 0
-    const body = () => {
-      asked++
-      return 'the body'
-    }
-    await service.capture(aRequest(), received, body)
-    assert.equal(asked, 0)
-    const refused = await service.capture(aRequest({ events: [anItem(), anItem({ name: '' })] }), received, body)
+    await service.capture(aRequest(), receivedAtMs, readNothing)
+    const refused = await service.capture(aRequest([anItem(), anItem({ name: '' })]), receivedAtMs, readNothing)
     assert.deepEqual(refused, { kind: 'refused', refusal: 'missing_event_name', index: 1, field: 'batch.1.event' })
     const { record } = decoded()[1]!
     assert.ok(record.kind === 'reject')
@@ -188,7 +131,7 @@ describe('capture service', () => {
   })
   it('refuses all the same when the refused request cannot be kept', async () => {
     const { service, metrics } = start(failingLog(new PortError('event-log', 'full')))
-    const refused = await service.capture(aRequest({ events: [anItem({ name: '' })] }), received, noBody)
+    const refused = await service.capture(aRequest([anItem({ name: '' })]), receivedAtMs, readNothing)
     assert.equal(refused.kind, 'refused')
     service.keepRefused({ token: 'phc_x', reason: 'invalid_shape', field: '', body: '' }, 0)
     await new Promise(setImmediate)

@@ -10,7 +10,7 @@ import { startEventQuotas } from './event-quotas.ts'
 function world(t: TestContext) {
   t.mock.timers.enable({ apis: ['setInterval'] })
   const clock = fixedClock('2026-03-30T12:00:00Z')
-  /** By month. */
+  /** Usage by month. */
   const used = new Map<string, Partial<LiveUsage>>()
   const asked: string[] = []
   let fails = false

@@ -1,20 +1,20 @@
-// Which projects have used up a quota of this UTC month. Usage is what the worker counts out of the event store, each event
-// once, so a retry never brings a project nearer to its quota. Read every few seconds from the state, as every front does:
-// a quota takes effect within about 20 s of the event that used it up, and one that is raised or lifted at once.
+// Knows which projects have used up a quota of this UTC month. The worker counts usage from the event store, each event
+// once, so a retry never brings a project nearer to its quota. Every front reads that usage from the state every few
+// seconds: a quota takes effect within about 20 s of the event that used it up; a raised or lifted one does at once.
 
 import { type QuotaResource, quotaOf, quotaResources } from '#core/capture/quota-resource.ts'
 import type { Project } from '#core/project.ts'
 import { endOfUtcDay, type LiveUsage, monthOf, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { UsageStore } from '#ports/management-store.ts'
+import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface EventQuotas {
-  /** As last read, for the month that it is now; with a quota of 0 always. While nothing was read: only then. */
+  /** Goes by the usage last read for the current month; false before the first read. A quota of 0 is always used up. */
   isOverQuota(project: Project, resource: QuotaResource): boolean
-  /** Its definitions changed: whether it has a quota stands in them. */
+  /** Call when a project's definitions change, since they hold its quotas. */
   follow(project: Project): void
-  /** Resolves when what followed projects used this month was read, unless that fails. */
+  /** Resolves when this month's usage of all followed projects has been read, or the read failed. */
   caughtUp(): Promise<void>
   close(): Promise<void>
 }
@@ -34,7 +34,7 @@ export function startEventQuotas(options: {
   readonly readMs: number
 }): EventQuotas {
   const { usage, clock, logger } = options
-  /** Projects with a quota above 0; undefined for one that was not read yet. */
+  /** Usage of the projects with a quota above 0; undefined before a project's first read. */
   const used = new Map<number, LiveUsage | undefined>()
   let month = monthOf(utcDay(clock.nowMs()))
   let dayEndsAtMs = endOfUtcDay(clock.nowMs())
@@ -59,7 +59,7 @@ export function startEventQuotas(options: {
     },
     async caughtUp() {
       if (hasUnread()) await read()
-      if (hasUnread()) await read() // the first one may have been under way before
+      if (hasUnread()) await read() // the first read may have begun before the project was followed
     },
     async close() {
       clearInterval(timer)
@@ -81,7 +81,7 @@ export function startEventQuotas(options: {
     if (month !== before) for (const id of used.keys()) used.set(id, undefined)
   }
 
-  /** One at a time. When it fails, what was read before goes on to count. */
+  /** Runs once at a time. When it fails, the usage read before stays in effect. */
   function read(): Promise<void> {
     running ??= readSums().finally(() => {
       running = undefined

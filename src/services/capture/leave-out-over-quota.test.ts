@@ -1,21 +1,37 @@
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { noQuotas } from '#core/project.ts'
-import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { anIncomingEvent, aTable, outcomesOf } from '../../../tests/support/incoming-requests.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
-import { QuotaGate, usedUpQuotas } from './leave-out-over-quota.ts'
+import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
 
-it('a quota passes by imports, whichever lane they take', async () => {
-  const import_ = { historicalMigration: true, importJobId: 1, lane: 'error_tracking', name: '$exception' } as const
-  const main = encodedEvents([
-    aCapturedEvent(1, import_),
-    aCapturedEvent(2, { ...import_, historicalMigration: false }),
+const items = ['e', '$exception', '$ai_span', ''].map(name => anIncomingEvent({ name }))
+
+it('a quota leaves out what falls under it, of v1 the quota of events leaves out all', () => {
+  const left = (protocol: 'v0' | 'v1', ...usedUp: ('events' | 'exceptions')[]) => {
+    const table = aTable(items)
+    leaveOutOverQuota(table, new Set(usedUp), protocol)
+    return outcomesOf(table)
+  }
+  const bad = 'reject: missing_event_name'
+  assert.deepEqual(left('v0', 'exceptions'), ['ok', 'drop: exceptions_over_quota', 'ok', bad])
+  assert.deepEqual(left('v0', 'events'), ['drop: events_over_quota', 'ok', 'ok', 'drop: events_over_quota'])
+  assert.deepEqual(left('v1', 'events', 'exceptions'), [
+    'drop: events_over_quota',
+    'drop: exceptions_over_quota',
+    'drop: events_over_quota',
+    'drop: events_over_quota',
   ])
-  const prepared = { main, historical: null, acceptedByLane: { error_tracking: 2 }, rejects: [], rejectedCount: 0 }
-  const { kept, leftOut } = await new QuotaGate(new Set(['exceptions']), 'v0').filter(prepared)
-  assert.deepEqual([kept.main?.recordCount, kept.acceptedByLane], [1, { error_tracking: 1 }])
-  assert.deepEqual(leftOut.events, [{ uuid: aCapturedEvent(2).uuid, name: '$exception', resource: 'exceptions' }])
-  assert.deepEqual([...leftOut.marks], [0, 1])
+})
+
+it('a quota passes by imports, whichever lane they take', () => {
+  const day = 86_400_000
+  const old = ['e', '$exception'].map(name => anIncomingEvent({ name, timestamp: '2020-01-01T00:00:00Z' }))
+  const rerouted = aTable(old, {}, { rerouteOlderThanMs: day })
+  const imported = aTable(old, { historicalMigration: true })
+  for (const table of [rerouted, imported]) leaveOutOverQuota(table, new Set(['events', 'exceptions']), 'v1')
+  assert.deepEqual(outcomesOf(rerouted), ['ok', 'drop: exceptions_over_quota'], 'age reroutes the main lane alone')
+  assert.deepEqual(outcomesOf(imported), ['ok', 'ok'])
 })
 
 it('nobody is asked about a project that has no quota of events', () => {

@@ -1,13 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import { createProjectBacklog } from './project-backlog.ts'
 
 const records = (recordCount: number, bytes = 0) => ({ recordCount, bytes: new Uint8Array(bytes) })
 
 function startBacklog() {
-  const world = { nowMs: 1_000_000, untilMs: 1_000_000 as number | null, isProcessing: true, hasOthers: true }
+  const world = {
+    nowMs: 1_000_000,
+    untilMs: 1_000_000 as number | null,
+    deferred: null as ProcessedUntil['deferred'],
+    isProcessing: true,
+    hasOthers: true,
+  }
   const backlog = createProjectBacklog({
-    processedUntilMs: () => world.untilMs,
+    processedUntil: () =>
+      world.untilMs === null ? null : { appendedBeforeMs: world.untilMs, deferred: world.deferred },
     isProcessing: () => world.isProcessing,
     hasOtherProjects: () => world.hasOthers,
     clock: { nowMs: () => world.nowMs },
@@ -35,6 +43,18 @@ describe('what one project has waiting for the worker', () => {
     assert.equal(store(1, 1), false)
     world.untilMs = 1_001_001
     assert.ok(store(1, 100))
+  })
+  it('goes by how far the worker is with that project, where it is deferred', () => {
+    const { world, store } = startBacklog()
+    assert.ok(store(1, 100))
+    assert.ok(store(2, 100))
+    world.nowMs += 1_000
+    world.untilMs = 1_000_500
+    world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_000 }
+    assert.equal(store(1, 1), false)
+    assert.ok(store(2, 1), 'of the others all is processed')
+    world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
+    assert.ok(store(1, 1))
   })
   it('counts large records for more, and takes a request of any size when nothing else waits', () => {
     const { store } = startBacklog()

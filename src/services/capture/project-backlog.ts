@@ -1,46 +1,49 @@
-// How much one project has waiting in a lane between the log and the worker. The worker takes records in the order of the log, so one
-// project that sends without end would keep the events of all others waiting. Beyond a bound, that project alone is asked to
-// come back later. While a store is away everything waits, whoever sent it: then nothing is refused, and the log holds it.
+// Limits how much one project has waiting between the log and the worker, for live events or for imports. The worker
+// takes records in the order of the log, so one project that sends without end would keep the events of all others
+// waiting. Beyond the limit, that project alone is asked to come back later. While a store is away, no project is
+// refused: everything waits in the log.
 
-import type { LogLane } from '#core/events/captured-event.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import { type ProcessedUntil, processedUntilMsOf } from '#core/events/processed-until.ts'
 import type { EncodedRecords } from '#core/log/record-codec.ts'
 import type { Clock } from '#ports/clock.ts'
 
 export interface ProjectBacklog {
   /**
-   * Takes what is about to be appended to the lane. A request that finds nothing of its project waiting is always taken.
-   * @returns what it counts for, to be settled later; null when the project has too much waiting.
+   * Takes records that are about to be appended. While nothing of the project is waiting, any request is taken.
+   * @returns the units they count for, to be settled later; null when the project has too much waiting.
    */
   take(projectId: number, records: EncodedRecords): number | null
   settle(projectId: number, units: number, isStored: boolean): void
 }
 
 export interface ProjectBacklogOptions {
-  /** The worker's word that everything appended before this time (epoch ms) is processed; null before its first. */
-  readonly processedUntilMs: () => number | null
-  /** Whether the worker goes on: not, while it waits for a store or starts. */
+  /** How far the worker has processed, as it last reported; null before its first report. */
+  readonly processedUntil: () => ProcessedUntil | null
+  /** Whether the worker makes progress: false while it starts or waits for a store. */
   readonly isProcessing: () => boolean
-  /** Whether anybody else could be kept waiting. */
+  /** Whether another project could be kept waiting. */
   readonly hasOtherProjects: () => boolean
   readonly clock: Clock
-  /** Bounds what one project has waiting, in records; each 2 KiB count as one more. */
+  /** How much one project may have waiting, in records; each 2 KiB count as one more. */
   readonly unitsMax: number
 }
 
 /**
- * Live events may wait for two seconds of a worker's work on one core. Imports may be late, so theirs is twenty: enough that one
- * importer keeps the worker busy while it waits to come again, and too little to take the log from other importers.
+ * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough
+ * that one importer keeps the worker busy while it waits to come again, and too little to fill the log at other
+ * importers' expense.
  * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */
-export const projectBacklogUnitsMax = { main: 30_000, historical: 300_000 } as const satisfies Record<LogLane, number>
+export const projectBacklogUnitsMax = { live: 30_000, import: 300_000 } as const satisfies Record<Traffic, number>
 
-/** The reason in metrics for what is refused because of it. */
+/** The reason in metrics for records refused by this limit. */
 export const backlogReason = 'project_backlog_full'
 
 const unitBytes = 2_048
-/** What is stored within so long is one entry. */
+/** Records stored within this time share one entry. */
 const entryMs = 50
-/** Beyond so many entries of a project, what is added counts as the newest: it is let go of later than it might be. */
+/** Once a project has this many entries, further records join the newest, which delays when they are forgotten. */
 const entryCountMax = 256
 
 interface Entry {
@@ -52,7 +55,7 @@ interface Entry {
 interface Waiting {
   /** Oldest first. */
   readonly entries: Entry[]
-  /** Units of all entries, and of what was taken and is not settled yet. */
+  /** Units of all entries, and of records that are taken but not yet settled. */
   units: number
 }
 
@@ -65,7 +68,7 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
       const units = recordCount + Math.floor(bytes.length / unitBytes)
       const waiting = waitingOf.get(projectId) ?? { entries: [], units: 0 }
       waitingOf.set(projectId, waiting)
-      forgetProcessed(waiting)
+      forgetProcessed(projectId, waiting)
       const isTooMuch = waiting.units > 0 && waiting.units + units > unitsMax
       if (isTooMuch && options.isProcessing() && options.hasOtherProjects()) return null
       waiting.units += units
@@ -87,13 +90,14 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
     } else entries.push({ units, sinceMs: nowMs, untilMs: nowMs })
   }
 
-  function forgetProcessed(waiting: Waiting): void {
+  function forgetProcessed(projectId: number, waiting: Waiting): void {
     const { entries } = waiting
     if (entries.length === 0) return
-    const processedUntilMs = options.processedUntilMs()
-    // Before the worker has said anything, and after a clock was set back, there is no telling when to forget.
-    const knowsNothing = processedUntilMs === null || entries.at(-1)!.untilMs > clock.nowMs()
-    while (entries.length > 0 && (knowsNothing || entries[0]!.untilMs < processedUntilMs))
+    const until = options.processedUntil()
+    const untilMs = until === null ? null : processedUntilMsOf(until, projectId)
+    // Before the worker's first report, or after the clock was set back, nothing says when to forget: forget all.
+    const knowsNothing = untilMs === null || entries.at(-1)!.untilMs > clock.nowMs()
+    while (entries.length > 0 && (knowsNothing || entries[0]!.untilMs < untilMs))
       waiting.units -= entries.shift()!.units
   }
 }

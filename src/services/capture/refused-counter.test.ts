@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
-import type { RefusedCount } from '#ports/management-store.ts'
+import type { RefusedCount } from '#ports/state/accounting-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { startRefusedCounter } from './refused-counter.ts'

@@ -1,26 +1,26 @@
-// Counts what a front does not take, by project, UTC day and reason: the events of the wire that leave no record in the log.
-// Together with the worker's outcomes of the records that there are, every event that arrived under a known key is counted
-// once. Counts are kept in memory and written every few seconds, so a crash may lose the last ones; no request waits for that.
+// Counts received events that leave no record in the log, by project, UTC day and reason. The worker counts the
+// outcomes of records; between the two, every event that arrives under a known key is counted once. Counts stay in
+// memory and are written every few seconds, so a crash may lose the last ones; no request waits for the write.
 
 import type { JsonObject } from '#core/json.ts'
 import { utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { RefusedCount, RefusedStore } from '#ports/management-store.ts'
+import type { RefusedCount, RefusedStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface RefusedCounter {
   /**
    * @param reason a code of docs/wire/errors.md.
-   * @param warning details of an ingestion warning under that reason, which the counted raise; asked for once per flush.
+   * @param warning details of the ingestion warning that these events raise under that reason; called once per flush.
    */
   count(projectId: number, reason: string, count: number, warning?: () => JsonObject): void
-  /** Writes what is left. */
+  /** Writes the remaining counts. */
   close(): Promise<void>
 }
 
-/** How many combinations of project, day and reason are counted; further ones are not, until a flush has worked. */
+/** How many combinations of project, day and reason are counted; further ones are not, until a flush succeeds. */
 const countedMax = 10_000
-/** Rows of one transaction. */
+/** Rows in one transaction. */
 const rowsPerWrite = 500
 
 type Counted = { -readonly [K in keyof RefusedCount]: RefusedCount[K] }
@@ -75,7 +75,7 @@ export function startRefusedCounter(options: {
     return running
   }
 
-  /** What fails goes back: the next flush takes it along. One whose answer was lost may so be counted twice. */
+  /** The next flush retries failed writes. A write whose answer was lost may be counted twice. */
   async function flush(): Promise<void> {
     if (counts.size === 0) return
     const rows = [...counts.values()]

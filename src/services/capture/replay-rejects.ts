@@ -1,28 +1,36 @@
-// Takes stored rejects through capture once more, oldest first, a page at a time. What is stored is marked and stays in the
-// list; doing it twice stores the same events, which count once. Bodies are read by whoever composes the service, since
-// what they mean is the wire's business.
+// Takes stored rejects through capture again, oldest first, a page at a time. A reject whose events are stored is
+// marked and stays in the list; a second replay stores the same events, which count once. The composition passes in the
+// decoder of bodies, since only the wire knows what they mean.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import type { IncomingRequest } from '#core/capture/incoming-event.ts'
-import type { IncomingV1Request } from '#core/capture/incoming-v1-event.ts'
+import type { IncomingEvent, IncomingRequest, IncomingV1Request } from '#core/capture/incoming-event.ts'
 import { refusedFields } from '#core/capture/normalize-event.ts'
-import type { PreparedEvents, RefusedRequest } from '#core/capture/prepare-events.ts'
+import {
+  codeAt,
+  isRejectAt,
+  leftOutReason,
+  type OutcomeTable,
+  outcomeAt,
+  requestRefusal,
+  rowCountOf,
+  TableRecords,
+} from '#core/capture/outcome-table.ts'
+import { performanceCode } from '#core/capture/outcomes.ts'
 import { prepareRejectedEvent, prepareRejectedRequest, prepareRejectedV1Request } from '#core/capture/prepare-reject.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { Project } from '#core/project.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventStore, RejectedCursor, RejectedFilter, RejectedView } from '#ports/event-store.ts'
+import type { RejectedCursor, RejectedFilter, RejectedView, RejectStore } from '#ports/events/reject-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { CaptureService } from './capture.ts'
-import type { CaptureOutcome } from './capture-outcome.ts'
 
-export interface RejectReplayDependencies {
-  readonly events: Pick<EventStore, 'listRejected' | 'countRejected' | 'markReplayed'>
-  readonly capture: Pick<CaptureService, 'capturePrepared'>
-  /** Instead of it in a dry run. */
-  readonly rehearsal: Pick<CaptureService, 'capturePrepared'>
-  /** @param itemised bad events of a request leave the others alone. */
+export interface RejectReplayOptions {
+  readonly events: RejectStore
+  readonly capture: Pick<CaptureService, 'capture'>
+  /** Used instead of `capture` in a dry run. */
+  readonly rehearsal: Pick<CaptureService, 'capture'>
+  /** @param itemised whether a request's good events are taken despite its bad ones. */
   readonly decode: (reject: RejectedView, itemised: boolean) => DecodedBody
   readonly clock: Clock
   readonly rerouteOlderThanMs: number | null
@@ -31,7 +39,7 @@ export interface RejectReplayDependencies {
 
 type DecodedRequest =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
-  /** In v1 bad events always leave the others alone. `leftOutCount` items did not become one of its events. */
+  /** v1 always takes good events despite bad ones. `leftOutCount` items of the body are not among its events. */
   | { readonly kind: 'v1_request'; readonly request: Omit<IncomingV1Request, 'token'>; readonly leftOutCount: number }
 
 export type DecodedBody =
@@ -40,7 +48,7 @@ export type DecodedBody =
   | { readonly kind: 'unreadable'; readonly reason: string }
 
 export interface ReplayOptions {
-  /** Everything but storing and marking. */
+  /** Does everything but store and mark. */
   readonly isDryRun: boolean
   /** Whether the good events of a request are stored beside bad ones; otherwise one bad event refuses the request again. */
   readonly isPartial: boolean
@@ -49,27 +57,29 @@ export interface ReplayOptions {
 
 export interface ReplayResult {
   readonly rejectId: string
-  /** `cannot`: its body is not all there, or not one that can be read again. */
+  /** `cannot`: the body is incomplete or cannot be read again. */
   readonly result: 'stored' | 'refused' | 'cannot'
   readonly reason: string | null
   readonly field: string | null
-  /** Stored, or in a dry run fit to be. */
+  /** Events stored; in a dry run, events that would be. */
   readonly eventCount: number
-  /** Left out of what was stored; 0 where nothing was. */
+  /** Items left out beside stored events; 0 when nothing was stored. */
   readonly refusedCount: number
 }
 
+type NothingStored = Omit<ReplayResult, 'result' | 'reason'>
+
 export interface ReplayReport {
   readonly results: readonly ReplayResult[]
-  /** Where the next call goes on; null when nothing is left of the filter. */
+  /** Where the next call continues; null when no more rejects match the filter. */
   readonly next: RejectedCursor | null
   readonly remaining: number
 }
 
 export interface RejectReplay {
   /**
-   * @throws PortError of the event store, or `event-log` when that takes nothing: what was stored until then is marked,
-   *   and the same call may be made again.
+   * @throws PortError of the event store, or of `event-log` when the log stores nothing. What was stored until then is
+   *   marked, and the same call may be repeated.
    */
   replay(
     project: Project,
@@ -80,11 +90,11 @@ export interface RejectReplay {
 }
 
 const pageCountMax = 100
-/** Decoding gives the event loop back this often. */
+/** How long decoding runs before the event loop gets a turn. */
 const sliceMs = 8
 
-export function createRejectReplay(dependencies: RejectReplayDependencies): RejectReplay {
-  const { events, capture, rehearsal, decode, clock, logger } = dependencies
+export function createRejectReplay(options: RejectReplayOptions): RejectReplay {
+  const { events, capture, rehearsal, decode, clock, logger } = options
 
   return {
     async replay(project, filter, options, signal) {
@@ -114,7 +124,7 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
     let sliceEndsMs = performance.now() + sliceMs
     for (const reject of rejects) {
       const append = replayOne(project, reject, options)
-      append.catch(() => undefined) // until all of the page are looked at
+      append.catch(() => undefined) // errors are handled below, once the whole page has settled
       appends.push(append)
       if (performance.now() < sliceEndsMs) continue
       await nextTurn()
@@ -138,39 +148,44 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
 
   async function replayOne(project: Project, reject: RejectedView, options: ReplayOptions): Promise<ReplayResult> {
     const { rejectId } = reject
-    const nothing = { rejectId, eventCount: 0, refusedCount: 0, field: null }
+    const nothing: NothingStored = { rejectId, eventCount: 0, refusedCount: 0, field: null }
     const decoded = decode(reject, options.isPartial)
     if (decoded.kind === 'unreadable') return { ...nothing, result: 'cannot', reason: decoded.reason }
     if (decoded.kind === 'refused')
       return { ...nothing, result: 'refused', reason: decoded.reason, field: decoded.field || null }
-    const prepared = prepare(project, reject, reject.source!, decoded)
-    if (prepared === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
-    if ('refusal' in prepared) {
-      const { refusal } = prepared
-      const field = reject.source?.kind === 'item' ? refusedFields[refusal] : prepared.field
-      return { ...nothing, result: 'refused', reason: refusal, field }
+    const table = prepare(project, reject, reject.source!, decoded)
+    if (table === null) return { ...nothing, result: 'cannot', reason: 'body_unknown' }
+    const refusal = requestRefusal(table)
+    if (refusal !== null) {
+      const field = reject.source?.kind === 'item' ? refusedFields[refusal.reason] : refusal.field
+      return { ...nothing, result: 'refused', reason: refusal.reason, field }
     }
-    const eventCount = acceptedCount(prepared)
-    if (eventCount === 0) {
-      const field = prepared.rejects[0]?.field || null
-      return { ...nothing, result: 'refused', reason: firstReason(prepared), field }
-    }
+    if (countRows(table).stored === 0) return { ...nothing, result: 'refused', ...firstReject(table) }
     const isV1 = decoded.kind === 'v1_request'
-    const refusedCount = prepared.rejectedCount + (isV1 ? decoded.leftOutCount : 0)
-    const stored = { rejectId, result: 'stored', reason: null, field: null, eventCount, refusedCount } as const
-    const outcome = await (options.isDryRun ? rehearsal : capture).capturePrepared(
+    const leftOutCount = isV1 ? decoded.leftOutCount : 0
+    const outcome = await (options.isDryRun ? rehearsal : capture).capture(
       {
         token: project.apiToken,
         protocol: isV1 ? 'v1' : 'v0',
         historicalMigration: decoded.request.historicalMigration,
-        eventCount,
-        // What is refused again is in the reject store already.
-        outcome: { ...prepared, rejects: [], rejectedCount: 0, rejectedByReason: {} },
+        table,
+        body: '',
+        isReplay: true,
       },
       reject.receivedAtMs,
-      '',
+      table => readResult(table, nothing, leftOutCount),
     )
-    return resultOf(outcome, stored)
+    switch (outcome.kind) {
+      case 'stored':
+        return outcome.answer
+      // This process no longer serves the project.
+      case 'unknown_project':
+        return { ...nothing, result: 'refused', reason: 'unknown_api_key' }
+      case 'refused':
+        throw new Error(`an item refused a replay that had no such item: ${outcome.refusal}`)
+      case 'unavailable':
+        throw new PortError('event-log', 'unavailable')
+    }
   }
 
   function prepare(
@@ -178,57 +193,43 @@ export function createRejectReplay(dependencies: RejectReplayDependencies): Reje
     { rejectId, lane, importJobId, receivedAtMs }: RejectedView,
     source: RejectSource,
     decoded: DecodedRequest,
-  ): PreparedEvents | RefusedRequest | null {
+  ): OutcomeTable | null {
     const target = {
-      projectId: project.id,
       token: project.apiToken,
       capturedAtMs: clock.nowMs(),
-      rerouteOlderThanMs: dependencies.rerouteOlderThanMs,
+      rerouteOlderThanMs: options.rerouteOlderThanMs,
     }
     const stored = { rejectId, lane, importJobId, receivedAtMs, source }
     const { token } = target
     if (decoded.kind === 'v1_request') return prepareRejectedV1Request({ ...decoded.request, token }, stored, target)
     const { request } = decoded
-    if (source.kind === 'event') return prepareRejectedEvent(request.events[0]!, stored, target)
+    if (source.kind === 'event') return prepareRejectedEvent(request.items[0] as IncomingEvent, stored, target)
     return prepareRejectedRequest({ ...request, token }, stored, target)
   }
 }
 
-function resultOf(outcome: CaptureOutcome, stored: ReplayResult): ReplayResult {
-  const refused = (reason: string): ReplayResult => ({
-    ...stored,
-    result: 'refused',
-    reason,
-    eventCount: 0,
-    refusedCount: 0,
-  })
-  switch (outcome.kind) {
-    case 'accepted': {
-      const { overQuota } = outcome
-      const [first] = overQuota.events
-      if (first === undefined) return stored
-      if (outcome.quotaLeftNothing) return refused(`${first.resource}_over_quota`)
-      const refusedCount = stored.refusedCount + overQuota.count
-      return { ...stored, eventCount: stored.eventCount - overQuota.count, refusedCount }
-    }
-    case 'over_quota':
-      return refused(`${outcome.resource}_over_quota`)
-    case 'discarded':
-      return refused('non_historical_import_drop')
-    case 'refused':
-      return refused(outcome.refusal)
-    // A project that this process does not serve any more.
-    case 'unknown_project':
-      return refused('unknown_api_key')
-    case 'unavailable':
-      throw new PortError('event-log', 'unavailable')
+/** Turns a final table into a replay's result. @param leftOutCount items of the body that are not in the table. */
+function readResult(table: OutcomeTable, nothing: NothingStored, leftOutCount: number): ReplayResult {
+  const { stored, refused } = countRows(table)
+  if (stored === 0) return { ...nothing, result: 'refused', reason: leftOutReason(table) ?? 'unknown_api_key' }
+  return { ...nothing, result: 'stored', reason: null, eventCount: stored, refusedCount: refused + leftOutCount }
+}
+
+function countRows(table: OutcomeTable): { readonly stored: number; readonly refused: number } {
+  let stored = 0
+  let refused = 0
+  for (let row = 0; row < rowCountOf(table); row++) {
+    if (outcomeAt(table, row).isStored) stored++
+    else if (codeAt(table, row) !== performanceCode) refused++
   }
+  return { stored, refused }
 }
 
-function acceptedCount({ acceptedByLane }: PreparedEvents): number {
-  return Object.values(acceptedByLane).reduce((sum, count) => sum + count, 0)
-}
-
-function firstReason({ rejects, rejectedByReason = {} }: PreparedEvents): string {
-  return rejects[0]?.reason ?? Object.keys(rejectedByReason)[0] ?? 'dropped_performance_event'
+/** Why nothing can be stored: what is wrong with the first reject. */
+function firstReject(table: OutcomeTable): { readonly reason: string; readonly field: string | null } {
+  for (let row = 0; row < rowCountOf(table); row++) {
+    if (!isRejectAt(table, row)) continue
+    return { reason: outcomeAt(table, row).reason!, field: new TableRecords(table).at(row).field || null }
+  }
+  return { reason: 'dropped_performance_event', field: null }
 }

@@ -1,5 +1,5 @@
-// What becomes of an error of a store while something is accepted: the client is told to send it again, it is counted, and the
-// log has a line of it now and then.
+// Handles a store's error while a request is accepted: the client is asked to send again, the error is counted, and a
+// line is logged now and then.
 
 import { PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -8,21 +8,22 @@ import { occasionally } from '#telemetry/occasionally.ts'
 
 export interface Unavailable {
   readonly kind: 'unavailable'
-  /** Which limit is reached, by the name of its setting. */
+  /** The setting whose limit is reached. */
   readonly reason?: string
 }
 
 /**
- * @param of `what`: what cannot be accepted, in the plural; `nowMs`: for how often a line is logged.
- * @returns asked of each error. It throws what sending again does not mend: damage, a conflict, what no port has thrown.
+ * @param options `what` names, in the plural, what cannot be accepted; `nowMs` spaces the logged lines.
+ * @returns a handler of errors. It rethrows those that sending again does not fix: damage, conflicts, and whatever is
+ *   no `PortError`.
  */
-export function createUnavailable(of: {
+export function createUnavailable(options: {
   readonly what: string
   readonly nowMs: () => number
   readonly metrics: Metrics
   readonly logger: Logger
 }): (error: unknown) => Unavailable {
-  const { what, nowMs, metrics, logger } = of
+  const { what, nowMs, metrics, logger } = options
   const atRefusal = occasionally(nowMs)
   return error => {
     if (!(error instanceof PortError) || error.code === 'conflict' || error.code === 'corrupt') throw error
@@ -30,7 +31,7 @@ export function createUnavailable(of: {
     atRefusal(times =>
       logger.error({ err: error, times }, `${what} cannot be accepted; clients are told to send them again`),
     )
-    // What an operator has to see to: the setting is named to whoever asks, too.
+    // An operator has to act on this one, so the answer names the setting, too.
     const reason = error.code === 'full' && error.cause instanceof Error ? error.cause.message : null
     return { kind: 'unavailable', ...(reason !== null && { reason }) }
   }

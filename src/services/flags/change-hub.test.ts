@@ -6,7 +6,7 @@ import { type ChangeReader, createChangeHub } from './change-hub.ts'
 
 const project = { id: 1, apiToken: 'phc_a' }
 
-/** Takes notices at once, or when the test says so. */
+/** A reader that takes notices at once, or when the test decides. */
 function aReader(takesAtOnce = true) {
   const heard: (number | string)[] = []
   const waiting: (() => void)[] = []

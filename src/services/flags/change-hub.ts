@@ -1,34 +1,33 @@
-// Tells readers that a project's definitions changed. There is one hub per front, fed by the definition cache. It passes on
-// only that something changed and at which revision, so a slow reader is owed one notice at most: changes that come while it
-// takes the last one become one. What a notice looks like and where it goes is up to the reader.
+// Notifies readers when a project's definitions change. There is one hub per front, fed by the definition cache. A
+// notice says only that something changed and at which revision, so a slow reader is owed at most one: changes that
+// arrive while it still takes the last notice are merged. The reader decides how a notice looks and where it is sent.
 
 import { err, ok, type Result } from '#core/result.ts'
+import type { Timer, Timers } from '#ports/timers.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { ServedChanges } from './definition-cache.ts'
 
 export interface ChangeReader {
-  /** Passes on a notice. @param taken called once nothing of it waits in this process any more. */
+  /** Sends a notice. @param taken called once none of it is buffered in this process any more. */
   changed(revision: number, taken: () => void): void
   heartbeat(taken: () => void): void
-  /** Nothing more will come; the client may ask again. */
+  /** Ends the stream; the client may connect again. */
   end(): void
-  /** It takes nothing: what waits for it is given up. */
+  /** Ends the stream of a reader that takes nothing, and discards what is buffered for it. */
   drop(): void
 }
 
-export interface ChangeHubOptions {
+export interface ChangeHubOptions extends Pick<Timers, 'startTimer'> {
   readonly readersMax: number
   readonly readersPerProjectMax: number
   readonly heartbeatMs: number
   readonly metrics: Metrics
-  /** Any clock that only goes forward, ms. */
+  /** Milliseconds from any start that never go back. */
   readonly monotonicNowMs: () => number
-  /** Repeats until it is cancelled. */
-  readonly startTimer: (callback: () => void, everyMs: number) => { cancel(): void }
 }
 
 export interface Subscription {
-  /** Whether definitions changed since what the client has seen, as far as can be known: to be told at once. */
+  /** Whether definitions may have changed since the client last read them; if so, it has to be notified at once. */
   readonly isBehind: boolean
   leave(): void
 }
@@ -37,19 +36,19 @@ export type Refusal = 'closed' | 'full' | 'project_full'
 
 export interface ChangeHub {
   /**
-   * @param project the id, and the key that finds it now.
-   * @param knows what the client saw last: what is served, something else, or nothing, when it comes for the first time.
+   * @param project the id, and the key by which the project is found now.
+   * @param knows which definitions the client saw last: those served now, others, or none on its first connection.
    */
   subscribe(
     project: ReaderProject,
     reader: ChangeReader,
     knows: 'current' | 'other' | 'nothing',
   ): Result<Subscription, Refusal>
-  /** Whether another reader of the project would be taken. */
+  /** Whether the hub would accept another reader of the project. */
   hasRoom(projectId: number): boolean
-  /** Tells readers of changed projects, ends those whose project or key is gone. Returns before all are told. */
+  /** Notifies readers of changed projects, ends those whose project or key is gone. Returns before all are notified. */
   publish(changes: ServedChanges): void
-  /** Ends every stream and takes no more. */
+  /** Ends every stream and accepts no more. */
   close(): void
 }
 
@@ -62,37 +61,37 @@ interface Entry {
   readonly projectId: number
   readonly apiToken: string
   readonly reader: ChangeReader
-  /** Something was written that it has not taken yet. */
+  /** Whether the reader has yet to take what was last written to it. */
   isBusy: boolean
-  /** Heartbeats since it is busy. */
+  /** Heartbeats since it became busy. */
   beatsMissed: number
-  /** The revision it has yet to be told of; null when there is none. */
+  /** The revision of the notice it is owed; null when it is owed none. */
   revisionDue: number | null
   isBeatDue: boolean
   isGone: boolean
 }
 
-/** Readers told in one turn of the event loop: a few milliseconds. Spreads what they ask next, too. */
+/** Readers notified in one turn of the event loop: a few milliseconds. This also spreads the requests that follow. */
 const readersPerTurn = 256
 /**
- * A client asks for its flags and then connects. No one would tell it of a change in between, so a client that connects for
- * the first time so soon after a change is told of that change.
+ * A client reads its flags and then connects, so it would miss a change in between. A client that first connects within
+ * this time after a change is therefore notified of that change.
  */
 const recentMs = 60_000
-/** One interval may begin just before it ends; a reader that took nothing throughout the next one is stuck. */
+/** A reader may become busy just before a heartbeat; one that takes nothing for the whole next interval is stuck. */
 const beatsMissedMax = 2
 
 export function createChangeHub(options: ChangeHubOptions): ChangeHub {
   const { metrics, monotonicNowMs } = options
   const readersOf = new Map<number, Set<Entry>>()
   const changedAtMs = new Map<number, number>()
-  /** What changed before this process knew is as good as changed now. */
+  /** Changes from before this process started count as made at its start. */
   const startedAtMs = monotonicNowMs()
   const due = new Set<Entry>()
   let readerCount = 0
   let isTelling = false
   let isClosed = false
-  let timer: { cancel(): void } | null = null
+  let timer: Timer | null = null
 
   return {
     subscribe(project, reader, knows) {
@@ -207,7 +206,7 @@ export function createChangeHub(options: ChangeHubOptions): ChangeHub {
   }
 
   function tell(entry: Entry): void {
-    if (entry.isBusy) return // told when it has taken what it was told
+    if (entry.isBusy) return // notified once it has taken the last notice
     const { revisionDue, isBeatDue } = entry
     if (revisionDue === null && !isBeatDue) return
     entry.revisionDue = null

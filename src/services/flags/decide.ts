@@ -1,6 +1,6 @@
-// Evaluating the flags of one request: find the project, load what its flags may read of the subject, evaluate.
-// Nothing here waits when the stores answer at once, and nothing waits long when they do not. The wire decides how a request
-// is read and how its answer looks.
+// Evaluates the flags of one request: finds the project, loads what its flags may read of the subject, evaluates them.
+// It is synchronous when the stores answer at once, and bounded in time when they do not. The wire decodes the request
+// and shapes the answer.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
@@ -13,9 +13,9 @@ import type { MaybePromise } from '#core/maybe-promise.ts'
 import { isSteps, type MaybeSteps, type Steps } from '#core/maybe-steps.ts'
 import type { Project } from '#core/project.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import type { HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { guardSubjects } from './guarded-subjects.ts'
@@ -27,21 +27,21 @@ import { type GuardOptions, guardStore, storeLimits } from './store-guard.ts'
 import { createStoreTurns } from './store-turns.ts'
 
 export interface DecideServiceOptions {
-  /** The compiled definitions of a project API key; null when no project has it. */
-  readonly findProject: (apiKey: string) => MaybePromise<CompiledProject | null>
+  /** The compiled definitions of the project with this API key; null when there is none. */
+  readonly findProject: (apiKey: string) => CompiledProject | null
   readonly subjects: SubjectStore
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
-  /** Calls of `keepHashKey` at once; more wait here, where projects take turns. */
+  /** How many calls of `keepHashKey` may run at once; further calls wait, and projects take turns. */
   readonly writesAtOnceMax: number
   /** Null when there is no database of locations. */
   readonly geoip: Geoip | null
-  /** Whether the project has used up its flag requests; those of a project with a quota of 0 always are. */
+  /** Whether the project has used up its flag requests. When absent, only a quota of 0 is used up. */
   readonly isOverFlagQuota?: (project: Project) => boolean
   /** Called once per request whose flags are evaluated. */
   readonly countFlagRequest: (projectId: number) => void
   readonly logger: Logger
   readonly metrics: Metrics
-  /** For tests: what otherwise are `sliceLimits`. */
+  /** For tests: replaces `sliceLimits`. */
   readonly slices?: Partial<typeof sliceLimits>
   /** For tests: the bound on look-ups and the clock of slices. */
   readonly guard?: Partial<
@@ -52,16 +52,16 @@ export interface DecideServiceOptions {
 export type DecideResult<T> =
   | { readonly kind: 'unknown_key' }
   | { readonly kind: 'missing_distinct_id' }
-  /** Too many evaluations wait for their turn: this one was given up. */
+  /** Too many evaluations wait for their turn, so this one was given up. */
   | { readonly kind: 'busy' }
   | { readonly kind: 'disabled' | 'quota_limited'; readonly project: CompiledProject }
   | { readonly kind: 'evaluated'; readonly answer: T }
 
 export interface DecideService {
   /**
-   * Never rejects for a store that is down: the flags that need it are unknown then.
+   * Never rejects because a store is down: the flags that need that store become unknown.
    * @param nowMs epoch ms.
-   * @param encode what becomes of the evaluation; its steps are taken in the same slices.
+   * @param encode makes the answer from the evaluation; its steps run in the same slices.
    */
   decide<T>(
     request: EvaluationRequest,
@@ -69,9 +69,9 @@ export interface DecideService {
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,
   ): MaybePromise<DecideResult<T>>
   /**
-   * The same for some flags of a project that need not be the one that is served, told to a trace: nothing is counted,
-   * and with `detailedAnalysis` in the request nothing is written.
-   * @param selected as `selectFlags` gives it.
+   * Evaluates selected flags and records each step in a trace. The project may differ from the one that is served.
+   * Nothing is counted, and with `detailedAnalysis` in the request nothing is written.
+   * @param selected as `selectFlags` returns it.
    * @throws PortError `full` when too many evaluations wait for their turn.
    */
   traceEvaluation(
@@ -86,8 +86,8 @@ export interface DecideService {
 const without = 'flags that need it are left out'
 
 /**
- * An evaluation gives the event loop back after this time. With this many waiting, the last one has seconds of work before
- * it, and SDKs have given up by then.
+ * An evaluation yields to the event loop after `sliceMs`. With `waitingMax` waiting, the last one has seconds of work
+ * ahead of it, and SDKs have given up by then.
  */
 const sliceLimits = { sliceMs: 10, waitingMax: 1_000 }
 
@@ -141,10 +141,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
 
   return {
     decide(request, nowMs, encode) {
-      const project = options.findProject(request.apiKey)
-      return project instanceof Promise
-        ? project.then(found => decideFor(found, request, nowMs, encode))
-        : decideFor(project, request, nowMs, encode)
+      return decideFor(options.findProject(request.apiKey), request, nowMs, encode)
     },
     traceEvaluation(project, selected, request, nowMs, trace) {
       const evaluate = (subject: EvaluationSubject) => {
@@ -182,7 +179,7 @@ export function createDecideService(options: DecideServiceOptions): DecideServic
     return subject instanceof Promise ? subject.then(evaluate) : evaluate(subject)
   }
 
-  /** First all flags, then the answer. */
+  /** Evaluates all flags, then encodes the answer. */
   function answering<T>(
     evaluation: FlagEvaluation,
     encode: (evaluation: FlagEvaluation) => MaybeSteps<T>,

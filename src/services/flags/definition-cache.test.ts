@@ -1,28 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { emptyDefinitions, type ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
-import { noIngestionSettings, noQuotas } from '#core/project.ts'
-import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
+import { emptyDefinitions } from '../../../tests/support/definition-builders.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
+import { aProject } from '../../../tests/support/state-builders.ts'
 import { type ServedChanges, startDefinitionCache } from './definition-cache.ts'
 
 function definitionsOf(id: number, apiToken: string, revision: number): ProjectDefinitions {
-  const project = {
-    id,
-    uuid: `uuid-${id}`,
-    name: 'p',
-    apiToken,
-    timezone: 'UTC',
-    anonymizeIps: false,
-    geoipEnabled: true,
-    propertyMatchingVersion: 1,
-    quotas: noQuotas,
-    clientSettings: {},
-    ingestion: noIngestionSettings,
-    createdAtMs: 0,
-  } as const
-  return emptyDefinitions(project, revision)
+  return emptyDefinitions(aProject({ id, apiToken }), revision)
 }
 
 function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(changes: DefinitionChanges): void } {
@@ -33,6 +20,22 @@ function storeOf(initial: ProjectDefinitions[]): DefinitionStore & { change(chan
     change: changes => {
       latest = changes
     },
+  }
+}
+
+/** Hands out what changed after the revision that is asked for. A test sets where the store stands. */
+function movableStore(current: { revision: number; epoch: string }, projects: ProjectDefinitions[]) {
+  const asked: number[] = []
+  const store = { current, projects, asked, revision: async () => store.current, loadChanges }
+  return store
+
+  async function loadChanges(after: number): Promise<DefinitionChanges> {
+    asked.push(after)
+    return {
+      revision: store.current.revision,
+      projects: store.projects.filter(({ revision }) => revision > after),
+      deletedProjectIds: [],
+    }
   }
 }
 
@@ -78,74 +81,50 @@ describe('the definition cache', () => {
   })
 
   it('starts over when the store came back from an older copy', async t => {
-    let revision = 5
-    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
-    const asked: number[] = []
-    const store: DefinitionStore = {
-      revision: async () => ({ revision, epoch: '' }),
-      loadChanges: async after => {
-        asked.push(after)
-        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
-      },
-    }
+    const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 5)]
+    const store = movableStore({ revision: 5, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
     t.after(() => cache.close())
-    revision = 4
-    projects = [definitionsOf(1, 'phc_a', 4)]
+    store.current = { revision: 4, epoch: '' }
+    store.projects = [definitionsOf(1, 'phc_a', 4)]
     await eventually(() => cache.findByToken('phc_lost') === null)
     assert.equal(cache.findByToken('phc_a'), 4)
-    revision = 5
-    projects = [definitionsOf(1, 'phc_b', 5)]
+    store.current = { revision: 5, epoch: '' }
+    store.projects = [definitionsOf(1, 'phc_b', 5)]
     await eventually(() => cache.findByToken('phc_b') === 5)
-    assert.deepEqual(asked, [-1, -1, 4])
+    assert.deepEqual(store.asked, [-1, -1, 4])
   })
 
   it('serves a write to a store that came back from an older copy before catchUp resolves', async t => {
-    let revision = 9
-    let projects = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
-    const asked: number[] = []
-    const store: DefinitionStore = {
-      revision: async () => ({ revision, epoch: '' }),
-      loadChanges: async after => {
-        asked.push(after)
-        return { revision, projects: projects.filter(project => project.revision > after), deletedProjectIds: [] }
-      },
-    }
+    const lost = [definitionsOf(1, 'phc_a', 4), definitionsOf(2, 'phc_lost', 9)]
+    const store = movableStore({ revision: 9, epoch: '' }, lost)
     const cache = await startDefinitionCache({ ...options, store })
     t.after(() => cache.close())
     await cache.catchUp(8)
-    assert.deepEqual(asked, [-1], 'a write that was loaded with a later one')
-    revision = 5
-    projects = [definitionsOf(1, 'phc_b', 5)]
+    assert.deepEqual(store.asked, [-1], 'a write that was loaded with a later one')
+    store.current = { revision: 5, epoch: '' }
+    store.projects = [definitionsOf(1, 'phc_b', 5)]
     await cache.catchUp(5)
     assert.equal(cache.findByToken('phc_b'), 5)
     assert.equal(cache.findByToken('phc_lost'), null)
-    assert.deepEqual(asked, [-1, -1])
+    assert.deepEqual(store.asked, [-1, -1])
   })
 
   it('serves a write that was given a number a second time, after the store came back from an older copy', async t => {
-    let current = { revision: 50, epoch: 'before' }
-    let projects = [definitionsOf(1, 'phc_a', 40), definitionsOf(2, 'phc_lost', 50)]
-    const store: DefinitionStore = {
-      revision: async () => current,
-      loadChanges: async after => ({
-        revision: current.revision,
-        projects: projects.filter(project => project.revision > after),
-        deletedProjectIds: [],
-      }),
-    }
+    const lost = [definitionsOf(1, 'phc_a', 40), definitionsOf(2, 'phc_lost', 50)]
+    const store = movableStore({ revision: 50, epoch: 'before' }, lost)
     const cache = await startDefinitionCache({ ...options, store })
     t.after(() => cache.close())
-    // Back at 49, and written before anybody asked.
-    current = { revision: 50, epoch: 'after' }
-    projects = [definitionsOf(1, 'phc_new', 50)]
+    // The store is back at 49, and has a new write before the cache asks.
+    store.current = { revision: 50, epoch: 'after' }
+    store.projects = [definitionsOf(1, 'phc_new', 50)]
     await cache.catchUp(50)
     assert.equal(cache.findByToken('phc_new'), 50)
     assert.equal(cache.findByToken('phc_lost'), null)
 
-    // The next epoch is further on by now, and what it lacks of this one has lower numbers.
-    current = { revision: 52, epoch: 'later' }
-    projects = [definitionsOf(1, 'phc_back', 45), definitionsOf(3, 'phc_3', 52)]
+    // The next epoch is ahead, but some of its changes have lower numbers than the revision that is served.
+    store.current = { revision: 52, epoch: 'later' }
+    store.projects = [definitionsOf(1, 'phc_back', 45), definitionsOf(3, 'phc_3', 52)]
     await cache.catchUp(52)
     assert.equal(cache.findByToken('phc_back'), 45)
   })
@@ -182,20 +161,11 @@ describe('the definition cache', () => {
   })
 
   it('serves what another process wrote in another epoch, without a write of its own', async t => {
-    let current = { revision: 50, epoch: 'before' }
-    let token = 'phc_a'
-    const store: DefinitionStore = {
-      revision: async () => current,
-      loadChanges: async () => ({
-        revision: current.revision,
-        projects: [definitionsOf(1, token, current.revision)],
-        deletedProjectIds: [],
-      }),
-    }
+    const store = movableStore({ revision: 50, epoch: 'before' }, [definitionsOf(1, 'phc_a', 50)])
     const cache = await startDefinitionCache({ ...options, store, pollMs: 5 })
     t.after(() => cache.close())
-    token = 'phc_b'
-    current = { revision: 50, epoch: 'after' }
+    store.projects = [definitionsOf(1, 'phc_b', 50)]
+    store.current = { revision: 50, epoch: 'after' }
     await eventually(() => cache.findByToken('phc_b') === 50)
     assert.equal(cache.findByToken('phc_a'), null)
   })
@@ -205,7 +175,7 @@ describe('the definition cache', () => {
     const store: DefinitionStore = {
       revision: async () => ({ revision: 50, epoch: '' }),
       loadChanges: async () => {
-        // A loop without an end would leave no turn to anything else.
+        // An endless loop would leave no turn to anything else.
         if (++asked > 20) throw new Error('asked without an end')
         return { revision: 50, projects: [definitionsOf(1, 'phc_a', 50)], deletedProjectIds: [] }
       },

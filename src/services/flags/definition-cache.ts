@@ -1,32 +1,35 @@
-// Definitions in memory, compiled once per project revision: what a request finds without asking a store.
-// Follows the instance's revision; a write by this process is served before it is answered (`catchUp`), writes of other
-// processes as soon as the store tells of them, within the polling interval at the latest. Knows nothing of how a project is compiled.
+// Keeps definitions in memory, compiled once per project revision, so that a request finds them without asking a store.
+// Follows the instance's revision: a write of this process is served before it is answered (`catchUp`); a write of
+// another process is served once the store reports it, or within the polling interval at the latest. The caller decides
+// how a project is compiled.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type { DefinitionChanges, DefinitionStore } from '#ports/definition-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { DefinitionChanges, DefinitionStore } from '#ports/state/definition-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface DefinitionCache<T> {
-  /** The project of a project API key, or null. */
+  /** The project with this project API key, or null. */
   findByToken(token: string): T | null
   findById(projectId: number): T | null
   projectCount(): number
-  /** The project that a valid secret key belongs to; by SHA-256, hex, so the look-up tells nothing about a key. */
+  /**
+   * The project that a valid secret key belongs to. Takes the key's SHA-256 in hex, so the look-up leaks nothing of it.
+   */
   findBySecretHash(secretHash: string): T | null
   /**
-   * Resolves when the write that was given `revision` is served.
-   * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write meanwhile.
+   * Resolves when the write with this revision is served.
+   * @throws PortError when definitions cannot be read; `unavailable` when the store has lost the write since.
    */
   catchUp(revision: number): Promise<void>
   /**
-   * For a client that heard from another process of definitions that are not served here: asks the store once, however many
-   * wait for it. Never rejects, and waits no longer than a second.
+   * For a client that knows, from another process, definitions not yet served here. Asks the store once, however many
+   * callers wait. Never rejects, and waits no longer than a second.
    */
   lookForChanges(): Promise<void>
-  /** Whether definitions were read; the last ones go on being served while reading newer ones fails. */
+  /** Whether definitions have been read. While reading newer ones fails, the last ones stay served. */
   isServing(): boolean
   close(): void
 }
@@ -34,31 +37,31 @@ export interface DefinitionCache<T> {
 export interface DefinitionCacheOptions<T> {
   readonly store: DefinitionStore
   /**
-   * May give the event loop its turn in between: the projects of one load are served together, when all are compiled.
-   * @param previous what the project was compiled to before; null when it is new here.
+   * May yield to the event loop: the projects of one load are served together, once all are compiled.
+   * @param previous the project as compiled before; null when it is new here.
    */
   readonly compile: (definitions: ProjectDefinitions, previous: T | null) => MaybePromise<T>
   readonly logger: Logger
-  /** Called when another revision is served: something changed, here or elsewhere, if only a key. */
+  /** Called when another revision becomes served: something changed, in any process, if only a key. */
   readonly onRevision?: (changes: ServedChanges) => void
   /** How often to ask for the revision, ms. */
   readonly pollMs: number
 }
 
-/** What is served since another revision is. */
+/** What a newly served revision changes. */
 export interface ServedChanges {
-  /** With the revision of their last change and the key that finds them now. */
+  /** Changed projects, with the revision of their last change and the key by which they are found now. */
   readonly projects: readonly { readonly id: number; readonly apiToken: string; readonly revision: number }[]
   readonly deletedProjectIds: readonly number[]
 }
 
-/** What `lookForChanges` may take of somebody's request. */
+/** How long `lookForChanges` may delay a request. */
 const lookMsMax = 1_000
 
-/** One line per this long while the state cannot be read; it is asked about twice a second. */
+/** While the state, which is polled about twice a second, cannot be read, one line is logged in this time. */
 const complaintPauseMs = 10_000
 
-/** Loads everything, then follows. @throws PortError when the first load fails. */
+/** Loads everything, then follows changes. @throws PortError when the first load fails. */
 export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>): Promise<DefinitionCache<T>> {
   const byToken = new Map<string, T>()
   const byId = new Map<number, { definitions: ProjectDefinitions; compiled: T }>()
@@ -88,7 +91,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function catchUp(revision: number): Promise<void> {
-    // It was loaded already, or what is served had that number before the store came back from an older copy.
+    // Either the write is loaded already, or the served revision is from before the store came back as an older copy.
     if (revision <= served) await askForRevision()
     await refreshUpTo(revision)
     if (served >= revision) return
@@ -106,7 +109,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     await Promise.race([looking, sleep(lookMsMax, undefined, { ref: false })])
   }
 
-  /** A store that came back from an older copy: what it lacks is served here, and what is new counts from there on. */
+  /** Starts over after an older copy took over: it lacks revisions that are served here, and reuses their numbers. */
   async function askForRevision(): Promise<number> {
     const [servedBefore, epochBefore] = [served, servedEpoch]
     const latest = await options.store.revision()
@@ -114,7 +117,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     return latest.revision
   }
 
-  /** One question at a time: a store that hangs is not asked more and more of them. */
+  /** Polls once at a time, so that questions do not pile up at a store that hangs. */
   async function poll(): Promise<void> {
     if (isPolling) return
     isPolling = true
@@ -136,10 +139,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   async function refreshUpTo(revision: number): Promise<void> {
     const isBehind = () => startsOver || served < revision
     if (isBehind()) await refresh()
-    if (isBehind()) await refresh() // the first one may have joined a load from before
+    if (isBehind()) await refresh() // the first call may have joined a load that began earlier
   }
 
-  /** One load at a time; a caller that arrives during one waits for it and looks again. */
+  /** Loads once at a time; a caller that arrives during a load waits for it and has to check again. */
   async function refresh(): Promise<void> {
     loading ??= load().finally(() => {
       loading = undefined
@@ -148,10 +151,10 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
   }
 
   async function load(): Promise<void> {
-    // Asked before: definitions that are of a later epoch than they say are loaded once more.
+    // The epoch is read first: definitions from a later epoch are then loaded once more, and none are missed.
     const { epoch } = await options.store.revision()
     const isEverything = startsOver || epoch !== servedEpoch
-    // Another epoch may give the versions of definitions a second time, for others: nothing is held from the one before.
+    // Another epoch may reuse the versions of definitions for different ones, so nothing is kept from the epoch before.
     const changes = isEverything
       ? await options.store.loadChanges(-1)
       : await options.store.loadChanges(served, projectId => byId.get(projectId)?.definitions ?? null)
@@ -182,7 +185,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     if (isOther) options.onRevision?.(servedChanges(changes, idsBefore))
   }
 
-  /** @param idsBefore those that a start from the beginning may not have found again. */
+  /** @param idsBefore projects that were served before a full reload, which may lack some of them. */
   function servedChanges(changes: DefinitionChanges, idsBefore: readonly number[]): ServedChanges {
     return {
       projects: changes.projects.map(({ project: { id, apiToken }, revision }) => ({ id, apiToken, revision })),
@@ -195,7 +198,7 @@ export async function startDefinitionCache<T>(options: DefinitionCacheOptions<T>
     if (known === undefined) return
     const { definitions, compiled } = known
     const { apiToken } = definitions.project
-    if (byToken.get(apiToken) === compiled) byToken.delete(apiToken) // the key may be another project's by now
+    if (byToken.get(apiToken) === compiled) byToken.delete(apiToken) // another project may have this key by now
     for (const secretHash of definitions.secretKeyHashes) bySecretHash.delete(secretHash)
     byId.delete(projectId)
   }

@@ -1,11 +1,12 @@
-// Why a flag has its value for one subject: the evaluation that /flags would do, loaded the same way and done by the same
-// evaluator, of the flag as if it were active, with every step told to a trace. Nothing is written, counted or limited.
+// Explains why a flag has its value for one subject. It runs the evaluation of /flags, with the same loading and the
+// same evaluator, as if the flag were active, and records every step in a trace. Nothing is written, counted or
+// limited.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationSubject } from '#core/flags/evaluation/evaluation-subject.ts'
 import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
-import type { ExplainedFlag, LeftOut } from '#core/flags/evaluation/explained-flag.ts'
+import type { ExplainedFlag, LeftOutReason } from '#core/flags/evaluation/explained-flag.ts'
 import { needsGroupRow, needsStoredPerson } from '#core/flags/evaluation/flag-needs.ts'
 import { type ProjectToExplain, projectToExplain } from '#core/flags/evaluation/project-to-explain.ts'
 import { needsOfSelected, selectFlags } from '#core/flags/evaluation/select-flags.ts'
@@ -14,8 +15,8 @@ import type { SubjectRequest } from './load-subject.ts'
 
 /**
  * @param served the project's compiled definitions.
- * @param request its flag keys play no part; its runtime and contexts say whether the flag would be answered.
- * @param nowMs epoch ms, past or future too: relative dates count back from it.
+ * @param request its flag keys are ignored; its runtime and contexts decide whether the flag would be answered.
+ * @param nowMs epoch ms, which may be past or future: relative dates count back from it.
  */
 export async function explainFlag(
   decide: Pick<DecideService, 'traceEvaluation'>,
@@ -28,7 +29,7 @@ export async function explainFlag(
   const { project, position } = explained
   const answered = selectFlags(project, { ...request.selection, flagKeys: null })
   const isFilteredOut = answered !== null && position >= 0 && !answered[position]
-  // A dependency that is filtered out counts as false, the flag itself is explained whether or not it is.
+  // A dependency that is filtered out counts as false; the flag itself is explained even when it is filtered out.
   const selected = isFilteredOut ? answered.map((takesPart, at) => takesPart || at === position) : answered
   const trace = new EvaluationTrace()
   const readOnly: SubjectRequest = { ...request, detailedAnalysis: true }
@@ -44,7 +45,7 @@ export async function explainFlag(
   }
 }
 
-function leftOutBy(flag: Flag, explained: ProjectToExplain, isFilteredOut: boolean): LeftOut | null {
+function leftOutBy(flag: Flag, explained: ProjectToExplain, isFilteredOut: boolean): LeftOutReason | null {
   if (flag.deleted) return 'deleted'
   if (!flag.active) return 'inactive'
   if (flag.hasEncryptedPayloads) return 'encrypted_payloads'

@@ -1,23 +1,26 @@
-// Counts evaluation requests per project and UTC day in memory and writes them down now and then: a counter per request
-// in the database would cost more than the evaluation. A crash may lose what was counted since the last flush.
-// After each flush the month's sums of projects with a quota are read back, in which other fronts' requests are, so each
-// front knows within two flushes what all have counted, and a restarted one from its start.
+// Counts evaluation requests per project and UTC day in memory and writes the counts now and then, since one database
+// write per request would cost more than the evaluation. A crash may lose the counts since the last flush. After each
+// flush, the month's sums of projects with a quota are read back. They include other fronts' requests, so each front
+// knows all counts within two flushes, and a restarted front knows them from its start.
 
 import type { Project } from '#core/project.ts'
 import { endOfUtcDay, monthOf, utcDay } from '#core/usage.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { UsageStore } from '#ports/management-store.ts'
+import type { UsageStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface FlagRequestCounter {
   count(projectId: number): void
   /** Whether the project has used up its flag requests of this UTC month; with a quota of 0 it always has. */
   isOverQuota(project: Project): boolean
-  /** Its definitions changed: whether it has a quota, and how large that is, stands in them. */
+  /** Call when a project's definitions change, since they hold its quota. */
   follow(project: Project): void
-  /** Resolves when what followed projects used this month was read, unless that fails: then until the next flush they have used what was counted here. */
+  /**
+   * Resolves when this month's use of all followed projects has been read. If the read failed, only what was counted
+   * here is known until the next flush.
+   */
   caughtUp(): Promise<void>
-  /** Writes what is left. */
+  /** Writes the remaining counts. */
   close(): Promise<void>
 }
 
@@ -28,11 +31,11 @@ export interface FlagRequestCounterOptions {
   readonly flushMs: number
 }
 
-/** What a project with a quota used this month. */
+/** How many requests a project with a quota has used this month. */
 interface Use {
   /** The count of all fronts, as last read; undefined before the first read. */
   stored: number | undefined
-  /** Counted here and not in `stored`. */
+  /** Requests counted here that are not in `stored`. */
   counted: number
 }
 
@@ -68,7 +71,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     async caughtUp() {
       if (!hasUnread()) return
       await flushAndRead()
-      if (hasUnread()) await flushAndRead() // the first one may have been under way before
+      if (hasUnread()) await flushAndRead() // the first call may have joined one that began earlier
     },
     async close() {
       clearInterval(timer)
@@ -85,7 +88,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     if (clock.nowMs() >= dayEndsAtMs) closeDay()
   }
 
-  /** Moves what was counted under its day. A new month begins with nothing used. */
+  /** Files the counts under their day, to be written. A new month begins with nothing used. */
   function closeDay(): void {
     for (const [projectId, count] of counts) waiting.push({ projectId, day: countedDay, count })
     counts = new Map()
@@ -95,7 +98,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
     if (monthOf(countedDay) !== monthBefore) for (const id of uses.keys()) uses.set(id, { stored: 0, counted: 0 })
   }
 
-  /** One at a time, in this order: what is read has to hold what was written. */
+  /** Runs once at a time, and writes before it reads: the sums have to include what was written. */
   function flushAndRead(): Promise<void> {
     running ??= (async () => {
       try {
@@ -118,13 +121,13 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
       await usage.addFlagRequests(flushed)
       return true
     } catch (cause) {
-      waiting = [...flushed, ...waiting] // nothing was written: the next flush takes them along
+      waiting = [...flushed, ...waiting] // nothing was written, so the next flush tries again
       logger.warn({ err: cause }, 'flag requests could not be written down yet')
       return false
     }
   }
 
-  /** @param before what had been counted when all of it was about to be written. */
+  /** @param before the counts at the moment before all of them were written. */
   async function readSums(
     month: string,
     before: readonly { readonly id: number; readonly use: Use; readonly counted: number }[],
@@ -135,7 +138,7 @@ export function startFlagRequestCounter(options: FlagRequestCounterOptions): Fla
       const sums = await usage.sumFlagRequests(ids, `${month}-01`, `${month}-31`)
       const sumOf = new Map(sums.map(({ projectId, count }) => [projectId, count]))
       for (const { id, use, counted } of before) {
-        // Otherwise its month is over, or it was followed anew meanwhile.
+        // A replaced entry means that the month is over or that the project was followed anew.
         if (uses.get(id) !== use) continue
         use.stored = sumOf.get(id) ?? 0
         use.counted -= counted

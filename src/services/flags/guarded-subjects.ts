@@ -1,8 +1,8 @@
-// Look-ups of stored subjects, each through the guard of the store.
+// Looks up stored subjects through the guard of their store.
 
 import type { PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type { SubjectPerson, SubjectStore, WantedNames } from '#ports/subject-store.ts'
+import type { SubjectPerson, SubjectStore, WantedNames } from '#ports/state/subject-store.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
 
 export interface GuardedSubjects {

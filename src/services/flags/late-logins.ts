@@ -1,9 +1,14 @@
-// Log-ins that we heard of before their person is stored: an SDK asks for flags and sends its `$identify` at the same moment,
-// and the event still has to pass through the log. The row that keeps the bucket is written once the person is there; until
-// then, requests with the anonymous id are decided by that id. What waits is only in memory, and bounded, because anybody
-// with a public key can make something wait. Source: ours; docs/wire/evaluation.md 5.13 asks for less.
+// Remembers log-ins whose person is not stored yet: an SDK requests flags and sends its `$identify` at the same moment,
+// and the event still has to pass through the log. The row that keeps the bucket is written once the person is stored;
+// until then, requests with the anonymous id are decided by that id. Waiting log-ins are kept in memory only, and their
+// number is bounded, because any client with a public key can add some.
+// Source: ours; docs/wire/evaluation.md 5.13 asks for less.
 
-import type { HashKeyAssignment, HashKeyOverrideReader, HashKeyOverrideWriter } from '#ports/hash-key-overrides.ts'
+import type {
+  HashKeyAssignment,
+  HashKeyOverrideReader,
+  HashKeyOverrideWriter,
+} from '#ports/state/hash-key-overrides.ts'
 import type { GuardOptions, StoreGuard } from './store-guard.ts'
 import { keepInTurn, type StoreTurns } from './store-turns.ts'
 
@@ -12,16 +17,16 @@ export interface LateLoginsOptions {
   readonly reads: StoreGuard
   readonly writes: StoreTurns
   readonly startTimer: GuardOptions['startTimer']
-  /** Called for each log-in that is given up because too many wait. */
+  /** Called for each log-in that is dropped because too many wait. */
   readonly onDropped: () => void
-  /** Log-ins of all projects that wait at once, at least 1. Absent: 2,000. */
+  /** How many log-ins of all projects may wait at once, at least 1. Default: 2,000. */
   readonly waitingMax?: number
 }
 
 export interface LateLogins {
   /**
-   * Looks for the person again for about a minute. Of several anonymous ids for one person, the first stays. At the bound
-   * the project that has the most log-ins waiting loses its oldest one.
+   * Looks for the person again for about a minute. Of several anonymous ids for one person, the first counts. At the
+   * limit, the project with the most waiting log-ins loses its oldest one.
    */
   note(assignment: HashKeyAssignment): void
 }
@@ -32,13 +37,13 @@ interface LateLogin {
   isDropped: boolean
 }
 
-/** Between one look and the next. Events are usually processed within a second. */
+/** Pauses between looks. Events are usually processed within a second. */
 const pausesMs = [300, 700, 1_500, 3_000, 6_000, 15_000, 30_000]
 const defaultWaitingMax = 2_000
 
 export function createLateLogins(options: LateLoginsOptions): LateLogins {
   const { hashKeys, reads, writes, startTimer, onDropped, waitingMax = defaultWaitingMax } = options
-  /** By project, then by distinct id, the oldest first. A project without log-ins is not in here. */
+  /** By project, then by distinct id, oldest first. A project without log-ins has no entry. */
   const waiting = new Map<number, Map<string, LateLogin>>()
   let waitingCount = 0
 
@@ -55,7 +60,7 @@ export function createLateLogins(options: LateLoginsOptions): LateLogins {
     },
   }
 
-  /** @param newcomerId the project that needs the place; it loses one itself when no other has more. */
+  /** @param newcomerId the project that needs the place; it loses its own oldest when no other project has more. */
   function dropOldest(newcomerId: number): void {
     let largest = waiting.get(newcomerId)
     for (const ofProject of waiting.values())

@@ -1,5 +1,5 @@
-// Experience continuity for one request: reads the rows that keep its person's buckets, and leaves some behind when an
-// anonymous id comes with an id whose person has none yet. A person who was here before costs one read.
+// Experience continuity for one request: reads the rows that keep its person's buckets, and writes missing rows when
+// the request also names an anonymous id. A person who already has all rows costs one read.
 // Source: docs/wire/evaluation.md 5.13.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -12,16 +12,16 @@ import type {
   HashKeyOverrideReader,
   HashKeyOverrideWriter,
   HashKeyRow,
-} from '#ports/hash-key-overrides.ts'
+} from '#ports/state/hash-key-overrides.ts'
 import type { LateLogins } from './late-logins.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
 import { keepInTurn, type StoreTurns } from './store-turns.ts'
 
 export interface LoadHashKeysOptions {
   readonly hashKeys: HashKeyOverrideReader & HashKeyOverrideWriter
-  /** The one of the store that is read. */
+  /** The guard of the store that is read. */
   readonly reads: StoreGuard
-  /** Before a guard of their own: while nothing can be written, what is stored still counts. */
+  /** Writes have a guard of their own: while nothing can be written, stored rows still count. */
   readonly writes: StoreTurns
   /** For persons who are not stored yet. */
   readonly lateLogins: LateLogins
@@ -34,12 +34,15 @@ type Request = Pick<EvaluationRequest, 'anonDistinctId' | 'detailedAnalysis' | '
   readonly distinctId: string
 }
 
-/** Ours: as long as an id of a person can be. A longer one decides, but is not stored: anybody with the public key can send one. */
+/**
+ * The longest distinct id of a person. A longer one decides buckets but is not stored, since any client with the public
+ * key can send it. Source: ours.
+ */
 const hashKeyCharsMax = 400
 
 /**
- * @param needs of the flags that will be evaluated.
- * @returns a function that never rejects: flags without a row fail when rows could not be read, or written.
+ * @param needs the needs of the flags to be evaluated.
+ * @returns a function that never rejects: when rows cannot be read or written, flags without a row fail.
  */
 export function createHashKeyLoader(
   options: LoadHashKeysOptions,
@@ -86,7 +89,7 @@ export function createHashKeyLoader(
     if (leftMs <= 0) return { rows, failure }
     const assignment = assignmentOf(project, request, flagKeys)
     const kept = keepInTurn(writes, hashKeys, assignment, leftMs)
-    // What is stored counts, not what was to be stored: another request of this person may have been first.
+    // The stored rows count, not those this request wanted: another request of this person may have been first.
     const next = (stored: Loaded<readonly HashKeyRow[]>): HashKeyOverrides =>
       stored.ok ? { rows: new Map(stored.value), failure: null } : { rows, failure }
     return kept instanceof Promise ? kept.then(next) : next(kept)

@@ -1,5 +1,5 @@
-// What the flags of one request may read of the subject, loaded before any of them is evaluated: at once when the stores
-// answer at once, and never for longer than a bound. What could not be loaded is an error value in its place.
+// Loads what the flags of one request may read of the subject, before any flag is evaluated. It is synchronous when the
+// stores answer at once, and bounded in time otherwise. What cannot be loaded is replaced by an error value.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
@@ -16,14 +16,14 @@ import { ownValue, type PropertyBag } from '#core/json.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { ok } from '#core/result.ts'
 import type { Geoip } from '#ports/geoip.ts'
-import type { SubjectPerson } from '#ports/subject-store.ts'
+import type { SubjectPerson } from '#ports/state/subject-store.ts'
 import type { GuardedSubjects } from './guarded-subjects.ts'
 import type { createHashKeyLoader } from './load-hash-keys.ts'
 import type { Loaded } from './store-guard.ts'
 
 export interface LoadSubjectOptions {
   readonly subjects: GuardedSubjects
-  /** As `createHashKeyLoader` makes it. */
+  /** Made by `createHashKeyLoader`. */
   readonly loadHashKeys: ReturnType<typeof createHashKeyLoader>
   /** Null when there is no database of locations. */
   readonly geoip: Geoip | null
@@ -35,8 +35,8 @@ export type SubjectRequest = EvaluationRequest & { readonly distinctId: string }
 type Asked = Pick<EvaluationSubject, 'personProperties' | 'groupProperties' | 'geoip' | 'distinctId' | 'groups'>
 
 /**
- * @param needs of the flags that will be evaluated; nothing else is loaded.
- * @returns a function that never rejects for a store that is down.
+ * @param needs the needs of the flags to be evaluated; nothing else is loaded.
+ * @returns a function that never rejects because a store is down.
  */
 export function createSubjectLoader(
   options: LoadSubjectOptions,
@@ -79,7 +79,7 @@ export function createSubjectLoader(
       : subjectOf(person, groupRows, staticCohorts, hashKeys)
   }
 
-  /** What the request itself says of the subject. */
+  /** What the request itself says about the subject. */
   function askedOf(project: CompiledProject, request: SubjectRequest): Asked {
     const { distinctId, groups, personProperties, groupProperties, geoipAddress } = request
     const location = project.readsGeoip && geoipAddress !== '' ? options.geoip?.lookUp(geoipAddress) : null
@@ -97,7 +97,7 @@ export function createSubjectLoader(
     return subjects.findPerson(project.project.id, asked.distinctId, () => project.personKeys.names())
   }
 
-  /** Members are stored persons: nobody's, when the request wants what is stored left aside. */
+  /** Members are stored persons, so a request that wants stored data ignored is in no static cohort. */
   function loadStaticCohorts(
     project: CompiledProject,
     needs: FlagNeeds,

@@ -1,16 +1,16 @@
-// Reads stored persons and groups from a replica, and from the primary where the replica fails. An evaluation that waited for
-// a hanging replica still has time for the primary, and while the replica is known to be down it is not asked.
+// Reads stored persons and groups from a replica, and from the primary when the replica fails. An evaluation that
+// waited for a hanging replica still has time for the primary. A replica that is known to be down is not asked.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
-import type { HashKeyOverrideReader } from '#ports/hash-key-overrides.ts'
-import type { SubjectStore } from '#ports/subject-store.ts'
+import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
 import type { Loaded, StoreGuard } from './store-guard.ts'
 
 type Subjects = SubjectStore & HashKeyOverrideReader
 
 /**
- * @param guard of the replica alone. Its time has to leave some of what an evaluation waits for both stores.
- * @returns a store whose look-ups fail only as the primary's do.
+ * @param guard guards the replica alone. Its timeout has to leave the primary some of an evaluation's time.
+ * @returns a store whose look-ups fail only when the primary's do.
  */
 export function readReplicaFirst(replica: Subjects, primary: Subjects, guard: StoreGuard): Subjects {
   function find<T>(ask: (subjects: Subjects) => MaybePromise<T>): MaybePromise<T> {

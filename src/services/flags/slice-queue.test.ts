@@ -10,7 +10,7 @@ describe('a slice queue', () => {
     const runs: unknown[] = []
     let turnCount = 0
     for (; runs.length < 12 || booked() > 0; turnCount++) {
-      // Three arrive in each of four turns, the second time between two slices.
+      // Three runs arrive in each of four turns, the second time between two slices.
       if (runs.length < 12) for (let count = 0; count < 3; count++) runs.push(queue.run(pieces(`${runs.length}`, 25)))
       const tookMs = turn()
       assert.ok(tookMs <= sliceMs + 4, `${tookMs} ms in turn ${turnCount}`)
@@ -29,12 +29,12 @@ describe('a slice queue', () => {
       Promise.resolve(queue.run(pieces(name, lengthMs))).then(made => order.push(made))
     const runs = [run('a', 25), run('b', 25)]
     turn()
-    // In a turn between two slices: it would fit in.
+    // It arrives in a turn between two slices, where it would fit in.
     runs.push(run('c', 8))
     turnsUntilIdle()
     await Promise.all(runs)
     assert.deepEqual(order, ['a', 'b', 'c'])
-    // On arrival the others do one piece each, up to their first look at the time.
+    // On arrival, the others do one piece each, until they first check the time.
     assert.equal(steps.join(''), `${'a'.repeat(11)}bc${'a'.repeat(14)}${'b'.repeat(24)}${'c'.repeat(7)}`)
   })
 
@@ -117,7 +117,7 @@ describe('a slice queue', () => {
   })
 })
 
-/** A clock that only work moves, and turns of the event loop that a test takes itself. */
+/** A clock that only work moves, and turns of the event loop that the test runs itself. */
 function world({ waitingMax = 100 } = {}) {
   let nowMs = 1_000
   let turnBeganMs = nowMs
@@ -129,7 +129,10 @@ function world({ waitingMax = 100 } = {}) {
     monotonicNowMs: () => nowMs,
     inNextTurn: callback => void callbacks.push(callback),
   })
-  /** As the event loop does it: requests arrive, then what was booked is called back. @returns how long both took, ms. */
+  /**
+   * Ends a turn as the event loop does: after requests arrived, runs due callbacks.
+   * @returns how long both took, ms.
+   */
   const turn = () => {
     const due = callbacks
     callbacks = []
@@ -146,7 +149,7 @@ function world({ waitingMax = 100 } = {}) {
       while (callbacks.length > 0) turn()
     },
     booked: () => callbacks.length,
-    /** Looks at the time after each ms. */
+    /** Work that checks the time after each ms. */
     pieces: (name: string, lengthMs: number): SlicedWork<string> => {
       let leftMs = lengthMs
       return isTimeUp => {

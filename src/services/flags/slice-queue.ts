@@ -1,21 +1,22 @@
-// The slices of all evaluations of a front: however many are under way, a turn of the event loop spends about one slice on
-// them. An evaluation that ends before it looks at the time needs no slice: twenty flags do not wait for thousands.
+// Shares slices of time among all evaluations of a front: however many are under way, a turn of the event loop spends
+// about one slice on them. An evaluation that ends before it checks the time needs no slice: twenty flags do not wait
+// for thousands.
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 
 export const unfinished: unique symbol = Symbol('unfinished')
 
 /**
- * Goes on where it stopped the last time. It asks `isTimeUp` after pieces of work of half a millisecond or so, never before one.
+ * Continues where it last stopped. It does half a millisecond or so of work before each call of `isTimeUp`.
  * @returns `unfinished` when it stopped because the time was up.
  */
 export type SlicedWork<T> = (isTimeUp: () => boolean) => T | typeof unfinished
 
 export interface SliceQueue {
   /**
-   * Begins at once. Where others are waiting, or the slice of this turn is over, it goes on when those that came before are
-   * done: first come, first served. What the work throws, its own caller gets.
-   * @returns `full` when it would have to wait and too many do.
+   * Begins the work at once. When others are waiting, or this turn's slice is used up, the work continues after those
+   * that came before: first come, first served. Its caller gets what the work throws.
+   * @returns `full` when the work would have to wait and too many already do.
    */
   run<T>(work: SlicedWork<T>): MaybePromise<T> | 'full'
 }
@@ -24,15 +25,15 @@ export interface SliceQueueOptions {
   readonly sliceMs: number
   readonly waitingMax: number
   readonly monotonicNowMs: () => number
-  /** Calls back once the event loop has looked after everybody else. Absent: Node's. */
+  /** Calls back once the event loop has done its other work. Default: `setImmediate`. */
   readonly inNextTurn?: (callback: () => void) => void
 }
 
 export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
   const { sliceMs, waitingMax, monotonicNowMs, inNextTurn = setImmediate } = options
-  /** In order of arrival, the first of them under way; each answers whether it is done. */
+  /** In order of arrival; the first is under way. Each returns whether it is done. */
   const waiting: ((isTimeUp: () => boolean) => boolean)[] = []
-  /** When this turn's slice ends; null while no work has looked at the time. Once set, `endTurn` is scheduled. */
+  /** When this turn's slice ends; null until work checks the time. While it is set, `endTurn` is scheduled. */
   let sliceEndMs: number | null = null
 
   return {
@@ -70,7 +71,7 @@ export function createSliceQueue(options: SliceQueueOptions): SliceQueue {
 
   function endTurn(): void {
     sliceEndMs = null
-    // Not in here: requests that arrived in this turn may have used up its slice.
+    // Not in this turn: requests that arrived in it may have used up its slice.
     if (waiting.length > 0) inNextTurn(goOn)
   }
 

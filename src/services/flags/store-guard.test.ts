@@ -6,7 +6,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { guardStore, storeLimits } from './store-guard.ts'
 
-/** A guard that leaves the store alone after two failures, and the timers that it waits for. */
+/** A guard that stops calling the store after two failures, and the timers that it waits for. */
 function start(pendingMax = 10) {
   const timers: { readonly run: () => void; readonly delayMs: number; isCancelled: boolean }[] = []
   const guard = guardStore({
@@ -30,7 +30,7 @@ function start(pendingMax = 10) {
       }
     },
   })
-  /** Lets the time of the timers pass that wait now. @returns their delays. */
+  /** Fires the timers that are waiting now. @returns their delays. */
   const fire = () => {
     const due = timers.splice(0).filter(({ isCancelled }) => !isCancelled)
     for (const { run } of due) run()
@@ -77,7 +77,7 @@ describe('a guarded store', () => {
         if (came.push(what) === 2) resolve()
       }
       port1.onmessage = () => note('answer')
-      // A turn of the event loop looks after timers first, and then after what came from other threads.
+      // A turn of the event loop runs timers first, then handles messages from other threads.
       setImmediate(() => {
         storeLimits.startTimer(() => note('time limit'), 1)
         port2.postMessage(null)

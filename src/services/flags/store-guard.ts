@@ -1,5 +1,6 @@
-// A bound on how long an evaluation waits for a store, and a circuit breaker before it. A store that fails, hangs or is
-// known to be down gives an error value at once; what that means for a flag is decided by the evaluator.
+// Bounds how long an evaluation waits for a store, and keeps a circuit breaker in front of it. A call that fails or
+// takes too long gives an error value, and a store known to be down gives one at once; the evaluator decides what that
+// means for a flag.
 // Source: docs/wire/evaluation.md 5.15; design of the breaker: ours.
 
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
@@ -13,7 +14,7 @@ import { occasionally } from '#telemetry/occasionally.ts'
 export type Loaded<T> = Result<T, UnknownReason>
 
 export interface GuardOptions {
-  /** In metrics. */
+  /** The port's name in metrics. */
   readonly port: string
   /** What cannot be done while the store is away, for the log. */
   readonly task: string
@@ -23,13 +24,13 @@ export interface GuardOptions {
   readonly metrics: Metrics
   /** How long one call may take. */
   readonly timeoutMs: number
-  /** Calls that the store has not answered, given up ones included; beyond, a call fails at once. */
+  /** How many calls, including abandoned ones, may be unanswered; beyond that, a call fails at once. */
   readonly pendingMax: number
-  /** After so many failures in a row the store is left alone. */
+  /** After this many failures in a row, the store is not called for a while. */
   readonly failuresMax: number
-  /** For how long; then one call tries whether it is back. */
+  /** How long it is not called; then one call tries whether it is back. */
   readonly restMs: number
-  /** Milliseconds from any start that never jump back. */
+  /** Milliseconds from any start that never go back. */
   readonly monotonicNowMs: () => number
   /** Calls back later unless cancelled. */
   readonly startTimer: (callback: () => void, delayMs: number) => { cancel(): void }
@@ -37,16 +38,17 @@ export interface GuardOptions {
 
 export interface StoreGuard {
   /**
-   * Calls the store unless it is known to be down. The call has to settle at some time, after its limit too. A call that a
-   * queue of ours refuses fails, and says nothing about the store.
-   * @param timeoutMs when less than the guard's own. Its caller waits no longer; the store is judged by the guard's own.
+   * Calls the store unless it is known to be down. The call has to settle eventually, even after its time limit. A call
+   * that one of our own queues refuses fails, but does not count against the store.
+   * @param timeoutMs a limit below the guard's own, after which the caller stops waiting. The guard's own limit still
+   *   decides whether the store failed.
    */
   run<T>(call: () => MaybePromise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
-  /** Whether the store is left alone, or was at its last call. */
+  /** Whether too many calls failed in a row; stays true until one succeeds. */
   isDown(): boolean
 }
 
-/** A busy front has some hundred look-ups under way; these many wait for a store that is slow. */
+/** A busy front has some hundred look-ups under way; `pendingMax` is for a store that is slow. */
 export const storeLimits = {
   timeoutMs: 250,
   pendingMax: 10_000,
@@ -55,7 +57,9 @@ export const storeLimits = {
   startTimer: startNodeTimer,
 }
 
-/** A caller that gives the store this part of its limit gives it the whole: the rest would not be worth a timer. */
+/**
+ * A call with this part of the guard's limit or more is judged when it times out: the rest is not worth another timer.
+ */
 const judgedAtOncePart = 0.9
 
 export function guardStore(options: GuardOptions): StoreGuard {
@@ -143,8 +147,8 @@ export function guardStore(options: GuardOptions): StoreGuard {
 }
 
 /**
- * Calls back a turn of the event loop after the time, since a loop that was held has not read yet what came meanwhile: an
- * answer that was there in time is to count.
+ * Calls back one turn of the event loop after the time is up. A loop that was blocked has not yet read an answer that
+ * arrived in time, and that answer has to count.
  */
 function startNodeTimer(callback: () => void, delayMs: number): { cancel(): void } {
   let immediate: NodeJS.Immediate | undefined

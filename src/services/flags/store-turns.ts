@@ -1,31 +1,32 @@
-// Turns of projects before a store that takes a few calls at once. Whoever has a project's public key can make it write; what
-// one project makes wait here delays a call of another by one call of each project, and not by all of them. What is
-// refused here, or waits here for too long, never reached the store, so its circuit breaker does not hear of it.
+// Gives projects turns at a store that takes a few calls at once. Any client with a project's public key can make it
+// write. However many calls one project has waiting, another project's call waits for one call of each project, not for
+// all of them. A call that is refused or waits too long here never reaches the store, so it does not count for the
+// circuit breaker.
 
 import { FairQueue } from '#core/fair-queue.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err } from '#core/result.ts'
-import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/hash-key-overrides.ts'
+import type { HashKeyAssignment, HashKeyOverrideWriter, HashKeyRow } from '#ports/state/hash-key-overrides.ts'
 import type { GuardOptions, Loaded, StoreGuard } from './store-guard.ts'
 
 export interface StoreTurnsOptions extends Pick<GuardOptions, 'timeoutMs' | 'startTimer' | 'monotonicNowMs'> {
   readonly guard: StoreGuard
-  /** Calls that the store works on at once, given up ones included until it has answered them. */
+  /** How many calls the store works on at once, including abandoned ones until it has answered them. */
   readonly atOnceMax: number
-  /** Rows that these calls write together, which one call may exceed. Absent: 1,000. */
+  /** How many rows these calls write together; one call may exceed it. Default: 1,000. */
   readonly rowsAtOnceMax?: number
-  /** Calls of all projects that wait. Absent: 500. */
+  /** How many calls of all projects may wait. Default: 500. */
   readonly waitingMax?: number
-  /** Called for each call that is given up before the store was asked. */
+  /** Called for each call that is given up before it reaches the store. */
   readonly onDropped: (why: 'queue_full' | 'queue_timeout') => void
 }
 
 export interface StoreTurns {
   /**
    * Calls the store at once while it has room. Otherwise the call waits for its project's turn, in the order of the
-   * project's calls; where too many wait, the project with the most loses its last one.
-   * @param rowCount that the call writes.
-   * @param timeoutMs for waiting and for the store together, at most the guard's own, which is the default.
+   * project's calls; when too many wait, the project with the most loses its last one.
+   * @param rowCount how many rows the call writes.
+   * @param timeoutMs limits waiting and the store's work together. Default and maximum: the guard's own limit.
    */
   run<T>(projectId: number, rowCount: number, call: () => Promise<T>, timeoutMs?: number): MaybePromise<Loaded<T>>
 }
@@ -33,16 +34,18 @@ export interface StoreTurns {
 interface WaitingCall {
   readonly sender: string
   readonly bytes: number
-  /** Null once it was given up while it waited. */
+  /** Null once the call was given up while it waited. */
   begin: (() => void) | null
   readonly refuse: () => void
 }
 
-/** A person's rows are written within some milliseconds by SQLite, so that a batch of so many takes some tens of them. */
+/** SQLite writes one person's rows within a few milliseconds, so this many rows take some tens of milliseconds. */
 const defaultRowsAtOnceMax = 1_000
 const defaultWaitingMax = 500
 const waitingBytesMax = 8 * 1024 * 1024
-/** What a waiting call holds: two ids of at most 400 characters, a timer and closures. Each row adds a reference to a flag key. */
+/**
+ * A waiting call holds two ids of at most 400 characters, a timer and closures; each row adds a flag key's reference.
+ */
 const bytesPerCall = 3_000
 const bytesPerRow = 8
 
@@ -55,7 +58,7 @@ export function createStoreTurns(options: StoreTurnsOptions): StoreTurns {
 
   return {
     run(projectId, rowCount, call, timeoutMs = options.timeoutMs) {
-      // With room for one more, nobody waits: each answer lets as many begin as there is room for.
+      // While there is room, no call is waiting: each answer starts as many waiting calls as there is room for.
       if (hasRoom()) return begin(rowCount, call, timeoutMs)
       if (guard.isDown()) return err('database_unavailable')
       return wait(projectId, rowCount, call, timeoutMs)

@@ -29,19 +29,35 @@ describe('the live view', () => {
     const { watch, log, time } = aView()
     const { of } = await watch()
     await time.move(1_000)
-    await log.append('main', encodedEvents([aCapturedEvent(1)]))
+    await log.append('live', encodedEvents([aCapturedEvent(1)]))
     await time.move(250)
     assert.equal(of('event').length, 1)
+  })
+
+  it('shows each event at its own offset, and takes offsets that have none for nothing', async () => {
+    const { watch, accept, time } = aView({ gapAfter: () => 2 })
+    await accept(someEvents(1))
+    const { heard } = await watch()
+    for (const n of [10, 11, 12]) {
+      await accept([aCapturedEvent(n)])
+      await time.move(50)
+    }
+    assert.deepEqual(heard, [
+      ['begin', { main: 3 }],
+      ['event', 'person-10', 'main:3', ''],
+      ['event', 'person-11', 'main:6', ''],
+      ['event', 'person-12', 'main:9', ''],
+    ])
   })
 
   it('shows to one who comes later only what comes later', async () => {
     const { watch, log, time } = aView()
     const first = await watch()
     await time.move(50)
-    // The view is not woken for this one, so it is read only after the second watcher has come.
-    await log.append('main', encodedEvents([aCapturedEvent(1)]))
+    // The view is not woken for this event, so it is read only after the second watcher has entered.
+    await log.append('live', encodedEvents([aCapturedEvent(1)]))
     const second = await watch()
-    await log.append('main', encodedEvents([aCapturedEvent(2)]))
+    await log.append('live', encodedEvents([aCapturedEvent(2)]))
     await time.move(300)
     assert.equal(first.of('event').length, 2)
     assert.deepEqual(second.heard, [
@@ -66,7 +82,7 @@ describe('the live view', () => {
     await time.move(300)
     assert.deepEqual([...new Set(read)], ['main'])
     const both = await watch({ filter: { ...everything, lanes: new Set(lanes) } })
-    await inner.append('historical', encodedEvents([aCapturedEvent(1, { lane: 'historical' })]))
+    await inner.append('import', encodedEvents([aCapturedEvent(1, { lane: 'historical' })]))
     await time.move(300)
     assert.deepEqual(both.of('event'), [['event', 'person-1', 'historical:0', '']])
     both.leave()
@@ -95,7 +111,7 @@ describe('the live view', () => {
     const encoder = new RecordEncoder()
     encoder.addReject(aCapturedReject())
     encoder.addReject(aCapturedReject({ projectId: 2 }))
-    await log.append('main', encoder.finish())
+    await log.append('live', encoder.finish())
     live.wake('main')
     await time.move(50)
     assert.deepEqual(all.of('rejected'), [['rejected', 'missing_event_name']])
@@ -115,7 +131,7 @@ describe('the live view', () => {
     const { of } = await watch()
     isDown = true
     await time.move(300)
-    await inner.append('main', encodedEvents([aCapturedEvent(1)]))
+    await inner.append('live', encodedEvents([aCapturedEvent(1)]))
     await time.move(3_000)
     assert.equal(of('event').length, 0)
     isDown = false
@@ -137,9 +153,9 @@ describe('the live view', () => {
       })
       const { heard } = await watch()
       isBroken = true
-      await inner.append('main', encodedEvents(someEvents(2)))
+      await inner.append('live', encodedEvents(someEvents(2)))
       await time.move(1_500)
-      await inner.append('main', encodedEvents([aCapturedEvent(7)]))
+      await inner.append('live', encodedEvents([aCapturedEvent(7)]))
       await time.move(2_000)
       assert.deepEqual(heard.slice(1), [
         ['lost', 'main', 'unreadable'],
@@ -149,7 +165,7 @@ describe('the live view', () => {
   })
 
   it('shows what happens now, and says so, when more comes than can be read', async () => {
-    // Each read takes 100 ms here, and brings half a mebibyte.
+    // Each read takes 100 ms here and returns half a mebibyte.
     const inner = createMemoryEventLog({ nowMs: () => time.monotonicNowMs() })
     const { watch, time } = aView({
       log: {
@@ -163,9 +179,9 @@ describe('the live view', () => {
     const { of, heard } = await watch()
     const pad = JSON.stringify({ pad: 'x'.repeat(100_000) })
     const backlog = someEvents(1_000, { propertiesJson: pad, projectId: 2 })
-    for (let n = 0; n < backlog.length; n += 100) await inner.append('main', encodedEvents(backlog.slice(n, n + 100)))
+    for (let n = 0; n < backlog.length; n += 100) await inner.append('live', encodedEvents(backlog.slice(n, n + 100)))
     await time.move(10_000)
-    await inner.append('main', encodedEvents([aCapturedEvent(1)]))
+    await inner.append('live', encodedEvents([aCapturedEvent(1)]))
     await time.move(3_000)
     assert.deepEqual([...new Set(heard.slice(1).map(([kind]) => kind))], ['lost', 'event'])
     assert.deepEqual(of('lost'), [['lost', 'main', 'behind']])

@@ -1,13 +1,15 @@
-// Shows watchers what a project's clients send, as it is accepted. There is one per front. It reads the end of the log
-// (`log-tail.ts`) only while somebody watches, so that watching costs capture nothing. The caller decides what a message
-// looks like and where it goes. Nothing waits for a watcher: what it cannot be shown is counted, and it gets the count, so
-// that what is shown and what is counted together are exactly what matched.
+// Shows watchers what a project's clients send, as it is accepted. There is one live view per front. It reads the end
+// of the log (`log-tail.ts`), only while there are watchers, so watching costs capture nothing. The caller decides what
+// a message looks like and where it is sent. Nothing waits for a watcher: events that it cannot be shown are counted
+// and the count is sent to it, so shown and counted events together are exactly those that matched.
 
-import { type DecodedRecord, type LogLane, logLaneOf } from '#core/events/captured-event.ts'
+import type { DecodedRecord } from '#core/events/captured-event.ts'
+import { type LogStream, trafficOf } from '#core/events/log-stream.ts'
 import { LiveEvent, type LiveFilter, type LiveMatch, rejectMatches } from '#core/live/live-filter.ts'
 import { kindEvent, kindReject } from '#core/log/record-layout.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { Timer, Timers } from '#ports/timers.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import {
@@ -20,7 +22,7 @@ import {
 import { type LogTail, startLogTail } from './log-tail.ts'
 
 export interface LivePlace {
-  /** Begins to show. Once. */
+  /** Begins to show events. Call it once. */
   watch(reader: LiveReader): void
   leave(): void
 }
@@ -28,18 +30,18 @@ export interface LivePlace {
 export type LiveRefusal = 'closed' | 'full' | 'project_full'
 
 export interface LiveEvents {
-  /** Takes a place, which has to be left again. @throws PortError when the log cannot be read. */
+  /** Takes a place, which the caller has to leave again. @throws PortError when the log cannot be read. */
   enter(request: LiveRequest): Promise<Result<LivePlace, LiveRefusal>>
-  /** Tells that a lane has something new. Cheap and repeatable. */
-  wake(lane: LogLane): void
-  /** Ends those that may not watch any more: called when keys or projects changed. */
+  /** Call when a stream has new records. Cheap and repeatable. */
+  wake(stream: LogStream): void
+  /** Ends watchers that may no longer watch. Call it when keys or projects changed. */
   recheck(): void
-  /** Ends every watcher and takes no more. Resolves when the log is not read any more. */
+  /** Ends every watcher and accepts no more. Resolves when the log is no longer read. */
   close(): Promise<void>
 }
 
-export interface LiveEventsOptions {
-  readonly log: Pick<EventLogReader, 'readRuns' | 'status'>
+export interface LiveEventsOptions extends Timers {
+  readonly log: Pick<EventLogReader, 'streams' | 'readRuns' | 'status'>
   readonly messages: LiveMessages
   readonly watchersMax: number
   readonly watchersPerProjectMax: number
@@ -50,28 +52,25 @@ export interface LiveEventsOptions {
   readonly monotonicNowMs: () => number
   /** As `LogTailOptions.workedMs`. */
   readonly workedMs: () => number
-  /** Repeats until it is cancelled. */
-  readonly startTimer: (callback: () => void, everyMs: number) => { cancel(): void }
-  readonly startTimeout: (callback: () => void, afterMs: number) => { cancel(): void }
 }
 
-/** Not replays: they are nothing that a person reads. */
+/** Recordings are left out, since people cannot read them. */
 const shownKinds: ReadonlySet<number> = new Set([kindEvent, kindReject])
 const tickMs = 1_000
 const recheckMs = 5_000
-/** How long a watcher goes on while it cannot be found out whether it still may. */
+/** How long a watcher stays while it cannot be checked whether it still may watch. */
 const believedMs = 30_000
 
 export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
   const { log, messages, metrics, logger, monotonicNowMs } = options
   const watchersOf = new Map<number, Set<LiveWatcher>>()
-  const tails = new Map<LogLane, LogTail>()
-  /** Those that stop, too. */
+  const tails = new Map<LogStream, LogTail>()
+  /** Tails that have not ended yet, including those that are stopping. */
   const tailsEnding = new Set<Promise<void>>()
   const placesOf = new Map<number, number>()
   const written = new Set<LiveWatcher>()
   let placeCount = 0
-  let timer: { cancel(): void } | null = null
+  let timer: Timer | null = null
   let isChecking = false
   let isCheckDue = false
   let checkedAtMs = 0
@@ -93,8 +92,11 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
         if (watcher !== null) remove(watcher)
       }
       try {
-        const lanes = [...new Set([...request.filter.lanes].map(logLaneOf))]
-        const ends = await Promise.all(lanes.map(async lane => [lane, (await log.status(lane, 0)).endOffset] as const))
+        const traffics = new Set([...request.filter.lanes].map(trafficOf))
+        const streams = (await log.streams()).filter(({ traffic }) => traffics.has(traffic))
+        const ends = await Promise.all(
+          streams.map(async ({ stream }) => [stream, (await log.status(stream, 0)).endOffset] as const),
+        )
         if (isClosed) {
           leave()
           return err('closed')
@@ -110,7 +112,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
         throw error
       }
     },
-    wake: lane => tails.get(lane)?.wake(),
+    wake: stream => tails.get(stream)?.wake(),
     recheck: () => void checkAll(),
     async close() {
       isClosed = true
@@ -130,17 +132,17 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     return [...watchersOf.values()].flatMap(watchers => [...watchers])
   }
 
-  function add(request: LiveRequest, ends: readonly (readonly [LogLane, number])[], reader: LiveReader): LiveWatcher {
-    const from = new Map(ends.map(([lane, end]) => [lane, Math.max(end, tails.get(lane)?.position ?? 0)]))
+  function add(request: LiveRequest, ends: readonly (readonly [LogStream, number])[], reader: LiveReader): LiveWatcher {
+    const from = new Map(ends.map(([stream, end]) => [stream, Math.max(end, tails.get(stream)?.position ?? 0)]))
     const watcher = new LiveWatcher(request, from, reader, options)
     const watchers = watchersOf.get(request.projectId) ?? new Set()
     watchersOf.set(request.projectId, watchers.add(watcher))
     metrics.liveViews.inc()
-    // The view was closed while this watcher came in, so it has to be told.
+    // The view was closed after this watcher entered, so `close` has not ended it.
     if (isClosed) end(watcher, 'stopping')
     else {
       timer ??= options.startTimer(tick, tickMs)
-      for (const [lane, offset] of from) if (!tails.has(lane)) startTail(lane, offset)
+      for (const [stream, offset] of from) if (!tails.has(stream)) startTail(stream, offset)
     }
     return watcher
   }
@@ -153,32 +155,32 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     const watchers = watchersOf.get(watcher.request.projectId)!
     watchers.delete(watcher)
     if (watchers.size === 0) watchersOf.delete(watcher.request.projectId)
-    for (const lane of watcher.from.keys())
-      if (!everyone().some(({ from }) => from.has(lane))) {
-        tails.get(lane)?.stop()
-        tails.delete(lane)
+    for (const stream of watcher.from.keys())
+      if (!everyone().some(({ from }) => from.has(stream))) {
+        tails.get(stream)?.stop()
+        tails.delete(stream)
       }
     if (watchersOf.size > 0) return
     timer?.cancel()
     timer = null
   }
 
-  function startTail(lane: LogLane, fromOffset: number): void {
+  function startTail(stream: LogStream, fromOffset: number): void {
     const { nowMs, workedMs, startTimeout } = options
     const tail = startLogTail({
       log,
-      lane,
+      stream,
       fromOffset,
       isWanted: (projectId, kind) => shownKinds.has(kind) && watchersOf.has(projectId),
-      take: (record, offset) => show(record, lane, offset),
+      take: (record, offset) => show(record, stream, offset),
       rest: writeAll,
       onLost: reason => {
-        const message = messages.lost(lane, reason)
-        for (const watcher of everyone()) if (watcher.from.has(lane)) push(watcher, message)
+        const message = messages.lost(stream, reason)
+        for (const watcher of everyone()) if (watcher.from.has(stream)) push(watcher, message)
         writeAll()
       },
       onFailed: () => {
-        for (const watcher of everyone()) if (watcher.from.has(lane)) end(watcher, 'failed')
+        for (const watcher of everyone()) if (watcher.from.has(stream)) end(watcher, 'failed')
       },
       nowMs,
       monotonicNowMs,
@@ -186,27 +188,27 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
       startTimeout,
       logger,
     })
-    tails.set(lane, tail)
+    tails.set(stream, tail)
     const stopped = tail.ended.finally(() => tailsEnding.delete(stopped))
     tailsEnding.add(stopped)
   }
 
   /** Damaged records are left to the worker. */
-  function show(record: DecodedRecord, lane: LogLane, offset: number): void {
+  function show(record: DecodedRecord, stream: LogStream, offset: number): void {
     if (record.kind === 'event') {
       const event = new LiveEvent(record.event)
-      const encode = () => messages.event(record.event, lane, offset)
-      offer(record.event.projectId, lane, offset, filter => event.matches(filter), encode)
+      const encode = () => messages.event(record.event, stream, offset)
+      offer(record.event.projectId, stream, offset, filter => event.matches(filter), encode)
     } else if (record.kind === 'reject') {
       const { reject } = record
-      const encode = () => messages.reject(reject, lane, offset)
-      offer(reject.projectId, lane, offset, filter => (rejectMatches(filter, reject) ? 'yes' : 'no'), encode)
+      const encode = () => messages.reject(reject, stream, offset)
+      offer(reject.projectId, stream, offset, filter => (rejectMatches(filter, reject) ? 'yes' : 'no'), encode)
     }
   }
 
   function offer(
     projectId: number,
-    lane: LogLane,
+    stream: LogStream,
     offset: number,
     match: (filter: LiveFilter) => LiveMatch,
     encode: () => Uint8Array,
@@ -214,7 +216,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     const nowMs = monotonicNowMs()
     let message: Uint8Array | null = null
     for (const watcher of watchersOf.get(projectId) ?? []) {
-      const from = watcher.from.get(lane)
+      const from = watcher.from.get(stream)
       if (from === undefined || offset < from) continue
       const matches = match(watcher.request.filter)
       if (matches === 'too_large') watcher.skip(matches)
@@ -253,7 +255,7 @@ export function createLiveEvents(options: LiveEventsOptions): LiveEvents {
     else watcher.end(reason)
   }
 
-  /** One round at a time, and another one for what changed meanwhile. */
+  /** Runs one round at a time, and another one for changes made meanwhile. */
   async function checkAll(): Promise<void> {
     checkedAtMs = monotonicNowMs()
     isCheckDue = true

@@ -1,38 +1,39 @@
-// One watcher of the live view: what it may be shown now, what waits for it, and what it has to be given a count of. What
-// matches is decided in `core/live`, who may watch in `live-events.ts`.
+// One watcher of the live view: what it may be shown now, what is buffered for it, and how many events it missed.
+// `core/live` decides what matches, `live-events.ts` who may watch.
 
-import type { CapturedEvent, CapturedReject, LogLane } from '#core/events/captured-event.ts'
+import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 import type { LiveFilter } from '#core/live/live-filter.ts'
 
 /** `rate`: more than may be shown in a second; `slow`: the watcher takes too little; `too_large`: see `LiveMatch`. */
 export const skipReasons = ['rate', 'slow', 'too_large'] as const
 export type SkipReason = (typeof skipReasons)[number]
-/** Since the last time it was told. */
+/** Counts since the last ones that the watcher was sent. */
 export type Skipped = Readonly<Record<SkipReason, number>>
 
 export type LiveEndReason = 'access_ended' | 'project_deleted' | 'too_slow' | 'stopping' | 'failed'
 
-/** Offsets in the lanes that are watched; what is appended from there on is shown. */
-export type LiveOffsets = Readonly<Partial<Record<LogLane, number>>>
+/** Offsets in the watched streams; records from there on are shown. */
+export type LiveOffsets = Readonly<Record<LogStream, number>>
 
 export interface LiveReader {
-  /** Before anything else. */
+  /** Called before anything else. */
   begin(offsets: LiveOffsets): void
-  /** @param taken called once nothing of it waits in this process any more. */
+  /** @param taken called once none of the messages is buffered in this process any more. */
   write(messages: readonly Uint8Array[], taken: () => void): void
-  /** Nothing comes behind this. What waits may still be taken for a moment. */
+  /** Sends the last message and ends. Buffered messages may still be taken for a moment. */
   end(last: Uint8Array): void
-  /** What waits is given up. */
+  /** Ends and discards what is buffered. */
   drop(): void
 }
 
-/** What watchers are told, as bytes that all of them share. */
+/** Encodes the messages to watchers, as bytes that all of them share. */
 export interface LiveMessages {
-  event(event: CapturedEvent, lane: LogLane, offset: number): Uint8Array
-  reject(reject: CapturedReject, lane: LogLane, offset: number): Uint8Array
+  event(event: CapturedEvent, stream: LogStream, offset: number): Uint8Array
+  reject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array
   skipped(counts: Skipped): Uint8Array
-  /** Says that records were left out, without a number, since nobody counted them. */
-  lost(lane: LogLane, reason: 'behind' | 'unreadable'): Uint8Array
+  /** Says that records were left out, without a number, since they were not counted. */
+  lost(stream: LogStream, reason: 'behind' | 'unreadable'): Uint8Array
   end(reason: LiveEndReason): Uint8Array
   readonly heartbeat: Uint8Array
 }
@@ -40,45 +41,47 @@ export interface LiveMessages {
 export interface LiveRequest {
   readonly projectId: number
   readonly filter: LiveFilter
-  /** Watchers that may watch for the same reason have the same: they are asked about once. */
+  /** The same for all watchers that are allowed for the same reason, so that one check serves them all. */
   readonly accessKey: string
-  /** Why it may not go on, or null. @throws PortError when that cannot be found out. */
+  /** Why the watcher may not go on, or null when it may. @throws PortError when that cannot be found out. */
   readonly whyNot: () => Promise<'access_ended' | 'project_deleted' | null>
 }
 
-/** Beyond it a watcher is shown nothing until it took some. One event more may wait, and one notice. */
+/**
+ * With more buffered, a watcher is shown nothing until it takes some. One event and one notice may exceed the limit.
+ */
 const waitingBytesMax = 256 * 1024
-/** Whoever takes nothing for so long is stuck. */
+/** A watcher that takes nothing for this long is stuck. */
 const stuckMs = 20_000
 const heartbeatMs = 15_000
 
 export class LiveWatcher {
   readonly request: LiveRequest
-  /** Where it begins in each lane that it watches. */
-  readonly from: ReadonlyMap<LogLane, number>
-  /** When it was last known that it may watch. */
+  /** The first offset it is shown in each stream that it watches. */
+  readonly from: ReadonlyMap<LogStream, number>
+  /** When it was last known to be allowed to watch. */
   allowedAtMs: number
   isGone = false
   readonly #reader: LiveReader
   readonly #messages: LiveMessages
   readonly #eventsPerSecondMax: number
   readonly #monotonicNowMs: () => number
-  /** Written when the slice is over. */
+  /** Messages to write at the end of the slice. */
   #batch: Uint8Array[] = []
-  /** In this process, the batch included. */
+  /** Bytes buffered in this process, including the batch. */
   #waitingBytes = 0
-  /** Events that may be shown now, with fractions. */
+  /** How many events may be shown now, with fractions. */
   #allowance: number
   #allowanceAtMs: number
   readonly #skipped: Record<SkipReason, number> = { rate: 0, slow: 0, too_large: 0 }
   #hasSkipped = false
-  /** When it last took something, or had nothing to take. */
+  /** When it last took something or had nothing to take. */
   #movedAtMs: number
   #wroteAtMs: number
 
   constructor(
     request: LiveRequest,
-    from: ReadonlyMap<LogLane, number>,
+    from: ReadonlyMap<LogStream, number>,
     reader: LiveReader,
     options: {
       readonly messages: LiveMessages
@@ -102,7 +105,7 @@ export class LiveWatcher {
     return this.#waitingBytes > 0 && nowMs - this.#movedAtMs >= forMs
   }
 
-  /** Whether it is shown one more event; if not, that is counted. */
+  /** Whether it may be shown one more event; if not, the event is counted as skipped. */
   takesOneMore(nowMs: number): boolean {
     if (this.#waitingBytes >= waitingBytesMax) return this.skip('slow')
     const earned = ((nowMs - this.#allowanceAtMs) / 1_000) * this.#eventsPerSecondMax
@@ -137,7 +140,7 @@ export class LiveWatcher {
     })
   }
 
-  /** Once a second: what was skipped since the last time, and a sign of life. */
+  /** Call once a second: sends the counts of skipped events, and a heartbeat when one is due. */
   tick(nowMs: number): void {
     if (this.#waitingBytes >= waitingBytesMax) return
     this.#tellSkipped()

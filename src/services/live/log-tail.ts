@@ -1,50 +1,52 @@
-// Follows the end of one lane of the log while somebody watches: reads what was appended since, when it is woken or by looking
-// now and then, and hands on the records that are wanted. Others are skipped undecoded. It shares its event loop with
+// Follows the end of one stream of the log while there are watchers. It reads new records when woken, and otherwise
+// every 200 ms, and passes on those that are wanted; others are skipped undecoded. It shares its event loop with
 // requests, so it works in short slices and rests three times as long as it worked.
 
-import type { DecodedRecord, LogLane } from '#core/events/captured-event.ts'
+import type { DecodedRecord } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 import { RecordCursor } from '#core/log/record-decoder.ts'
-import type { EventLogReader, LogRun } from '#ports/event-log.ts'
+import type { EventLogReader, LogRun } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { Timers } from '#ports/timers.ts'
 import type { Logger } from '#telemetry/log.ts'
 
-export interface LogTailOptions {
+export interface LogTailOptions extends Pick<Timers, 'startTimeout'> {
   readonly log: Pick<EventLogReader, 'readRuns' | 'status'>
-  readonly lane: LogLane
+  readonly stream: LogStream
   /** Reading begins here. */
   readonly fromOffset: number
-  /** @param kind of a record, as `record-layout.ts` has them. */
+  /** @param kind one of the record kinds of `record-layout.ts`. */
   readonly isWanted: (projectId: number, kind: number) => boolean
-  /** A record that is wanted, by what its header says: what is damaged may be anybody's. */
+  /** Takes a record whose header is wanted; a damaged record may belong to any project. */
   readonly take: (record: DecodedRecord, offset: number) => void
-  /** After each slice, before the event loop gets its turn. */
+  /** Called after each slice, before the event loop gets its turn. */
   readonly rest: () => void
-  /** Reading goes on at the end; what lay in between is not known: it came faster than it can be read, or cannot be read. */
+  /** Called when reading skips to the end, because records come faster than they can be read, or cannot be read. */
   readonly onLost: (reason: 'behind' | 'unreadable') => void
-  /** It ended by a mistake of ours. */
+  /** Called when the tail ended because of a bug. */
   readonly onFailed: () => void
   readonly nowMs: () => number
   readonly monotonicNowMs: () => number
-  /** What this thread has worked so far, ms of a processor: other processes on the machine take nothing from its share. */
+  /**
+   * Processor time of this thread so far, ms: unlike elapsed time, it does not grow with the load of other processes.
+   */
   readonly workedMs: () => number
-  /** Once, unless it is cancelled. */
-  readonly startTimeout: (callback: () => void, afterMs: number) => { cancel(): void }
   readonly logger: Logger
 }
 
 export interface LogTail {
-  /** Offset of the record that is taken next. */
+  /** Offset of the next record to take. */
   readonly position: number
-  /** Something was appended. Cheap and repeatable. */
+  /** Call when something was appended. Cheap and repeatable. */
   wake(): void
   stop(): void
   /** Resolves when nothing is read any more. */
   readonly ended: Promise<void>
 }
 
-/** How often it looks without being woken: the commits of other fronts wake nobody here. */
+/** How often it reads without being woken: commits of other fronts do not wake it. */
 const pollMs = 200
-/** The least pause between two reads of a quiet lane, so that several commits are read at once. */
+/** The shortest pause between two reads of a quiet stream, so that several commits are read at once. */
 const restMsMin = 20
 /** Rests three times as long as it worked, so that it takes at most a quarter of the thread's time. */
 const restFactor = 3
@@ -52,22 +54,22 @@ const sliceMsMax = 4
 /** Records between two looks at the clock. */
 const recordsPerLook = 16
 const bytesPerRead = 512 * 1024
-/** Whoever cannot keep up is shown what happens now instead of ever older events. */
+/** A tail that falls this far behind skips to the end, so that watchers see what happens now, not ever older events. */
 const behindMsMax = 5_000
 const failureRestMs = 1_000
 const complaintPauseMs = 10_000
 
 export function startLogTail(options: LogTailOptions): LogTail {
-  const { log, lane, monotonicNowMs, logger } = options
+  const { log, stream, monotonicNowMs, logger } = options
   let position = options.fromOffset
   let isStopped = false
   let isWoken = false
   let endRest: (() => void) | null = null
-  /** Since when every read brought as much as it may. */
+  /** Since when every read returned as much as it may; null when the last one did not. */
   let fullSinceMs: number | null = null
   let complainedAtMs = Number.NEGATIVE_INFINITY
   const ended = follow().catch(error => {
-    logger.error({ err: error, lane }, 'the live view of the log failed')
+    logger.error({ err: error, lane: stream }, 'the live view of the log failed')
     options.onFailed()
   })
 
@@ -107,8 +109,8 @@ export function startLogTail(options: LogTailOptions): LogTail {
   /** Reads the next runs. @returns null when the log cannot be read now. */
   async function readOn(): Promise<readonly LogRun[] | null> {
     try {
-      const { runs, firstOffset } = await log.readRuns(lane, position, bytesPerRead)
-      position = Math.max(position, firstOffset)
+      const { runs, nextOffset } = await log.readRuns(stream, position, bytesPerRead)
+      if (runs.length === 0) position = nextOffset
       return runs
     } catch (error) {
       if (!(error instanceof PortError)) throw error
@@ -124,11 +126,13 @@ export function startLogTail(options: LogTailOptions): LogTail {
     let sliceBeganMs = workedBeforeMs
     let untilLook = recordsPerLook
     for (const run of runs) {
-      const cursor = new RecordCursor(run.bytes, run.recordCount)
-      position = Math.max(position, run.firstOffset)
-      cursor.skip(position - run.firstOffset)
-      while (!cursor.done) {
-        const offset = position++
+      const cursor = new RecordCursor(run.bytes, run.offsets.length)
+      for (const offset of run.offsets) {
+        if (offset < position) {
+          cursor.skip(1)
+          continue
+        }
+        position = offset + 1
         if (options.isWanted(cursor.nextProjectId, cursor.nextKind)) options.take(cursor.next(), offset)
         else cursor.skip(1)
         if (--untilLook > 0) continue
@@ -151,7 +155,7 @@ export function startLogTail(options: LogTailOptions): LogTail {
 
   async function goToEnd(reason: 'behind' | 'unreadable'): Promise<void> {
     try {
-      const { endOffset } = await log.status(lane, position)
+      const { endOffset } = await log.status(stream, position)
       if (isStopped) return
       position = endOffset
       fullSinceMs = null
@@ -180,6 +184,6 @@ export function startLogTail(options: LogTailOptions): LogTail {
   function complain(error: PortError): void {
     if (monotonicNowMs() - complainedAtMs < complaintPauseMs) return
     complainedAtMs = monotonicNowMs()
-    logger.warn({ err: error, lane }, 'the live view cannot read the log')
+    logger.warn({ err: error, lane: stream }, 'the live view cannot read the log')
   }
 }

@@ -1,5 +1,5 @@
-// Who is in a cohort, and how many. A static cohort has rows; for any other, stored persons are put to the evaluator one
-// after the other. Persons come in pages, and an evaluation gives the event loop back every few milliseconds.
+// Lists and counts the members of a cohort. A static cohort has rows; for any other, the evaluator tests stored persons
+// one after the other. Persons are read in pages, and an evaluation yields to the event loop every few milliseconds.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { CohortProbe } from '#core/flags/evaluation/cohort-probe.ts'
@@ -8,37 +8,38 @@ import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { CohortStore, PersonInCohorts } from '#ports/cohort-store.ts'
-import type { PersonView } from '#ports/person-view.ts'
+import type { CohortMemberStore, CohortStore, PersonInCohorts } from '#ports/state/cohort-store.ts'
+import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 
 export interface CohortPersonsDeps {
-  readonly management: CohortStore
-  /** What this front serves of a project; null when it knows no such project. */
+  readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'listPersonsAfter' | 'countCohortMembers'> &
+    Pick<CohortStore, 'saveCohortCount'>
+  /** The project as this front serves it; null when the front does not know it. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly clock: Clock
   readonly logger: Logger
-  /** For tests: the clock of slices and of how long a list may look. */
+  /** For tests: the clock for slices and for how long a list may search. */
   readonly monotonicNowMs?: () => number
 }
 
 export interface MemberPage<T> {
   readonly results: readonly T[]
-  /** The next page begins behind this person's id; null when no person is left. */
+  /** The next page begins after this person's id; null when no person is left. */
   readonly nextAfter: number | null
 }
 
 const personsPerPage = 200
-/** The event loop gets its turn after so long. */
+/** How long an evaluation runs before the event loop gets a turn. */
 const sliceMs = 10
-/** A list that finds few members stops looking, and says where to go on. */
+/** A list that finds few members stops after this time, and says where to continue. */
 const lookMsMax = 1_000
-/** Bounds the properties in one answer, as in any list of persons; one person alone may exceed it. */
+/** Limits the properties in one answer, as in any list of persons; a single person may exceed it. */
 const answeredCharsMax = 1024 * 1024
 
 /**
- * Members with an id above `after`, ascending; a page of a dynamic cohort may be short, or empty, and still not the last.
- * @param encode what becomes of a member: called page by page, so that the turns between them share its cost.
+ * Members with an id above `after`, ascending. A short or empty page of a dynamic cohort need not be the last one.
+ * @param encode encodes one member. It is called during the search, so that its cost is spread over turns.
  */
 export async function listMembers<T>(
   deps: CohortPersonsDeps,
@@ -80,17 +81,17 @@ export async function listMembers<T>(
 }
 
 export interface CohortCounter {
-  /** This process is at it. */
+  /** Whether this process is counting the cohort or has it waiting. */
   isCounting(cohortId: number): boolean
   /**
-   * Counts the members and keeps the number with the cohort, unless the cohort changed meanwhile. Cohorts are counted one
-   * after the other; one that is being counted, or waits for it, is not counted twice.
+   * Counts the members and saves the number with the cohort, unless the cohort changed meanwhile. Cohorts are counted
+   * one after the other; a cohort that is being counted or waits to be is not counted twice.
    * @returns err when the cohort cannot be evaluated. Rejects with a PortError.
    */
   count(cohort: Cohort): Promise<Result<null, UnknownReason | 'too_many'>>
 }
 
-/** Cohorts that wait to be counted. */
+/** How many cohorts may be counted or wait to be. */
 const waitingCountMax = 100
 
 export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
@@ -105,7 +106,7 @@ export function createCohortCounter(deps: CohortPersonsDeps): CohortCounter {
       if (counting.size >= waitingCountMax) return Promise.resolve(err('too_many'))
       const result = last.then(() => countAndSave(deps, cohort)).finally(() => counting.delete(cohort.id))
       counting.set(cohort.id, result)
-      // The caller may be gone by now.
+      // The caller may no longer wait for the result.
       last = result.catch((error: unknown) => {
         deps.logger.warn({ err: error, cohortId: cohort.id }, 'the members of a cohort could not be counted')
       })
@@ -148,7 +149,7 @@ interface MemberTest {
   readonly staticCohortIds: readonly number[]
 }
 
-/** By the definitions as they are served now, and one moment for all persons. */
+/** Tests by the definitions that are served now, at one moment for all persons. */
 function memberTest(deps: CohortPersonsDeps, cohort: Cohort): MemberTest {
   const monotonicNowMs = deps.monotonicNowMs ?? (() => performance.now())
   const served = deps.servedProject(cohort.projectId)

@@ -1,6 +1,7 @@
-// A flag copied into another project: a flag of the same key there becomes the same as a new version. What it refers to is
-// found there by name: group types and flags have to exist, cohorts are copied when they do not. Nothing is written before
-// all of that is known. Source: PostHog's copy_flags; what it leaves open is ours, docs/wire/private-api.md §4.
+// Copies a flag into another project, as a new version of the flag that has the same key there, if one does. What the
+// flag refers to is found there by name: group types and flags have to exist, and missing cohorts are copied. Nothing
+// is written before all of that is known. Source: PostHog's copy_flags; what it leaves open is ours,
+// docs/wire/private-api.md §4.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import {
@@ -8,18 +9,22 @@ import {
   referencesOfCohort,
   referencesOfFlag,
 } from '#core/flags/definitions/definition-links.ts'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { type Flag, writableOf } from '#core/flags/definitions/flag.ts'
 import { mapReferences } from '#core/flags/definitions/map-references.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { GroupQueryStore } from '#ports/management-store.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
 import { createCohort, type ManageCohortsDeps } from './manage-cohorts.ts'
 import { createFlag, type FlagRefusal, type ManageFlagsDeps, updateFlag } from './manage-flags.ts'
 
 export interface CopyFlagDeps extends ManageFlagsDeps {
   readonly management: ManageFlagsDeps['management'] &
     ManageCohortsDeps['management'] &
-    Pick<GroupQueryStore, 'listGroupTypes'>
+    Pick<FlagStore, 'findFlag' | 'findFlagByKey'> &
+    Pick<CohortStore, 'listCohorts'> &
+    Pick<GroupStore, 'listGroupTypes'>
 }
 
 export interface CopyOptions {
@@ -29,7 +34,7 @@ export interface CopyOptions {
 
 export interface CopiedFlag {
   readonly flag: Flag
-  /** What a person should know: cohorts that came without members, say. */
+  /** Notes for the caller, such as that a cohort was copied without its members. */
   readonly notes: readonly string[]
 }
 
@@ -37,7 +42,7 @@ export type CopyRefusal = { readonly kind: 'refused'; readonly reasons: readonly
 
 /** How many cohorts one flag may bring along. */
 const cohortCountMax = 100
-/** Cohorts whose name holds the one that is looked for: so many are looked at. */
+/** How many cohorts are checked when searching one by name: the search also finds longer names that contain it. */
 const namesakeCountMax = 1_000
 const namesakesPerPage = 100
 
@@ -82,19 +87,9 @@ function cohortProblem(error: { kind: string; issues?: readonly { message: strin
 }
 
 async function write(deps: CopyFlagDeps, flag: Flag, filters: JsonObject, projectId: number, { by }: CopyOptions) {
-  const fields: FlagFields & { key: string } = {
-    key: flag.key,
-    name: flag.name,
-    filters,
-    active: flag.active,
-    ensureExperienceContinuity: flag.ensureExperienceContinuity,
-    bucketingIdentifier: flag.bucketingIdentifier,
-    evaluationRuntime: flag.evaluationRuntime,
-    evaluationContexts: flag.evaluationContexts,
-    hasEncryptedPayloads: false,
-    isRemoteConfiguration: flag.isRemoteConfiguration,
-    tags: flag.tags,
-  }
+  // A flag that is deleted there at this moment stays deleted.
+  const { deleted: _leftAsItIs, ...written } = writableOf(flag)
+  const fields = { ...written, filters }
   const there = await deps.management.findFlagByKey(projectId, flag.key)
   return there === null
     ? createFlag(deps, projectId, fields, { skipValidation: false, by })
@@ -103,11 +98,11 @@ async function write(deps: CopyFlagDeps, flag: Flag, filters: JsonObject, projec
 
 interface Plan {
   readonly reasons: string[]
-  /** Source id → target id; those to create follow while they are created. */
+  /** Source id → target id. Cohorts that are copied are added as they are created. */
   readonly cohortIds: Map<number, number>
   readonly flagIds: Map<number, number>
   readonly groupTypes: Map<number, number>
-  /** Each after those it refers to. */
+  /** Each cohort comes after those it refers to. */
   readonly cohortsToCreate: Cohort[]
 }
 
@@ -119,7 +114,7 @@ function mapped(filters: JsonObject, plan: Plan): JsonObject {
   })
 }
 
-/** Looks at everything that the copy refers to; writes nothing. */
+/** Finds everything that the copy refers to; writes nothing. */
 async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number, options: CopyOptions): Promise<Plan> {
   const plan: Plan = {
     reasons: [],
@@ -145,7 +140,7 @@ async function planCopy(deps: CopyFlagDeps, flag: Flag, targetProjectId: number,
   return plan
 }
 
-/** Cohorts that the target lacks, each after those it refers to. One of the same name there is taken instead. */
+/** Cohorts that the target lacks, each after those it refers to. A cohort of the same name there is used instead. */
 async function reachedCohorts(
   deps: CopyFlagDeps,
   projectId: number,

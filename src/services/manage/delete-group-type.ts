@@ -1,19 +1,20 @@
-// Deletes a group type with its groups, unless a flag needs it. It is gone at once for all who read or write groups; its rows
-// are deleted in batches, so that no transaction grows with what clients have sent. Called by the private API.
+// Deletes a group type with its groups, unless a flag needs it. The type is gone at once for everything that reads or
+// writes groups; its rows are deleted in batches, so that the size of a transaction does not depend on what clients
+// have sent.
 
 import { ok, type Result } from '#core/result.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
 
 export interface DeleteGroupTypeDeps {
-  readonly management: Pick<ManagementStore, 'startDeletingGroupType' | 'deleteGroupsOfType'>
+  readonly management: Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType'>
   readonly definitionsReady: (revision: number) => Promise<void>
 }
 
-/** Groups of one transaction: the worker waits for it. */
+/** Groups per transaction: the worker waits for each one. */
 const groupsPerTransaction = 500
 
 /**
- * A call that was interrupted leaves the type as being deleted; the next one completes it.
+ * An interrupted call leaves the type marked as being deleted; the next call completes it.
  * @returns the keys of flags that aggregate by the type or read its groups, inactive ones too, when there are any.
  */
 export async function deleteGroupType(

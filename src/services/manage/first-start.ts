@@ -1,14 +1,16 @@
-// What the first start leaves behind: a project with its key, and a personal key with all scopes. Later starts find them
-// and change nothing.
+// Makes what the first start leaves behind: a project with its key, and a personal key with all scopes. Later starts
+// find them and change nothing.
 
 import type { Clock } from '#ports/clock.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import { createProject, isProjectKey } from './manage-projects.ts'
 import { hashSecret } from './secret-digests.ts'
 
 export interface FirstStartDeps {
-  readonly management: ManagementStore
+  readonly management: Pick<ProjectStore, 'createProject' | 'updateProject' | 'deleteProject' | 'listProjects'> &
+    Pick<PersonalKeyStore, 'listPersonalKeys' | 'createPersonalKey'>
   readonly clock: Clock
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
@@ -19,21 +21,21 @@ export interface FirstStartDeps {
 }
 
 export interface Bootstrapped {
-  /** Key of the first project; null when somebody deleted every project. */
+  /** Key of the first project; null when every project was deleted. */
   readonly projectKey: string | null
-  /** Only when it was made by this start: nothing but its hash is kept. */
+  /** Null unless this start made the key, since only its hash is kept. */
   readonly personalKey: string | null
   /** `PENNON_PROJECT_KEY` names another key than the stored one, and was ignored. */
   readonly ignoredProjectKey: boolean
 }
 
 /**
- * Safe to run again after a crash anywhere in it: what is there is kept, what is missing is made.
- * @throws Error with a line for people when `PENNON_PROJECT_KEY` cannot be a project API key.
+ * Safe to run again after a crash at any point: it keeps what exists and makes what is missing.
+ * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` cannot be a project API key.
  */
 export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapped> {
   const { management } = deps
-  // The key last: a start that finds one knows that nothing is missing.
+  // The personal key is made last, so a start that finds one knows that nothing is missing.
   const isFirst = (await management.listPersonalKeys({ limit: 1, offset: 0 })).count === 0
   const { results } = await management.listProjects({ limit: 1, offset: 0 })
   const first = results[0] ?? (isFirst ? await makeProject(deps) : null)
@@ -46,8 +48,8 @@ export async function ensureFirstStart(deps: FirstStartDeps): Promise<Bootstrapp
 }
 
 /**
- * What `ensureFirstStart` would refuse, and nothing is made or changed.
- * @throws Error with a line for people when `PENNON_PROJECT_KEY` cannot be a project API key and is to be one.
+ * Refuses what `ensureFirstStart` would refuse, but makes and changes nothing.
+ * @throws Error with a line for the operator when `PENNON_PROJECT_KEY` would be used but cannot be a project API key.
  */
 export async function checkFirstStart(deps: Pick<FirstStartDeps, 'management' | 'projectKey'>): Promise<void> {
   const { management, projectKey } = deps

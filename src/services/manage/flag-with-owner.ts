@@ -1,35 +1,55 @@
-// What services share that write a flag together with the thing it belongs to: keys made from names, and a second attempt
-// when somebody else changed the flag in between.
+// Shared by services that write a flag together with the feature, survey or experiment it belongs to: makes keys from
+// names, and tries again when the flag was changed in between.
 
 import { referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortStore } from '#ports/cohort-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
-import type { FlagStore } from '#ports/management-store.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { Written } from '#ports/state/written.ts'
 import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
 
-/** Each round one writer comes through, so this many may write at the same moment without any of them failing. */
+/** One writer succeeds in each round, so this many may write at the same moment and none of them fails. */
 const attemptCountMax = 30
-const cameLate: ReadonlySet<unknown> = new Set<FlagWriteRefusal>(['key_taken', 'flag_changed', 'definitions_changed'])
+const retriedRefusals: ReadonlySet<unknown> = new Set<FlagWriteRefusal>([
+  'key_taken',
+  'flag_changed',
+  'definitions_changed',
+])
 
-/**
- * Runs a write again, from its reading on, while it is refused because another one came first.
- * The last refusal stands.
- */
-export async function retryingFlagWrite<T, E>(attempt: () => Promise<Result<T, E>>): Promise<Result<T, E>> {
-  let result = await attempt()
-  for (let count = 1; count < attemptCountMax && !result.ok; count++) {
-    if (!cameLate.has(result.error)) break
-    result = await attempt()
-  }
-  return result
+/** What a service needs that writes something together with its flags. */
+export interface FlagOwnerDeps {
+  /** Resolves when this front serves everything up to the revision. */
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly clock: Clock
 }
 
-/** The flag with this id when it is one of the project's that is not deleted. */
-export async function findLivingFlag(
+/**
+ * Writes something together with its flags. `attempt` reads what is stored, decides, and writes both in one
+ * transaction. It runs again from the start while other writers come first; after too many tries, the last refusal is
+ * returned. Resolves when the flags are served.
+ */
+export async function writeWithFlags<T, E>(
+  deps: FlagOwnerDeps,
+  by: string,
+  attempt: (change: Change) => Promise<Result<Written<T>, E>>,
+): Promise<Result<T, E>> {
+  for (let count = 1; ; count++) {
+    const written = await attempt({ by, nowMs: deps.clock.nowMs() })
+    if (written.ok) {
+      await deps.definitionsReady(written.value.revision)
+      return ok(written.value.value)
+    }
+    if (count === attemptCountMax || !retriedRefusals.has(written.error)) return written
+  }
+}
+
+/** The project's flag with this id; null when there is none or it is deleted. */
+export async function findUndeletedFlag(
   management: Pick<FlagStore, 'findFlag'>,
   projectId: number,
   flagId: number,
@@ -41,8 +61,8 @@ export async function findLivingFlag(
 const keyCharsMax = 100
 
 /**
- * A key that no flag of the project has, made of a name: lower-case letters, digits and hyphens, a number behind it where
- * the plain one is taken. `feature` when the name has no such character.
+ * Makes a key that no flag of the project has from a name: lower-case letters, digits, underscores and hyphens, with a
+ * number appended when the plain key is taken. The key is `feature` when the name has no such character.
  */
 export async function freeFlagKey(
   management: Pick<FlagStore, 'findFlag'>,
@@ -67,9 +87,9 @@ export async function freeFlagKey(
   }
 }
 
-/** The write, which then holds only while all that its filters refer to is as it was found, without a cycle. */
+/** Checks what the write's filters refer to; the returned write succeeds only while all of it is as it was found. */
 export async function relyingOnReferences(
-  management: Pick<CohortStore, 'findLinks'>,
+  management: DefinitionLinkReader,
   projectId: number,
   flagKey: string,
   write: FlagWrite,
@@ -83,7 +103,7 @@ export async function relyingOnReferences(
   return issues.length > 0 ? err({ kind: 'invalid', issues }) : ok({ ...write, linksRevision: links.revision })
 }
 
-/** Who writes a feature, a survey or an experiment, and what the key may do with flags that were not made for it. */
+/** The key that writes a feature, survey or experiment, and what it may do with flags that were not made for that. */
 export interface Writer {
   /** Label of the key that writes. */
   readonly by: string
@@ -97,13 +117,13 @@ export interface Change {
   readonly nowMs: number
 }
 
-/** A change of a flag with filters that somebody wrote, checked. */
+/** Validates a change of a flag whose fields a caller wrote. */
 export function checkedChange(flag: Flag, fields: FlagFields, change: Change): Result<FlagWrite, InvalidFlag> {
   const prepared = prepareFlagFields(flag, fields, { skipValidation: false, by: change.by })
   return prepared.ok ? ok(changeOf(flag, prepared.value.fields, change)) : err(prepared.error)
 }
 
-/** A change of ours, from the version that was read. Not checked: what else stands in the flag was stored before. */
+/** Makes a change to the version that was read. It is not validated: the rest of the flag was stored before. */
 export function changeOf(
   flag: Flag,
   fields: FlagFields & { readonly hasExperiment?: boolean },

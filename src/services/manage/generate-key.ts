@@ -1,4 +1,4 @@
-// New secrets and project API keys: a prefix and 43 characters of 62, about 256 bits.
+// Makes new secrets and project API keys: a prefix and 43 characters out of 62, about 256 bits.
 
 import { personalKeyPrefix } from './personal-key-check.ts'
 
@@ -16,7 +16,7 @@ export function generateProjectKey(randomBytes: RandomBytes): string {
 /** The secret keys of projects begin with this. */
 export const secretKeyPrefix = 'phs_'
 
-/** Whether it is a key of a person or of a project's server, which belongs neither in browsers nor in addresses. */
+/** Whether the text is a personal key or a project's secret key, which must be in no browser and no address. */
 export function isSecretKey(text: string): boolean {
   return text.startsWith(personalKeyPrefix) || text.startsWith(secretKeyPrefix)
 }

@@ -1,5 +1,5 @@
-// Cohorts as the private API writes them: validated, checked against what they refer to and what refers to them, and served
-// by this front before the answer. Members of static cohorts go to the store in batches, so that no write is long.
+// Writes cohorts for the private API: validates them, checks what they refer to and what refers to them, and resolves
+// once this front serves them. Members of static cohorts are stored in batches, so that no write takes long.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { referencesOfCohort } from '#core/flags/definitions/definition-links.ts'
@@ -10,29 +10,37 @@ import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import { type CohortPatch, type CohortStore, type LinkedWrite, memberIdCountMax } from '#ports/cohort-store.ts'
-import type { Written } from '#ports/written.ts'
+import {
+  type CohortMemberStore,
+  type CohortPatch,
+  type CohortStore,
+  memberIdCountMax,
+} from '#ports/state/cohort-store.ts'
+import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import type { Written } from '#ports/state/written.ts'
 import { type CheckedWrite, writeDefinition, writeWithLinks } from './write-with-links.ts'
 
 export interface ManageCohortsDeps {
-  readonly management: CohortStore
+  readonly management: Omit<CohortStore, 'listCohorts'> &
+    Pick<CohortMemberStore, 'addCohortMembers' | 'removeCohortMembers' | 'countCohortMembers'> &
+    DefinitionLinkReader
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
 }
 
-/** What a write may set; absent ones stay. */
+/** The fields that a write may set; absent fields stay. */
 export type CohortFields = Partial<Pick<Cohort, 'name' | 'description' | 'isStatic' | 'filters' | 'deleted'>>
 
 export interface CohortWriteOptions {
-  /** Store it whatever the validation says; what it says comes back as `warnings`. */
+  /** Stores the cohort even if validation fails, and returns the issues as `warnings`. */
   readonly skipValidation: boolean
 }
 
 export interface MemberReport {
-  /** Persons that became members, or are none any more. */
+  /** Persons that became members or ceased to be. */
   readonly changedCount: number
   readonly unchangedCount: number
-  /** Ids that lead to no person, in the order given. */
+  /** Ids for which no person was found, in the order given. */
   readonly unknownIds: readonly string[]
 }
 
@@ -40,7 +48,7 @@ export interface WrittenCohort {
   readonly cohort: Cohort
   /** What validation would have refused; empty unless it was skipped. */
   readonly warnings: readonly FlagIssue[]
-  /** What became of the ids that were given; null when there were none. */
+  /** The result for the given ids; null when none were given. */
   readonly members: MemberReport | null
 }
 
@@ -50,7 +58,7 @@ export type CohortRefusal =
   | { readonly kind: 'not_static' }
   | { readonly kind: 'stale_version'; readonly sentVersion: number; readonly current: Cohort }
 
-/** Members that cannot be found do not stop the cohort: they are in the answer. */
+/** Creates the cohort even when some members cannot be found; the answer lists those. */
 export async function createCohort(
   deps: ManageCohortsDeps,
   projectId: number,
@@ -78,7 +86,7 @@ export async function createCohort(
   return written.ok ? finish(deps, written.value, options.members) : written
 }
 
-/** Writes the fields that are there and adds 1 to the version; members are added to the ones there are. */
+/** Writes the given fields and adds 1 to the version; given members are added to the existing ones. */
 export async function updateCohort(
   deps: ManageCohortsDeps,
   cohort: Cohort,
@@ -105,7 +113,7 @@ export async function updateCohort(
   return written.ok ? finish(deps, written.value, options.members) : written
 }
 
-/** Its members stay, should it be taken back. A cohort that flags or other cohorts use is refused. */
+/** Keeps the members, in case the deletion is undone. A cohort that flags or other cohorts use is refused. */
 export function deleteCohort(
   deps: ManageCohortsDeps,
   cohort: Cohort,
@@ -114,7 +122,7 @@ export function deleteCohort(
   return updateCohort(deps, cohort, { deleted: true }, { ...options, members: [] })
 }
 
-/** Adds to or removes from a static cohort. Evaluations see it at once: they read the rows. */
+/** Adds or removes members of a static cohort. Evaluations see the change at once, since they read the rows. */
 export async function changeMembers(
   deps: ManageCohortsDeps,
   cohort: Cohort,
@@ -141,13 +149,13 @@ const staysAsItIs: CohortRefusal = {
 
 type Save = (linked: LinkedWrite) => Promise<Result<Written<Cohort>, CohortRefusal | 'definitions_changed'>>
 
-/** @param filters to look at; null when nothing that is evaluated changes. */
+/** @param filters the filters to check; null when the write changes nothing that is evaluated. */
 function looked(filters: JsonObject | null) {
   if (filters === null) return { issues: [], references: [] }
   return { issues: validateCohortFilters(filters), references: referencesOfCohort(filters) }
 }
 
-/** Source: PostHog refuses to delete a cohort that active flags use; here inactive ones and other cohorts count as well. */
+/** Source: PostHog refuses to delete a cohort that active flags use; here inactive flags and cohorts count, too. */
 function deleteUnused(
   deps: ManageCohortsDeps,
   cohort: Cohort,
@@ -190,7 +198,9 @@ function expected({ expectedVersion }: { readonly expectedVersion?: number }) {
   return expectedVersion === undefined ? {} : { expectedVersion }
 }
 
-/** Members before the definition is waited for: whoever asks after the answer finds both. */
+/**
+ * Writes the members before it waits for the definition to be served, so that a request after the answer finds both.
+ */
 async function finish(
   deps: ManageCohortsDeps,
   { written, warnings }: CheckedWrite<Written<Cohort>>,

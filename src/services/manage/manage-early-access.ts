@@ -1,29 +1,32 @@
-// Early access features: each decides one flag, made for it or given. While the feature is open, a person's own choice
-// decides the flag (`filters.feature_enrollment`); feature and flag are written in one transaction.
+// Manages early access features. Each controls one flag, which was made for it or existed before. While the feature is
+// open, a person's own choice decides the flag (`filters.feature_enrollment`). Feature and flag are written in one
+// transaction.
 // Source: docs/wire/evaluation.md 5.7, 7.4.
 
 import type { EarlyAccessFeature, EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { EarlyAccessFeatureWithoutFlag, EarlyAccessPatch, EarlyAccessStore } from '#ports/early-access-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
-import type { FlagStore } from '#ports/management-store.ts'
+import type {
+  EarlyAccessFeatureWithoutFlag,
+  EarlyAccessPatch,
+  EarlyAccessStore,
+} from '#ports/state/early-access-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import {
   type Change,
   changeOf,
-  findLivingFlag,
+  type FlagOwnerDeps,
+  findUndeletedFlag,
   freeFlagKey,
-  retryingFlagWrite,
   type Writer,
+  writeWithFlags,
 } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
-export interface ManageEarlyAccessDeps {
-  readonly management: EarlyAccessStore & FlagStore
-  readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
+export interface ManageEarlyAccessDeps extends FlagOwnerDeps {
+  readonly management: Omit<EarlyAccessStore, 'listEarlyAccessFeatures'> & Pick<FlagStore, 'findFlag'>
   readonly newUuid: () => string
 }
 
@@ -33,20 +36,20 @@ export interface NewEarlyAccessFeature {
   readonly stage?: EarlyAccessStage
   readonly documentationUrl?: string
   readonly payload?: JsonObject
-  /** When absent, a flag is made that is off for everyone who has not opted in. */
+  /** When absent, a flag is made that is on only for people who opted in. */
   readonly flagId?: number
 }
 
 export type EarlyAccessRefusal =
   | 'not_found'
-  /** The flag that was named does not exist, decides for groups, has variants, or belongs to another feature. */
+  /** The given flag does not exist, decides for groups, has variants, or belongs to another feature. */
   | 'no_such_flag'
   | 'flag_of_groups'
   | 'flag_with_variants'
   | 'flag_in_use'
-  /** The flag is not its own, and the key may not write flags. */
+  /** The flag was not made for the feature, and the key may not write flags. */
   | 'flag_not_writable'
-  /** Others kept changing the flag. */
+  /** Other writers kept changing the flag. */
   | FlagWriteRefusal
   | InvalidFlag
 
@@ -58,24 +61,20 @@ export function createEarlyAccessFeature(
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
   const { flagId, ...fields } = input
   if (flagId !== undefined && !mayWriteFlags) return Promise.resolve(err('flag_not_writable'))
-  return retryingFlagWrite<EarlyAccessFeature, EarlyAccessRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, by, async change => {
     const feature = { ...featureDefaults, ...fields, id: deps.newUuid(), projectId, createdAtMs: change.nowMs }
     const flag =
       flagId === undefined
         ? await newFlagFor(deps, feature, change)
         : await givenFlag(deps, projectId, flagId, isOpen(feature.stage), change)
     if (!flag.ok) return flag
-    const written = await deps.management.createEarlyAccessFeature(feature, flag.value)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.createEarlyAccessFeature(feature, flag.value)
   })
 }
 
 const featureDefaults = { description: '', stage: 'draft', documentationUrl: '', payload: {} } as const
 
-/** Archiving closes the feature: choices that were made count no more until it is opened again. */
+/** Archiving closes the feature: people's choices do not count until it is opened again. */
 export function updateEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
@@ -83,39 +82,33 @@ export function updateEarlyAccessFeature(
   patch: EarlyAccessPatch,
   writer: Writer,
 ): Promise<Result<EarlyAccessFeature, EarlyAccessRefusal>> {
-  return retryingFlagWrite<EarlyAccessFeature, EarlyAccessRefusal>(async () => {
+  return writeWithFlags<EarlyAccessFeature, EarlyAccessRefusal>(deps, writer.by, async change => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
     const isStageKept = patch.stage === undefined || isOpen(patch.stage) === isOpen(current.stage)
-    const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), writer.by)
+    const flag = isStageKept ? null : await enrolmentWrite(deps, current, isOpen(patch.stage!), change)
     if (isForeign(current, flag, writer)) return err('flag_not_writable')
-    const written = await deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.updateEarlyAccessFeature(projectId, id, patch, flag, current)
   })
 }
 
-/** The flag stays, and is decided by its condition sets alone again. */
+/** The flag stays, and its condition sets alone decide it again. */
 export function deleteEarlyAccessFeature(
   deps: ManageEarlyAccessDeps,
   projectId: number,
   id: string,
   writer: Writer,
 ): Promise<Result<null, EarlyAccessRefusal>> {
-  return retryingFlagWrite<null, EarlyAccessRefusal>(async () => {
+  return writeWithFlags<null, EarlyAccessRefusal>(deps, writer.by, async change => {
     const current = await deps.management.findEarlyAccessFeature(projectId, id)
     if (current === null) return err('not_found')
-    const flag = await enrolmentWrite(deps, current, false, writer.by)
+    const flag = await enrolmentWrite(deps, current, false, change)
     if (isForeign(current, flag, writer)) return err('flag_not_writable')
-    const written = await deps.management.deleteEarlyAccessFeature(projectId, id, flag, current)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(null)
+    return deps.management.deleteEarlyAccessFeature(projectId, id, flag, current)
   })
 }
 
-/** Whether a flag would change that is not the feature's own, and not the key's to write. */
+/** Whether the write changes a flag that was not made for the feature and that the key may not write. */
 function isForeign(feature: EarlyAccessFeature, flag: FlagWrite | null, writer: Writer): boolean {
   return flag !== null && !feature.flagIsOwn && !writer.mayWriteFlags
 }
@@ -144,24 +137,24 @@ async function givenFlag(
   isEnrolling: boolean,
   change: Change,
 ): Promise<Result<FlagWrite, EarlyAccessRefusal>> {
-  const flag = await findLivingFlag(deps.management, projectId, flagId)
+  const flag = await findUndeletedFlag(deps.management, projectId, flagId)
   if (flag === null) return err('no_such_flag')
   if ((ownValue(flag.filters, 'aggregation_group_type_index') ?? null) !== null) return err('flag_of_groups')
-  // Whoever opts in gets a flag without a variant, which its readers would not expect.
+  // People who opt in would get the flag without a variant, which its readers would not expect.
   if (hasVariants(flag)) return err('flag_with_variants')
   return ok(changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change))
 }
 
-/** Null when there is nothing to change, for the flag was deleted or is that way already. */
+/** Null when there is nothing to change: the flag was deleted, or is already set that way. */
 async function enrolmentWrite(
-  { management, clock }: ManageEarlyAccessDeps,
+  { management }: ManageEarlyAccessDeps,
   feature: EarlyAccessFeature,
   isEnrolling: boolean,
-  by: string,
+  change: Change,
 ): Promise<FlagWrite | null> {
-  const flag = feature.flagId === null ? null : await findLivingFlag(management, feature.projectId, feature.flagId)
+  const flag = feature.flagId === null ? null : await findUndeletedFlag(management, feature.projectId, feature.flagId)
   if (flag === null || (ownValue(flag.filters, 'feature_enrollment') === true) === isEnrolling) return null
-  return changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, { by, nowMs: clock.nowMs() })
+  return changeOf(flag, { filters: withEnrolment(flag, isEnrolling) }, change)
 }
 
 function withEnrolment(flag: Flag, isEnrolling: boolean): JsonObject {

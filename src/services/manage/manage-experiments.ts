@@ -1,26 +1,31 @@
-// Experiments: a flag with variants, made or taken, and what is said about it. Experiment and flag are written in one
-// transaction; results are not computed. Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
+// Manages experiments: each describes one flag with variants, which was made for it or existed before. Experiment and
+// flag are written in one transaction; results are not computed.
+// Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { ExperimentStore } from '#ports/experiment-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
-import type { FlagStore } from '#ports/management-store.ts'
-import { type Change, changeOf, findLivingFlag, retryingFlagWrite, type Writer } from './flag-with-owner.ts'
+import type { ExperimentStore } from '#ports/state/experiment-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import {
+  type Change,
+  changeOf,
+  type FlagOwnerDeps,
+  findUndeletedFlag,
+  type Writer,
+  writeWithFlags,
+} from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
-export interface ManageExperimentsDeps {
-  readonly management: ExperimentStore & FlagStore
-  readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
+export interface ManageExperimentsDeps extends FlagOwnerDeps {
+  readonly management: Omit<ExperimentStore, 'listExperiments'> & Pick<FlagStore, 'findFlag' | 'findFlagByKey'>
 }
 
 export interface ExperimentFields {
   readonly name?: string
-  /** Members of `Experiment.content`; those that are not named stay. */
+  /** Members of `Experiment.content`; absent members stay. */
   readonly content?: JsonObject
   readonly startDateMs?: number | null
   readonly endDateMs?: number | null
@@ -29,15 +34,17 @@ export interface ExperimentFields {
 
 export type ExperimentRefusal =
   | 'not_found'
-  /** The flag of that key has fewer than two variants. */
+  /** The flag with that key has fewer than two variants. */
   | 'flag_without_variants'
-  /** The flag is not its own, and the key may not write flags. */
+  /** The experiment would start with a flag that is archived, so inactive. */
+  | 'flag_archived'
+  /** The flag was not made for the experiment, and the key may not write flags. */
   | 'flag_not_writable'
   | FlagWriteRefusal
   | InvalidFlag
 
 /**
- * Takes the flag of this key; where there is none, makes one with the variants of `parameters.feature_flag_variants`, or
+ * Uses the flag with this key. If there is none, makes one with the variants of `parameters.feature_flag_variants`, or
  * with `control` and `test` at 50 % each, on for everyone and active once the experiment has started.
  */
 export function createExperiment(
@@ -47,8 +54,7 @@ export function createExperiment(
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { flagKey, ...fields } = input
-  return retryingFlagWrite<Experiment, ExperimentRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const experiment = {
       ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
       ...fields,
@@ -58,10 +64,7 @@ export function createExperiment(
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
     const flag = taken === null ? newFlagFor(flagKey, experiment, change) : takenFlag(taken, experiment, change)
     if (!flag.ok) return flag
-    const written = await deps.management.createExperiment(experiment, flag.value)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.createExperiment(experiment, flag.value)
   })
 }
 
@@ -74,12 +77,12 @@ export function updateExperiment(
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
   const { content, ...others } = fields
-  return retryingFlagWrite<Experiment, ExperimentRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const current = await deps.management.findExperiment(projectId, id)
     if (current === null) return err('not_found')
     const starts = current.startDateMs === null && typeof fields.startDateMs === 'number'
-    const flag = starts ? await findLivingFlag(deps.management, projectId, current.flagId) : null
+    const flag = starts ? await findUndeletedFlag(deps.management, projectId, current.flagId) : null
+    if (flag?.archived === true) return err('flag_archived')
     const flagWrite = flag === null || flag.active ? null : changeOf(flag, { active: true }, change)
     if (flagWrite !== null && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
     const patch = {
@@ -87,27 +90,20 @@ export function updateExperiment(
       ...(content && { content: mergeObjects(current.content, content) }),
       updatedAtMs: change.nowMs,
     }
-    const written = await deps.management.updateExperiment(projectId, id, patch, flagWrite, current)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.updateExperiment(projectId, id, patch, flagWrite, current)
   })
 }
 
-/** The flag stays, without the mark when no other experiment has it. */
+/** The flag stays, but loses its experiment mark when no other experiment uses it. */
 export function deleteExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
   id: number,
   by: string,
 ): Promise<Result<null, ExperimentRefusal>> {
-  return retryingFlagWrite<null, ExperimentRefusal>(async () => {
-    const change = { nowMs: deps.clock.nowMs(), changedBy: by }
-    const written = await deps.management.deleteExperiment(projectId, id, change)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(null)
-  })
+  return writeWithFlags<null, ExperimentRefusal>(deps, by, ({ nowMs }) =>
+    deps.management.deleteExperiment(projectId, id, { nowMs, changedBy: by }),
+  )
 }
 
 type NewExperimentFields = Required<Pick<ExperimentFields, 'name' | 'content' | 'startDateMs'>> & {
@@ -148,8 +144,9 @@ function takenFlag(
   flag: Flag,
   { startDateMs }: NewExperimentFields,
   change: Change,
-): Result<FlagWrite, 'flag_without_variants'> {
+): Result<FlagWrite, 'flag_without_variants' | 'flag_archived'> {
   if (variantCount(flag.filters) < 2) return err('flag_without_variants')
+  if (flag.archived && startDateMs !== null) return err('flag_archived')
   const active = startDateMs !== null ? { active: true } : {}
   return ok(changeOf(flag, { ...active, hasExperiment: true }, change))
 }

@@ -1,22 +1,24 @@
-// Flags as the private API writes them: validated, normalised, versioned, and served by this front before the answer.
-// What may be stored is decided in `core/flags/definitions/validate-flag.ts`; who may write, before we are called.
+// Writes flags for the private API: validates, normalises and versions them, and resolves once this front serves them.
+// `core/flags/definitions/validate-flag.ts` decides what may be stored; callers have checked that the key may write.
 
 import { type DefinitionReference, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { type Flag, type FlagFields, flagDefaults, writableOf } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { normalizeFilters } from '#core/flags/definitions/normalize-filters.ts'
-import { type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
+import { archivedIssues, type FlagToValidate, validateFlag } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
-import type { FlagPatch, FlagStore, NewFlag, Written } from '#ports/management-store.ts'
+import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
+import type { Written } from '#ports/state/written.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 import { sealPayloads, sealRestored } from './seal-payloads.ts'
 import { type CheckedWrite, writeDefinition } from './write-with-links.ts'
 
 export interface ManageFlagsDeps {
-  readonly management: FlagStore & Pick<CohortStore, 'findLinks'>
+  readonly management: Pick<FlagStore, 'createFlag' | 'updateFlag' | 'findFlagVersion'> & DefinitionLinkReader
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly payloadCipher: Pick<PayloadCipher, 'seal'>
@@ -25,7 +27,7 @@ export interface ManageFlagsDeps {
 export interface WriteOptions {
   /** The flag's own percentage in definitions older than `filters.groups`. */
   readonly legacyRolloutPercentage?: JsonValue
-  /** Store it whatever the validation says; what it says comes back as `warnings`. */
+  /** Stores the flag even if validation fails, and returns the issues as `warnings`. */
   readonly skipValidation: boolean
   /** Label of the key that writes. */
   readonly by: string
@@ -48,20 +50,7 @@ export type FlagRefusal =
   | { readonly kind: 'key_taken' }
   | { readonly kind: 'stale_version'; readonly sentVersion: number; readonly current: Flag }
 
-const flagDefaults = {
-  name: '',
-  filters: {},
-  active: true,
-  ensureExperienceContinuity: false,
-  bucketingIdentifier: null,
-  evaluationRuntime: 'all',
-  evaluationContexts: [],
-  hasEncryptedPayloads: false,
-  isRemoteConfiguration: false,
-  tags: [],
-} as const
-
-/** Without filters the flag is on for everyone: the one set of a legacy definition. */
+/** A flag without filters is on for everyone, like the single set of a legacy definition. */
 export async function createFlag(
   deps: ManageFlagsDeps,
   projectId: number,
@@ -88,7 +77,7 @@ export async function createFlag(
   return written.ok ? serve(deps, written.value) : written
 }
 
-/** A flag as the store takes it, with defaults and checked: also for what is stored together with a flag of its own. */
+/** Adds defaults to a new flag and validates it; also used for flags that are stored together with their owner. */
 export function prepareNewFlag(
   projectId: number,
   fields: Omit<FlagFields, 'deleted'> & { readonly key: string },
@@ -96,17 +85,45 @@ export function prepareNewFlag(
   nowMs: number,
 ): Result<{ readonly flag: NewFlag; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const whole = prepareFields({ ...flagDefaults, ...fields }, options)
-  const issues = validateFlag(whole)
+  const issues = [...validateFlag(whole), ...archivedIssues(fields)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ flag: { ...whole, projectId, createdAtMs: nowMs, createdBy: options.by }, warnings: issues })
 }
 
-/** Writes the fields that are there and adds 1 to the version. Only they are validated. */
+/** How often a change is made anew when others change the same flag at the same moment. */
+const changeTryCount = 5
+
+/** Writes the given fields and adds 1 to the version. Only the given fields are validated. */
 export async function updateFlag(
   deps: ManageFlagsDeps,
   flag: Flag,
   fields: FlagFields,
-  options: WriteOptions & { readonly expectedVersion?: number },
+  options: UpdateOptions,
+): Promise<Result<WrittenFlag, FlagRefusal>> {
+  if (options.expectedVersion !== undefined) return updateOnce(deps, flag, fields, options)
+  return retryOvertaken(flag, read => updateOnce(deps, read, fields, options))
+}
+
+/** @param change made anew from the newest flag when it may only be written onto a version that others replaced. */
+async function retryOvertaken(
+  flag: Flag,
+  change: (read: Flag) => Promise<Result<WrittenFlag, FlagRefusal>>,
+): Promise<Result<WrittenFlag, FlagRefusal>> {
+  let read = flag
+  for (let tries = 1; ; tries++) {
+    const written = await change(read)
+    if (written.ok || written.error.kind !== 'stale_version' || tries === changeTryCount) return written
+    read = written.error.current
+  }
+}
+
+type UpdateOptions = WriteOptions & { readonly expectedVersion?: number }
+
+async function updateOnce(
+  deps: ManageFlagsDeps,
+  flag: Flag,
+  fields: FlagFields,
+  options: UpdateOptions,
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const prepared = prepareFlagFields(flag, fields, options)
   if (!prepared.ok) return prepared
@@ -116,16 +133,19 @@ export async function updateFlag(
   return saveChecked(deps, flag, sealed.value.fields, { ...options, expectedVersion }, prepared.value.warnings)
 }
 
-/** Fields of a change as the store takes them, checked: also for what is stored together with a change of its flag. */
+/**
+ * Normalises and validates the fields of a change; also used when a flag's owner is stored together with the change.
+ */
 export function prepareFlagFields(
   flag: Flag,
   fields: FlagFields,
   options: WriteOptions,
 ): Result<{ readonly fields: FlagFields; readonly warnings: readonly FlagIssue[] }, InvalidFlag> {
   const patch = prepareFields(fields, options)
-  // A key that stays is not looked at again: it may be older than the rules.
-  const toValidate: FlagToValidate = patch.key === flag.key ? { ...patch, key: undefined } : patch
-  const issues = validateFlag(toValidate)
+  // An unchanged key is not validated again: it may be older than the rules.
+  const { key, ...others } = patch
+  const toValidate: FlagToValidate = key === flag.key ? others : patch
+  const issues = [...validateFlag(toValidate), ...archivedIssues(fields, flag)]
   if (issues.length > 0 && !options.skipValidation) return err({ kind: 'invalid', issues })
   return ok({ fields: patch, warnings: issues })
 }
@@ -136,8 +156,8 @@ export function deleteFlag(deps: ManageFlagsDeps, flag: Flag, by: string): Promi
 }
 
 /**
- * Makes an earlier version the newest one, as it was stored then: not validated again, but for what it refers to, which may be
- * gone by now or refer to the flag itself.
+ * Makes an earlier version the newest one, as it was stored then. Only its references are validated again: what it
+ * refers to may be gone by now, or refer to the flag itself.
  */
 export async function restoreFlag(
   deps: ManageFlagsDeps,
@@ -147,24 +167,12 @@ export async function restoreFlag(
 ): Promise<Result<WrittenFlag, FlagRefusal>> {
   const snapshot = await deps.management.findFlagVersion(flag.projectId, flag.id, version)
   if (snapshot === null) return err({ kind: 'not_found' })
-  const then = snapshot.flag
-  const fields: Required<FlagFields> = {
-    key: then.key,
-    name: then.name,
-    filters: then.filters,
-    active: then.active,
-    deleted: then.deleted,
-    ensureExperienceContinuity: then.ensureExperienceContinuity,
-    bucketingIdentifier: then.bucketingIdentifier,
-    evaluationRuntime: then.evaluationRuntime,
-    evaluationContexts: then.evaluationContexts,
-    hasEncryptedPayloads: then.hasEncryptedPayloads,
-    isRemoteConfiguration: then.isRemoteConfiguration,
-    tags: then.tags,
-  }
-  const sealed = await sealRestored(deps.payloadCipher, flag, fields)
-  if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
-  return saveChecked(deps, flag, sealed.value, options, [])
+  return retryOvertaken(flag, async read => {
+    const sealed = await sealRestored(deps.payloadCipher, read, writableOf(snapshot.flag))
+    if (!sealed.ok) return err({ kind: 'invalid', issues: sealed.error })
+    const expectedVersion = sealed.value.restsOnStored ? read.version : undefined
+    return saveChecked(deps, read, sealed.value.fields, { ...options, expectedVersion }, [])
+  })
 }
 
 function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): T {
@@ -172,7 +180,7 @@ function prepareFields<T extends FlagFields>(fields: T, options: WriteOptions): 
   return { ...fields, filters: normalizeFilters(fields.filters, options.legacyRolloutPercentage) }
 }
 
-/** @param warnings what is wrong with the fields by themselves. */
+/** @param warnings what is wrong with the fields themselves. */
 async function saveChecked(
   deps: ManageFlagsDeps,
   flag: Flag,
@@ -192,7 +200,7 @@ async function saveChecked(
   return written.ok ? serve(deps, written.value) : written
 }
 
-/** What may be wrong about references after a change. Inactive flags count, so switching one on changes nothing. */
+/** The references to check after a change. Inactive flags are checked too, so switching one on needs no new check. */
 function changedReferences(flag: Flag, fields: FlagFields): readonly DefinitionReference[] {
   if (fields.deleted ?? flag.deleted) return []
   return fields.filters !== undefined || flag.deleted ? referencesOfFlag(fields.filters ?? flag.filters) : []
@@ -214,7 +222,7 @@ async function save(
   if (written.error === 'definitions_changed') return err('definitions_changed')
   if (written.error === 'not_found') return err({ kind: 'not_found' })
   if (written.error === 'key_taken') return err({ kind: 'key_taken' })
-  // Without an expected version only a change at the same moment ends here: then the one we read was the expected one.
+  // Without an expected version, only a change at the same moment ends here: we expected the version that we read.
   return err({
     kind: 'stale_version',
     sentVersion: expectedVersion ?? flag.version,

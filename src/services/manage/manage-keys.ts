@@ -1,15 +1,17 @@
-// Personal API keys: creating them (the secret is seen once), listing and deleting them.
+// Creates and deletes personal API keys. The secret is shown only once, on creation.
 
 import { err, ok, type Result } from '#core/result.ts'
 import { isKnownScope } from '#core/scopes.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { PersonalKey, PersonalKeyStore, ProjectStore } from '#ports/management-store.ts'
+import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generatePersonalKey, type RandomBytes } from './generate-key.ts'
 import type { PersonalKeyCheck } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
 
 export interface ManageKeysDeps {
-  readonly management: PersonalKeyStore & Pick<ProjectStore, 'findProject'>
+  readonly management: Pick<PersonalKeyStore, 'createPersonalKey' | 'deletePersonalKey'> &
+    Pick<ProjectStore, 'findProject'>
   readonly keyCheck: PersonalKeyCheck
   readonly clock: Clock
   readonly newUuid: () => string
@@ -21,7 +23,7 @@ export type KeyRefusal =
   | { readonly kind: 'unknown_scope'; readonly index: number; readonly scope: string }
   | { readonly kind: 'unknown_project'; readonly index: number; readonly projectId: number }
 
-/** @returns the key and, this once, its secret. */
+/** @returns the key and, only here, its secret. */
 export async function createPersonalKey(
   deps: Omit<ManageKeysDeps, 'keyCheck'>,
   input: { label: string; scopes: readonly string[]; scopedProjectIds: readonly number[] },
@@ -47,7 +49,7 @@ export async function createPersonalKey(
   return ok({ key, secret })
 }
 
-/** Ends the key here at once, and in other processes as soon as they follow the revision. */
+/** The key stops working here at once, and in other processes as soon as they follow the revision. */
 export async function deletePersonalKey(deps: ManageKeysDeps, id: string): Promise<Result<null, 'not_found'>> {
   const deleted = await deps.management.deletePersonalKey(id)
   deps.keyCheck.forget()

@@ -1,13 +1,13 @@
-// Projects: what a name, a time zone and a project API key must look like, defaults, and quotas changed one by one.
+// Creates, changes and deletes projects: checks names, time zones and project API keys, and fills in defaults.
 
 import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { ProjectStore } from '#ports/management-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import { generateProjectKey, type RandomBytes } from './generate-key.ts'
 
 export interface ManageProjectsDeps {
-  readonly management: ProjectStore
+  readonly management: Pick<ProjectStore, 'createProject' | 'updateProject' | 'deleteProject'>
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly newUuid: () => string
@@ -20,7 +20,7 @@ export type ProjectSettings = Partial<
 
 export type ProjectRefusal = 'not_found' | 'token_taken' | 'invalid_token' | 'unknown_timezone' | 'blank_name'
 
-/** New projects read date filters in UTC, look addresses up and keep them, and match properties by version 1. */
+/** New projects read date filters in UTC, look IP addresses up and keep them, and match properties by version 1. */
 const projectDefaults = {
   timezone: 'UTC',
   anonymizeIps: false,
@@ -28,9 +28,12 @@ const projectDefaults = {
   propertyMatchingVersion: 1,
 } as const
 
-/** What capture accepts as a token: 1–64 printable ASCII characters without white space, no secret. Source: docs/wire/ingestion.md 2.4. */
+/**
+ * The tokens that capture accepts: 1–64 printable ASCII characters without white space, no secret.
+ * Source: docs/wire/ingestion.md 2.4.
+ */
 const tokenForm = /^(?!ph[xs]_)[!-~]{1,64}$/
-/** A slash, a question mark or a hash would end the token early in `/array/<token>/`. */
+/** A slash, question mark, hash or percent sign would cut or change the token in `/array/<token>/`. */
 const tokenBreakers = /[/?#%]/
 
 /** Whether a project may have this key. */
@@ -61,7 +64,7 @@ export async function createProject(
   return ok(written.value.value)
 }
 
-/** Quotas, settings of ingestion and client settings that are not named stay as they are. */
+/** Absent quotas, ingestion settings and client settings stay as they are. */
 export async function updateProject(
   deps: ManageProjectsDeps,
   projectId: number,
@@ -100,13 +103,13 @@ function settingsRefusal(settings: ProjectSettings): ProjectRefusal | null {
   return null
 }
 
-/** An IANA name. A bare offset (`+01:00`) is none: it knows no summer time. */
+/** Whether it is an IANA name. A bare offset (`+01:00`) is not: it has no summer time. */
 function isTimezone(name: string): boolean {
   if (!/^[A-Za-z]/.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true
   } catch {
-    return false // RangeError is how Intl says no
+    return false // Intl throws RangeError for an unknown time zone
   }
 }

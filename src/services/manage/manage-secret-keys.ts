@@ -1,20 +1,20 @@
-// Secret keys of projects: making one, which turns the one before into the backup, and ending the backup.
+// Manages secret keys of projects: makes a new key, which turns the former one into the backup, and deletes the backup.
 
 import type { SecretKeys } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { SecretKeyStore } from '#ports/secret-key-store.ts'
+import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
 import { generateSecretKey, type RandomBytes, secretKeyPrefix } from './generate-key.ts'
 import { hashSecret } from './secret-digests.ts'
 
 export interface ManageSecretKeysDeps {
-  readonly management: SecretKeyStore
+  readonly management: Omit<SecretKeyStore, 'listSecretKeys'>
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
   readonly randomBytes: RandomBytes
 }
 
-/** Gives the project a new secret key. @returns what is stored and, this once, the key itself. */
+/** Gives the project a new secret key. @returns what is stored and, only here, the key itself. */
 export async function rotateSecretKey(
   deps: ManageSecretKeysDeps,
   projectId: number,
@@ -30,7 +30,7 @@ export async function rotateSecretKey(
   return ok({ keys: written.value.value, secret })
 }
 
-/** Ends the backup here at once, and in other processes as soon as they follow the revision. */
+/** The backup stops working here at once, and in other processes as soon as they follow the revision. */
 export async function deleteBackupSecretKey(
   deps: ManageSecretKeysDeps,
   projectId: number,
@@ -41,7 +41,10 @@ export async function deleteBackupSecretKey(
   return ok(written.value.value)
 }
 
-/** Enough to tell two keys apart, and no help in guessing one: 39 of 43 characters are left out. Source: as PostHog masks keys. */
+/**
+ * Leaves out 39 of 43 characters: the rest distinguishes two keys, but does not help to guess one.
+ * Source: as PostHog masks keys.
+ */
 function maskSecret(secret: string): string {
   return `${secretKeyPrefix}...${secret.slice(-4)}`
 }

@@ -1,5 +1,6 @@
-// Surveys, with the flags that are made for them: one of whom a survey is for, when it has filters, and one of who has not
-// answered it yet. Both are on while the survey runs and go with it; everything is written in one transaction.
+// Manages surveys and the flags that are made for them: one selects the people a survey is for, when it has filters,
+// and one those who have not answered it yet. Both are on while the survey runs and are deleted with it. Survey and
+// flags are written in one transaction.
 // Source: docs/wire/evaluation.md 7.5; PostHog's survey API.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -7,34 +8,32 @@ import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, 
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning, surveyFlagKeys, unansweredFilters } from '#core/surveys/survey-flags.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { CohortStore } from '#ports/cohort-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/flag-write.ts'
-import type { FlagStore } from '#ports/management-store.ts'
-import type { SurveyFlagWrites, SurveyStore } from '#ports/survey-store.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts'
 import {
   type Change,
   changeOf,
   checkedChange,
-  findLivingFlag,
+  type FlagOwnerDeps,
+  findUndeletedFlag,
   relyingOnReferences,
-  retryingFlagWrite,
   type Writer,
+  writeWithFlags,
 } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
-export interface ManageSurveysDeps {
-  readonly management: SurveyStore & FlagStore & Pick<CohortStore, 'findLinks'>
-  readonly definitionsReady: (revision: number) => Promise<void>
-  readonly clock: Clock
+export interface ManageSurveysDeps extends FlagOwnerDeps {
+  readonly management: Omit<SurveyStore, 'listSurveys'> & Pick<FlagStore, 'findFlag'> & DefinitionLinkReader
   readonly newUuid: () => string
 }
 
-/** What a write may say; what is absent stays, or is the default. */
+/** The fields that a write may set; an absent field stays, or gets its default in a new survey. */
 export interface SurveyFields {
   readonly name?: string
   readonly type?: string
-  /** Members of `Survey.content`; those that are not named stay. */
+  /** Members of `Survey.content`; absent members stay. */
   readonly content?: JsonObject
   readonly linkedFlagId?: number | null
   /** Null makes the survey for everyone again. */
@@ -47,13 +46,13 @@ export interface SurveyFields {
 export type SurveyRefusal =
   | 'not_found'
   | 'no_such_flag'
-  /** It would start, and a page would have nothing to ask. */
+  /** The survey would start without questions for a page to ask. */
   | 'no_questions'
-  /** It would be linked to a flag that the key may not read. */
+  /** The survey would be linked to a flag that the key may not read. */
   | 'flag_not_readable'
-  /** Others kept changing its flags. */
+  /** Other writers kept changing its flags. */
   | FlagWriteRefusal
-  /** Its targeting filters. */
+  /** Its targeting filters are invalid. */
   | InvalidFlag
 
 export function createSurvey(
@@ -63,10 +62,9 @@ export function createSurvey(
   { by, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content = {}, linkedFlagId = null, ...others } = fields
-  return retryingFlagWrite<Survey, SurveyRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<Survey, SurveyRefusal>(deps, by, async change => {
     if (linkedFlagId !== null && !mayReadFlags) return err('flag_not_readable')
-    if (linkedFlagId !== null && (await findLivingFlag(deps.management, projectId, linkedFlagId)) === null)
+    if (linkedFlagId !== null && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const survey = {
       ...{ startDateMs: null, endDateMs: null, archived: false },
@@ -77,10 +75,7 @@ export function createSurvey(
     if (hasNothingToAsk(survey)) return err('no_questions')
     const flags = await flagWritesFor(deps, survey, { targeting: null, internal: null }, targetingFilters, change)
     if (!flags.ok) return flags
-    const written = await deps.management.createSurvey(survey, flags.value)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.createSurvey(survey, flags.value)
   })
 }
 
@@ -92,13 +87,12 @@ export function updateSurvey(
   { by, mayReadFlags }: Writer,
 ): Promise<Result<Survey, SurveyRefusal>> {
   const { targetingFilters, content, ...others } = fields
-  return retryingFlagWrite<Survey, SurveyRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<Survey, SurveyRefusal>(deps, by, async change => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const { linkedFlagId } = others
     if (linkedFlagId && linkedFlagId !== current.linkedFlagId && !mayReadFlags) return err('flag_not_readable')
-    if (linkedFlagId && (await findLivingFlag(deps.management, projectId, linkedFlagId)) === null)
+    if (linkedFlagId && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
       return err('no_such_flag')
     const patch = {
       ...others,
@@ -111,31 +105,24 @@ export function updateSurvey(
     const ownFlags = await flagsOf(deps, current)
     const flags = await flagWritesFor(deps, { ...current, ...patch }, ownFlags, targetingFilters, change)
     if (!flags.ok) return flags
-    const written = await deps.management.updateSurvey(projectId, id, patch, flags.value, current)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(written.value.value)
+    return deps.management.updateSurvey(projectId, id, patch, flags.value, current)
   })
 }
 
-/** Its own flags go with it; the one it is linked to stays. */
+/** Also deletes the survey's own flags; the flag it is linked to stays. */
 export function deleteSurvey(
   deps: ManageSurveysDeps,
   projectId: number,
   id: string,
   by: string,
 ): Promise<Result<null, SurveyRefusal>> {
-  return retryingFlagWrite<null, SurveyRefusal>(async () => {
-    const change = { by, nowMs: deps.clock.nowMs() }
+  return writeWithFlags<null, SurveyRefusal>(deps, by, async change => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
     const { targeting, internal } = await flagsOf(deps, current)
     const deletion = (flag: Flag | null) => (flag === null ? null : changeOf(flag, { deleted: true }, change))
     const flags = { targeting: deletion(targeting), internal: deletion(internal) }
-    const written = await deps.management.deleteSurvey(projectId, id, flags, current)
-    if (!written.ok) return written
-    await deps.definitionsReady(written.value.revision)
-    return ok(null)
+    return deps.management.deleteSurvey(projectId, id, flags, current)
   })
 }
 
@@ -145,12 +132,12 @@ interface OwnFlags {
 }
 
 async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promise<OwnFlags> {
-  const find = (id: number | null) => (id === null ? null : findLivingFlag(management, survey.projectId, id))
+  const find = (id: number | null) => (id === null ? null : findUndeletedFlag(management, survey.projectId, id))
   const [targeting, internal] = await Promise.all([find(survey.targetingFlagId), find(survey.internalTargetingFlagId)])
   return { targeting, internal }
 }
 
-/** @param targetingFilters undefined to leave them as they are, null to remove them. */
+/** @param targetingFilters undefined leaves them as they are, null removes them. */
 async function flagWritesFor(
   { management }: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
@@ -159,6 +146,8 @@ async function flagWritesFor(
   change: Change,
 ): Promise<Result<SurveyFlagWrites, InvalidFlag>> {
   const active = isSurveyRunning(survey)
+  // A survey that starts takes its own flags out of the archive.
+  const state = active ? { active, archived: false } : { active }
   const keys = surveyFlagKeys(survey.id)
   const prepared = targetingWrite()
   if (!prepared.ok) return prepared
@@ -174,7 +163,7 @@ async function flagWritesFor(
     if (targetingFilters === null)
       return ok(own.targeting === null ? null : changeOf(own.targeting, { deleted: true }, change))
     if (targetingFilters !== undefined) {
-      const fields = { filters: targetingFilters, active }
+      const fields = { filters: targetingFilters, ...state }
       return own.targeting === null
         ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
         : checkedChange(own.targeting, fields, change)
@@ -185,13 +174,13 @@ async function flagWritesFor(
   function internalWrite(): Result<FlagWrite | null, InvalidFlag> {
     const filters = unansweredFilters(survey.id, iterationOf(survey.content))
     if (own.internal === null)
-      return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, active })
+      return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
     const isSame = JSON.stringify(own.internal.filters) === JSON.stringify(filters)
-    return ok(isSame ? switched(own.internal) : changeOf(own.internal, { filters, active }, change))
+    return ok(isSame ? switched(own.internal) : changeOf(own.internal, { filters, ...state }, change))
   }
 
   function switched(flag: Flag | null): FlagWrite | null {
-    return flag === null || flag.active === active ? null : changeOf(flag, { active }, change)
+    return flag === null || flag.active === active ? null : changeOf(flag, state, change)
   }
 
   function newFlag(
@@ -205,20 +194,20 @@ async function flagWritesFor(
   }
 }
 
-/** The current iteration of a survey that is repeated; the browser looks at the same number. */
+/** The current iteration of a repeated survey; the browser uses the same number. */
 function iterationOf(content: JsonObject): number | null {
   const iteration = numberOf(ownValue(content, 'current_iteration') ?? null)
   return iteration !== undefined && iteration > 0 ? iteration : null
 }
 
-/** A draft may be without questions, as in PostHog, and so may a survey that an app shows by itself. */
+/** A draft needs no questions, as in PostHog, nor does a survey that an app shows by itself. */
 function hasNothingToAsk({ type, content, startDateMs }: Pick<Survey, 'type' | 'content' | 'startDateMs'>): boolean {
   if (type === 'api' || startDateMs === null) return false
   const questions = ownValue(content, 'questions')
   return !Array.isArray(questions) || questions.length === 0
 }
 
-/** Answers name their question by its id. One that came without gets one. */
+/** Answers name their question by its id, so a question without an id gets one. */
 function withQuestionIds(content: JsonObject, newUuid: () => string): JsonObject {
   const questions = ownValue(content, 'questions')
   if (!Array.isArray(questions)) return content

@@ -1,12 +1,12 @@
-// Payload texts to what is stored of them and back: AES-256-GCM under a random nonce, the key named beside it.
-// The form: `enc:v1:<key id>:<nonce, ciphertext, tag as base64url>`.
+// Encrypts payload texts for storage, and decrypts them: AES-256-GCM with a random nonce; the stored text names its
+// key. Its form is `enc:v1:<key id>:<nonce, ciphertext, tag as base64url>`.
 
 import { createCipheriv, createDecipheriv } from 'node:crypto'
 import { ok, type Result } from '#core/result.ts'
 import type { EncryptionKeys } from '#ports/encryption-keys.ts'
 import type { RandomBytes } from './generate-key.ts'
 
-/** What a sealed payload belongs to; elsewhere it cannot be opened. */
+/** Where a sealed payload belongs; it cannot be opened anywhere else. */
 export interface PayloadPlace {
   readonly projectId: number
   /** `true`, or a variant's key. */
@@ -14,9 +14,9 @@ export interface PayloadPlace {
 }
 
 export interface PayloadCipher {
-  /** @returns one line for a person when there is no key. */
+  /** @returns one line for the operator when there is no key. */
   seal(text: string, place: PayloadPlace): Promise<Result<string, string>>
-  /** Null when its key is not here, or when it was changed or moved. */
+  /** @returns null when the key is not here, or when the payload was changed or moved. */
   open(sealed: string, place: PayloadPlace): Promise<string | null>
 }
 
@@ -51,13 +51,13 @@ export function createPayloadCipher(keys: EncryptionKeys, randomBytes: RandomByt
         const text = decipher.update(bytes.subarray(nonceBytes, bytes.length - tagBytes), undefined, 'utf8')
         return text + decipher.final('utf8')
       } catch {
-        return null // OpenSSL says no more than that the tag does not fit
+        return null // OpenSSL only reports that the tag does not match
       }
     },
   }
 }
 
-/** Not the flag: it has no id yet when it is made, and its key may change. */
+/** The payload is not bound to its flag: a new flag has no id yet, and a flag's key may change. */
 function boundTo({ projectId, valueKey }: PayloadPlace): Buffer {
   return Buffer.from(JSON.stringify(['pennon payload', projectId, valueKey]))
 }

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createPersonalKeyCheck, strangersAskedMax } from './personal-key-check.ts'
 import { hashSecret } from './secret-digests.ts'
 
 const storedKey = { id: 'k', lastUsedAtMs: null } as unknown as PersonalKey
 
-/** A check on a store that has the keys of `stored`, by their secrets, and counts its questions. */
+/** A check on a store that has the keys of `stored`, by their secrets, and counts its look-ups. */
 function startCheck({ answersLater = false } = {}) {
   const stored = new Set<string>()
   const waiting: (() => void)[] = []

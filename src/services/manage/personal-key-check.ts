@@ -1,23 +1,24 @@
-// Which personal API key a secret is, with a short memory so that a busy script costs one look-up, not thousands.
-// What the key may do is decided where it is asked for (`http/management/kit/authenticate.ts`).
+// Finds the personal API key of a secret, with a short memory so that a busy script costs one look-up, not thousands.
+// The caller decides what the key may do (`http/management/kit/authenticate.ts`).
 
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
 import { QueueFullError } from '#ports/port-error.ts'
+import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { PersonalKeyUses } from './personal-key-uses.ts'
 import { createSecretDigests } from './secret-digests.ts'
 
 export interface PersonalKeyCheck {
   /**
-   * The key that the secret stands for, or null; finding it is a use of it. A key deleted by another process is believed
-   * until this one hears of it, within a second; for 10 s at most while the state does not answer. Answers at once while it
-   * remembers. A secret that stands for no key is not asked for again within a second, unless this process hears of a change.
-   * @throws PortError when the state cannot be read; `QueueFullError` when it is asked for very many secrets already that were
-   *   never found to be keys.
+   * The key with this secret, or null; finding a key counts as a use of it. Synchronous while the key is remembered. A
+   * key that another process deleted stays valid until this process notices, within a second, or within 10 s while the
+   * state does not answer. An unknown secret is not looked up again within a second, unless this process notices a
+   * change.
+   * @throws PortError when the state cannot be read; `QueueFullError` while too many look-ups of never-seen secrets are
+   *   under way.
    */
   find(secret: string): MaybePromise<PersonalKey | null>
-  /** Asks for every key anew: called after a key was deleted here, and when the revision says that something changed elsewhere. */
+  /** Looks up every key anew. Called after a key was deleted here, and when the revision shows a change elsewhere. */
   forget(): void
 }
 
@@ -27,22 +28,22 @@ const rememberedCountMax = 1_000
 const unknownForMs = 1_000
 const unknownCountMax = 10_000
 /**
- * How many secrets that were never found to be keys the state is asked for at a time: a tenth of the calls that it takes, so
- * that made-up keys leave it to everything else.
+ * How many never-seen secrets may be looked up in the state at a time: a tenth of the calls that the state takes, so
+ * that made-up keys leave room for everything else.
  */
 export const strangersAskedMax = 100
-/** Longer secrets cannot be valid, and are not worth hashing. */
+/** Longer secrets cannot be valid, so they are not hashed. */
 export const secretLengthMax = 200
 
-/** Keys are stored, looked up and remembered by SHA-256 digests, so timing tells nothing about a secret. */
+/** Keys are stored, looked up and remembered by SHA-256 digests, so timing reveals nothing about a secret. */
 export function createPersonalKeyCheck(deps: {
   management: Pick<PersonalKeyStore, 'findPersonalKeyByHash'>
   clock: Clock
   uses: Pick<PersonalKeyUses, 'note'>
 }): PersonalKeyCheck {
-  /** An entry whose time is over still tells that there was such a key. */
+  /** An expired entry still shows that there was such a key. */
   const remembered = new Map<string, { readonly key: PersonalKey; untilMs: number }>()
-  /** Until when a hash is known to be no key's. */
+  /** Until when a hash is known to belong to no key. */
   const unknown = new Map<string, number>()
   const digests = createSecretDigests(rememberedCountMax)
   let generation = 0
@@ -80,7 +81,7 @@ export function createPersonalKeyCheck(deps: {
     const askedIn = generation
     const key = await deps.management.findPersonalKeyByHash(hash)
     if (key === null) remembered.delete(hash)
-    // Made or deleted while we asked: answer this once, remember nothing.
+    // Keys changed during the look-up: answer this once, remember nothing.
     if (askedIn === generation) remember(hash, key)
     if (key === null) return null
     digests.keep(secret, hash)

@@ -1,16 +1,16 @@
-// When personal API keys were last used, right to a minute. Requests only say so here; it is written down a little later,
-// so that no request waits for it, and whether that works changes nothing for them.
+// Records when personal API keys were last used, to the minute. Requests only note a use; it is written a little later,
+// so that no request waits for the write or fails with it.
 
 import type { Clock } from '#ports/clock.ts'
-import type { PersonalKey, PersonalKeyStore } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { PersonalKey, PersonalKeyStore } from '#ports/state/personal-key-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 
 export interface PersonalKeyUses {
-  /** The key is being used now. */
+  /** Notes that the key is used now. */
   note(key: Pick<PersonalKey, 'id' | 'lastUsedAtMs'>): void
-  /** Writes what is left. */
+  /** Writes the remaining uses. */
   close(): Promise<void>
 }
 
@@ -19,17 +19,17 @@ export interface PersonalKeyUsesOptions {
   readonly clock: Clock
   readonly logger: Logger
   readonly metrics: Pick<Metrics, 'dependencyFailures'>
-  /** From the first use that is not written yet to writing it: longer than that request takes. */
+  /** How long after the first unwritten use all of them are written: longer than that request takes. */
   readonly delayMs: number
 }
 
-/** A use this soon after one that was noted says nothing new. */
+/** A use this soon after a noted one is not noted again. */
 const resolutionMs = 60_000
 const notedCountMax = 1_000
 
 export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalKeyUses {
   const { management, clock, logger, metrics } = options
-  /** By key id, the oldest first. */
+  /** By key id, oldest first. */
   const notedAtMs = new Map<string, number>()
   let waiting = new Map<string, number>()
   let timer: NodeJS.Timeout | undefined
@@ -43,7 +43,7 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
     try {
       await management.savePersonalKeyUses(uses)
     } catch (cause) {
-      // It is left to the key's next use after its minute, since no request depends on it.
+      // Not retried, since no request depends on it: the key's next use after its minute writes again.
       const code = cause instanceof PortError ? cause.code : 'unavailable'
       metrics.dependencyFailures.inc({ port: 'management-store', code })
       logger.warn({ err: cause, keyCount: uses.length }, 'when personal keys were last used could not be written down')
@@ -53,7 +53,7 @@ export function startPersonalKeyUses(options: PersonalKeyUsesOptions): PersonalK
   return {
     note: ({ id, lastUsedAtMs }) => {
       const nowMs = clock.nowMs()
-      // Another process may have written a later one.
+      // Another process may have written a later use.
       const knownMs = Math.max(notedAtMs.get(id) ?? 0, lastUsedAtMs ?? 0)
       if (nowMs - knownMs < resolutionMs) return
       notedAtMs.delete(id)

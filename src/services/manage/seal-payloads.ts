@@ -1,8 +1,9 @@
-// Payloads of a flag write as they are stored: encrypted when the flag says so, the stored ones where the marker came back.
-// Nothing here decides what else a flag may be (`core/flags/definitions/validate-flag.ts`).
+// Prepares the payloads of a flag write for storage: encrypts them when the flag says so, and puts back the stored
+// payload for each one that was sent as the redaction marker. `core/flags/definitions/validate-flag.ts` checks the rest
+// of a flag.
 
 import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
@@ -11,13 +12,13 @@ import type { PayloadCipher } from './payload-cipher.ts'
 
 export interface SealedFields<T> {
   readonly fields: T
-  /** Made of what the flag held when it was read: to be written onto that version alone. */
+  /** The fields depend on what the flag held when it was read, so they may only be written onto that version. */
   readonly restsOnStored: boolean
 }
 
 /**
  * @param stored the flag that is changed; null for a new one.
- * @returns what cannot be stored as it was sent; validation that is skipped does not skip this.
+ * @returns the fields to store, or issues that even a write without validation is refused for.
  * Source: ours, docs/wire/private-api.md §4.
  */
 export async function sealPayloads<T extends FlagFields>(
@@ -28,15 +29,15 @@ export async function sealPayloads<T extends FlagFields>(
 ): Promise<Result<SealedFields<T>, FlagIssue[]>> {
   const wasEncrypted = stored?.hasEncryptedPayloads ?? false
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
-  if (!isEncrypted) return wasEncrypted ? unsealed(stored!, fields) : ok({ fields, restsOnStored: false })
+  if (!isEncrypted) return wasEncrypted ? unsealed(stored!, fields) : ok({ fields, restsOnStored: isHalfGiven(fields) })
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
-  if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: false })
+  if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
   if (!isJsonObject(payloads)) return err([issue('filters.payloads', 'invalid', 'Must be an object or null.')])
 
   const kept = wasEncrypted ? ownValue(stored!.filters, 'payloads') : undefined
   const sealed: JsonObject = {}
-  let restsOnStored = fields.filters === undefined
+  let restsOnStored = isHalfGiven(fields)
   for (const valueKey of Object.keys(payloads)) {
     const text = payloadText(payloads, valueKey)
     const path = `filters.payloads.${valueKey}`
@@ -57,20 +58,27 @@ export async function sealPayloads<T extends FlagFields>(
 }
 
 /**
- * Fields of an earlier version: a flag that is encrypted stays so, since what it held before is not shown to whoever restores it.
- * Encrypted payloads of the version come back as they are.
+ * Prepares the fields of an earlier version. An encrypted flag stays encrypted, since its earlier payloads may not be
+ * shown to the client that restores it. Encrypted payloads of the version are restored as they are.
  */
 export async function sealRestored(
   cipher: Pick<PayloadCipher, 'seal'>,
   flag: Flag,
-  fields: Required<FlagFields>,
-): Promise<Result<Required<FlagFields>, FlagIssue[]>> {
-  if (!flag.hasEncryptedPayloads || fields.hasEncryptedPayloads) return ok(fields)
+  fields: WritableFlag,
+): Promise<Result<SealedFields<WritableFlag>, FlagIssue[]>> {
+  if (fields.hasEncryptedPayloads) return ok({ fields, restsOnStored: false })
+  if (!flag.hasEncryptedPayloads) return ok({ fields, restsOnStored: true })
   const sealed = await sealPayloads(cipher, flag.projectId, null, { ...fields, hasEncryptedPayloads: true })
-  return sealed.ok ? ok(sealed.value.fields) : sealed
+  return sealed.ok ? ok({ fields: sealed.value.fields, restsOnStored: true }) : sealed
 }
 
-/** The flag is no longer encrypted: what is stored stays secret, so payloads have to come with the write. */
+/** Whether the fields have payloads but do not say if these are encrypted, or the reverse: the stored flag has the rest. */
+function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
+  if (filters === undefined) return hasEncryptedPayloads !== undefined
+  return hasEncryptedPayloads === undefined && holdsPayload(ownValue(filters, 'payloads'))
+}
+
+/** The write ends encryption. Stored payloads stay secret, so the write has to bring payloads of its own. */
 function unsealed<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(holdsPayload)

@@ -1,4 +1,5 @@
-// The digests of secrets that SDKs send with each of their questions: hashed once, not thousands of times an hour.
+// Remembers the digests of secrets that SDKs send with every request, so that each is hashed once, not thousands of
+// times an hour.
 
 import { hash as digest, randomInt } from 'node:crypto'
 
@@ -8,19 +9,19 @@ export function hashSecret(secret: string): string {
 }
 
 export interface SecretDigests {
-  /** The same as `hashSecret`, remembered for secrets that were kept. */
+  /** The same as `hashSecret`, but remembered for kept secrets. */
   of(secret: string): string
-  /** Call it only for a secret that was found to be valid: what strangers send must not crowd out the others. */
+  /** Call it only for a secret found to be valid, so that made-up secrets cannot crowd out real ones. */
   keep(secret: string, hash: string): void
 }
 
 /**
- * A digest is no verdict: whose key it is, and whether it still is one, is asked with it each time, so that a key which is
- * deleted is refused as soon as without this memory.
+ * A digest does not say that a key is valid: the caller looks the key up by its digest each time, so a deleted key is
+ * refused as soon as without this memory.
  *
- * The look-up tells nothing of a kept secret by its time: a secret is found by a number that nobody outside can foretell,
- * and compared in a time that depends on the length of what was sent alone. Kept secrets are in the memory of this process
- * and nowhere else, as those of requests are anyway.
+ * The time of a look-up reveals nothing about a kept secret: the secret is found by a number that cannot be predicted
+ * from outside, and compared in a time that depends only on the length of what was sent. Kept secrets are only in the
+ * memory of this process, as those of requests are anyway.
  */
 export function createSecretDigests(countMax: number): SecretDigests {
   const kept = new Map<number, { readonly secret: string; readonly hash: string }>()
@@ -39,14 +40,14 @@ export function createSecretDigests(countMax: number): SecretDigests {
   }
 }
 
-/** FNV-1a, begun at random: 30 bits. */
+/** FNV-1a with a random start: 30 bits. */
 function numberOf(text: string, seed: number): number {
   let number = seed
   for (let index = 0; index < text.length; index++) number = Math.imul(number ^ text.charCodeAt(index), 0x01000193)
   return number & 0x3fffffff
 }
 
-/** Looks at every character of `sent`, whatever the first ones are. */
+/** Compares every character of `sent`, even when the first ones differ. */
 function isSame(sent: string, kept: string): boolean {
   if (sent.length !== kept.length) return false
   let difference = 0

@@ -2,14 +2,14 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
-import type { LinkedWrite } from '#ports/cohort-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { LinkedWrite } from '#ports/state/definition-links.ts'
 import { writeDefinition } from './write-with-links.ts'
 
 const reference = { kind: 'flag', id: 1, path: 'filters' } as const
 const self = { kind: 'flag', id: 2, name: 'b' } as const
 
-/** A store whose links come one after the other, the last one again and again. */
+/** A store that returns the given links one after the other, and then the last ones again and again. */
 function storeOf(...flagIds: number[][]) {
   let reads = 0
   return {

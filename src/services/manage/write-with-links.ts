@@ -1,15 +1,15 @@
-// Writes a definition that refers to others, checked against what there is at the moment of the write: whoever changes the
-// project's definitions in between makes it be checked again. So of two writes that would close a cycle together, or of one
-// that refers to what the other deletes, the later one is refused.
+// Writes a definition that refers to others, checked against the definitions at the moment of the write. If the
+// project's definitions change in between, it is checked again. So when two writes would together close a cycle, or one
+// refers to what the other deletes, the later one is refused.
 
 import type { DefinitionLinks, DefinitionReference } from '#core/flags/definitions/definition-links.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { type ReferringDefinition, referenceIssues } from '#core/flags/definitions/validate-references.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { CohortStore, LinkedWrite } from '#ports/cohort-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
 
-/** Somebody who writes definitions so often is a script that can wait. */
+/** A client that changes definitions this often is a script, which can wait. */
 const attemptCountMax = 10
 
 /**
@@ -17,7 +17,7 @@ const attemptCountMax = 10
  * @throws PortError `conflict` when the definitions change faster than they can be checked.
  */
 export async function writeWithLinks<T, E>(
-  store: Pick<CohortStore, 'findLinks'>,
+  store: DefinitionLinkReader,
   projectId: number,
   write: (links: DefinitionLinks, linked: LinkedWrite) => Promise<Result<T, E | 'definitions_changed'>>,
 ): Promise<Result<T, E>> {
@@ -33,7 +33,7 @@ export async function writeWithLinks<T, E>(
   throw new PortError('management-store', 'conflict', new Error('the definitions keep changing'))
 }
 
-/** Types that were deleted in between: whatever took the index of one is not the type that was meant. */
+/** Types that were deleted in between: a new type with the same index is not the one that was meant. */
 function goneOf(
   before: DefinitionLinks['groupTypes'],
   now: DefinitionLinks['groupTypes'],
@@ -46,11 +46,11 @@ function goneOf(
 export interface DefinitionWrite<W, E> {
   readonly projectId: number
   readonly self: ReferringDefinition
-  /** What it refers to from now on; empty when nothing about that changes, and then nothing is looked up. */
+  /** What it refers to from now on; empty when its references do not change, and then nothing is looked up. */
   readonly references: readonly DefinitionReference[]
-  /** What is wrong with it by itself. */
+  /** What is wrong with the definition itself. */
   readonly issues: readonly FlagIssue[]
-  /** Write it whatever is wrong; it comes back as `warnings`. */
+  /** Writes it despite any issues, which are returned as `warnings`. */
   readonly skipValidation: boolean
   readonly write: (linked: LinkedWrite) => Promise<Result<W, E | 'definitions_changed'>>
 }
@@ -65,9 +65,9 @@ export interface InvalidDefinition {
   readonly issues: readonly FlagIssue[]
 }
 
-/** Refused as `invalid` for what is wrong with it by itself or by what it refers to. @throws PortError `conflict` */
+/** Refuses as `invalid` when the definition itself or one of its references is wrong. @throws PortError `conflict` */
 export async function writeDefinition<W, E>(
-  store: Pick<CohortStore, 'findLinks'>,
+  store: DefinitionLinkReader,
   definition: DefinitionWrite<W, E>,
 ): Promise<Result<CheckedWrite<W>, E | InvalidDefinition>> {
   const { self, references, issues, skipValidation } = definition

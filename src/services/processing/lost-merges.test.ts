@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { anEvent } from '../../../tests/support/apply-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'

@@ -3,8 +3,8 @@ import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
 import type { LogRecord } from '#core/events/captured-event.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
@@ -147,7 +147,8 @@ describe('processing the log', () => {
     await world.append(Array.from({ length: 6 }, (_, n) => setEvent(n + 1, 'ada', { last: n })))
     const log: ProcessorOptions['log'] = {
       ...world.log,
-      read: (lane, fromOffset, limits) => world.log.read(lane, Math.max(fromOffset, lane === 'main' ? 2 : 0), limits),
+      read: (stream, fromOffset, limits) =>
+        world.log.read(stream, Math.max(fromOffset, stream === 'main' ? 2 : 0), limits),
     }
     world.start(t, { log, limits: { rowCountMax: 0 } })
     await eventually(() => world.isProcessed())
@@ -268,13 +269,11 @@ describe('processing the log', () => {
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3)])
     const damaging: ProcessorOptions['log'] = {
       ...world.log,
-      read: async (lane, fromOffset, limits) => {
-        const chunk = await world.log.read(lane, fromOffset, limits)
-        const records = chunk.records.map(
-          (record, index): LogRecord =>
-            chunk.firstOffset + index === 1 && lane === 'main'
-              ? { kind: 'damaged', body: Buffer.from('broken'), appendedAtMs: 1_790_000_000_123 }
-              : record,
+      read: async (stream, fromOffset, limits) => {
+        const chunk = await world.log.read(stream, fromOffset, limits)
+        const damaged: LogRecord = { kind: 'damaged', body: Buffer.from('broken'), appendedAtMs: 1_790_000_000_123 }
+        const records = chunk.records.map(at =>
+          at.offset === 1 && stream === 'main' ? { offset: 1, record: damaged } : at,
         )
         return { ...chunk, records }
       },
@@ -287,7 +286,7 @@ describe('processing the log', () => {
     )
     const body = Buffer.from('broken').toString('base64')
     assert.deepEqual(await world.log.losses(), [
-      { lane: 'main', fromOffset: 1, toOffset: 2, file: null, noticedAtMs: world.clock.nowMs(), body },
+      { stream: 'main', fromOffset: 1, toOffset: 2, file: null, noticedAtMs: world.clock.nowMs(), body },
     ])
     assert.deepEqual(world.outcomeTotals(), { stored: 2, dropped: 0, rejected: 1 })
   })
@@ -295,13 +294,15 @@ describe('processing the log', () => {
   it('counts records that are gone from the log, and goes on behind them', async t => {
     const world = aWorld()
     await world.append([aCapturedEvent(1), aCapturedEvent(2), aCapturedEvent(3), aCapturedEvent(4)])
-    // As when a file of the log was removed that held the second and the third.
+    // Like a log whose file with the second and third record was removed.
     const withoutFile: ProcessorOptions['log'] = {
       ...world.log,
-      read: (lane, fromOffset, limits) =>
-        fromOffset === 0
-          ? world.log.read(lane, 0, { ...limits, recordCountMax: 1 })
-          : world.log.read(lane, Math.max(3, fromOffset), limits),
+      read: async (stream, fromOffset, limits) => {
+        if (fromOffset === 0) return world.log.read(stream, 0, { ...limits, recordCountMax: 1 })
+        const chunk = await world.log.read(stream, Math.max(3, fromOffset), limits)
+        const missing = { recordCount: 3 - fromOffset, fromOffset, toOffset: 3, file: null }
+        return { ...chunk, missing: fromOffset < 3 ? missing : null }
+      },
     }
     world.start(t, { log: withoutFile })
     await eventually(() => world.isProcessed())
@@ -363,7 +364,7 @@ describe('processing the log', () => {
     const imported = { lane: 'historical', historicalMigration: true, importJobId: 1 } as const
     await world.append(
       Array.from({ length: 30 }, (_, n) => aCapturedEvent(100 + n, imported)),
-      'historical',
+      'import',
     )
     await world.append(Array.from({ length: 30 }, (_, n) => aCapturedEvent(n + 1)))
     world.start(t, { limits: { recordCountMax: 10 } })
@@ -392,12 +393,28 @@ describe('processing the log', () => {
     assert.deepEqual([world.events.inserted.length, world.state.persons.size], [40, 40])
   })
 
-  it('wakes up for a nudge long before the next poll', async t => {
-    const world = aWorld()
-    const { processor } = world.start(t, { limits: { pollMs: 600_000 } })
+  for (const traffic of ['live', 'import'] as const)
+    it(`reads what comes at once while it waits for both kinds of traffic: ${traffic}`, async t => {
+      const world = aWorld()
+      let waitingCount = 0
+      const log: ProcessorOptions['log'] = {
+        ...world.log,
+        read: (stream, fromOffset, options) => {
+          if (options.maxWaitMs !== undefined) waitingCount++
+          return world.log.read(stream, fromOffset, options)
+        },
+      }
+      world.start(t, { log, limits: { pollMs: 600_000 } })
+      await eventually(() => waitingCount === 2)
+      await world.append([aCapturedEvent(1)], traffic)
+      await eventually(() => world.isProcessed(traffic === 'live' ? 'main' : 'historical'))
+      assert.deepEqual(world.outcomeTotals(), { stored: 1, dropped: 0, rejected: 0 })
+    })
+
+  it('stops at once while it waits for records', async t => {
+    const { ended, stop, processor } = aWorld().start(t, { limits: { pollMs: 600_000 } })
     await eventually(() => processor.state() === 'ok')
-    await world.append([aCapturedEvent(1)])
-    processor.nudge('main')
-    await eventually(() => world.isProcessed())
+    stop()
+    assert.equal(await ended, 'stopped')
   })
 })

@@ -1,17 +1,17 @@
-// What a chunk takes is bounded: how large the persons are that small events belong to is for anybody to choose.
+// Tests that the size of a chunk is bounded: any client can make the persons large that small events belong to.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
 import { keyOf } from '#adapters/memory/memory-state.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
 import { aMapping, aPerson } from '../../../tests/support/state-builders.ts'
 import type { ProcessorOptions } from './process-events.ts'
 
-/** Many persons of ten thousand characters each, and an event of each. */
+/** Many persons of ten thousand characters each, and an event for each. */
 async function aWorldOfFatPersons() {
   const world = aWorld()
   const fat = 'x'.repeat(10_000)
@@ -81,7 +81,7 @@ describe('large chunks', () => {
     }
     world.start(t, { log, limits: { textBytesMax: 1_000_000 } })
     await eventually(() => world.isProcessed())
-    // 500 events of 10,000 characters: halved to 62 and 63 at last; from then on chunks fit, a little larger ones as well.
+    // 500 events of 10,000 characters are halved down to 62 and 63. From then on chunks fit, even slightly larger ones.
     assert.deepEqual(counts.slice(0, 4), [500, 63, 83, 84])
     assert.deepEqual(world.outcomeTotals(), { stored: 664, dropped: 0, rejected: 0 })
   })

@@ -1,4 +1,4 @@
-// The five steps of a chunk, and what is done when one of them fails. The crash table beside the steps is the reason for
+// Takes a chunk through its five steps, and handles the failure of each. The crash table beside the steps explains
 // their order; the tests crash between each two of them.
 
 import { mergeEventNames } from '#core/events/event-names.ts'
@@ -9,24 +9,24 @@ import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/processing/pa
 import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'
-import type { ChunkStore, LoadedChunk } from '#ports/chunk-store.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { LogChunk } from '#ports/event-log.ts'
-import type { EventRows, EventStore } from '#ports/event-store.ts'
+import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
 import type { Geoip } from '#ports/geoip.ts'
+import type { LogChunk } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 
 /** The gap after the step of this name. */
-export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit'
+export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
 
-/** What processing takes of the event store. */
-export type ProcessingEventStore = Pick<EventStore, 'insert' | 'findChargedTimes' | 'findOverrides' | 'findFlagCalls'>
+/** The parts of the event store that processing uses. */
+export type ProcessingEventStore = Pick<EventWriter, 'insert' | 'findChargedTimes' | 'findOverrides' | 'findFlagCalls'>
 
-export interface ChunkDependencies {
+export interface ChunkDeps {
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
   readonly geoip: Geoip | null
@@ -34,60 +34,80 @@ export interface ChunkDependencies {
   readonly metrics: Metrics
   readonly logger: Logger
   readonly ownerId: string
+  /** Id of the log that chunks are read from. */
+  readonly logId: string
   readonly random: () => number
   readonly signal: AbortSignal
-  /** State rows of one transaction; a chunk that would write more is halved. A single record may write more. */
+  /**
+   * How many state rows one transaction may write; a chunk that needs more is halved. A single record may write more.
+   */
   readonly rowCountMax: number
-  /** Property text that a chunk may load, and that its rows may carry; one that takes more is halved, too. */
+  /** How much property text a chunk may load, and its rows may carry; a chunk that needs more is halved, too. */
   readonly textBytesMax: number
-  /** What the chunk takes, or would have to: told before anything is written. */
+  /** Called before anything is written, with the size of the chunk. */
   readonly onSized?: (size: ChunkSize | 'too_large') => void
-  /** Conflicts in a row before a merge is given up, or any other chunk counts as failed: others would have been through. */
+  /** After this many conflicts in a row a lone merge is given up, and any other chunk counts as failed. */
   readonly conflictTryCount: number
-  /** An insert that takes this long is waited for, but reported as if the store were down. */
+  /** A call of the event store that takes this long is reported as if the store were down, but still waited for. */
   readonly slowStoreMs: number
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
-  /** Whether a worker before this one may have told the event store of overrides and ended before it could commit them. */
+  /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
   readonly mayHaveBeenTried: () => boolean
-  /** Where the chunk's lane stands, as far as this worker knows: behind what `onCommitted` was told last. */
+  /** The name of the position that the chunk moves. */
+  readonly cursor: string
+  /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */
+  readonly mayGoOn?: () => boolean
+  /** The offset of that position, as far as this worker knows: the end of the last part passed to `onCommitted`. */
   readonly position: () => number
-  readonly onCommitted: (outcomes: readonly ChunkOutcome[], nextOffset: number) => void
+  readonly onCommitted: (outcomes: readonly ChunkOutcome[], part: CommittedPart) => void
   readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
 }
 
+/** A chunk, or the part of it that was committed at once. */
+export type CommittedPart = Pick<LogChunk, 'nextOffset' | 'records'>
+
 export interface ChunkSize {
-  /** State rows to write. */
+  /** How many state rows it writes. */
   readonly rowCount: number
-  /** Bytes of the texts that were loaded or of those that the rows carry, whichever is more. */
+  /** Bytes of the loaded texts or of the texts in its rows, whichever is more. */
   readonly textBytes: number
+  readonly loaded: LoadedChunk
+  readonly processed: ProcessedChunk
 }
 
-/** Tries of a record, alone in its chunk, before it is set aside. */
+/** How often a chunk fails before the record at fault is set aside. */
 const recordTryCount = 3
 
-/** A merge that stands alone in its chunk: two persons that others write to all the time can go on as two. */
+/**
+ * Whether the chunk is a single merge. It may be given up when other workers write to its two persons all the time:
+ * they then stay two persons.
+ */
 function isMerge({ records }: LogChunk): boolean {
-  const [record] = records
+  const record = records[0]?.record
   return records.length === 1 && record?.kind === 'event' && mergeEventNames.has(record.event.name)
 }
 
-/** What the latest try got to, for the case that its commit was made but the answer lost. */
+function firstOffsetOf({ records, nextOffset }: LogChunk): number {
+  return records[0]?.offset ?? nextOffset
+}
+
+/** What the latest try set out to commit, in case the commit was made but its answer lost. */
 interface Try {
   commitOutcomes: readonly ChunkOutcome[] | null
 }
 
-/** What the event store was told by tries that may not have been committed: the highest override of each distinct id. */
+/** The highest override of each distinct id that the event store got from tries, which may not have been committed. */
 type ToldOverrides = Map<string, PersonIdOverride>
 
 /**
- * Takes the chunk through load, apply, insert and commit, as often as it needs. A chunk that fails for no reason of a
- * store is halved until the record that makes it fail stands alone; that one goes to the reject store, the rest goes on.
+ * Takes the chunk through load, apply, insert and commit, as often as it needs. A chunk that fails while the stores
+ * work is halved until the record at fault is alone; that record goes to the reject store, and the rest is processed.
  */
-export function processOneChunk(chunk: LogChunk, deps: ChunkDependencies): Promise<ChunkEnd> {
+export function processOneChunk(chunk: LogChunk, deps: ChunkDeps): Promise<ChunkEnd> {
   return processPart(chunk, deps, new Map())
 }
 
-async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldOverrides): Promise<ChunkEnd> {
+async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {
   const failures = new Map<number, string>()
   const lostMerges = new Set<number>()
   let failureCount = 0
@@ -101,7 +121,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldO
       if (attempt < deps.conflictTryCount) await pause(attempt, deps)
       else if (lostMerges.size > 0 || !isMerge(chunk)) throw new Error('the chunk conflicts with every try')
       else {
-        lostMerges.add(chunk.firstOffset)
+        lostMerges.add(firstOffsetOf(chunk))
         attempt = 0
       }
     } catch (cause) {
@@ -113,51 +133,53 @@ async function processPart(chunk: LogChunk, deps: ChunkDependencies, told: ToldO
         continue
       }
       failureCount++
-      deps.logger.warn({ err: cause, lane: chunk.lane, offset: chunk.firstOffset }, 'a chunk could not be processed')
+      const offset = firstOffsetOf(chunk)
+      deps.logger.warn({ err: cause, lane: chunk.stream, offset }, 'a chunk could not be processed')
       const known = cause instanceof RecordError && !failures.has(cause.offset) ? cause.offset : null
       if (known === null && chunk.records.length > 1) return await processHalves(chunk, deps, told)
-      if (failureCount >= recordTryCount) setAside(failures, known ?? chunk.firstOffset, cause, deps)
+      if (failureCount >= recordTryCount) setAside(failures, known ?? offset, cause, deps)
       if (known === null) await pause(attempt, deps)
     }
   }
   return 'stopped'
 }
 
-// What a crash leaves after each step:
+// What a crash after each step leaves:
 //
-//   step                                          after a crash in the gap that follows
-//   1. read records of one lane                   nothing happened; the position is where it was
+//   step                                          after a crash before the next step
+//   1. read records of one stream                 nothing happened; the position is where it was
 //   2. load persons, mappings, groups             nothing happened
 //   3. apply the events in memory                 nothing happened
-//   4. insert rows and overrides, wait (durable)  the rows are there, the state is as before: the chunk runs again from the
-//                                                 same persons, so the same rows come out and replace themselves
-//   5. commit changes, counters and position      done; reading goes on behind the chunk
+//   4. insert rows and overrides, wait (durable)  the rows are stored, the state is as before: the chunk runs again
+//                                                 from the same persons and makes the same rows, which replace those
+//   5. commit changes, counters and position      done; reading continues after the chunk
 //
-// Between the crash and the second run the other lane may have changed the persons, and then the overrides of the first
-// run are wrong for good: a worker that starts asks the event store for those of its first chunks, and gives higher
-// versions to what differs from them.
+// Between the crash and the second run, another stream may have changed the persons. The overrides of the first run
+// would then stay wrong, so a worker that starts asks the event store for the overrides of its first chunks, and gives
+// higher versions to overrides that differ from them.
 //
-// Step 4 first asks on which day repeats of older events were charged; once they are written, they answer it themselves.
+// Step 4 first asks the store on which day repeats of older events were charged. Once the repeats are written, their
+// own rows answer that.
 //
-// A commit that another worker's has overtaken (`version_conflict`) is computed anew. Its rows replace those of the try
-// before; its overrides are given higher versions where they differ from what the event store was told then.
+// A chunk whose commit was overtaken by another worker's (`version_conflict`) is computed anew. Its rows replace those
+// of the earlier try; overrides that differ from those of the earlier try get higher versions.
 //
-// The other order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the rows that are missing and
-// after it for the others; inside 5 nothing is half done, since it is one transaction.
+// The reverse order of 4 and 5 would lose rows. A crash inside 4 is a crash before it for the missing rows and after it
+// for the others; 5 is one transaction, so it is never half done.
 async function tryChunk(
   chunk: LogChunk,
-  of: {
+  context: {
     readonly failures: ReadonlyMap<number, string>
     readonly lostMerges: ReadonlySet<number>
-    readonly deps: ChunkDependencies
+    readonly deps: ChunkDeps
     readonly latest: Try
     readonly told: ToldOverrides
   },
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
-  const { failures, lostMerges, deps, latest, told } = of
+  const { failures, lostMerges, deps, latest, told } = context
   const { state, clock, ownerId, faultPoint } = deps
   const parsed = parseChunk(chunk, failures)
-  // A record that stands alone has to be processed, whatever it takes.
+  // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
   const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
@@ -176,17 +198,17 @@ async function tryChunk(
   if (changes === null) return 'stopped'
   noteTold(told, processed.rows.overrides)
   await faultPoint?.('insert')
-  // Not where the chunk begins: the log may have a gap before it.
+  // The span begins at the position, not at the chunk's first record: offsets in between may have no records.
   const span = { fromOffset: deps.position(), offset: chunk.nextOffset }
-  const position = { lane: chunk.lane, ownerId, ...span, committedAtMs: clock.nowMs() }
+  const position = { stream: deps.cursor, ownerId, ...span, committedAtMs: clock.nowMs() }
   latest.commitOutcomes = changes.outcomes
   const result = await state.commitChunk(changes, position)
-  if (result === 'committed') deps.onCommitted(changes.outcomes, chunk.nextOffset)
+  if (result === 'committed') deps.onCommitted(changes.outcomes, chunk)
   if (result === 'committed') await faultPoint?.('commit')
   return result
 }
 
-/** An id that the event store has an override for counts as touched: another worker may have mapped it elsewhere since. */
+/** Ids with an override in the event store count as touched: another worker may have mapped them elsewhere since. */
 function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
   const subjects = chunkSubjects(chunk)
   return told.size === 0 ? subjects : { ...subjects, distinctIds: [...subjects.distinctIds, ...told.values()] }
@@ -196,18 +218,19 @@ function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
 function applyChunk(
   parsed: ParsedChunk,
   loaded: LoadedChunk,
-  of: {
-    readonly deps: ChunkDependencies
+  context: {
+    readonly deps: ChunkDeps
     readonly told: ToldOverrides
     readonly lostMerges: ReadonlySet<number>
     readonly flagCalls: readonly StoredFlagCall[]
     readonly textBytesMax: number
   },
 ): ProcessedChunk | 'too_large' {
-  const { deps, told, lostMerges, flagCalls, textBytesMax } = of
+  const { deps, told, lostMerges, flagCalls, textBytesMax } = context
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
     const options = {
+      logId: deps.logId,
       lookUpGeoip,
       toldOverrides: told.values(),
       lostMerges,
@@ -216,7 +239,7 @@ function applyChunk(
     }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)
-    deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes })
+    deps.onSized?.({ rowCount: rowCountOf(processed.changes), textBytes, loaded, processed })
     return processed
   } catch (cause) {
     if (cause instanceof ChunkTooLargeError) return 'too_large'
@@ -225,13 +248,13 @@ function applyChunk(
 }
 
 /**
- * The stored flag calls that those of the chunk may repeat, for projects that thin them; null when it was stopped while it
- * waited for the event store.
+ * The stored flag calls that those of the chunk may repeat, for projects that thin them; null when stopped while
+ * waiting for the event store.
  */
 async function storedFlagCalls(
   parsed: ParsedChunk,
   { projects }: LoadedChunk,
-  deps: ChunkDependencies,
+  deps: ChunkDeps,
 ): Promise<readonly StoredFlagCall[] | null> {
   const thinning = new Set(projects.filter(({ ingestion }) => ingestion.thinsFlagCalls).map(({ id }) => id))
   if (thinning.size === 0) return []
@@ -245,8 +268,8 @@ async function storedFlagCalls(
   return calls.length === 0 ? [] : patiently(() => deps.events.findFlagCalls(calls), deps)
 }
 
-/** What the event store was told by a worker that is no more. @returns false when stopped while waiting. */
-async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDependencies): Promise<boolean> {
+/** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
+async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDeps): Promise<boolean> {
   const ids = new Map<string, { projectId: number; distinctId: string }>()
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
     ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
@@ -269,7 +292,7 @@ function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, 
 }
 
 /** Step 4. Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
-async function insertRows(processed: ProcessedChunk, deps: ChunkDependencies): Promise<ChunkChanges | null> {
+async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
   const events = await chargedOnce(processed.rows.events, deps)
   if (events === null) return null
   const refused = await insertPatiently({ ...processed.rows, events }, deps)
@@ -277,27 +300,27 @@ async function insertRows(processed: ProcessedChunk, deps: ChunkDependencies): P
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
   deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
-  const nothing = { events: [], pendingEvents: [], overrides: [], replays: [] }
+  const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [] }
   const done = await insertPatiently({ ...nothing, rejected }, deps)
   return done === null ? null : changes
 }
 
-/** The rows with the day of charge of those that may be repeats of older events; few chunks have any. */
-async function chargedOnce(rows: EventRows['events'], deps: ChunkDependencies): Promise<EventRows['events'] | null> {
+/** Gives rows that may repeat older events the day on which those were charged; few chunks have any. */
+async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
   const late = lateLiveEvents(rows)
   if (late.length === 0) return rows
   const chargedTimes = await patiently(() => deps.events.findChargedTimes(late), deps)
   return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
 }
 
-async function insertPatiently(rows: EventRows, deps: ChunkDependencies): Promise<readonly RefusedRow[] | null> {
+async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
   if (Object.values(rows).every(({ length }) => length === 0)) return []
   const inserted = await patiently(() => deps.events.insert(rows), deps)
   return inserted === null ? null : inserted.refused
 }
 
-/** Waits as long as the event store is down; the lag is measured meanwhile and nothing is skipped. */
-async function patiently<T>(call: () => Promise<T>, deps: ChunkDependencies): Promise<T | null> {
+/** Repeats the call while the event store is down; the lag is measured meanwhile, and nothing is skipped. */
+async function patiently<T>(call: () => Promise<T>, deps: ChunkDeps): Promise<T | null> {
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
     try {
@@ -314,23 +337,23 @@ async function patiently<T>(call: () => Promise<T>, deps: ChunkDependencies): Pr
   return null
 }
 
-async function processHalves(chunk: LogChunk, deps: ChunkDependencies, told: ToldOverrides): Promise<ChunkEnd> {
+async function processHalves(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {
   const middle = chunk.records.length >> 1
-  const middleOffset = chunk.firstOffset + middle
-  const first = { ...chunk, records: chunk.records.slice(0, middle), nextOffset: middleOffset }
-  const second = { ...chunk, records: chunk.records.slice(middle), firstOffset: middleOffset }
+  const first = { ...chunk, records: chunk.records.slice(0, middle), nextOffset: chunk.records[middle]!.offset }
+  const second = { ...chunk, records: chunk.records.slice(middle) }
   const end = await processPart(first, deps, told)
-  return end === 'committed' ? await processPart(second, deps, told) : end
+  if (end !== 'committed' || deps.mayGoOn?.() === false) return end
+  return await processPart(second, deps, told)
 }
 
-/** A commit whose answer was lost may have been made: the stored position tells, once it can be read again. */
-async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDependencies): Promise<boolean> {
+/** A commit whose answer was lost may have been made; the stored position shows it, once it can be read again. */
+async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Promise<boolean> {
   if (latest.commitOutcomes === null) return false
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     try {
-      const { offset } = await deps.state.claimPosition(chunk.lane, deps.ownerId)
+      const { offset } = await deps.state.claimPosition(deps.cursor, deps.ownerId)
       if (offset < chunk.nextOffset) return false
-      deps.onCommitted(latest.commitOutcomes, chunk.nextOffset)
+      deps.onCommitted(latest.commitOutcomes, chunk)
       return true
     } catch (cause) {
       if (!isStoreDown(cause)) throw cause
@@ -341,21 +364,21 @@ async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDependencie
   return false
 }
 
-function setAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDependencies): void {
+function setAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {
   failures.set(offset, cause instanceof Error ? cause.message : String(cause))
   logger.error({ err: cause, offset }, 'a record cannot be processed and goes to the reject store')
 }
 
-/** Another try of the same may help; anything else is about what the chunk holds, or about us. */
+/** Whether repeating the same try may help. Any other error comes from what the chunk holds, or from a bug. */
 function isStoreDown(cause: unknown): cause is PortError {
   return cause instanceof PortError && (cause.retryable || cause.code === 'full')
 }
 
-function noteStoreDown(cause: PortError, attempt: number, { metrics, logger }: ChunkDependencies): void {
+function noteStoreDown(cause: PortError, attempt: number, { metrics, logger }: ChunkDeps): void {
   metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
   if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
 }
 
-function pause(attempt: number, { random, signal }: ChunkDependencies): Promise<void> {
+function pause(attempt: number, { random, signal }: ChunkDeps): Promise<void> {
   return waitOrStop(backOffMs(attempt, random()), signal)
 }

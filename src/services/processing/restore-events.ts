@@ -1,46 +1,60 @@
-// Brings rows back into the event store from records that were processed before and are still in the log. They are read,
-// applied to the persons as they are today, and inserted, while the state stays as it is: nothing is counted, no person
-// changes, and no row that is there is replaced.
+// Restores rows of the event store from records that were processed before and are still in the log. The records are
+// read, applied to the persons as they are today, and inserted. The state stays as it is: nothing is counted, no person
+// changes, and no existing row is replaced.
 
-import type { LogLane } from '#core/events/captured-event.ts'
+import type { LogRecord } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { LoadedChunk } from '#core/processing/chunk.ts'
-import type { ChunkStore } from '#ports/chunk-store.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
-import type { EventStoreMarkStore } from '#ports/management-store.ts'
-import { processorLimits } from './process-events.ts'
-import { type ChunkDependencies, type ProcessingEventStore, processOneChunk } from './process-one-chunk.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import { type ChunkDeps, type ProcessingEventStore, processOneChunk } from './process-one-chunk.ts'
+import { processorLimits } from './processor-limits.ts'
 
-export interface RestoreDependencies
-  extends Pick<ChunkDependencies, 'state' | 'events' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random'> {
+/** A range of a stream's records that were processed before. */
+export interface RestoredRange {
+  readonly fromOffset: number
+  readonly toOffset: number
+  /** Whether a record of the range is not processed yet, so that it is left out. Default: none is. */
+  readonly isLeftOut?: (projectId: number, offset: number) => boolean
+}
+
+export interface RestoreDeps
+  extends Pick<ChunkDeps, 'state' | 'events' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId'> {
   readonly log: Pick<EventLogReader, 'read'>
 }
 
 const recordCountMax = 2_000
 
 /**
- * The records of a lane from `fromOffset` up to `toOffset`, or what is kept of them.
- * @returns how many there were. Ends early when the signal aborts.
+ * Restores the rows of a stream's records from `fromOffset` up to `toOffset`, as far as the log still has them. Ends
+ * early when the signal aborts.
+ * @returns how many records there were.
  * @throws PortError when the log cannot be read.
  */
 export async function restoreEvents(
-  lane: LogLane,
-  { fromOffset, toOffset }: { readonly fromOffset: number; readonly toOffset: number },
-  deps: RestoreDependencies,
+  stream: LogStream,
+  { fromOffset, toOffset, isLeftOut }: RestoredRange,
+  deps: RestoreDeps,
   signal: AbortSignal,
 ): Promise<number> {
   let offset = fromOffset
   let recordCount = 0
   while (offset < toOffset && !signal.aborted) {
-    const read = await deps.log.read(lane, offset, { recordCountMax, bytesMax: processorLimits.bytesMax })
-    const records = read.records.slice(0, Math.max(0, toOffset - read.firstOffset))
-    if (records.length === 0) break
+    const read = await deps.log.read(stream, offset, { recordCountMax, bytesMax: processorLimits.bytesMax })
+    if (read.nextOffset === offset) break
+    const records = read.records.filter(({ offset, record }) => {
+      const projectId = projectIdOf(record)
+      return offset < toOffset && !(projectId !== null && isLeftOut?.(projectId, offset) === true)
+    })
     const chunk = { ...read, records, nextOffset: Math.min(read.nextOffset, toOffset) }
     const end = await processOneChunk(chunk, {
       ...withoutEffect(deps),
       ...processorLimits,
       signal,
       ownerId: '',
+      cursor: stream,
       enterState: () => undefined,
       mayHaveBeenTried: () => false,
       position: () => offset,
@@ -53,9 +67,23 @@ export async function restoreEvents(
   return recordCount
 }
 
-/** The overrides of every distinct id: the state has them all, and which of them the event store lost is not known. */
+/** Null for a damaged record, which becomes the same reject whenever it is processed. */
+function projectIdOf(record: LogRecord): number | null {
+  switch (record.kind) {
+    case 'event':
+      return record.event.projectId
+    case 'recording':
+      return record.recording.projectId
+    case 'reject':
+      return record.reject.projectId
+    case 'damaged':
+      return null
+  }
+}
+
+/** Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. */
 export async function restoreOverrides(
-  state: Pick<EventStoreMarkStore, 'listOverrides'>,
+  state: Pick<EventStoreMarks, 'listOverrides'>,
   events: Pick<ProcessingEventStore, 'insert'>,
   signal: AbortSignal,
 ): Promise<void> {
@@ -64,14 +92,14 @@ export async function restoreOverrides(
     const page: readonly PersonIdOverride[] = await state.listOverrides(after, 5_000)
     const overrides = page.filter(isOverride)
     if (overrides.length > 0)
-      await events.insert({ events: [], pendingEvents: [], overrides, replays: [], rejected: [] })
+      await events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
     after = page.at(-1) ?? null
     if (after === null) return
   }
 }
 
-/** A state that is loaded from and never written to, and inserts that replace nothing. */
-function withoutEffect(deps: RestoreDependencies): RestoreDependencies {
+/** Makes a state that is read but never written, and an event store whose inserts replace nothing. */
+function withoutEffect(deps: RestoreDeps): RestoreDeps {
   let overrides: readonly PersonIdOverride[] = []
   const state: ChunkStore = {
     ...deps.state,
@@ -84,7 +112,7 @@ function withoutEffect(deps: RestoreDependencies): RestoreDependencies {
   }
   const events: ProcessingEventStore = {
     ...deps.events,
-    // The merges were made before, so applying the events again reports none: the overrides that stand are written again.
+    // The merges were made before, so applying the events again yields no overrides: the current ones are inserted.
     insert: rows => deps.events.insert({ ...rows, overrides, areRestored: true }),
   }
   return { ...deps, state, events }

@@ -54,6 +54,14 @@ describe('a project that thins its flag calls', () => {
     })
   })
 
+  it('counts calls of a flag that no project can have for no flag, as those that are stored', async t => {
+    const world = thinningWorld()
+    const $feature_flag = 'é'.repeat(501)
+    const repeat = called({ $feature_flag })
+    await world.send(t, called({ $feature_flag }), repeat)
+    assert.equal(world.events.thinned.get(repeat.uuid)?.flag, '')
+  })
+
   it('tells kinds apart by id, flag, answer, groups, day, and by the experiment where there is a variant', async t => {
     const world = thinningWorld()
     const kinds = [
@@ -121,7 +129,7 @@ describe('a project that thins its flag calls', () => {
     ]
     const imports = [1, 2].map(() => anImportedEvent('$feature_flag_called', 'ada', noon, { $feature_flag: 'beta' }))
     await world.send(t, ...odd, called(), called({ $set: { a: 1 } }))
-    await world.append(imports, 'historical')
+    await world.append(imports, 'import')
     world.start(t)
     await eventually(() => world.isProcessed('historical'))
     assert.equal(world.stored().length, 6)

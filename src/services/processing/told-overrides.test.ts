@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { memoryDeferredProjects } from '#adapters/memory/memory-deferred-projects.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
+import { aProject } from '../../../tests/support/state-builders.ts'
+import type { ProcessingEventStore } from './process-one-chunk.ts'
 
 test('a link that a worker told the event store of and could not commit is taken back when live events overtook it', async t => {
   const world = aWorld()
@@ -18,7 +21,7 @@ test('a link that a worker told the event store of and could not commit is taken
     },
   })
   await eventually(() => world.isProcessed())
-  await world.append([anImportedEvent('$identify', 'a', 1_000, { $anon_distinct_id: 'b' })], 'historical')
+  await world.append([anImportedEvent('$identify', 'a', 1_000, { $anon_distinct_id: 'b' })], 'import')
   await eventually(() => isTold)
   assert.equal(whose('b'), world.person('a')?.uuid)
 
@@ -37,12 +40,15 @@ test('a link that a worker told the event store of and could not commit is taken
 test('a worker asks for what was told before it only as long as it may have been', async t => {
   const world = aWorld()
   const asked: string[][] = []
-  const events = Object.assign(Object.create(world.events), {
-    findOverrides: (ids: readonly { distinctId: string }[]) => {
+  const events: ProcessingEventStore = {
+    insert: rows => world.events.insert(rows),
+    findChargedTimes: identities => world.events.findChargedTimes(identities),
+    findFlagCalls: calls => world.events.findFlagCalls(calls),
+    findOverrides: ids => {
       asked.push(ids.map(({ distinctId }) => distinctId))
-      return world.events.findOverrides(ids as Parameters<typeof world.events.findOverrides>[0])
+      return world.events.findOverrides(ids)
     },
-  }) as typeof world.events
+  }
   await world.append([anEvent('e', 'ada')])
   world.start(t)
   await eventually(() => world.isProcessed())
@@ -64,4 +70,49 @@ test('a worker asks for what was told before it only as long as it may have been
   await world.append([anEvent('e', 'ada')])
   await eventually(() => world.isProcessed())
   assert.equal(asked.length, 1)
+})
+
+test('a worker that defers a project asks what was told of the records that its second cursor takes', async t => {
+  const world = aWorld()
+  world.state.projects.set(2, aProject({ id: 2 }))
+  await world.append(['a', 'b', 'other'].map(id => anEvent('e', id)))
+  const large = anEvent('$set', 'large', { $set: { text: 'x'.repeat(600_000) } })
+  await world.append([large, ...Array.from({ length: 20 }, () => anEvent('e', 'large'))])
+  await world.append([anEvent('$identify', 'a', { $anon_distinct_id: 'b' })])
+  let isTold = false
+  const first = world.start(t, {
+    faultPoint: async name => {
+      if (name !== 'insert' || world.events.overrides.size === 0) return
+      isTold = true
+      await new Promise(() => {}) // killed
+    },
+  })
+  await eventually(() => isTold)
+
+  world.clock.advance(2_000)
+  const asked: string[] = []
+  const events: ProcessingEventStore = {
+    insert: rows => world.events.insert(rows),
+    findChargedTimes: identities => world.events.findChargedTimes(identities),
+    findFlagCalls: calls => world.events.findFlagCalls(calls),
+    findOverrides: ids => {
+      asked.push(...ids.map(({ distinctId }) => distinctId))
+      return world.events.findOverrides(ids)
+    },
+  }
+  const deferring = { projects: memoryDeferredProjects(world.state), hasOtherProjects: async () => true }
+  let wasDeferred = false
+  world.start(t, {
+    events,
+    deferring,
+    limits: { recordCountMax: 10 },
+    faultPoint: () => {
+      wasDeferred ||= world.state.deferred.size > 0
+    },
+  })
+  await eventually(() => world.isProcessed('main'))
+  await eventually(() => world.state.deferred.size === 0)
+  assert.ok(wasDeferred)
+  assert.ok(asked.includes('b'), asked.join(' '))
+  first.stop()
 })

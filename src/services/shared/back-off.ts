@@ -1,5 +1,5 @@
-// Waiting between tries: longer with each, with jitter so that several workers do not try at the same moment, and cut short
-// by a stop.
+// Waits between tries. Each wait is longer than the last, has jitter so that several workers do not try at the same
+// moment, and ends early on a stop.
 
 import { setTimeout as sleep } from 'node:timers/promises'
 

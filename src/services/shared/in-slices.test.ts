@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { emptyDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
+import { emptyDefinitions } from '../../../tests/support/definition-builders.ts'
 import { aNewFlag, aProject } from '../../../tests/support/state-builders.ts'
 import { inSlices } from './in-slices.ts'
 
@@ -30,7 +30,7 @@ describe('work in slices', () => {
   it('takes one step for each flag of a project', () => {
     const flags = Array.from({ length: 20 }, (_, index) => ({
       ...aNewFlag({ key: `f${index}` }),
-      ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0 },
+      ...{ id: index + 1, version: 1, deleted: false, hasExperiment: false, updatedAtMs: 0, conditionsSinceMs: 0 },
     }))
     const steps = compileProjectSteps({ ...emptyDefinitions(aProject(), 1), flags })
     let count = 0

@@ -1,17 +1,30 @@
-// Work of many steps that gives the event loop its turn now and then.
+// Runs long work in steps and gives the event loop a turn now and then.
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 
-/** Between turns, ms: far below what another request would notice. */
+/** How long work runs before the event loop gets a turn: far below what another request would notice. */
 const sliceMs = 10
 
-/** Runs the steps to their end; each is to be short. What fits into one slice is done before this returns. */
-export async function inSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
-  for (let sliceEndMs = performance.now() + sliceMs; ; ) {
-    const step = steps.next()
-    if (step.done === true) return step.value
-    if (performance.now() < sliceEndMs) continue
+/** Runs all steps, each of which must be short. Work that fits into one slice returns its result synchronously. */
+export function inSlices<T>(steps: Iterator<unknown, T>): MaybePromise<T> {
+  const step = oneSlice(steps)
+  return step.done === true ? step.value : otherSlices(steps)
+}
+
+async function otherSlices<T>(steps: Iterator<unknown, T>): Promise<T> {
+  for (;;) {
     await nextTurn()
-    sliceEndMs = performance.now() + sliceMs
+    const step = oneSlice(steps)
+    if (step.done === true) return step.value
+  }
+}
+
+/** @returns the last step of a slice. */
+function oneSlice<T>(steps: Iterator<unknown, T>): IteratorResult<unknown, T> {
+  const sliceEndMs = performance.now() + sliceMs
+  for (;;) {
+    const step = steps.next()
+    if (step.done === true || performance.now() >= sliceEndMs) return step
   }
 }

@@ -1,20 +1,29 @@
-// A task that is repeated until the process stops. A failed run is logged and left to the next one.
+// Repeats a task until the process stops. A failed run is logged, and the next run tries again.
 
 import type { Logger } from '#telemetry/log.ts'
 import { waitOrStop } from './back-off.ts'
 
-/** One line per this long while it goes on failing. */
+/** While a task keeps failing, it logs at most one line in this time. */
 const complaintPauseMs = 60_000
 
 export async function runPeriodically(
   task: () => Promise<void>,
-  options: { readonly everyMs: number; readonly what: string; readonly logger: Logger; readonly signal: AbortSignal },
+  options: {
+    readonly everyMs: number
+    readonly what: string
+    readonly logger: Logger
+    readonly signal: AbortSignal
+    /**
+     * Called before each round; false skips it, because another worker has the task. When absent, no round is skipped.
+     */
+    readonly mayRun?: (() => Promise<boolean>) | undefined
+  },
 ): Promise<void> {
-  const { everyMs, what, logger, signal } = options
+  const { everyMs, what, logger, signal, mayRun } = options
   let complaintFromMs = Number.NEGATIVE_INFINITY
   while (!signal.aborted) {
     try {
-      await task()
+      if (mayRun === undefined || (await mayRun())) await task()
     } catch (cause) {
       if (performance.now() >= complaintFromMs) {
         complaintFromMs = performance.now() + complaintPauseMs

@@ -1,17 +1,17 @@
-// Which address a request speaks for, out of its headers and its connection.
+// Finds the client's address of a request from its headers and its connection.
 
 import { isIP } from 'node:net'
 import type { TrustedProxies } from './trusted-proxies.ts'
 
 export type RequestHeaders = { readonly [name: string]: string | readonly string[] | undefined }
 
-/** More entries than any chain of proxies adds; the rest of a longer header is not looked at. */
+/** More entries than any chain of proxies adds; the rest of a longer header is ignored. */
 const entriesMax = 32
 
 /**
- * The address whose location an evaluation sees: the header literally named `HTTP_X_FORWARDED_FOR`, then
- * `X-Forwarded-For`, in each the left-most entry that parses; else the connection's. Believed from anybody, since it only
- * changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none is an address.
+ * The address whose location an evaluation sees: the left-most entry that parses in the header literally named
+ * `HTTP_X_FORWARDED_FOR`, then in `X-Forwarded-For`; else the connection's address. Believed from any client, since it
+ * only changes the caller's own evaluation; never used for limits, logs or `$ip`. '' when none is an address.
  * Source: docs/wire/service.md §4.1; docs/wire/evaluation.md 1.6.
  */
 export function geoipAddress(headers: RequestHeaders, socketAddress: string | undefined): string {
@@ -24,7 +24,7 @@ export function geoipAddress(headers: RequestHeaders, socketAddress: string | un
 }
 
 /**
- * The address that is stored as `$ip` and counts for limits and logs: the forwarded one when the peer is a trusted proxy,
+ * The address that is stored as `$ip` and used for limits and logs: the forwarded one when the peer is a trusted proxy,
  * else the peer's. IPv4 is never written as IPv6. '' when unknown.
  * Source: docs/wire/ingestion.md 1.3.
  */
@@ -41,14 +41,14 @@ export function clientAddress(
   return forwarded === null ? peer : withoutMapping(forwarded)
 }
 
-/** Who counts as one sender: an IPv4 address, or the 64 bits in front of an IPv6 address, behind which one machine may have any. */
+/** What counts as one sender: an IPv4 address, or the first 64 bits of an IPv6 address, which one machine may own. */
 export function networkOf(address: string): string {
   return isIP(address) === 6 ? ipv6Prefix(address, 4) : address
 }
 
 /**
- * The addresses that are usually handed out together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. Others may be in
- * there, so this is for taking turns, not for refusing. What is no address stays as it is.
+ * The block of addresses that is usually assigned together: 24 bits of an IPv4 address, 48 bits of an IPv6 address. It
+ * may include other senders, so use it for taking turns, not for refusing. Text that is no address is returned as it is.
  */
 export function neighbourhoodOf(address: string): string {
   const version = isIP(address)
@@ -70,7 +70,7 @@ function ipv6Prefix(address: string, groupCount: number): string {
     .join(':')}::/${16 * groupCount}`
 }
 
-/** `::ffff:1.2.3.4` is 1.2.3.4, and an address carries no name of an interface. */
+/** Turns `::ffff:1.2.3.4` into 1.2.3.4 and removes the name of an interface (`%eth0`). */
 export function withoutMapping(address: string): string {
   if (!address.includes(':')) return address
   const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)
@@ -90,7 +90,7 @@ export function leftMostAddress(header: string | readonly string[] | undefined):
   return null
 }
 
-/** One entry, trimmed, without a port or brackets: `1.2.3.4:80`, `[::1]:80`; null when it is no address. */
+/** One entry (`1.2.3.4:80`, `[::1]:80`), trimmed, without port and brackets; null when it is no address. */
 export function parseAddress(entry: string): string | null {
   const text = entry.trim()
   if (isIP(text) !== 0) return text

@@ -1,11 +1,11 @@
-// Which peers are proxies whose forwarding headers are believed. Parsed once from `PENNON_TRUSTED_PROXIES`; what the
-// headers say is read by `client-address.ts`.
+// Which peers are proxies whose forwarding headers are believed. Parsed once from `PENNON_TRUSTED_PROXIES`;
+// `client-address.ts` reads the headers.
 
 import { BlockList, isIP } from 'node:net'
 import { err, ok, type Result } from '#core/result.ts'
 
 export interface TrustedProxies {
-  /** @param address text of the peer's address, IPv4 not mapped into IPv6. */
+  /** @param address the peer's address as text; an IPv4 address must not be mapped into IPv6. */
   trusts(address: string): boolean
 }
 
@@ -32,12 +32,12 @@ const namedRanges: ReadonlyMap<string, readonly Range[]> = new Map<string, reado
   ],
 ])
 
-/** Answers of this many peers are remembered: a check costs more than the rest of reading an address. */
+/** How many peers' results are remembered: a check costs more than the rest of reading an address. */
 const rememberedPeerCountMax = 1_000
 
 /**
- * @param setting `loopback`, `private`, addresses and CIDR ranges, separated by commas; empty trusts nobody.
- * @returns err with the first entry that is none of them.
+ * @param setting `loopback`, `private`, addresses and CIDR ranges, separated by commas; empty trusts no peer.
+ * @returns err with the first entry that is none of these.
  * Source: docs/wire/ingestion.md 1.3.
  */
 export function parseTrustedProxies(setting: string): Result<TrustedProxies, string> {

@@ -1,6 +1,6 @@
-// What a project tells its clients beside flags: the members that `/decide`, `/flags` and remote config have in common.
-// Made once per compiled project, and once more while its quota of recordings is used up; only whether a page may be
-// recorded is asked per request.
+// A project's configuration for its clients, apart from flags: the members that `/decide`, `/flags` and remote config
+// share. Made once per compiled project, and once more while its quota of recordings is used up; only whether a page
+// may be recorded is decided per request.
 // Source: docs/wire/evaluation.md 2.5; docs/wire/clients.md 10.3.
 
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
@@ -10,28 +10,28 @@ import { isRecordedPage, type PageHeaders, recordingHost } from '#core/recording
 import { encodeSurveys } from './surveys.ts'
 
 export interface ClientConfig {
-  /** JSON members, without a comma at either end, for pages that are recorded (when the project records at all). */
+  /** JSON members, without a comma at either end, for pages that are recorded if the project records at all. */
   readonly members: string
   /** The same, for pages that are not. */
   readonly membersUnrecorded: string
   /** Hosts whose pages are recorded; empty when all are. */
   readonly recordingHosts: readonly string[]
-  /** Nothing is recorded, for the project's quota of recordings is used up. */
+  /** Nothing is recorded because the project's quota of recordings is used up. */
   readonly isOverRecordingQuota: boolean
-  /** SDKs are to send leaner flag-called events. */
+  /** Makes SDKs send leaner flag-called events. */
   readonly minimalFlagCalledEvents: boolean
-  /** Answered by `/decide` alone; null when it is not set. */
+  /** Only `/decide` answers it; null when it is not set. */
   readonly flagsPersistenceDefault: boolean | null
-  /** All surveys, for those who ask for them alone. */
+  /** JSON list of all surveys, for `/api/surveys/`. */
   readonly allSurveys: string
-  /** JSON of the setting; null when there is none. */
+  /** JSON of the setting; null when it is not set. */
   readonly surveyConfig: string | null
 }
 
 const known = new WeakMap<CompiledProject, ClientConfig>()
 const knownOverQuota = new WeakMap<CompiledProject, ClientConfig>()
 
-/** @param isOverRecordingQuota absent: it is not. */
+/** @param isOverRecordingQuota when absent, the quota is never used up. */
 export function clientConfigOf(
   project: CompiledProject,
   isOverRecordingQuota?: (project: Project) => boolean,
@@ -46,7 +46,7 @@ export function clientConfigOf(
   return config
 }
 
-/** Whether this page gets the members of one that is recorded. */
+/** Whether this page gets the members for recorded pages. */
 export function isRecorded(config: ClientConfig, page: PageHeaders): boolean {
   return config.members === config.membersUnrecorded || isRecordedPage(config.recordingHosts, page)
 }
@@ -82,7 +82,7 @@ function prepare({ project, definitions }: CompiledProject, isOverQuota: boolean
   }
 }
 
-/** `autocapture_opt_out` always stands there, because a browser keeps the last value it saw. */
+/** `autocapture_opt_out` is always included, because a browser keeps the last value it saw. */
 function members(parts: {
   readonly settings: JsonObject
   readonly recording: string
@@ -108,7 +108,7 @@ function members(parts: {
   ].join(',')
 }
 
-/** The configuration under a key of no project: everything that can be off is off. */
+/** The configuration for an unknown key: everything that can be off is off. */
 export const offMembers = members({ settings: {}, recording: 'false', surveys: null, surveyConfig: null })
 
 function capturePerformance(settings: JsonObject): string {
@@ -122,10 +122,10 @@ function capturePerformance(settings: JsonObject): string {
   })
 }
 
-/** The list of domains stays here: it is checked, and not told. */
+/** Leaves out the list of domains: the server checks it, and clients do not see it. */
 function sessionRecording(settings: JsonObject): JsonObject {
-  const of = (name: string) => setting(settings, `session_recording_${name}`)
-  const rate = of('sample_rate')
+  const settingOf = (name: string) => setting(settings, `session_recording_${name}`)
+  const rate = settingOf('sample_rate')
   const replay = setting(settings, 'session_replay_config')
   const recordsCanvas = isJsonObject(replay) && ownValue(replay, 'record_canvas') === true
   return {
@@ -133,14 +133,14 @@ function sessionRecording(settings: JsonObject): JsonObject {
     consoleLogRecordingEnabled: isOn(settings, 'capture_console_log_opt_in'),
     recorderVersion: 'v2',
     sampleRate: rate === '1.00' ? null : rate,
-    minimumDurationMilliseconds: of('minimum_duration_milliseconds') || null,
-    linkedFlag: linkedFlag(of('linked_flag')),
-    networkPayloadCapture: of('network_payload_capture_config'),
-    masking: of('masking_config'),
-    urlTriggers: of('url_trigger_config') ?? [],
-    urlBlocklist: of('url_blocklist_config') ?? [],
-    eventTriggers: of('event_trigger_config') ?? [],
-    triggerMatchType: of('trigger_match_type_config'),
+    minimumDurationMilliseconds: settingOf('minimum_duration_milliseconds') || null,
+    linkedFlag: linkedFlag(settingOf('linked_flag')),
+    networkPayloadCapture: settingOf('network_payload_capture_config'),
+    masking: settingOf('masking_config'),
+    urlTriggers: settingOf('url_trigger_config') ?? [],
+    urlBlocklist: settingOf('url_blocklist_config') ?? [],
+    eventTriggers: settingOf('event_trigger_config') ?? [],
+    triggerMatchType: settingOf('trigger_match_type_config'),
     scriptConfig: null,
     ...(recordsCanvas ? { recordCanvas: true, canvasFps: 3, canvasQuality: '0.4' } : {}),
   }

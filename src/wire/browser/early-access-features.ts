@@ -1,11 +1,11 @@
-// Early access features as pages list them, for people to opt in. Source: docs/wire/evaluation.md 7.4.
+// Early access features as pages list them for people to opt in. Source: docs/wire/evaluation.md 7.4.
 
 import type { EarlyAccessStage } from '#core/early-access/early-access-feature.ts'
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 
-/** Whoever names no stage gets these. */
+/** The stage that a request without any stage gets. */
 const stageUnlessNamed: EarlyAccessStage = 'beta'
-/** Drafts and what is archived are nobody's business, whoever asks for them. */
+/** Drafts and archived features are never listed, even when asked for. */
 const publicStages: ReadonlySet<string> = new Set<EarlyAccessStage>([
   'concept',
   'alpha',
@@ -18,7 +18,7 @@ export interface EarlyAccessText {
   readonly json: string
 }
 
-/** Those that may be shown, one text each. `flagKey` is null when the flag was deleted. */
+/** The features that may be shown, one text each. `flagKey` is null when the flag was deleted. */
 export function encodeEarlyAccessFeatures(
   definitions: Pick<ProjectDefinitions, 'earlyAccessFeatures' | 'flags'>,
 ): EarlyAccessText[] {
@@ -35,7 +35,7 @@ export function encodeEarlyAccessFeatures(
     }))
 }
 
-/** @param stages as the query has them, `?stage=` once, more than once or not at all. */
+/** @param stages the values of `?stage=`, which may be given once, more than once or not at all. */
 export function earlyAccessAnswer(
   features: readonly EarlyAccessText[],
   stages: string | readonly string[] | undefined,

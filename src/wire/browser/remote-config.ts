@@ -1,11 +1,11 @@
-// What a browser or a phone is told about its project before it asks for flags: the JSON, and the script that sets it.
+// The configuration that a browser or phone reads before it asks for flags: the JSON, and the script that sets it.
 // Source: docs/wire/evaluation.md 2.5, 7.6; docs/wire/clients.md 10.3.
 
 import { offMembers } from './client-config.ts'
 
 const tokenForm = /^[A-Za-z0-9_-]{1,200}$/
 
-/** What keys look like that are made here or by PostHog. Projects may have been given others: printable ASCII. */
+/** The form of keys made here or by PostHog. Projects may have been given other keys, of any printable ASCII. */
 export function isTokenForm(token: string): boolean {
   return tokenForm.test(token)
 }
@@ -15,12 +15,12 @@ export interface RemoteConfig {
    * False only when the project has no active flag: browsers then never ask for flags, and phones drop those they hold.
    */
   readonly hasFeatureFlags: boolean
-  /** As in `ClientConfig`. */
+  /** See `ClientConfig.members`. */
   readonly members: string
   readonly isOverRecordingQuota: boolean
 }
 
-/** For a key of no project: everything off. */
+/** For an unknown key: everything is off. */
 export const offConfig: RemoteConfig = { hasFeatureFlags: false, members: offMembers, isOverRecordingQuota: false }
 
 /** @param token any text. */
@@ -34,9 +34,9 @@ export function encodeRemoteConfig(token: string, config: RemoteConfig): string 
 }
 
 /**
- * The script that hands the configuration to a posthog-js that is loaded after it. Ends with a line break, so that the
+ * The script that passes the configuration to a posthog-js that is loaded after it. Ends with a line break, so that the
  * library may follow in the same file.
- * @param config JSON text; whatever it holds, the script stays one statement, also when a page writes it into its HTML.
+ * @param config JSON text; whatever it holds, the script stays one statement, even when a page inlines it in HTML.
  */
 export function encodeRemoteConfigScript(token: string, config: string): string {
   const registry = 'window._POSTHOG_REMOTE_CONFIG'
@@ -46,7 +46,7 @@ export function encodeRemoteConfigScript(token: string, config: string): string 
   )
 }
 
-/** In JSON these characters stand inside strings only; in a script they may end a line or the element around it. */
+/** JSON has these characters only in strings; in a script they could end a line or the element around it. */
 function scriptLiteral(json: string): string {
   return json.replaceAll(/[<>\u2028\u2029]/g, char => `\\u${char.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

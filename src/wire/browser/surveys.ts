@@ -1,4 +1,4 @@
-// Surveys as browsers and phones read them: whether to show one is theirs to decide, with the keys of flags named here.
+// Surveys as browsers and phones read them: the clients decide whether to show one, by the flags whose keys it names.
 // Source: docs/wire/evaluation.md 7.5; docs/wire/clients.md 6.2, 13.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
@@ -7,15 +7,14 @@ import type { Survey } from '#core/surveys/survey.ts'
 import { isSurveyRunning } from '#core/surveys/survey-flags.ts'
 
 export interface SurveyTexts {
-  /** JSON list of all that are not archived, drafts and ended ones included, as PostHog answers them. */
+  /** JSON list of all surveys that are not archived, including drafts and ended ones, as PostHog answers them. */
   readonly all: string
-  /** JSON list of those that may be shown now; null when there is none. */
+  /** JSON list of the surveys that may be shown now; null when there are none. */
   readonly running: string | null
 }
 
 /**
- * A survey for those who have a flag, or who fit its filters, is left out when that flag was deleted: clients that find no
- * key would show it to everyone.
+ * Leaves out a survey whose linked or targeting flag was deleted: clients that find no key would show it to everyone.
  */
 export function encodeSurveys({ surveys, flags }: Pick<ProjectDefinitions, 'surveys' | 'flags'>): SurveyTexts {
   const keys = new Map(flags.map(flag => [flag.id, flag.key]))

@@ -1,9 +1,9 @@
-// Base64 as capture bodies carry it without saying so: recognised by its first bytes, decoded strictly.
+// Base64 in capture bodies that do not announce it: recognised by its first bytes, decoded strictly.
 // Source: docs/wire/ingestion.md 1.4.
 
 const lookedAtBytes = 128
 
-/** Not empty, whole groups of four, and no other character within the first 128 bytes. */
+/** Whether bytes are a non-empty number of groups of four, with only base64 characters in the first 128 bytes. */
 export function looksLikeBase64(bytes: Uint8Array, alphabet: 'strict' | 'blanks allowed' = 'strict'): boolean {
   if (bytes.length === 0 || bytes.length % 4 !== 0) return false
   const end = Math.min(bytes.length, lookedAtBytes)
@@ -14,7 +14,7 @@ export function looksLikeBase64(bytes: Uint8Array, alphabet: 'strict' | 'blanks 
   return true
 }
 
-/** The decoded bytes, or null when the whole is not padded base64 of the standard alphabet. */
+/** The decoded bytes; null unless all of it is padded base64 in the standard alphabet. */
 export function decodeBase64(bytes: Buffer): Buffer | null {
   try {
     const decoded = Uint8Array.fromBase64(bytes.toString('latin1'), { lastChunkHandling: 'strict' })

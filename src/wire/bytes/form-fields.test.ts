@@ -26,7 +26,7 @@ describe('fields of a form', () => {
     assert.equal(formField(form, 'token'), null)
     const find = () => void formField(form, 'data')
     const pass = () => void form.replaceAll('&', '=')
-    // A parser of the whole takes hundreds of times as long as a pass.
+    // A full parser takes hundreds of times as long as one pass.
     assert.ok(takesAtMost(10, find, pass))
   })
 

@@ -1,19 +1,19 @@
-// Single fields of an urlencoded form. Forms come from anybody and may have a million fields, so only what is asked for is
-// looked for and decoded; a parser of the whole takes seconds for them.
+// Single fields of an urlencoded form. Any client may send a form with a million fields, for which a full parser takes
+// seconds, so only the requested field is searched for and decoded.
 
-/** The first value of a field, decoded; null when the form has none. Names are compared as they stand. */
+/** The first value of a field, decoded; null when the form has none. Names are compared without decoding. */
 export function formField(form: string, name: string): string | null {
   const start = valueStart(form, name, 0)
   if (start === -1) return null
   const end = form.indexOf('&', start)
   const value = end === -1 ? form.slice(start) : form.slice(start, end)
-  // What is malformed in a value stays as it is, as in every browser. Millions of plus signs, one by one, would take the parser
-  // seconds.
+  // Malformed sequences in a value stay as they are, as in every browser. Plus signs are replaced here because the
+  // parser would take seconds for millions of them.
   const blanks = value.includes('+') ? replaceBytes(Buffer.from(value), plus, blank).toString() : value
   return new URLSearchParams(`v=${blanks}`).get('v')
 }
 
-/** Whether a field stands in the form more than once. */
+/** Whether the form has a field more than once. */
 export function isRepeatedField(form: string, name: string): boolean {
   const start = valueStart(form, name, 0)
   return start !== -1 && valueStart(form, name, start) !== -1
@@ -25,7 +25,7 @@ function valueStart(form: string, name: string, from: number): number {
   return at === -1 ? -1 : at + name.length + 2
 }
 
-/** In place: a text of nothing but what is replaced takes the engine's own replacing fifty times as long. */
+/** Replaces in place: the engine's own replace takes fifty times as long for text that consists of matches. */
 export function replaceBytes(bytes: Buffer, from: number, to: number): Buffer {
   for (let at = 0; at < bytes.length; at++) if (bytes[at] === from) bytes[at] = to
   return bytes

@@ -1,5 +1,5 @@
-// Decompression with a bound on what comes out, so that a small body cannot become a large one: the output never grows
-// past the bound, whatever the input says of itself.
+// Decompression with a bound on the output, so that a small body cannot become a huge one. The output never grows past
+// the bound, whatever size the input claims.
 
 import {
   brotliDecompressSync,
@@ -13,17 +13,17 @@ import {
 export type Inflated = { kind: 'bytes'; bytes: Buffer } | { kind: 'too_large' } | { kind: 'broken' }
 
 /**
- * How much a compressed body may stand for: up to `freeBytes`, or `timesSent` what was sent. What comes out is looked at byte by
- * byte, so its sender has to send something for that work. lz64, the slowest and only sent by browsers without gzip, gets what
- * real batches need, which shrink to a twentieth; the others get what gzip can reach at most, so that 200 bytes of brotli do not
- * take a thread a second.
+ * How large a body may become: `freeBytes`, or `timesSent` times its compressed size if that is more. Every byte of
+ * output is examined, so a sender has to send something for that work. The bound for lz64, which is the slowest and sent
+ * only by browsers without gzip, is what real batches need, which shrink to a twentieth. The bound for the others is the
+ * most that gzip can reach, so that 200 bytes of brotli do not keep a thread busy for a second.
  */
 const expansion = {
   stream: { freeBytes: 25 * 1024 * 1024, timesSent: 1_032 },
   lz64: { freeBytes: 4 * 1024 * 1024, timesSent: 50 },
 } as const
 
-/** @param outputBytesMax bound of the caller, never exceeded. */
+/** @param outputBytesMax the caller's bound, never exceeded. */
 export function expandedBytesMax(sentBytes: number, outputBytesMax: number, form: keyof typeof expansion): number {
   const { freeBytes, timesSent } = expansion[form]
   return Math.min(outputBytesMax, Math.max(freeBytes, sentBytes * timesSent))
@@ -41,12 +41,12 @@ export function startsAsGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * Gunzips. The trailer's size (of the last member, modulo 2^32) sizes the output buffer, so that it is filled in one
- * go; a wrong one only costs further buffers.
+ * Gunzips. The output buffer gets the size that the trailer names (of the last member, modulo 2^32), so that it is
+ * filled in one go; a wrong size only costs further buffers.
  */
 export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   const claimed = bytes.length > gzipTrailerBytes ? bytes.readUInt32LE(bytes.length - gzipTrailerBytes) : 0
-  // One byte more than the output, or another round is needed to see the end.
+  // One byte more than the output, because otherwise another round is needed to see the end.
   const chunkSize = Math.min(
     Math.max(claimed + 1, chunkBytesMin),
     outputBytesMax + 1,
@@ -54,8 +54,8 @@ export function gunzip(bytes: Buffer, outputBytesMax: number): Inflated {
   )
   return inflateWith(() => {
     const { buffer, engine } = gunzipWithEngine(bytes, { maxOutputLength: outputBytesMax, chunkSize, info: true })
-    // Its native half keeps the stream object, and with it the output, until the next full garbage collection: hundreds of
-    // large outputs would bring that on. Should the field go by another name one day, this does nothing.
+    // The engine's native half keeps the stream object, and with it the output, until the next full garbage collection,
+    // which hundreds of large outputs would trigger. If Node renames the field, this does nothing.
     engine._outBuffer = null
     return buffer
   })
@@ -65,11 +65,11 @@ type WithEngine = (
   bytes: Buffer,
   options: ZlibOptions,
 ) => { buffer: Buffer; engine: { _outBuffer: unknown; readonly bytesWritten: number } }
-/** What `info` makes of the answer; Node's types leave it out. */
+/** The results that `info` adds; Node's types leave them out. */
 const gunzipWithEngine = gunzipSync as unknown as WithEngine
 const inflateRawWithEngine = inflateRawSync as unknown as WithEngine
 
-/** What a `Content-Encoding` other than gzip names; `broken` also when it names none of them. */
+/** Decodes a `Content-Encoding` other than gzip; `broken` also for an unknown one. */
 export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax: number): Inflated {
   const options = { maxOutputLength: outputBytesMax }
   switch (encoding) {
@@ -84,7 +84,7 @@ export function inflateEncoding(encoding: string, bytes: Buffer, outputBytesMax:
   }
 }
 
-/** Without a checksum anything may decode, JSON that begins with a line break for one, but not all of it. */
+/** Without a checksum, the first part of any body may decode, even of JSON after a line break; that is `broken`. */
 function inflateRaw(bytes: Buffer, options: ZlibOptions): Inflated {
   let bytesRead = 0
   const inflated = inflateWith(() => {

@@ -1,4 +1,4 @@
-// Finds escapes of half a character in JSON text: `JSON.parse` takes them, but no database and no other parser does.
+// Finds escapes of lone surrogates in JSON text: `JSON.parse` accepts them, but databases and other parsers do not.
 
 const surrogateEscape = /\\u[dD][89a-fA-F]/
 const lowSurrogateEscape = /\\u[dD][c-fC-F][0-9a-fA-F]{2}/y

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { isLinear } from '../../../tests/support/cpu-time.ts'
 import { hasLoneSurrogateEscape } from './json-escapes.ts'
-import { nestingDepthMax, slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { slice, sliceItems, slicesPerItem } from './json-slices.ts'
+import { nestingDepthMax } from './json-walk.ts'
 
 const parts = ['properties', '$set', '$set_once', 'distinct_id', 'offset'] as const
 const partSlices = [slice.properties, slice.set, slice.setOnce, slice.distinctId, slice.offset]
@@ -20,7 +22,7 @@ function slicesOf(json: string, listKey: string | null, itemCount: number): (str
   )
 }
 
-/** Writes JSON as clients may: blanks anywhere, any character as an escape. */
+/** Writes JSON as clients may: with blanks anywhere and any character escaped. */
 function spell(value: unknown, random: () => number): string {
   const blanks = () => ['', '', '', ' ', '\n', '\t', ' \r\n '][Math.floor(random() * 7)]!
   const text = (raw: string) =>
@@ -101,7 +103,24 @@ describe('sliceItems', () => {
     const json = '{"batch":[{"properties":{"a":1}},{}],"batch":[{"properties":1,"prop\\u0065rties":{"a":"é\\\\\\""}}]}'
     assert.equal(slicesOf(json, 'batch', 1)[0]![1], '{"a":"é\\\\\\""}')
   })
-  it('refuses values nested deeper than the bound, without recursion', () => {
+  it('takes time in proportion to the text, however often the key of the items is repeated', () => {
+    const item = '{"event":"e"}'
+    const work = (times: number) => {
+      const count = 300 * times
+      const json = Buffer.from(`{${'"batch":[],'.repeat(count)}"batch":[${Array(count).fill(item).join()}]}`)
+      return () => assert.notEqual(sliceItems(json, 'batch', count), null)
+    }
+    assert.ok(isLinear(work))
+  })
+  it('leaves nothing of a list that a repeated key replaces', () => {
+    const sent = '{"offset":1,"properties":{"a":1}}'
+    const json = `{"batch":[${sent},1,${sent}],"batch":[],"batch":[{"distinct_id":"a"},{},{"offset":2}]}`
+    assert.deepEqual(
+      slicesOf(json, 'batch', 3).map(([, ...found]) => found.filter(text => text !== undefined)),
+      [['"a"'], [], ['2']],
+    )
+  })
+  it('refuses values nested deeper than the bound, however deep', () => {
     const nested = (depth: number) => `[{"properties":{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}}]`
     assert.notEqual(sliceItems(Buffer.from(nested(nestingDepthMax)), null, 1), null)
     assert.equal(sliceItems(Buffer.from(nested(nestingDepthMax + 1)), null, 1), null)

@@ -1,10 +1,25 @@
-// Finds where the parts of a capture request lie in its JSON text, so that properties are stored as the client wrote
-// them: number literals, key order and repeats, without building text anew. The text was parsed before, so nothing is
-// validated here; what is decided here is only "from which byte to which".
+// Finds the byte offsets of the parts of a capture request in its JSON text, so that properties are stored as the
+// client wrote them, with number literals, key order and repeats, and no text is built anew. The text was parsed
+// before, so this only finds offsets and values that are nested too deeply.
+
+import {
+  backslash,
+  closeBrace,
+  closeBracket,
+  hexUnit,
+  lowerU,
+  NotWalkable,
+  openBrace,
+  openBracket,
+  quote,
+  skipBlanks,
+  skipString,
+} from './json-tokens.ts'
+import { firstMember, nextElement, nextMember, skipColon, skipValue } from './json-walk.ts'
 
 /**
- * How many values JSON text can hold at most: parsed, each takes tens of bytes, however short its text. Counts commas,
- * brackets and braces wherever they stand, so it is cheap and may be too high, never too low.
+ * An upper bound of the number of values in JSON text: parsed, each takes tens of bytes, however short its text. Counts
+ * commas, brackets and braces, even within strings, so it is cheap and may be too high, but never too low.
  */
 export function valueCountAtMost(json: Uint8Array): number {
   const { length } = json
@@ -13,26 +28,23 @@ export function valueCountAtMost(json: Uint8Array): number {
   return count
 }
 
-/** 1 for a comma, an opening bracket and an opening brace. A look into a table is twice as fast as comparing. */
+/** 1 for a comma, an opening bracket and an opening brace. Looking up in a table is twice as fast as comparing. */
 const separators = new Uint8Array(256)
 for (const separator of Buffer.from(',[{')) separators[separator] = 1
 
-/** Where the parts of the items lie, as pairs of byte offsets; a start of 0 means that the part is absent. */
+/** The parts of the items, as pairs of byte offsets; a start of 0 means that the part is absent. */
 export type ItemSlices = Int32Array
 
 export const slicesPerItem = 12
-/** Offset of each part's pair within the numbers of one item. */
+/** The index of each part's pair within the numbers of one item. */
 export const slice = { item: 0, properties: 2, set: 4, setOnce: 6, distinctId: 8, offset: 10 } as const
 
-/** Deeper values are refused, as they are upstream: whatever walks a value later may do so by recursion. */
-export const nestingDepthMax = 128
-
 /**
- * @param json bytes of one valid JSON text in UTF-8.
+ * @param json bytes of one valid JSON text in UTF-8, an object or a list, without escapes of lone surrogates.
  * @param listKey the root's key whose list holds the items; null when the root is the list, or the only item.
  * @param itemCount how many items there are, all of them objects.
- * @returns the slices of every item, the last of repeated keys as in `JSON.parse`; null when any value is nested deeper
- *   than `nestingDepthMax`.
+ * @returns the slices of every item; of repeated keys the last counts, as in `JSON.parse`. Null when any value is
+ *   nested deeper than `nestingDepthMax`.
  */
 export function sliceItems(json: Uint8Array, listKey: string | null, itemCount: number): ItemSlices | null {
   const slices = new Int32Array(itemCount * slicesPerItem)
@@ -40,12 +52,10 @@ export function sliceItems(json: Uint8Array, listKey: string | null, itemCount: 
     fillSlices(json, listKey, slices)
     return slices
   } catch (error) {
-    if (error instanceof NestedTooDeep) return null
+    if (error instanceof NotWalkable) return null
     throw error
   }
 }
-
-class NestedTooDeep extends Error {}
 
 function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices): void {
   const root = skipBlanks(json, 0)
@@ -55,32 +65,27 @@ function fillSlices(json: Uint8Array, listKey: string | null, slices: ItemSlices
     return
   }
   const keyBytes = Buffer.from(listKey)
-  let at = skipBlanks(json, root + 1)
+  let at = firstMember(json, root)
   while (json[at] !== closeBrace) {
     const keyEnd = skipString(json, at)
-    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
-    if (isKey(json, at, keyBytes) && json[valueStart] === openBracket) {
-      // A repeat replaces what came before it, as in the parsed value.
-      slices.fill(0)
-      at = sliceList(json, valueStart, slices)
-    } else {
-      at = skipValue(json, valueStart)
-    }
+    const valueStart = skipColon(json, keyEnd)
+    const isList = isKey(json, at, keyBytes) && json[valueStart] === openBracket
+    at = isList ? sliceList(json, valueStart, slices) : skipValue(json, valueStart)
     at = nextMember(json, at)
   }
 }
 
 /**
- * Where a member of an object lies, the last of repeats, as byte offsets; [0, 0] when there is none.
+ * The byte offsets of a member's value, of the last one if its key is repeated; [0, 0] when there is none.
  * @param objectStart the offset of the object's opening brace, in JSON text that is valid and not nested too deep.
  */
 export function memberSlice(json: Uint8Array, objectStart: number, key: string): readonly [start: number, end: number] {
   const keyBytes = Buffer.from(key)
   let found: readonly [number, number] = [0, 0]
-  let at = skipBlanks(json, objectStart + 1)
+  let at = firstMember(json, objectStart)
   while (json[at] !== closeBrace) {
     const keyEnd = skipString(json, at)
-    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
+    const valueStart = skipColon(json, keyEnd)
     const valueEnd = skipValue(json, valueStart)
     if (isKey(json, at, keyBytes)) found = [valueStart, valueEnd]
     at = nextMember(json, valueEnd)
@@ -88,21 +93,24 @@ export function memberSlice(json: Uint8Array, objectStart: number, key: string):
   return found
 }
 
-/** @returns the offset behind the list. A list longer than the slices (one that a repeat replaces) is only skipped. */
+/** @returns the offset after the list. Items beyond the slices (in a list that a repeat replaces) are only skipped. */
 function sliceList(json: Uint8Array, listStart: number, slices: ItemSlices): number {
   let at = skipBlanks(json, listStart + 1)
   for (let base = 0; json[at] !== closeBracket; base += slicesPerItem) {
     const fits = base < slices.length && json[at] === openBrace
-    at = nextMember(json, fits ? sliceItem(json, at, slices, base) : skipValue(json, at))
+    // A repeated key replaces the earlier list, as in the parsed value. Only what that list wrote is cleared: a key takes
+    // few bytes and can be repeated a million times, too often to clear all slices each time.
+    if (fits && slices[base + slice.item + 1] !== 0) slices.fill(0, base, base + slicesPerItem)
+    at = nextElement(json, fits ? sliceItem(json, at, slices, base) : skipValue(json, at))
   }
   return at + 1
 }
 
 function sliceItem(json: Uint8Array, itemStart: number, slices: ItemSlices, base: number): number {
-  let at = skipBlanks(json, itemStart + 1)
+  let at = firstMember(json, itemStart)
   while (json[at] !== closeBrace) {
     const keyEnd = skipString(json, at)
-    const valueStart = skipBlanks(json, skipBlanks(json, keyEnd) + 1)
+    const valueStart = skipColon(json, keyEnd)
     const valueEnd = skipValue(json, valueStart)
     const part = partOf(json, at, keyEnd)
     if (part !== 0) {
@@ -132,16 +140,16 @@ const namedParts: readonly NamedPart[] = (
     ['offset', slice.offset],
   ] as const
 ).map(([name, part]) => ({ key: Buffer.from(name), part }))
-/** By the length of the key, which no two share: most keys are told apart without being read. */
+/** By the length of the key, which no two share, so that most keys need not be read. */
 const partOfLength: readonly (NamedPart | undefined)[] = (() => {
   const parts: NamedPart[] = []
   for (const named of namedParts) parts[named.key.length] = named
   return parts
 })()
-/** `$set` with one character as an escape. */
+/** The length of `$set` with one character escaped. */
 const escapedKeyBytesMin = 9
 
-/** The part that a key names, as its offset in `slice`; 0 for every other key. */
+/** The part that a key names, as its index in `slice`; 0 for every other key. */
 function partOf(json: Uint8Array, start: number, end: number): Part {
   const length = end - start - 2
   const candidate = partOfLength[length]
@@ -150,13 +158,13 @@ function partOf(json: Uint8Array, start: number, end: number): Part {
   return 0
 }
 
-/** Whether the string that opens here is this key, which is ASCII; escapes are read as `JSON.parse` reads them. */
+/** Whether the string at `start` is this key, which is ASCII; escapes are decoded as `JSON.parse` does. */
 function isKey(json: Uint8Array, start: number, key: Uint8Array): boolean {
   let at = start + 1
   for (let index = 0; index < key.length; index++) {
     let unit = json[at++]!
     if (unit === backslash) {
-      // No key has a character with a shorter escape.
+      // Only the long form can escape a character of these keys.
       if (json[at] !== lowerU) return false
       unit = hexUnit(json, at + 1)
       at += 5
@@ -165,78 +173,3 @@ function isKey(json: Uint8Array, start: number, key: Uint8Array): boolean {
   }
   return json[at] === quote
 }
-
-/** The number that four hex digits stand for. */
-function hexUnit(json: Uint8Array, start: number): number {
-  let unit = 0
-  for (let at = start; at < start + 4; at++) {
-    const digit = json[at]!
-    unit = unit * 16 + (digit <= nine ? digit - zero : (digit | caseBit) - lowerA + 10)
-  }
-  return unit
-}
-
-/** From the end of a member to the start of the next one, or to the closing bracket or brace. */
-function nextMember(json: Uint8Array, end: number): number {
-  const at = skipBlanks(json, end)
-  return json[at] === comma ? skipBlanks(json, at + 1) : at
-}
-
-function skipBlanks(json: Uint8Array, start: number): number {
-  let at = start
-  while (json[at]! <= 0x20) at++
-  return at
-}
-
-/** @returns the offset behind the value that starts here. */
-function skipValue(json: Uint8Array, start: number): number {
-  const first = json[start]!
-  if (first === quote) return skipString(json, start)
-  if ((first | caseBit) === openBrace) return skipContainer(json, start)
-  let at = start + 1
-  // Numbers and words end at a blank, a comma or a closing bracket.
-  while (at < json.length && json[at]! > 0x20 && json[at] !== comma && (json[at]! | caseBit) !== closeBrace) at++
-  return at
-}
-
-/** @returns the offset behind the closing quote of the string whose opening quote is here. */
-function skipString(json: Uint8Array, start: number): number {
-  let at = start + 1
-  for (;;) {
-    const byte = json[at++]
-    if (byte === quote) return at
-    if (byte === backslash) at++
-  }
-}
-
-function skipContainer(json: Uint8Array, start: number): number {
-  let at = start + 1
-  let depth = 1
-  while (depth > 0) {
-    const byte = json[at++]!
-    if (byte === quote) {
-      for (;;) {
-        const inner = json[at++]
-        if (inner === quote) break
-        if (inner === backslash) at++
-      }
-    } else if ((byte | caseBit) === openBrace) {
-      if (++depth > nestingDepthMax) throw new NestedTooDeep()
-    } else if ((byte | caseBit) === closeBrace) depth--
-  }
-  return at
-}
-
-/** Turns `[` and `]` into `{` and `}`, and nothing else into them that stands outside a string. */
-const caseBit = 0x20
-const quote = 0x22
-const comma = 0x2c
-const zero = 0x30
-const nine = 0x39
-const openBracket = 0x5b
-const backslash = 0x5c
-const closeBracket = 0x5d
-const lowerA = 0x61
-const lowerU = 0x75
-const openBrace = 0x7b
-const closeBrace = 0x7d

@@ -1,9 +1,9 @@
-// How many values JSON text holds, before it is parsed: a body of a few megabytes can name a million of them, and parsing
+// Counts the values of JSON text before it is parsed: a body of a few megabytes can have a million of them, and parsing
 // those would hold the event loop for longer than any request may.
 
 /**
  * Whether the text has more than `valuesMax` separators (commas and opening brackets) outside strings, which bounds its
- * values and its depth. One pass that stops as soon as it knows; right for valid JSON, and never costly for the rest.
+ * values and its depth. One pass that stops as soon as it knows; exact for valid JSON, and never costly for other text.
  */
 export function hasMoreValuesThan(text: string, valuesMax: number): boolean {
   let count = 0

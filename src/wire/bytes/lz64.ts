@@ -1,20 +1,20 @@
-// LZString's base64 form, `compression=lz64`: what browsers without gzip and React Native sent until 2024. Decompresses
-// with a bound on what comes out, since kilobytes can stand for gigabytes.
-// What the text means is up to `capture-body.ts` and `flags-body.ts`.
+// LZString's base64 form, `compression=lz64`, which browsers without gzip and React Native sent until 2024.
+// Decompresses with a bound on the output, since kilobytes can expand to gigabytes. `capture-body.ts` and
+// `flags-body.ts` read the text.
 
 export type Lz64Text =
-  /** May hold lone surrogates: units are taken as they were compressed. */
+  /** The text may hold lone surrogates: units are taken as they were compressed. */
   { readonly kind: 'text'; readonly text: string } | { readonly kind: 'too_large' } | { readonly kind: 'broken' }
 
 /**
- * The text of which `LZString.compressToBase64` made this. Takes time and memory in proportion to the input and the bound.
- * @param base64 ASCII, padded or not; a blank stands for the `+` that a form made of it.
- * @param bytesMax bound on the text in UTF-8; decompression stops as soon as it cannot keep it.
+ * Undoes `LZString.compressToBase64`, in time and memory proportional to the input and the bound.
+ * @param base64 ASCII, padded or not; a blank counts as `+`, which forms turn into blanks.
+ * @param bytesMax bound on the text in UTF-8; decompression stops as soon as the text cannot keep it.
  * Source: docs/wire/ingestion.md 1.4; docs/wire/evaluation.md 1.3; docs/decisions/0014-own-lz64.md.
  */
 export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
   const input = new BitReader(base64)
-  // No unit takes less than a byte.
+  // Each unit takes at least a byte of UTF-8.
   const output = new UnitWriter(base64.length * unitsPerByteGuess, bytesMax)
   const entries = new Dictionary()
 
@@ -24,7 +24,7 @@ export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
   if (firstUnit === -1) return broken
   if (!output.push(firstUnit)) return tooLarge
   entries.add(0, 1)
-  // The entry written last: with the unit that follows it in the output it makes the next entry.
+  // The last entry written; together with the unit after it in the output, it makes the next entry.
   let lastStart = 0
   let lastLength = 1
 
@@ -40,7 +40,7 @@ export function decompressLz64(base64: Uint8Array, bytesMax: number): Lz64Text {
       entries.add(start, 1)
     } else {
       if (code < firstEntryCode || code > entries.nextCode) return broken
-      // The entry that this very code completes is the last one with its own first unit after it.
+      // The entry that this code itself completes is the last entry followed by its own first unit.
       const isUnfinished = code === entries.nextCode
       const from = isUnfinished ? lastStart : entries.start(code)
       length = isUnfinished ? lastLength + 1 : entries.length(code)
@@ -59,27 +59,27 @@ function textWithin(text: string, bytesMax: number): Lz64Text {
 const broken: Lz64Text = { kind: 'broken' }
 const tooLarge: Lz64Text = { kind: 'too_large' }
 
-/** Codes with a meaning of their own; those from 3 on name entries. */
+/** Codes with a special meaning; codes from 3 on name entries. */
 const unit8Code = 0
 const unit16Code = 1
 const endCode = 2
 const firstEntryCode = 3
-/** JSON of events shrinks to a fifth. */
+/** JSON of events usually shrinks to a fifth. */
 const unitsPerByteGuess = 5
 
-/** The unit that such a code announces; -1 for any other code, and at the end of the input. */
+/** The unit that `unit8Code` or `unit16Code` announces; -1 for any other code, and at the end of the input. */
 function readUnit(input: BitReader, code: number): number {
   if (code === unit8Code) return input.read(8)
   return code === unit16Code ? input.read(16) : -1
 }
 
-/** Bits of base64 characters, the highest of each first; what is read is put together lowest first. */
+/** Reads bits from base64 characters, the highest of each character first; the first bit read is a value's lowest. */
 class BitReader {
   readonly #base64: Uint8Array
   readonly #end: number
   #at = 0
   #sextet = 0
-  /** Bits of the current character that are not read yet. */
+  /** Bits of the current character that have not been read yet. */
   #bitsLeft = 0
 
   constructor(base64: Uint8Array) {
@@ -89,7 +89,7 @@ class BitReader {
     this.#end = end
   }
 
-  /** -1 at the end of the input, and where a character is not base64. */
+  /** Returns -1 at the end of the input and at a character that is not base64. */
   read(bitCount: number): number {
     let value = 0
     for (let bit = 0; bit < bitCount; bit++) {
@@ -106,7 +106,7 @@ class BitReader {
   }
 }
 
-/** The text so far. */
+/** Collects the decompressed text. */
 class UnitWriter {
   readonly #unitsMax: number
   #units: Uint16Array<ArrayBuffer>
@@ -117,14 +117,14 @@ class UnitWriter {
     this.#units = new Uint16Array(Math.min(unitsExpected, unitsMax))
   }
 
-  /** False when it would go beyond the bound. */
+  /** Returns false when the text would exceed the bound. */
   push(unit: number): boolean {
     if (!this.#makeRoom(1)) return false
     this.#units[this.length++] = unit
     return true
   }
 
-  /** Appends what was written at `from`; the last unit may be the first of what is appended. */
+  /** Appends what was written at `from`; the last unit copied may be the first one appended. */
   copy(from: number, length: number): boolean {
     if (!this.#makeRoom(length)) return false
     this.#units.copyWithin(this.length, from, from + length)
@@ -148,13 +148,13 @@ class UnitWriter {
   }
 }
 
-/** Entries are stretches of the text itself: each is one entry and the unit after it, as they were written. */
+/** Entries are stretches of the text itself: each is an earlier entry and the unit after it, as written there. */
 class Dictionary {
-  /** Start and length by turns. */
+  /** Start and length, alternating. */
   #stretches = new Int32Array(512)
   nextCode = firstEntryCode
   codeBits = 3
-  /** Entries until codes get one bit wider. The first is not counted. */
+  /** Entries left until codes get one bit wider. The first entry is not counted. */
   #untilWider = 5
 
   add(start: number, length: number): void {

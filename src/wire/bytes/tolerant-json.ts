@@ -1,5 +1,5 @@
-// JSON as old clients write it: JSON5 syntax (comments, single quotes, bare keys, trailing commas, hex numbers), and NaN
-// and Infinity, which become null. Only asked when strict JSON failed. Source: docs/wire/evaluation.md 1.3.
+// Parses JSON as old clients write it: JSON5 syntax (comments, single quotes, bare keys, trailing commas, hex numbers),
+// and NaN and Infinity, which become null. Used only when strict JSON failed. Source: docs/wire/evaluation.md 1.3.
 
 import { type JsonObject, type JsonValue, numberOrLiteral, setOwn } from '#core/json.ts'
 
@@ -18,9 +18,9 @@ export function parseTolerantJson(text: string): JsonValue {
   return new TolerantParser(text).parse()
 }
 
-/** An integer of so many digits is the one that a double gives back. */
+/** A double holds every integer of this many digits exactly. */
 const exactDigitsMax = 15
-/** Turns `E` into `e`, and `X` into `x`. */
+/** The bit that turns `E` into `e`, and `X` into `x`. */
 const caseBit = 0x20
 const blank = 0x20
 const point = 0x2e
@@ -29,113 +29,114 @@ const zero = 0x30
 const nine = 0x39
 const lowerE = 0x65
 const lowerX = 0x78
-/** Some of the characters from here on are blanks. */
+/** From here on, some characters are blanks. */
 const notAscii = 0x80
 
 class TolerantParser {
-  private readonly text: string
-  private at = 0
-  private depth = 0
+  readonly #text: string
+  #at = 0
+  #depth = 0
 
   constructor(text: string) {
-    this.text = text
+    this.#text = text
   }
 
   parse(): JsonValue {
-    const value = this.value()
-    this.skip()
-    if (this.at < this.text.length) throw this.unexpected()
+    const value = this.#value()
+    this.#skip()
+    if (this.#at < this.#text.length) throw this.#unexpected()
     return value
   }
 
-  private value(): JsonValue {
-    this.skip()
-    const char = this.text[this.at]
+  #value(): JsonValue {
+    this.#skip()
+    const char = this.#text[this.#at]
     if (char === '{' || char === '[') {
-      if (++this.depth > depthMax) throw new SyntaxError('nested too deeply')
-      const value = char === '{' ? this.object() : this.list()
-      this.depth--
+      if (++this.#depth > depthMax) throw new SyntaxError('nested too deeply')
+      const value = char === '{' ? this.#object() : this.#list()
+      this.#depth--
       return value
     }
-    if (char === '"' || char === "'") return this.string(char)
-    return this.literal()
+    if (char === '"' || char === "'") return this.#string(char)
+    return this.#literal()
   }
 
-  private object(): JsonObject {
+  #object(): JsonObject {
     const object: JsonObject = {}
-    this.at++
+    this.#at++
     for (;;) {
-      this.skip()
-      if (this.takes('}')) return object
-      const char = this.text[this.at]
-      const key = char === '"' || char === "'" ? this.string(char) : this.matched(bareKey)
-      this.skip()
-      if (!this.takes(':')) throw this.unexpected()
-      setOwn(object, key, this.value())
-      this.skip()
-      if (!this.takes(',') && this.text[this.at] !== '}') throw this.unexpected()
+      this.#skip()
+      if (this.#takes('}')) return object
+      const char = this.#text[this.#at]
+      const key = char === '"' || char === "'" ? this.#string(char) : this.#matched(bareKey)
+      this.#skip()
+      if (!this.#takes(':')) throw this.#unexpected()
+      setOwn(object, key, this.#value())
+      this.#skip()
+      if (!this.#takes(',') && this.#text[this.#at] !== '}') throw this.#unexpected()
     }
   }
 
-  private list(): JsonValue[] {
+  #list(): JsonValue[] {
     const list: JsonValue[] = []
-    this.at++
+    this.#at++
     for (;;) {
-      this.skip()
-      if (this.takes(']')) return list
-      list.push(this.value())
-      this.skip()
-      if (!this.takes(',') && this.text[this.at] !== ']') throw this.unexpected()
+      this.#skip()
+      if (this.#takes(']')) return list
+      list.push(this.#value())
+      this.#skip()
+      if (!this.#takes(',') && this.#text[this.#at] !== ']') throw this.#unexpected()
     }
   }
 
-  private string(quote: string): string {
+  #string(quote: string): string {
     let out = ''
-    this.at++
+    this.#at++
     for (;;) {
-      const char = this.text[this.at++]
-      if (char === undefined || char === '\n' || char === '\r') throw this.unexpected()
+      const char = this.#text[this.#at++]
+      if (char === undefined || char === '\n' || char === '\r') throw this.#unexpected()
       if (char === quote) return out
-      out += char === '\\' ? this.escape() : char
+      out += char === '\\' ? this.#escape() : char
     }
   }
 
-  private escape(): string {
-    const char = this.text[this.at++]
-    if (char === undefined) throw this.unexpected()
-    if (char === 'u') return this.codeUnit(4)
-    if (char === 'x') return this.codeUnit(2)
-    if (char === '\r' && this.text[this.at] === '\n') this.at++
+  #escape(): string {
+    const char = this.#text[this.#at++]
+    if (char === undefined) throw this.#unexpected()
+    if (char === 'u') return this.#codeUnit(4)
+    if (char === 'x') return this.#codeUnit(2)
+    if (char === '\r' && this.#text[this.#at] === '\n') this.#at++
     if ('\n\r\u2028\u2029'.includes(char)) return '' // a line goes on
-    if (/[1-9]/.test(char)) throw this.unexpected()
+    if (/[1-9]/.test(char)) throw this.#unexpected()
     return Object.hasOwn(escapes, char) ? escapes[char]! : char
   }
 
-  private codeUnit(digitCount: number): string {
-    const digits = this.text.slice(this.at, this.at + digitCount)
-    if (digits.length < digitCount || !/^[0-9a-fA-F]+$/.test(digits)) throw this.unexpected()
-    this.at += digitCount
+  #codeUnit(digitCount: number): string {
+    const digits = this.#text.slice(this.#at, this.#at + digitCount)
+    if (digits.length < digitCount || !/^[0-9a-fA-F]+$/.test(digits)) throw this.#unexpected()
+    this.#at += digitCount
     return String.fromCharCode(Number.parseInt(digits, 16))
   }
 
-  private literal(): JsonValue {
-    const digits = this.digits()
+  #literal(): JsonValue {
+    const digits = this.#digits()
     if (digits !== null) return digits
-    const word = this.matched(literal)
+    const word = this.#matched(literal)
     if (word === 'true') return true
     if (word === 'false') return false
     if (word === 'null' || /(?:NaN|Infinity)$/.test(word)) return null
     const unsigned = word.replace(/^[+-]/, '')
     const sign = word.startsWith('-') ? '-' : ''
     if (/^0[xX]/.test(unsigned)) return numberOrLiteral(sign + BigInt(unsigned).toString())
-    if (/^0\d/.test(unsigned)) throw this.unexpected()
-    // `.5` and `5.` are the forms that JSON does not know.
+    if (/^0\d/.test(unsigned)) throw this.#unexpected()
+    // JSON does not allow `.5` and `5.`.
     return numberOrLiteral(sign + unsigned.replace(/^\./, '0.').replace(/\.(?=$|[eE])/, ''))
   }
 
-  /** A whole number of few digits and nothing else, as most numbers are: a text of many takes a third of the time. */
-  private digits(): number | null {
-    const { text, at } = this
+  /** A shortcut for short whole numbers, which most numbers are: a text of many takes a third of the time. */
+  #digits(): number | null {
+    const text = this.#text
+    const at = this.#at
     let end = at
     let value = 0
     let unit = text.charCodeAt(end)
@@ -146,38 +147,38 @@ class TolerantParser {
     const count = end - at
     const isMore = unit === point || (unit | caseBit) === lowerE || (unit | caseBit) === lowerX
     if (isMore || count === 0 || count > exactDigitsMax || (count > 1 && text.charCodeAt(at) === zero)) return null
-    this.at = end
+    this.#at = end
     return value
   }
 
-  private matched(form: RegExp): string {
-    form.lastIndex = this.at
-    const match = form.exec(this.text)
-    if (match === null) throw this.unexpected()
-    this.at += match[0].length
+  #matched(form: RegExp): string {
+    form.lastIndex = this.#at
+    const match = form.exec(this.#text)
+    if (match === null) throw this.#unexpected()
+    this.#at += match[0].length
     return match[0]
   }
 
-  private takes(char: string): boolean {
-    if (this.text[this.at] !== char) return false
-    this.at++
+  #takes(char: string): boolean {
+    if (this.#text[this.#at] !== char) return false
+    this.#at++
     return true
   }
 
-  private skip(): void {
+  #skip(): void {
     for (;;) {
-      const unit = this.text.charCodeAt(this.at)
+      const unit = this.#text.charCodeAt(this.#at)
       if (unit > blank && unit < notAscii && unit !== slash) return
-      whitespace.lastIndex = this.at
-      whitespace.exec(this.text)
-      this.at = whitespace.lastIndex
-      comment.lastIndex = this.at
-      if (this.text[this.at] !== '/' || comment.exec(this.text) === null) return
-      this.at = comment.lastIndex
+      whitespace.lastIndex = this.#at
+      whitespace.exec(this.#text)
+      this.#at = whitespace.lastIndex
+      comment.lastIndex = this.#at
+      if (this.#text[this.#at] !== '/' || comment.exec(this.#text) === null) return
+      this.#at = comment.lastIndex
     }
   }
 
-  private unexpected(): SyntaxError {
-    return new SyntaxError(`unexpected input at ${this.at}`)
+  #unexpected(): SyntaxError {
+    return new SyntaxError(`unexpected input at ${this.#at}`)
   }
 }

@@ -1,5 +1,5 @@
-// What is wrong with an object that is neither an event nor an envelope. PostHog answers all of them with one text, that an
-// event has no name, since its last shape asks for nothing; `code` and `attr` say what it really is.
+// Finds what is wrong with an object that is neither an event nor an envelope. PostHog answers all such objects with
+// one text, that an event has no name, because its last shape requires nothing; `code` and `attr` name the real fault.
 // Source: docs/wire/ingestion.md 1.7, 2.1.
 
 import type { WireError } from '../wire-error.ts'
@@ -7,8 +7,8 @@ import { hydrationError } from './capture-errors.ts'
 import { type Fields, faultOfEnvelope, faultOfList, hasEnvelopeKey, isObject, type ListKey } from './event-fields.ts'
 
 /**
- * @param root without a name, and without a fault in the fields of an event.
- * @param keyOutside the request names a key beside its body.
+ * @param root an object that has no name and no fault in the fields of an event.
+ * @param keyOutside whether the request has a key outside its body.
  */
 export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
@@ -23,7 +23,7 @@ export function brokenEnvelope(root: Fields, keyOutside: boolean): WireError {
   return hydrationError(isNameMissing(items, place) ? 'missing_event_name' : 'invalid_shape', place ?? 'event')
 }
 
-/** The same on `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
+/** The same for `/s/`, which takes no envelope. Source: docs/wire/ingestion.md 1.8. */
 export function noEnvelope(root: Fields): WireError {
   if (!isAbsent(root.event)) return hydrationError('invalid_shape', 'event')
   const listKey = listKeyMeant(root)
@@ -35,7 +35,7 @@ function listKeyMeant(root: Fields): ListKey | null {
   return Array.isArray(root.data) ? 'data' : null
 }
 
-/** @param place of the first item that is no event, such as `batch.1.event`. */
+/** @param place the place of the first item that is no event, such as `batch.1.event`. */
 function isNameMissing(items: readonly unknown[], place: string | null): boolean {
   const [, index, field] = place?.split('.') ?? []
   const item = items[Number(index)]

@@ -91,7 +91,7 @@ describe('readCaptureBody', () => {
     const bodies = { br: brotliCompressSync(json), zstd: zstdCompressSync(json), deflate: deflateSync(json) }
     for (const [contentEncoding, body] of Object.entries(bodies)) assert.equal(read(body, { contentEncoding }), json)
     assert.equal(read(deflateRawSync(json), { contentEncoding: 'deflate' }), json)
-    // Raw deflate takes the first bytes of the second for a whole stream.
+    // To raw deflate, the first bytes of the second body are a whole stream.
     for (const body of [json, '{\n  "event": 1}'])
       for (const contentEncoding of ['br', 'zstd', 'deflate', 'identity', 'lz4'])
         assert.equal(read(body, { contentEncoding }), body)
@@ -161,7 +161,7 @@ describe('readCaptureBody', () => {
     for (const units of [5_000_000, 200_000_000])
       assert.equal(read(lz64Bomb(units), { compression: 'lz64' }, threadMax), 'inflated_too_large')
     assert.equal(read(lz64Bomb(4_000_000), { compression: 'lz64' }, threadMax)[0], 'x')
-    // Such as real events have: what is sent is a fraction of it.
+    // A ratio as real events have: the compressed size is a fraction of this.
     const real = compressToBase64(
       JSON.stringify(Array.from({ length: 60_000 }, (_, n) => ({ event: 'e', n, at: n * 7.5 }))),
     )

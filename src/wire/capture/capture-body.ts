@@ -1,5 +1,5 @@
-// From the bytes of a v0 capture request to its JSON text: where the payload is, what it is wrapped in, in the exact
-// order that every SDK since 2020 relies on. Used for events; what the JSON means is `capture-request.ts`.
+// Unwraps the bytes of a v0 capture or recording request into its JSON text: finds the payload and undoes its
+// encodings, in the exact order that every SDK since 2020 relies on. `capture-request.ts` reads the JSON of events.
 
 import { isAscii, isUtf8 } from 'node:buffer'
 import { err, ok, type Result } from '#core/result.ts'
@@ -18,7 +18,7 @@ export interface CaptureBody {
   readonly compression: string
   readonly contentType: string
   readonly contentEncoding: string
-  /** `/e`, `/capture`, `/track` and `/engage` take base64 without a word. */
+  /** True for `/e`, `/capture`, `/track` and `/engage`, which accept base64 that is not announced. */
   readonly legacyPath: boolean
 }
 
@@ -26,13 +26,13 @@ export interface CapturePayload {
   /** JSON text in UTF-8, not parsed yet. */
   readonly bytes: Buffer
   readonly text: string
-  /** Byte offsets are text offsets. */
+  /** The text is ASCII, so byte offsets are text offsets. */
   readonly ascii: boolean
   /** `token` or `api_key` beside `data` in a form. */
   readonly formToken: string | null
 }
 
-/** `inflated_too_large`: more than `outputBytesMax` came out, so the caller may try again with a higher bound elsewhere. */
+/** `inflated_too_large`: the output exceeds `outputBytesMax`; the caller may retry elsewhere with a higher bound. */
 export type CaptureBodyFault = WireError | 'inflated_too_large'
 
 type Compression = 'gzip' | 'lz64' | 'base64'
@@ -40,23 +40,23 @@ type Compression = 'gzip' | 'lz64' | 'base64'
 const formContentType = 'application/x-www-form-urlencoded'
 
 /**
- * @param outputBytesMax bound on what any decompression may give; never allocated beyond.
+ * @param outputBytesMax bound on the output of any decompression; no more is ever allocated.
  * Source: docs/wire/ingestion.md 1.4, step by step; docs/wire/clients.md 4.
  */
 export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Result<CapturePayload, CaptureBodyFault> {
-  // 1. The payload: `data` of the query, else the body.
+  // 1. Take the payload: `data` of the query, else the body.
   const inQuery = input.data !== ''
   let payload = inQuery ? queryData(input.data) : input.body
   if (payload.length === 0) return err(captureErrors.missingPayload)
 
-  // 2. Base64 around everything, unless lz64 is announced: its text is base64 too.
+  // 2. Undo base64 around everything, unless lz64 is announced, whose text is base64 too.
   const headerCompression = input.contentEncoding === '' ? null : namedCompression(input.contentEncoding, 'exact')
   let compression = namedCompression(input.compression)
   if ((compression ?? headerCompression) !== 'lz64' && !looksLikeForm(payload) && looksLikeBase64(payload)) {
     payload = decodeBase64(payload) ?? payload
   }
 
-  // 3. A form: its `data` field.
+  // 3. Of a form, take the `data` field.
   let formToken: string | null = null
   let inForm = false
   if (input.contentType === formContentType && !looksLikeForm(payload)) return err(captureErrors.formExpected)
@@ -71,7 +71,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
     formToken = form.value.token
   }
 
-  // 4. What compresses it: the query, the form, then the header.
+  // 4. Find the compression: the query names it, else the form, else the header.
   compression ??= headerCompression
   if (inForm && compression === 'gzip' && looksLikeBase64(payload)) {
     const decoded = decodeBase64(payload)
@@ -80,7 +80,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
     else if (decoded !== null) compression = null
   }
 
-  // 5. Decompress, then UTF-8.
+  // 5. Decompress; the result has to be UTF-8.
   const inflatedBytesMax = expandedBytesMax(payload.length, outputBytesMax, 'stream')
   if (compression === null && !inForm && !inQuery && input.contentEncoding !== '' && !isGzip(payload)) {
     const inflated = inflateEncoding(input.contentEncoding, payload, inflatedBytesMax)
@@ -101,7 +101,7 @@ export function readCaptureBody(input: CaptureBody, outputBytesMax: number): Res
   }
   if (!isUtf8(payload)) return err(zipped ? captureErrors.invalidGzipText : captureErrors.invalidUtf8)
 
-  // 6. Base64 of the text, where old libraries send it.
+  // 6. Undo base64 of the text, on paths where old libraries send it.
   if ((input.legacyPath || inForm) && looksLikeBase64(payload)) {
     const decoded = decodeBase64(payload)
     if (decoded !== null && isUtf8(decoded)) payload = decoded
@@ -118,7 +118,7 @@ function readLz64(payload: Buffer, outputBytesMax: number): Result<Buffer, Captu
   return text.isWellFormed() ? ok(Buffer.from(text)) : err(captureErrors.invalidLz64Text)
 }
 
-/** Known names, `gzip-js` for one; null for any other: unknown ones are ignored. */
+/** The compression of a known name, such as `gzip-js`; null for unknown names, which are ignored. */
 function namedCompression(name: string, spelling: 'any case' | 'exact' = 'any case'): Compression | null {
   switch (spelling === 'exact' ? name : name.toLowerCase()) {
     case 'gzip':
@@ -143,10 +143,10 @@ function queryData(data: string): Buffer {
 const formFields = ['data=', '_=', 'ip=', 'compression=']
 const formLookedAtBytes = 128
 
-/** One of the known fields stands at the start or after an `&` within the first 128 bytes. */
+/** Whether a known field is at the start, or after an `&` within the first 128 bytes. */
 function looksLikeForm(payload: Buffer): boolean {
   const first = payload[0]
-  // JSON, the common case, is answered by its first byte alone unless a field follows an `&`.
+  // Most bodies are JSON: its first byte and the absence of an `&` are enough to exclude a form.
   const start = payload.toString('latin1', 0, formLookedAtBytes)
   if ((first === openBrace || first === openBracket) && !start.includes('&')) return false
   return formFields.some(field => start.startsWith(field) || start.includes(`&${field}`))

@@ -1,5 +1,5 @@
-// Every refusal of the v0 capture paths, with the texts that PostHog's capture answers. `docs/wire/errors.md` lists them
-// with what SDKs do; `capture-body.ts`, `capture-request.ts` and the handler choose among them.
+// Every refusal of the v0 capture paths, with the texts of PostHog's capture. `docs/wire/errors.md` lists them and how
+// SDKs react; `capture-body.ts`, `capture-request.ts` and the handler choose among them.
 // Source: docs/wire/ingestion.md 1.4, 1.7; docs/wire/service.md §7.2 leaves them open.
 
 import type { EventRefusal } from '#core/capture/normalize-event.ts'
@@ -8,16 +8,15 @@ import { type WireError, wireError } from '../wire-error.ts'
 import { whereToFindProjectKeys } from './project-token.ts'
 
 export const captureBodyBytesMax = 20 * 1024 * 1024
-/** A decompressed body may have five times what may come over the wire. Source: docs/wire/ingestion.md 9. */
+/** A decompressed body may be five times as large as the largest body on the wire. Source: docs/wire/ingestion.md 9. */
 export const captureDecodedBytesMax = 5 * captureBodyBytesMax
 
-/** Parsed, a value takes some tens of bytes: this keeps one request within the memory and the seconds of a
- * decode thread. Source: ours. */
+/** A parsed value takes tens of bytes: this bounds the memory and the seconds of a decode thread. Source: ours. */
 export const captureValueCountMax = 5_000_000
 
 /**
- * Items of one request, of every capture path. An SDK sends up to 1,000 and an importer up to 5,000; without a bound, 75 KB of
- * gzip hold a million events, a minute of the worker's time. Source: ours.
+ * Items of one request, on every capture path. SDKs send up to 1,000 and importers up to 5,000. Without a bound, 75 KB
+ * of gzip could hold a million events, which take a minute of the worker's time. Source: ours.
  */
 export const captureItemCountMax = 50_000
 
@@ -63,7 +62,7 @@ export const captureErrors = {
     'batch submitted with inconsistent api_key values',
     'api_key',
   ),
-  // The text is PostHog's, to the letter, since clients compare it; its settings are not here, so the hint says what is.
+  // Clients compare the text, so it is exactly PostHog's. It names settings that Pennon lacks; the hint corrects it.
   unknownApiKey: {
     ...wireError(
       401,
@@ -93,7 +92,7 @@ export function invalidJson(parserMessage: string): WireError {
   return parseError('invalid_json', parserMessage)
 }
 
-/** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`, or null. */
+/** @param attr the first field that fits no accepted shape, such as `batch.3.uuid`; null when no field is at fault. */
 export function unknownShape(attr: string | null): WireError {
   return parseError('invalid_shape', 'data did not match any variant of untagged enum RawRequest', attr)
 }
@@ -104,7 +103,7 @@ export function invalidApiKey(fault: ApiKeyFault): WireError {
   return wireError(401, 'invalid_api_key', `API key is not valid: ${fault}`, 'api_key')
 }
 
-/** One text for whatever keeps an object from being an event or an envelope. Source: docs/wire/ingestion.md 1.7, 2.1. */
+/** One text for every object that is neither an event nor an envelope. Source: docs/wire/ingestion.md 1.7, 2.1. */
 export function hydrationError(
   code: 'missing_event_name' | 'missing_api_key' | 'invalid_shape',
   attr: string,
@@ -114,8 +113,8 @@ export function hydrationError(
 }
 
 /**
- * The answer to a request that one of its events refuses.
- * @param attr the field at fault with its place, such as `batch.3.distinct_id`; the field alone when absent.
+ * The answer to a request that is refused because of one event.
+ * @param attr the faulty field with its place, such as `batch.3.distinct_id`; when absent, the field alone is named.
  */
 export function eventRefused(refusal: EventRefusal, attr?: string): WireError {
   return attr === undefined ? refusals[refusal] : { ...refusals[refusal], attr }

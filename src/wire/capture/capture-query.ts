@@ -1,5 +1,7 @@
-// The query of a v0 capture request: `compression`, `data`, `beacon`, `verbose` and the send time. Everything else is ignored.
+// The query of a v0 capture request: `compression`, `data`, `beacon`, `verbose`, `token` and the send time. The rest is
+// ignored.
 
+import { storableBeforeMs } from '#core/events/storable-time.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { invalidQuery } from './capture-errors.ts'
@@ -9,19 +11,22 @@ export interface CaptureQuery {
   readonly data: string
   /** `beacon=1`: the sender is a page that is closing and reads no answer. */
   readonly beacon: boolean
-  /** From `_` or `sent_at`, epoch ms. */
+  /** The send time from `_` or `sent_at`, epoch ms; null when absent or implausible. */
   readonly sentAtMs: number | null
   readonly token: string | null
-  /** `verbose=1`: the answer tells what became of each item. */
+  /** `verbose=1`: the answer reports the result of each item. */
   readonly verbose: boolean
 }
 
-/** As Fastify gives it: a repeated parameter is a list. */
+/** As Fastify parses it: a repeated parameter is a list. */
 export type RawQuery = { readonly [name: string]: string | readonly string[] | undefined }
 
 const noQuery: CaptureQuery = { compression: '', data: '', beacon: false, sentAtMs: null, token: null, verbose: false }
 
-/** @returns err for a `_`, `sent_at` or `beacon` that is no integer, or both send times. Source: docs/wire/ingestion.md 1.2. */
+/**
+ * @returns err when `_`, `sent_at` or `beacon` is no integer, or both send times are given.
+ * Source: docs/wire/ingestion.md 1.2.
+ */
 export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQuery, WireError> {
   if (query === undefined || Object.keys(query).length === 0) return ok(noQuery)
   const beacon = integerOf(query.beacon)
@@ -38,7 +43,7 @@ export function parseCaptureQuery(query: RawQuery | undefined): Result<CaptureQu
   })
 }
 
-/** What the query says besides its numbers. */
+/** The parameters that cannot be wrong: all but the numbers. */
 export function readableQuery(query: RawQuery | undefined): CaptureQuery {
   if (query === undefined) return noQuery
   return {
@@ -50,20 +55,19 @@ export function readableQuery(query: RawQuery | undefined): CaptureQuery {
   }
 }
 
-/** Anything else means no, as with other switches that clients send. */
+/** Any other text means no, as with other switches that clients send. */
 export function isYes(text: string): boolean {
   return text === '1' || text === 'true'
 }
 
 const sendTimeFromMs = Date.UTC(2021, 0, 1)
-const sendTimeBeforeMs = Date.UTC(2300, 0, 1)
 
-/** After 2020, which tells milliseconds from seconds, and within what can be stored. */
+/** Later than 2020, so that it cannot be in seconds, and within the range that can be stored. */
 function isSendTime(epochMs: number): boolean {
-  return epochMs >= sendTimeFromMs && epochMs < sendTimeBeforeMs
+  return epochMs >= sendTimeFromMs && epochMs < storableBeforeMs
 }
 
-/** Null when absent, NaN when it is no integer or there are several. */
+/** Null when absent, NaN when it is no integer or is repeated. */
 function integerOf(value: string | readonly string[] | undefined): number | null {
   if (value === undefined) return null
   return typeof value === 'string' && /^[+-]?\d{1,19}$/.test(value) ? Number(value) : Number.NaN

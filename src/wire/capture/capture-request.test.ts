@@ -24,7 +24,8 @@ function parse(value: unknown, over: Partial<CaptureContext> = {}, formToken: st
 function requestOf(value: unknown, over: Partial<CaptureContext> = {}, formToken: string | null = null) {
   const parsed = parse(value, over, formToken)
   assert.ok(parsed.ok && typeof parsed.value === 'object' && !('kind' in parsed.value), JSON.stringify(parsed))
-  return parsed.value
+  const events = parsed.value.items.filter(item => item.kind === 'event')
+  return { ...parsed.value, events }
 }
 
 function codeOf(value: unknown, over: Partial<CaptureContext> = {}): string {
@@ -75,14 +76,15 @@ describe('parseCaptureRequest, shapes', () => {
     ]
     for (const [envelope, code] of envelopes) assert.equal(codeOf(envelope), code, JSON.stringify(envelope))
   })
-  it('drops performance events before it asks for a key', () => {
+  it('tells performance events from others before it asks for a key', () => {
     assert.equal(codeOf([{ event: '$performance_event' }]), 'no_event_left')
-    const { events, sourceJson } = requestOf({
+    const { items, events, sourceJson } = requestOf({
       token: 'k',
       batch: [{ event: '$performance_event' }, { ...named, uuid: '' }],
     })
+    assert.deepEqual(items[0], { kind: 'performance', uuid: '' })
     assert.equal(events.length, 1)
-    assert.equal(sourceJson(0), '{"event":"e","distinct_id":"u","uuid":""}')
+    assert.equal(sourceJson(1), '{"event":"e","distinct_id":"u","uuid":""}')
   })
   it('hands on what has too many items or values', () => {
     assert.equal(codeOf({ token: 'k', batch: [named, named] }, { itemCountMax: 1 }), 'too_much_work')

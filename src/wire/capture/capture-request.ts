@@ -1,7 +1,7 @@
-// What a v0 capture payload says: its shape and the events in it, all of them or none. Types and names are settled here; the
-// rules of events are `core/events`.
+// Reads a v0 capture payload: its shape and its events, all of them or none. This file checks types and names; the
+// rules for events are in `core/capture`.
 
-import type { IncomingEvent, IncomingRequest } from '#core/capture/incoming-event.ts'
+import type { IncomingItem, IncomingRequest } from '#core/capture/incoming-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
@@ -10,7 +10,7 @@ import type { CapturePayload } from './capture-body.ts'
 import { hydrationError, unknownShape } from './capture-errors.ts'
 import { tokenOf } from './capture-token.ts'
 import { type Fields, faultOfFields, faultOfList, hasName, isObject, listKeyOf } from './event-fields.ts'
-import { idAllowance, incomingEvent, isPerformanceEvent, textAt } from './incoming-item.ts'
+import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
 import {
   type CaptureContext,
   type CaptureRefusal,
@@ -22,10 +22,10 @@ import {
 
 export type CaptureParse = Result<IncomingRequest | NoEventLeft | 'too_much_work', CaptureRefusal>
 
-/** There were only `$performance_event`s, which are not kept. */
+/** The request held only `$performance_event`s, which are not kept. */
 export interface NoEventLeft {
   readonly kind: 'no_event_left'
-  /** The key that the request seems to name: it was not checked. */
+  /** The request's key, which was not looked up; null when it has no valid one. */
   readonly token: string | null
   readonly eventCount: number
 }
@@ -35,7 +35,7 @@ interface EventList extends ItemList {
 }
 
 /**
- * In the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch, `$performance_event`, token.
+ * Checks in the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch, `$performance_event`, token.
  * Source: docs/wire/ingestion.md 2; docs/wire/service.md §2.3, §2.5; docs/wire/clients.md 5.2.
  */
 export function parseCaptureRequest(payload: CapturePayload, context: CaptureContext): CaptureParse {
@@ -52,30 +52,29 @@ export function parseCaptureRequest(payload: CapturePayload, context: CaptureCon
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
   const placeOf = placesOf(list)
-  const kept: number[] = []
-  const events: IncomingEvent[] = []
+  const found: IncomingItem[] = []
   const ids = idAllowance(context.structuredIdBytesMax)
-  for (let index = 0; index < items.length; index++) {
-    const item = items[index]!
-    if (isPerformanceEvent(item)) continue
-    kept.push(index)
-    const event = incomingEvent(item, payload, slices, index * slicesPerItem, ids)
+  for (let row = 0; row < items.length; row++) {
+    const item = items[row]!
+    const event = isPerformanceEvent(item)
+      ? performanceEvent(item)
+      : incomingEvent(item, payload, slices, row * slicesPerItem, ids)
     if (event === 'too_much_work') return ok(event)
-    // An item that is no event breaks its envelope, like one without a name.
-    if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(index) + event))
-    if (typeof event === 'string') return refuse(unknownShape(placeOf(index) + event))
-    events.push(event)
+    // A fractional or too large offset makes the item no event, which breaks its envelope, like an item without a name.
+    if (event === 'offset' && envelope !== null) return refuse(hydrationError('invalid_shape', placeOf(row) + event))
+    if (typeof event === 'string') return refuse(unknownShape(placeOf(row) + event))
+    found.push(event)
   }
   return ok({
     ...head,
-    events,
-    ...(events.length < items.length && { performanceEventCount: items.length - events.length }),
-    sourceJson: index => textAt(payload, slices, kept[index]! * slicesPerItem + slice.item) ?? '',
-    placeOf: index => placeOf(kept[index]!),
+    items: found,
+    isItemised: false,
+    sourceJson: row => textAt(payload, slices, row * slicesPerItem + slice.item) ?? '',
+    placeOf,
   })
 }
 
-/** The four shapes, first match wins. Source: docs/wire/ingestion.md 2.1. */
+/** Tries the four shapes; the first match wins. Source: docs/wire/ingestion.md 2.1. */
 function eventListOf(root: unknown, engage: boolean, keyOutside: boolean): Result<EventList, WireError> {
   if (Array.isArray(root)) {
     const fault = faultOfList(root, '')

@@ -1,4 +1,5 @@
-// The project's key of a capture request: where it stands, and which text can be one. Source: docs/wire/ingestion.md 2.4.
+// The project's key of a capture request: where it is found, and which texts can be a key.
+// Source: docs/wire/ingestion.md 2.4.
 
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
@@ -6,9 +7,9 @@ import { type ApiKeyFault, captureErrors, invalidApiKey } from './capture-errors
 import { type Fields, isObject, tokenFieldOf, tokenIn } from './event-fields.ts'
 
 /**
- * @param of its items, of which those that are no objects say nothing, and its envelope, if it has one.
- * @param outside the key beside the body.
- * Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for where else keys stand.
+ * The key of the envelope; else the one that all items agree on, skipping items that are no objects; else `outside`.
+ * @param outside the key outside the body.
+ * Source: docs/wire/ingestion.md 2.4; docs/wire/clients.md 1 rule 16 for other places of keys.
  */
 export function tokenOf(
   { items, envelope }: { readonly items: readonly unknown[]; readonly envelope: Fields | null },
@@ -26,7 +27,7 @@ export function tokenOf(
   return checkedToken(token ?? outside)
 }
 
-/** The key, trimmed, unless it is missing or no project can have it. */
+/** The trimmed key; an error when it is missing or no project can have it. */
 export function checkedToken(token: string | null): Result<string, WireError> {
   if (token === null) return err(captureErrors.missingApiKey)
   const trimmed = token.trim()
@@ -44,7 +45,7 @@ export function faultOfToken(token: string): ApiKeyFault | null {
   return token.includes('\0') ? 'null_byte' : null
 }
 
-/** The key that a refused request seems to name: good enough to keep the reject where its project finds it. */
+/** The key that a refused request seems to have: good enough to keep the reject where its project finds it. */
 export function tokenHint(root: unknown, items: readonly unknown[]): string | null {
   const ofRoot = isObject(root) ? tokenIn(root) : null
   if (ofRoot !== null) return ofRoot.trim()

@@ -1,171 +1,174 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ItemVerdict, itemVerdictCountMax, VerdictCollector } from '#core/capture/item-verdicts.ts'
+import type { IncomingEvent, IncomingItem } from '#core/capture/incoming-event.ts'
 import { eventRefusals } from '#core/capture/normalize-event.ts'
-import { encodeVerdicts, verdictsGiven, withOverQuota, withoutPersons } from './capture-verdicts.ts'
+import { type OutcomeTable, setCode, setEveryCode } from '#core/capture/outcome-table.ts'
+import { importOnlyCode, overQuotaCode, rejectCodes, warningCodes } from '#core/capture/outcomes.ts'
+import type { EventResource } from '#core/capture/quota-resource.ts'
+import { atOnce } from '#core/maybe-steps.ts'
+import { anIncomingEvent, aTable } from '../../../tests/support/incoming-requests.ts'
+import { encodeVerdicts, verdictCountMax } from './capture-verdicts.ts'
 
-const uuidOf = (index: number) => `0197c5a0-0000-7000-8000-${String(index).padStart(12, '0')}`
-
-function verdict(index: number, over: Partial<ItemVerdict> = {}): ItemVerdict {
-  return { index, uuid: uuidOf(index), event: 'e', result: 'ok', reason: null, field: null, ...over }
+interface Verdict {
+  readonly index: number
+  readonly uuid: string | null
+  readonly event: string | null
+  readonly result: string
+  readonly reason: string | null
+  readonly field: string | null
+  readonly detail: string | null
 }
 
-function verdictsOf(...verdicts: readonly ItemVerdict[]) {
-  const collector = new VerdictCollector(verdicts.length)
-  for (const each of verdicts) {
-    if (each.result === 'reject') collector.add(each)
-    else collector.addInMain(each)
-  }
-  return collector.finish()
+const uuidOf = (row: number) => `0197c5a0-0000-7000-8000-${String(row).padStart(12, '0')}`
+const sent = (row: number, over: Partial<IncomingEvent> = {}) => anIncomingEvent({ uuid: uuidOf(row), ...over })
+const many = (count: number, itemOf: (row: number) => IncomingItem) =>
+  Array.from({ length: count }, (_, row) => itemOf(row))
+const noId = { distinctId: null }
+const unreadable = { timestamp: 'long ago' }
+const heatmap = { name: '$$heatmap' }
+
+/** The table of a request whose items are judged one by one. */
+const tableOf = (items: readonly IncomingItem[]) => aTable(items, { isItemised: true })
+
+function leaveOut(table: OutcomeTable, rows: readonly number[], resource: EventResource = 'events'): OutcomeTable {
+  for (const row of rows) setCode(table, row, overQuotaCode(resource))
+  return table
 }
 
-/** As a quota leaves out the events of these records. */
-function leftOut(recordCount: number, records: readonly number[], resource: 'events' | 'exceptions' = 'events') {
-  const marks = new Uint8Array(recordCount)
-  for (const record of records) marks[record] = 1
-  const events = records.slice(0, 20_000).map(record => ({ uuid: uuidOf(record), name: 'e', resource }))
-  return { count: records.length, events, marks }
+function answerOf(table: OutcomeTable) {
+  const { status, body } = atOnce(encodeVerdicts(table))
+  const { events, ...rest } = JSON.parse(body) as { events: Verdict[]; counts: object; [field: string]: unknown }
+  return { status, events, body: rest }
 }
 
-const range = (from: number, to: number) => Array.from({ length: to - from }, (_, at) => from + at)
-
-const answerOf = (verdicts: ReturnType<typeof verdictsOf>) => {
-  const { status, body } = encodeVerdicts(verdicts)
-  return { status, body: JSON.parse(body) }
-}
+const resultsOf = ({ events }: { events: readonly Verdict[] }) => events.map(({ result, reason }) => reason ?? result)
 
 describe('verdicts', () => {
   it('stand in the order of the request, whatever the order they were found in', () => {
-    const reject = { result: 'reject', reason: 'invalid_shape', field: 'uuid' } as const
-    const { items, counts } = verdictsOf(verdict(2, reject), verdict(0), verdict(1, { result: 'warning' }), verdict(3))
+    const fault = {
+      kind: 'fault',
+      reason: 'invalid_shape',
+      field: 'uuid',
+      uuid: '',
+      name: 'e',
+      distinctId: '',
+    } as const
+    const items = [sent(0), sent(1, unreadable), { ...fault, isNameless: false }, sent(3)]
+    const { events, body } = answerOf(tableOf(items))
     assert.deepEqual(
-      items.map(({ index }) => index),
-      [0, 1, 2, 3],
+      events.map(({ index, result }) => [index, result]),
+      [
+        [0, 'ok'],
+        [1, 'warning'],
+        [2, 'reject'],
+        [3, 'ok'],
+      ],
     )
-    assert.deepEqual(counts, { ok: 2, warning: 1, drop: 0, reject: 1 })
+    assert.deepEqual(body.counts, { ok: 2, warning: 1, drop: 0, reject: 1 })
   })
 
   it('leave room for what is not well, of which the first are written out when there is too much', () => {
-    const collector = new VerdictCollector(3 * itemVerdictCountMax)
-    for (let index = 0; index < 2 * itemVerdictCountMax; index++)
-      collector.add(verdict(index, { result: 'reject', reason: 'missing_distinct_id', field: 'distinct_id' }))
-    for (let index = 2 * itemVerdictCountMax; index < 3 * itemVerdictCountMax; index++) collector.add(verdict(index))
-    const { items, counts } = collector.finish()
-    assert.equal(items.length, itemVerdictCountMax)
-    assert.ok(items.every(({ index, result }) => result === 'reject' && index < itemVerdictCountMax))
-    assert.deepEqual([counts.ok, counts.reject], [itemVerdictCountMax, 2 * itemVerdictCountMax])
-    assert.deepEqual(collector.rejectedByReason, { missing_distinct_id: 2 * itemVerdictCountMax })
-    assert.equal(answerOf(collector.finish()).body.not_itemised, 20_000)
+    const items = many(3 * verdictCountMax, row => sent(row, row < 2 * verdictCountMax ? noId : {}))
+    const { events, body } = answerOf(tableOf(items))
+    assert.equal(events.length, verdictCountMax)
+    assert.ok(events.every(({ index, result }) => result === 'reject' && index < verdictCountMax))
+    assert.deepEqual(body.counts, { ok: verdictCountMax, warning: 0, drop: 0, reject: 2 * verdictCountMax })
+    assert.equal(body.not_itemised, 20_000)
   })
 
   it('have a sentence for every reason, and keep a name short', () => {
-    const reject = (index: number, reason: string) =>
-      verdict(index, { result: 'reject', reason, event: 'x'.repeat(5_000) })
-    const { body } = answerOf(verdictsOf(verdict(9), ...eventRefusals.map((reason, index) => reject(index, reason))))
-    for (const { reason, detail, event } of body.events.slice(0, -1)) {
-      assert.ok(detail.length > 10 && detail !== reason, reason)
-      assert.equal(event.length, 200)
+    const table = tableOf(eventRefusals.map((_, row) => sent(row, { ...noId, name: 'x'.repeat(5_000) })))
+    for (const [row, refusal] of eventRefusals.entries()) setCode(table, row, rejectCodes[refusal])
+    for (const { reason, detail, event } of answerOf(table).events) {
+      assert.ok(detail!.length > 10 && detail !== reason, String(reason))
+      assert.equal(event!.length, 200)
     }
   })
 
   it('have the status that the first refusal alone would have', () => {
-    const reject = { result: 'reject', reason: 'event_too_large', field: 'properties' } as const
-    const { status, body } = answerOf(verdictsOf(verdict(0, reject)))
+    const large = sent(0, { propertiesJson: `{"a":"${'x'.repeat(1_000_000)}"}` })
+    const { status, body } = answerOf(tableOf([large, sent(1, noId)]))
     assert.deepEqual([status, body.code, body.type], [413, 'payload_too_large', 'validation_error'])
   })
 
   it('turn to drops where a quota left events out', () => {
-    const heatmap = { result: 'drop', reason: 'heatmap' } as const
-    const reject = { result: 'reject', reason: 'missing_distinct_id', field: 'distinct_id' } as const
-    const given = verdictsOf(verdict(0), verdict(1, { result: 'warning' }), verdict(2, heatmap), verdict(3, reject))
-    const { counts, items } = withOverQuota(given, leftOut(3, [0, 1, 2]))
-    assert.deepEqual(counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
-    assert.deepEqual(
-      items.map(({ reason }) => reason),
-      ['events_over_quota', 'events_over_quota', 'events_over_quota', 'missing_distinct_id'],
-    )
-    const one = withOverQuota(given, leftOut(3, [1], 'exceptions'))
-    assert.deepEqual(one.counts, { ok: 1, warning: 0, drop: 2, reject: 1 })
-    assert.match(answerOf(one).body.events[1].detail, /over its quota of exceptions/)
-    assert.equal(withOverQuota(given, leftOut(3, [])), given)
+    const items = () => tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3, noId)])
+    const all = answerOf(leaveOut(items(), [0, 1, 2]))
+    assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 3, reject: 1 })
+    const over = 'events_over_quota'
+    assert.deepEqual(resultsOf(all), [over, over, over, 'missing_distinct_id'])
+    const one = answerOf(leaveOut(items(), [1], 'exceptions'))
+    assert.deepEqual(one.body.counts, { ok: 1, warning: 0, drop: 2, reject: 1 })
+    assert.match(one.events[1]!.detail!, /over its quota of exceptions/)
   })
 
   it('tell two events of one uuid apart where a quota left one out', () => {
-    const uuid = uuidOf(7)
-    const given = verdictsOf(verdict(0, { uuid }), verdict(1, { uuid }))
-    const { items } = withOverQuota(given, { ...leftOut(2, [1]), events: [{ uuid, name: 'e', resource: 'events' }] })
-    assert.deepEqual(
-      items.map(({ result }) => result),
-      ['ok', 'drop'],
-    )
+    const table = tableOf([sent(7), sent(7)])
+    assert.deepEqual(resultsOf(answerOf(leaveOut(table, [1]))), ['ok', 'events_over_quota'])
   })
 
   it('are written out before what is well where a quota left events out, however many there are', () => {
-    const late = verdictsOf(...range(0, 15_000).map(index => verdict(index)))
-    const told = withOverQuota(late, leftOut(15_000, range(12_000, 15_000)))
-    assert.deepEqual(told.counts, { ok: 12_000, warning: 0, drop: 3_000, reject: 0 })
-    assert.equal(told.items.length, itemVerdictCountMax)
-    assert.equal(told.items.filter(({ result }) => result === 'drop').length, 3_000)
-    const warning = { result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' } as const
-    const many = verdictsOf(...range(0, 30_000).map(index => verdict(index, index >= 25_000 ? warning : {})))
-    const all = withOverQuota(many, leftOut(30_000, range(0, 30_000)))
-    assert.deepEqual(all.counts, { ok: 0, warning: 0, drop: 30_000, reject: 0 })
-    assert.ok(all.items.every(({ reason }, at) => reason === 'events_over_quota' && all.items[at]!.index === at))
-    assert.equal(answerOf(all).body.not_itemised, 20_000)
+    const late = leaveOut(
+      tableOf(many(15_000, sent)),
+      Array.from({ length: 3_000 }, (_, row) => 12_000 + row),
+    )
+    const told = answerOf(late)
+    assert.deepEqual(told.body.counts, { ok: 12_000, warning: 0, drop: 3_000, reject: 0 })
+    assert.equal(told.events.length, verdictCountMax)
+    assert.equal(told.events.filter(({ result }) => result === 'drop').length, 3_000)
+    const warned = tableOf(many(30_000, row => sent(row, row >= 25_000 ? unreadable : {})))
+    setEveryCode(warned, overQuotaCode('events'))
+    const all = answerOf(warned)
+    assert.deepEqual(all.body.counts, { ok: 0, warning: 0, drop: 30_000, reject: 0 })
+    assert.ok(all.events.every(({ reason, index }, at) => reason === 'events_over_quota' && index === at))
+    assert.equal(all.body.not_itemised, 20_000)
   })
 
   it('show a uuid that was made here of what is stored, and of nothing else', () => {
-    const isUuidMade = true
-    const heatmap = verdict(1, { result: 'drop', reason: 'heatmap', isUuidMade })
-    const given = verdictsOf(verdict(0, { isUuidMade }), heatmap, verdict(2, { isUuidMade }), verdict(3))
-    const shown = answerOf(withOverQuota(given, leftOut(4, [2, 3]))).body.events
-    assert.deepEqual(
-      shown.map(({ uuid }: { uuid: string | null }) => uuid),
-      [uuidOf(0), null, null, uuidOf(3)],
-    )
+    const made = { uuid: null }
+    const table = leaveOut(tableOf([sent(0, made), sent(1, { ...made, ...heatmap }), sent(2, made), sent(3)]), [2, 3])
+    const [stored, ...others] = answerOf(table).events.map(({ uuid }) => uuid)
+    assert.match(stored!, /^0197/)
+    assert.deepEqual(others, [null, null, uuidOf(3)])
   })
 
   it('turn to warnings where persons were switched off, however many there are', () => {
-    const cut = { result: 'warning', reason: 'distinct_id_truncated', field: 'distinct_id' } as const
-    const given = verdictsOf(verdict(0), verdict(1, cut), verdict(2, { result: 'drop', reason: 'heatmap' }), verdict(3))
-    const told = withoutPersons(given, leftOut(4, [0, 1, 2]))
-    assert.deepEqual(told.counts, { ok: 1, warning: 2, drop: 1, reject: 0 })
-    assert.deepEqual(
-      told.items.map(({ result, reason }) => [result, reason]),
-      [
-        ['warning', 'person_processing_disabled'],
-        ['warning', 'distinct_id_truncated'],
-        ['drop', 'heatmap'],
-        ['ok', null],
-      ],
-    )
-    assert.match(answerOf(told).body.events[0].detail, /too many events/)
-    const many = verdictsOf(...range(0, 30_000).map(index => verdict(index)))
-    const late = withoutPersons(many, leftOut(30_000, range(29_000, 30_000)))
-    assert.deepEqual(late.counts, { ok: 29_000, warning: 1_000, drop: 0, reject: 0 })
-    assert.equal(late.items.filter(({ result }) => result === 'warning').length, 1_000, 'before what is well')
+    const table = tableOf([sent(0), sent(1, unreadable), sent(2, heatmap), sent(3)])
+    setCode(table, 0, warningCodes.person_processing_disabled)
+    const told = answerOf(table)
+    assert.deepEqual(told.body.counts, { ok: 1, warning: 2, drop: 1, reject: 0 })
+    assert.deepEqual(resultsOf(told), ['person_processing_disabled', 'ignored_invalid_timestamp', 'heatmap', 'ok'])
+    assert.match(told.events[0]!.detail!, /too many events/)
+    const late = tableOf(many(30_000, sent))
+    for (let row = 29_000; row < 30_000; row++) setCode(late, row, warningCodes.person_processing_disabled)
+    const { events, body } = answerOf(late)
+    assert.deepEqual(body.counts, { ok: 29_000, warning: 1_000, drop: 0, reject: 0 })
+    assert.equal(events.filter(({ result }) => result === 'warning').length, 1_000, 'before what is well')
   })
 
   it('tell events apart where a quota left out some and persons were switched off for others', () => {
-    const uuid = uuidOf(9)
-    const given = verdictsOf(verdict(0), verdict(1, { uuid }), verdict(2), verdict(3, { uuid }))
-    const hot = { events: [{ uuid, name: 'e' }], marks: Uint8Array.of(0, 1) }
-    const told = withoutPersons(withOverQuota(given, leftOut(4, [0, 1])), hot)
-    assert.deepEqual(told.counts, { ok: 1, warning: 1, drop: 2, reject: 0 })
+    const table = leaveOut(tableOf([sent(0), sent(9), sent(2), sent(9)]), [0, 1])
+    setCode(table, 3, warningCodes.person_processing_disabled)
+    const told = answerOf(table)
+    assert.deepEqual(told.body.counts, { ok: 1, warning: 1, drop: 2, reject: 0 })
     assert.deepEqual(
-      told.items.map(({ result }) => result),
+      told.events.map(({ result }) => result),
       ['drop', 'drop', 'ok', 'warning'],
     )
   })
 
   it('are drops throughout where nothing is wanted', () => {
-    const reject = { result: 'reject', reason: 'invalid_shape', field: 'uuid', uuid: null } as const
-    const given = verdictsOf(verdict(0, { isUuidMade: true }), verdict(1), verdict(2, reject))
-    const { status, body } = answerOf(verdictsGiven(given).allDropped('non_historical_import_drop'))
-    assert.deepEqual([status, body.status, body.counts.drop, body.events.length], [200, 'Ok', 3, 3])
+    const table = tableOf([sent(0, { uuid: null }), sent(1), sent(2, { ...noId, uuid: null })])
+    setEveryCode(table, importOnlyCode)
+    const { status, body, events } = answerOf(table)
+    assert.deepEqual([status, body.status, body.counts], [200, 'Ok', { ok: 0, warning: 0, drop: 3, reject: 0 }])
     assert.deepEqual(
-      body.events.map(({ uuid, event, reason, field }: ItemVerdict) => [uuid, event, reason, field]),
+      events.map(({ uuid, event, reason, field }) => [uuid, event, reason, field]),
       [null, uuidOf(1), null].map(uuid => [uuid, 'e', 'non_historical_import_drop', null]),
     )
+  })
+
+  it('are made in steps', () => {
+    assert.equal([...encodeVerdicts(tableOf(many(2_000, sent)))].length, 4)
   })
 })

@@ -1,19 +1,17 @@
-// The answer to a v0 capture request that asked for verdicts (`?verbose=1`): every item with what became of it, and why.
+// The answer to a v0 capture request that asked for verdicts (`?verbose=1`): each item's result and its reason.
 // Source: ours, docs/wire/ingestion.md 1.9; the codes are those of docs/wire/errors.md.
 
-import type { IncomingEvent, ItemisedRequest } from '#core/capture/incoming-event.ts'
-import {
-  type ItemResult,
-  type ItemVerdict,
-  type ItemVerdicts,
-  itemResults,
-  itemVerdictCountMax,
-  shownName,
-  uuidMade,
-  withinBound,
-} from '#core/capture/item-verdicts.ts'
 import { type EventRefusal, eventRefusals } from '#core/capture/normalize-event.ts'
-import type { QuotaResource } from '#core/capture/quota-resource.ts'
+import {
+  isNamelessAt,
+  isUuidMadeAt,
+  type OutcomeTable,
+  outcomeAt,
+  rowCountOf,
+  TableRecords,
+} from '#core/capture/outcome-table.ts'
+import type { ItemResult } from '#core/capture/outcomes.ts'
+import type { Steps } from '#core/maybe-steps.ts'
 import { encodeWireError, type WireError, wireError } from '../wire-error.ts'
 import { eventRefused } from './capture-errors.ts'
 
@@ -22,142 +20,49 @@ export interface VerboseAnswer {
   readonly body: string
 }
 
-/** 200 unless items were refused and no event was accepted: then the first refusal's error. Both with all verdicts. */
-export function encodeVerdicts({ itemCount, counts, items }: ItemVerdicts): VerboseAnswer {
-  const rest = {
-    counts,
-    ...(itemCount > items.length ? { not_itemised: itemCount - items.length } : {}),
-    events: items.map(encodeVerdict),
-  }
-  const refused = counts.ok + counts.warning === 0 ? items.find(({ result }) => result === 'reject') : undefined
-  if (refused === undefined) return { status: 200, body: JSON.stringify({ status: 'Ok', ...rest }) }
-  const error = errorOf(refused)
-  const head = encodeWireError(error).slice(0, -1)
-  return { status: error.status, body: `${head},${JSON.stringify(rest).slice(1)}` }
-}
-
-/** Events that a quota left out: the first of them, and a mark at each of those that had records in the main log. */
-export interface OverQuotaEvents {
-  readonly count: number
-  readonly events: readonly { readonly name: string; readonly uuid: string; readonly resource: QuotaResource }[]
-  readonly marks: Uint8Array
-}
-
-/** The verdicts when a quota has left events out after they were given: those are dropped. */
-export function withOverQuota(verdicts: ItemVerdicts, { count, events, marks }: OverQuotaEvents): ItemVerdicts {
-  if (count === 0) return verdicts
-  const { indexes, results } = verdicts.inMain
-  const counts: Record<ItemResult, number> = { ...verdicts.counts }
-  const isLeftOut = new Uint8Array(verdicts.itemCount)
-  const dropped: ItemVerdict[] = []
-  let leftOutCount = 0
-  for (let record = 0; record < marks.length; record++) {
-    if (marks[record] === 0) continue
-    const event = events[leftOutCount++]
-    const index = indexes[record]!
-    const given = results[record]!
-    counts[itemResults[given & ~uuidMade]!]--
-    counts.drop++
-    isLeftOut[index] = 1
-    if (event === undefined || dropped.length === itemVerdictCountMax) continue
-    const { uuid, name, resource } = event
-    const shown = { index, uuid: (given & uuidMade) === 0 ? uuid : null, event: shownName(name) }
-    dropped.push({ ...shown, result: 'drop', reason: `${resource}_over_quota`, field: null })
-  }
-  const inMain = { indexes: indexes.filter(isKept), results: results.filter(isKept) }
-  return { ...verdicts, counts, items: replaced(verdicts.items, isLeftOut, dropped), inMain }
-
-  function isKept(_: number, record: number): boolean {
-    return marks[record] !== 1
-  }
-}
-
-/** Events of hot ids: the first of them, and a mark at each of those that have records in the main log. */
-export interface HotIdEvents {
-  readonly events: readonly { readonly name: string; readonly uuid: string }[]
-  readonly marks: Uint8Array
-}
+export const verdictCountMax = 10_000
+/** Characters of an event's name that the answer shows. */
+const nameLengthMax = 200
+const verdictsPerStep = 500
 
 /**
- * The verdicts when persons were switched off for hot ids, of what quotas have left. An event that has a warning keeps it.
+ * Makes the answer from the final table, which must still have all its records. It is 200, or the first refusal's error
+ * when items were refused and none was accepted. Both list the verdicts up to `verdictCountMax`; when not all fit, `ok`
+ * items are left out first.
  */
-export function withoutPersons(verdicts: ItemVerdicts, { events, marks }: HotIdEvents): ItemVerdicts {
-  const { indexes, results } = verdicts.inMain
-  const counts: Record<ItemResult, number> = { ...verdicts.counts }
-  const isWarned = new Uint8Array(verdicts.itemCount)
-  const warned: ItemVerdict[] = []
-  let hotCount = 0
-  for (let record = 0; record < marks.length; record++) {
-    if (marks[record] === 0) continue
-    const event = events[hotCount++]
-    const index = indexes[record]!
-    if (itemResults[results[record]! & ~uuidMade] !== 'ok') continue
-    counts.ok--
-    counts.warning++
-    isWarned[index] = 1
-    if (event === undefined || warned.length === itemVerdictCountMax) continue
-    const of = { index, uuid: event.uuid, event: shownName(event.name) }
-    warned.push({ ...of, result: 'warning', reason: 'person_processing_disabled', field: 'distinct_id' })
+export function* encodeVerdicts(table: OutcomeTable): Steps<VerboseAnswer> {
+  const itemCount = rowCountOf(table)
+  const counts: Record<ItemResult, number> = { ok: 0, warning: 0, drop: 0, reject: 0 }
+  for (let row = 0; row < itemCount; row++) counts[outcomeAt(table, row).result]++
+  const records = new TableRecords(table)
+  const events: string[] = []
+  let firstRefused: WireError | null = null
+  let notableLeft = Math.min(itemCount - counts.ok, verdictCountMax)
+  let fineLeft = verdictCountMax - notableLeft
+  for (let row = 0; row < itemCount; row++) {
+    const { result, reason, field: about } = outcomeAt(table, row)
+    if (result === 'ok' ? fineLeft-- <= 0 : notableLeft-- <= 0) continue
+    const record = records.at(row)
+    const field = result === 'reject' ? record.field || null : about
+    const uuid = result === 'drop' && isUuidMadeAt(table, row) ? null : record.uuid || null
+    const event = isNamelessAt(table, row) ? null : record.name.slice(0, nameLengthMax)
+    const detail = reason === null ? null : detailOf(reason, field)
+    events.push(JSON.stringify({ index: row, uuid, event, result, reason, field, detail }))
+    if (result === 'reject') firstRefused ??= errorOf(reason!, field)
+    if (events.length % verdictsPerStep === 0) yield
   }
-  return { ...verdicts, counts, items: replaced(verdicts.items, isWarned, warned) }
+  const missing = itemCount - events.length
+  const rest = `"counts":${JSON.stringify(counts)}${missing > 0 ? `,"not_itemised":${missing}` : ''},"events":[${events}]}`
+  if (firstRefused === null || counts.ok + counts.warning > 0) return { status: 200, body: `{"status":"Ok",${rest}` }
+  return { status: firstRefused.status, body: `${encodeWireError(firstRefused).slice(0, -1)},${rest}` }
 }
 
-/** @param isReplaced by index, 1 where one of `others` says what became of the item, or would, were there room. */
-function replaced(
-  items: readonly ItemVerdict[],
-  isReplaced: Uint8Array,
-  others: readonly ItemVerdict[],
-): ItemVerdict[] {
-  const stay = items.filter(({ index }) => isReplaced[index] === 0)
-  const notable = stay.filter(({ result }) => result !== 'ok')
-  const fine = stay.filter(({ result }) => result === 'ok')
-  return withinBound([...notable, ...others], fine)
-}
-
-/** The verdicts on a request, before it is known whether anything of it is stored. */
-export interface RequestVerdicts {
-  /** Once its events have been judged. */
-  judged(): ItemVerdicts
-  /** When nothing of it is wanted: an import-only instance, a key of no project that is answered all the same. */
-  allDropped(reason: string): ItemVerdicts
-}
-
-/** For a request whose events are judged as they are stored: it is kept until then, at the cost of those who ask. */
-export function verdictsOf(events: readonly IncomingEvent[], { verdicts, places }: ItemisedRequest): RequestVerdicts {
-  return {
-    judged: () => verdicts.finish(),
-    allDropped(reason) {
-      const given = verdicts.finish()
-      const others = events.map(({ uuid, name }, at): ItemVerdict => {
-        return { index: places[at]!, uuid, event: shownName(name), result: 'ok', reason: null, field: null }
-      })
-      return allDropped({ ...given, items: withinBound(given.items, others) }, reason)
-    },
-  }
-}
-
-/** For a request that was judged elsewhere. */
-export function verdictsGiven(verdicts: ItemVerdicts): RequestVerdicts {
-  return { judged: () => verdicts, allDropped: reason => allDropped(verdicts, reason) }
-}
-
-function allDropped(verdicts: ItemVerdicts, reason: string): ItemVerdicts {
-  const items = verdicts.items.map((verdict): ItemVerdict => ({ ...verdict, result: 'drop', reason, field: null }))
-  return { ...verdicts, counts: { ok: 0, warning: 0, drop: verdicts.itemCount, reject: 0 }, items }
-}
-
-function encodeVerdict(verdict: ItemVerdict) {
-  const { index, event, result, reason, field } = verdict
-  const uuid = result === 'drop' && verdict.isUuidMade ? null : verdict.uuid
-  return { index, uuid, event, result, reason, field, detail: reason === null ? null : detailOf(reason, field) }
-}
-
-function errorOf({ reason, field }: ItemVerdict): WireError {
+function errorOf(reason: string, field: string | null): WireError {
   const known = refusalOf(reason)
-  return known === null ? wireError(400, reason!, detailOf(reason!, field), field) : eventRefused(known)
+  return known === null ? wireError(400, reason, detailOf(reason, field), field) : eventRefused(known)
 }
 
-function refusalOf(reason: string | null): EventRefusal | null {
+function refusalOf(reason: string): EventRefusal | null {
   return eventRefusals.find(refusal => refusal === reason) ?? null
 }
 

@@ -1,14 +1,9 @@
-// The whole way from the bytes of a v0 capture request to what the capture service takes. Pure, so that it runs on the
-// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it.
+// Turns the bytes of a v0 capture request into the capture service's input. Pure, so that it can run on the event loop
+// for small bodies, and in a decode thread for bodies that would hold the loop.
 
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
-import type { ItemVerdicts } from '#core/capture/item-verdicts.ts'
-import {
-  type PreparedEvents,
-  prepareEvents,
-  type ReceivedRequest,
-  type RefusedRequest,
-} from '#core/capture/prepare-events.ts'
+import { requestRefusal } from '#core/capture/outcome-table.ts'
+import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
 import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
@@ -23,26 +18,31 @@ export interface CaptureInput extends CaptureBody {
   readonly engage: boolean
   readonly querySentAtMs: number | null
   readonly fallbackToken: string | null
-  /** Items are judged one by one (`?verbose=1`). */
+  /** Whether items are judged one by one (`?verbose=1`). */
   readonly verbose: boolean
-  /** Address of the connection, '' when unknown. */
+  /** The client's address, '' when unknown. */
   readonly ip: string
 }
 
-/** A request that was refused before its events were looked at. */
+/** A request that was refused before its events were judged. */
 export interface RefusedCapture extends CaptureRefusal {
   readonly kind: 'refused'
-  /** What was sent, decoded where that worked, cut for the reject store; '' without a token. */
+  /** The body for the reject store, decoded and cut; '' when it could not be decoded or no token is known. */
   readonly body: RejectedBody
 }
 
 export type DecodedCapture =
-  | { readonly kind: 'events'; readonly request: IncomingRequest; readonly body: () => RejectedBody }
+  | {
+      readonly kind: 'events'
+      readonly request: IncomingRequest
+      /** Makes the body for the reject store. */
+      readonly body: () => RejectedBody
+    }
   | NoEventLeft
   | { readonly kind: 'too_much_work' }
   | RefusedCapture
 
-/** What one request may cost where it is decoded. */
+/** Bounds of one request, which depend on where it is decoded. */
 export interface DecodeLimits {
   readonly decodedBytesMax: number
   readonly itemCountMax: number
@@ -50,10 +50,10 @@ export interface DecodeLimits {
   readonly structuredIdBytesMax: number
 }
 
-/** What the event loop reads itself of ids that are lists or objects; hardly any client sends one. Source: ours. */
+/** Bytes of list or object ids that the event loop reads itself; hardly any client sends one. Source: ours. */
 export const inlineStructuredIdBytesMax = 8 * 1024
 
-/** The event loop takes what it can do in a few milliseconds. */
+/** What the event loop can do in a few milliseconds. */
 export const inlineLimits: DecodeLimits = {
   decodedBytesMax: 1024 * 1024,
   itemCountMax: 2_000,
@@ -68,9 +68,14 @@ const threadLimits: DecodeLimits = {
   structuredIdBytesMax,
 }
 
-/** Whether the event loop may try at all; a body that turns out larger answers `too_much_work` there. */
-export function isInlineBody({ body, compression, contentEncoding }: CaptureInput): boolean {
-  // Base64 and forms say inside whether they are compressed.
+/** Decodes on the event loop; `too_much_work` for a body that would hold it. */
+export function decodeInline(input: CaptureInput): DecodedCapture {
+  return isInlineBody(input) ? decodeCapture(input, inlineLimits) : { kind: 'too_much_work' }
+}
+
+/** Judges by the size as sent; a body that turns out larger when decoded is `too_much_work` later. */
+function isInlineBody({ body, compression, contentEncoding }: CaptureInput): boolean {
+  // Only the contents of base64 and forms show whether they are compressed.
   const isPlain = compression === '' && contentEncoding === '' && startsAsJson(body)
   return body.length <= (isPlain ? inlineLimits.decodedBytesMax : inlineCompressedBytesMax)
 }
@@ -82,7 +87,7 @@ function startsAsJson(body: Buffer): boolean {
 const openBracket = 0x5b
 const openBrace = 0x7b
 
-export function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCapture {
+function decodeCapture(input: CaptureInput, limits: DecodeLimits): DecodedCapture {
   const payload = readCaptureBody(input, limits.decodedBytesMax)
   if (!payload.ok) {
     if (payload.error === 'inflated_too_large') return { kind: 'too_much_work' }
@@ -110,45 +115,30 @@ function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: Cap
   return keptBody(sent, { kind: 'request', protocol: 'v0', engage, ip, sentAtMs, personProcessingForcedOff: false })
 }
 
-/** What a decode thread gives back: events are encoded, their project is left open (0). */
-export type PreparedCapture =
-  | {
-      readonly kind: 'prepared'
-      readonly token: string
-      readonly historicalMigration: boolean
-      readonly eventCount: number
-      readonly performanceEventCount?: number
-      readonly outcome: PreparedEvents | RefusedRequest
-      /** What the reject store gets of a refused request; '' for any other. */
-      readonly body: RejectedBody
-      /** Where they were asked for. */
-      readonly verdicts?: ItemVerdicts
-    }
-  | NoEventLeft
-  | RefusedCapture
+/** A request whose events are encoded, with project 0 for now. The event loop and threads make the same. */
+export type PreparedCapture = (PreparedRequest & { readonly kind: 'prepared' }) | NoEventLeft | RefusedCapture
 
-/** Decodes, normalises and encodes in one go, up to the limits of the wire. */
-export function decodeAndPrepare(input: CaptureInput, received: ReceivedRequest): PreparedCapture {
-  const decoded = decodeCapture(input, threadLimits)
-  if (decoded.kind === 'too_much_work') {
-    return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
-  }
+type Received = Parameters<typeof prepareEvents>[1]
+
+/** For the event loop: `too_much_work` for a body that would hold it and needs a thread. */
+export function prepareInline(
+  input: CaptureInput,
+  received: Received,
+): PreparedCapture | { readonly kind: 'too_much_work' } {
+  return prepare(decodeInline(input), received)
+}
+
+/** For a thread: reads bodies up to the wire's limits. */
+export function decodeAndPrepare(input: CaptureInput, received: Received): PreparedCapture {
+  const prepared = prepare(decodeCapture(input, threadLimits), received)
+  if (prepared.kind !== 'too_much_work') return prepared
+  return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
+}
+
+function prepare(decoded: DecodedCapture, received: Received): PreparedCapture | { readonly kind: 'too_much_work' } {
   if (decoded.kind !== 'events') return decoded
-  const { request } = decoded
-  const { token, historicalMigration } = request
-  const outcome = prepareEvents(request, 0, received)
-  const body = 'refusal' in outcome ? decoded.body() : ''
-  const verdicts = request.itemised?.verdicts.finish()
-  const eventCount = request.events.length
-  const { performanceEventCount = 0 } = request
-  const prepared = {
-    kind: 'prepared',
-    token,
-    historicalMigration,
-    eventCount,
-    performanceEventCount,
-    outcome,
-    body,
-  } as const
-  return verdicts === undefined ? prepared : { ...prepared, verdicts }
+  const { token, historicalMigration } = decoded.request
+  const table = prepareEvents(decoded.request, received)
+  const body = requestRefusal(table) === null ? '' : decoded.body()
+  return { kind: 'prepared', protocol: 'v0', token, historicalMigration, table, body }
 }

@@ -1,33 +1,34 @@
-// One item of a v0 capture payload as the event it says, with properties kept as slices of the client's text.
+// Reads one item of a v0 capture payload as an event, with properties kept as slices of the client's text.
 
-import type { IncomingEvent } from '#core/capture/incoming-event.ts'
+import type { IncomingEvent, PerformanceEvent } from '#core/capture/incoming-event.ts'
 import { parseJson, textOf } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type ItemSlices, memberSlice, slice } from '../bytes/json-slices.ts'
 import type { CapturePayload } from './capture-body.ts'
-import { type Fields, hasName, isObject, uuidOf } from './event-fields.ts'
+import { type Fields, hasName, isObject, soundUuidOf, uuidOf } from './event-fields.ts'
 
 const emptyProperties: Fields = Object.freeze({})
 
 /**
- * Bounds all ids of one request that are lists or objects: writing them anew takes up to half a microsecond a byte, and only
- * the first 200 characters of each are kept. Source: ours.
+ * Bounds the bytes of all ids of one request that are lists or objects: serializing them takes up to half a microsecond
+ * a byte, and only the first 200 characters of each are kept. Source: ours.
  */
 export const structuredIdBytesMax = 64 * 1024
 
-/** What one request may have of such ids where it is read. */
+/** How many bytes of such ids one request may have where it is read. */
 export interface IdAllowance {
   readonly bytesMax: number
   bytesLeft: number
 }
 
-/** @param bytesMax at most `structuredIdBytesMax`; with less, more than that is `too_much_work`. */
+/** @param bytesMax at most `structuredIdBytesMax`; when it is lower, exceeding it is `too_much_work`. */
 export function idAllowance(bytesMax: number): IdAllowance {
   return { bytesMax, bytesLeft: bytesMax }
 }
 
 /**
- * @returns the event, or the field that makes it none: an id that is a list or an object and too long, or an offset that
+ * @param item an item without a fault (`faultOfFields`).
+ * @returns the event, or the field that makes it invalid: a list or object as an id that is too long, or an offset that
  *   is a fraction or too large.
  */
 export function incomingEvent(
@@ -44,9 +45,10 @@ export function incomingEvent(
   const id = distinctIdOf(item, payload, slices, base, ids)
   if (!id.ok) return id.error
   return {
+    kind: 'event',
     name: hasName(item) ? (item.event as string) : '$identify',
     distinctId: id.value,
-    uuid: uuidOf(item),
+    uuid: soundUuidOf(item),
     timestamp: typeof item.timestamp === 'string' ? item.timestamp : null,
     offsetMs: typeof item.offset === 'number' ? item.offset : null,
     ignoreSentAt: properties.$ignore_sent_at === true,
@@ -58,10 +60,10 @@ export function incomingEvent(
   }
 }
 
-/** Why an id that is a list or an object is not read: it is too long, or too long for here. */
+/** Why a list or object as an id is not read: it is too long at all, or too long for here. */
 type UnreadId = 'distinct_id' | 'too_much_work'
 
-/** Null when there is none. Source: docs/wire/ingestion.md 2.5. */
+/** The distinct id as text; null when there is none. Source: docs/wire/ingestion.md 2.5. */
 export function distinctIdOf(
   item: Fields,
   payload: CapturePayload,
@@ -89,7 +91,7 @@ function distinctIdIn(
   return idText(inside, payload, start, end, ids)
 }
 
-/** An id that is not text is read again from its place with its number literals, because 64-bit ids do not fit a double. */
+/** An id that is not text is parsed again from its slice with number literals: 64-bit ids do not fit a double. */
 function idText(
   id: unknown,
   payload: CapturePayload,
@@ -116,7 +118,11 @@ export function isPerformanceEvent(item: Fields): boolean {
   return item.event === '$performance_event'
 }
 
-/** Whether a number, as it is written, is an integer of 64 bits: `1.0`, `1e3` and 2^63 are none. Source: docs/wire/ingestion.md 2.2. */
+export function performanceEvent(item: Fields): PerformanceEvent {
+  return { kind: 'performance', uuid: uuidOf(item) ?? '' }
+}
+
+/** Whether a literal is a 64-bit integer as written; `1.0`, `1e3`, 2^63 are not. Source: docs/wire/ingestion.md 2.2. */
 function isInteger64(literal: string): boolean {
   if (literal.length <= 18) return /^-?\d+$/.test(literal)
   if (!/^-?\d{18,19}$/.test(literal)) return false

@@ -1,18 +1,17 @@
-// A v0 capture payload whose items are judged one by one (`?verbose=1`): what is no event gets a verdict of its own and
-// leaves the others alone. JSON, envelope and key refuse the whole request as in `capture-request.ts`.
+// Reads a v0 capture payload whose items are judged one by one (`?verbose=1`): an item that is no event gets its own
+// row and does not affect the others. Faults of JSON, envelope and key refuse the whole request, as in
+// `capture-request.ts`.
 
-import type { IncomingEvent, IncomingRequest, ItemFault } from '#core/capture/incoming-event.ts'
-import { VerdictCollector } from '#core/capture/item-verdicts.ts'
-import { rejectCountMax } from '#core/capture/prepare-events.ts'
+import type { IncomingItem, ItemFault } from '#core/capture/incoming-event.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { type ItemSlices, slice, slicesPerItem } from '../bytes/json-slices.ts'
+import { slice, slicesPerItem } from '../bytes/json-slices.ts'
 import type { WireError } from '../wire-error.ts'
 import { brokenEnvelope } from './broken-envelope.ts'
 import type { CapturePayload } from './capture-body.ts'
 import { unknownShape } from './capture-errors.ts'
 import type { CaptureParse } from './capture-request.ts'
-import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf, uuidOf } from './event-fields.ts'
-import { idAllowance, incomingEvent, isPerformanceEvent, textAt } from './incoming-item.ts'
+import { type Fields, faultOfFields, hasName, isObject, listKeyOf, refusedItemOf } from './event-fields.ts'
+import { idAllowance, incomingEvent, isPerformanceEvent, performanceEvent, textAt } from './incoming-item.ts'
 import { type CaptureContext, type ItemList, openItems, openRequest, placesOf } from './open-request.ts'
 
 interface AnyItems extends ItemList {
@@ -29,28 +28,25 @@ export function parseItemisedRequest(payload: CapturePayload, context: CaptureCo
   const openedItems = openItems(payload, context, opened.value)
   if (!openedItems.ok) return openedItems
   const { head, slices } = openedItems.value
-  const sourceAt = (place: number) =>
-    textAt(payload, slices, place * slicesPerItem + slice.item) ?? JSON.stringify(list.items[place])
-  const found = judge(list, eventReader(payload, slices, context))
-  if (found === 'too_much_work') return ok(found)
-  const placeOf = placesOf(list)
-  const request: IncomingRequest = {
-    ...head,
-    events: found.events,
-    ...(found.performanceEventCount > 0 && { performanceEventCount: found.performanceEventCount }),
-    sourceJson: index => sourceAt(found.places[index]!),
-    placeOf: index => placeOf(found.places[index]!),
-    itemised: { verdicts: found.verdicts, places: found.places, faults: found.faults, sourceAt },
+  const ids = idAllowance(context.structuredIdBytesMax)
+  const items: IncomingItem[] = []
+  for (let row = 0; row < list.items.length; row++) {
+    const item = itemOf(list.items[row], list.needsName, fields =>
+      incomingEvent(fields, payload, slices, row * slicesPerItem, ids),
+    )
+    if (item === 'too_much_work') return ok(item)
+    items.push(item)
   }
-  return ok(request)
+  return ok({
+    ...head,
+    items,
+    isItemised: true,
+    sourceJson: row => textAt(payload, slices, row * slicesPerItem + slice.item) ?? JSON.stringify(list.items[row]),
+    placeOf: placesOf(list),
+  })
 }
 
-function eventReader(payload: CapturePayload, slices: ItemSlices, { structuredIdBytesMax }: CaptureContext) {
-  const ids = idAllowance(structuredIdBytesMax)
-  return (item: Fields, place: number) => incomingEvent(item, payload, slices, place * slicesPerItem, ids)
-}
-
-/** A list of whatever, or one event. What the strict reading refuses for its envelope is refused here too. */
+/** A list of anything, or one event. What `capture-request.ts` refuses because of its envelope is refused here too. */
 function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result<AnyItems, WireError> {
   if (Array.isArray(root)) return ok({ items: root, listKey: null, envelope: null, needsName: true })
   if (!isObject(root)) return err(unknownShape(null))
@@ -62,50 +58,26 @@ function anyItemsOf(root: unknown, engage: boolean, keyOutside: boolean): Result
   return err(fault === null ? brokenEnvelope(root, keyOutside) : unknownShape(fault))
 }
 
-interface Judged {
-  readonly events: readonly IncomingEvent[]
-  readonly performanceEventCount: number
-  readonly places: readonly number[]
-  readonly faults: readonly ItemFault[]
-  readonly verdicts: VerdictCollector
+function itemOf(
+  item: unknown,
+  needsName: boolean,
+  eventOf: (item: Fields) => ReturnType<typeof incomingEvent>,
+): IncomingItem | 'too_much_work' {
+  const fault = faultOfItem(item, needsName)
+  if (fault !== null) return faultyItem(item, fault.reason, fault.field)
+  if (isPerformanceEvent(item as Fields)) return performanceEvent(item as Fields)
+  const event = eventOf(item as Fields)
+  return event === 'distinct_id' || event === 'offset' ? faultyItem(item, 'invalid_shape', event) : event
 }
 
-/** Splits items into events and those that are none, which have their verdicts then. */
-function judge(
-  { items, needsName }: AnyItems,
-  eventAt: (item: Fields, place: number) => ReturnType<typeof incomingEvent>,
-): Judged | 'too_much_work' {
-  const events: IncomingEvent[] = []
-  const places: number[] = []
-  const faults: ItemFault[] = []
-  const verdicts = new VerdictCollector(items.length)
-  let performanceEventCount = 0
-  for (let place = 0; place < items.length; place++) {
-    const item = items[place]
-    const fault = faultOfItem(item, needsName)
-    if (fault === null && isPerformanceEvent(item as Fields)) {
-      performanceEventCount++
-      const of = { index: place, uuid: uuidOf(item as Fields), event: nameOf(item) }
-      verdicts.add({ ...of, result: 'drop', reason: 'dropped_performance_event', field: null })
-      continue
-    }
-    const event = fault === null ? eventAt(item as Fields, place) : fault.field
-    if (typeof event !== 'string') {
-      events.push(event)
-      places.push(place)
-      continue
-    }
-    if (event === 'too_much_work') return event
-    const { reason, field } = fault ?? { reason: 'invalid_shape', field: event }
-    const uuid = isObject(item) && field !== 'uuid' ? uuidOf(item) : null
-    verdicts.add({ index: place, uuid, event: nameOf(item), result: 'reject', reason, field: field || null })
-    if (faults.length < rejectCountMax) faults.push({ place, reason, field, ...refusedItemOf(item), uuid: uuid ?? '' })
-  }
-  return { events, performanceEventCount, places, faults, verdicts }
+function faultyItem(item: unknown, reason: ItemFault['reason'], field: string): ItemFault {
+  const { uuid, name, distinctId } = refusedItemOf(item)
+  const isNameless = !isObject(item) || !hasName(item)
+  return { kind: 'fault', reason, field, uuid: field === 'uuid' ? '' : uuid, name, distinctId, isNameless }
 }
 
-/** Why an item is no event, whatever the rules of events say; null when it may be one. */
-function faultOfItem(item: unknown, needsName: boolean): { reason: string; field: string } | null {
+/** Why an item cannot be an event, before the rules of events apply; null when it may be one. */
+function faultOfItem(item: unknown, needsName: boolean): Pick<ItemFault, 'reason' | 'field'> | null {
   if (!isObject(item)) return { reason: 'invalid_shape', field: '' }
   if (needsName && !hasName(item)) {
     const isMissing = item.event === undefined || item.event === null
@@ -113,8 +85,4 @@ function faultOfItem(item: unknown, needsName: boolean): { reason: string; field
   }
   const field = faultOfFields(item)
   return field === null ? null : { reason: 'invalid_shape', field }
-}
-
-function nameOf(item: unknown): string | null {
-  return isObject(item) && hasName(item) ? (item.event as string) : null
 }

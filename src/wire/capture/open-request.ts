@@ -1,5 +1,5 @@
-// What every reading of a capture payload begins with, before it looks at single items: its JSON, how many items there are,
-// the key, and where in the text the parts of each item stand. Refuses the whole request.
+// The first steps of reading any capture payload, before single items: its JSON, the number of items, the key, and the
+// offsets of each item's parts in the text. A fault here refuses the whole request.
 
 import type { IncomingRequest, RefusedItem } from '#core/capture/incoming-event.ts'
 import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
@@ -11,89 +11,97 @@ import type { CapturePayload } from './capture-body.ts'
 import { captureErrors, captureItemCountMax, captureValueCountMax, invalidJson } from './capture-errors.ts'
 import { tokenHint, tokenOf } from './capture-token.ts'
 import { type Fields, hasName, isObject, type ListKey, refusedItemOf } from './event-fields.ts'
+import { outlineOf, type RequestOutline } from './request-outline.ts'
 
 export interface CaptureContext {
   /** On `/engage` an event needs no name. */
   readonly engage: boolean
   /** `_` or `sent_at` of the query, epoch ms. */
   readonly querySentAtMs: number | null
-  /** A key from the query or a header, for a body that holds none. */
+  /** A key from the query or a header, for a body that has none. */
   readonly fallbackToken: string | null
-  /** More items than this are left to another thread; more than `captureItemCountMax` are refused. */
+  /** More items than this are left to a decode thread; more than `captureItemCountMax` are refused. */
   readonly itemCountMax: number
-  /** More values than this as well; beyond `captureValueCountMax` they are not parsed at all. */
+  /** More values than this are left to a decode thread; more than `captureValueCountMax` are refused unparsed. */
   readonly valueCountMax: number
-  /** More bytes than this of ids that are lists or objects are left to another thread, unless it is `structuredIdBytesMax`. */
+  /** More bytes of list or object ids than this are left to a decode thread; over `structuredIdBytesMax` is a fault. */
   readonly structuredIdBytesMax: number
 }
 
-/** `token` is the key that the request names, when it could be found: refusals of known projects are kept. */
+/** `token` is the request's key, if it could be found: refusals of known projects are kept. */
 export interface CaptureRefusal {
   readonly error: WireError
   readonly token: string | null
-  /** How many items it has; absent when that could not be found out. */
+  /** The number of items; absent when it is unknown. */
   readonly eventCount?: number
-  /** The one item that it has; absent when there are several, or when that could not be found out. */
+  /** The request's only item; absent when there are several or the number is unknown. */
   readonly item?: RefusedItem
-  /** Its envelope says that it is an import. */
+  /** The envelope says that the request is an import. */
   readonly historicalMigration?: true
 }
 
 export type Refuse = (error: WireError) => Result<never, CaptureRefusal>
 
-/** What the root of a request seems to hold. */
+/** The items of a request's root, not checked in full. */
 export interface ItemList {
   readonly items: readonly unknown[]
-  /** The root's key of the list, for `sliceItems`. */
+  /** The name of the root's list, for `sliceItems`; null when the root is the list or the only item. */
   readonly listKey: ListKey | null
-  /** The root is the one item. */
+  /** The root is the only item. */
   readonly isSingle?: true
-  /** The envelope of a batch; null where tokens stand in the items. */
+  /** The envelope of a batch; null when there is none and tokens are in the items. */
   readonly envelope: Fields | null
 }
 
-/** A request that has items, and not too many of them. */
+/** A request with at least one item and not too many. */
 export interface OpenedRequest<List extends ItemList> {
   readonly list: List
+  /** Null when the whole text was parsed by `JSON.parse`. */
+  readonly outline: RequestOutline | null
   readonly keyOutside: string | null
   readonly refuse: Refuse
 }
 
 /**
- * In the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch; then ours, too many items.
- * @param listOf the items of a root; `keyOutside`: the request names a key beside its body.
+ * Checks in the order of docs/wire/ingestion.md 1.7: JSON, shape, empty batch; then, our own, too many items.
+ * @param listOf finds the items of a root; its `keyOutside` says whether the request has a key outside its body.
  */
 export function openRequest<List extends ItemList>(
   payload: CapturePayload,
   context: CaptureContext,
   listOf: (root: unknown, engage: boolean, keyOutside: boolean) => Result<List, WireError>,
 ): Result<OpenedRequest<List> | 'too_much_work', CaptureRefusal> {
-  const read = readRoot(payload, context, refusalOfItems)
-  if (!read.ok) return read
-  if (read.value === 'too_much_work') return ok('too_much_work')
-  const { root, refuse } = read.value
   const keyOutside = payload.formToken ?? context.fallbackToken
+  const bounded = checkValueCount(payload, context)
+  if (!bounded.ok) return bounded
+  if (bounded.value === 'too_much_work') return ok('too_much_work')
+  const outline = outlineOf(payload, context.itemCountMax)
+  const parsed = outline === null ? parseRoot(payload, keyOutside, refusalOfItems) : ok(outline)
+  if (!parsed.ok) return parsed
+  const { root } = parsed.value
+  const refuse = refusalOfItems(root, keyOutside)
   const list = listOf(root, context.engage, keyOutside !== null)
   if (!list.ok) return refuse(list.error)
   const { items } = list.value
   if (items.length === 0) return refuse(captureErrors.emptyBatch)
   if (items.length > captureItemCountMax) return refuse(captureErrors.tooManyItems)
   if (items.length > context.itemCountMax) return ok('too_much_work')
-  return ok({ list: list.value, keyOutside, refuse })
+  return ok({ list: list.value, outline, keyOutside, refuse })
 }
 
-/** What a request says of all its items, and where their parts stand. Refuses it for its key. */
+/** What a request says about all its items, and the slices of their parts. Refuses a request for its key. */
 export function openItems(
   payload: CapturePayload,
   context: CaptureContext,
-  { list, keyOutside, refuse }: OpenedRequest<ItemList>,
+  { list, outline, keyOutside, refuse }: OpenedRequest<ItemList>,
 ): Result<
   { readonly head: Pick<IncomingRequest, 'token' | 'historicalMigration' | 'sentAtMs'>; readonly slices: ItemSlices },
   CaptureRefusal
 > {
   const token = tokenOf(list, keyOutside)
   if (!token.ok) return refuse(token.error)
-  const slices = sliceItems(payload.bytes, list.listKey, list.items.length)
+  const slices =
+    outline?.listKey === list.listKey ? outline.slices : sliceItems(payload.bytes, list.listKey, list.items.length)
   if (slices === null) return refuse(captureErrors.nestedTooDeep)
   const historicalMigration = list.envelope?.historical_migration === true
   const sentAtMs = sentAtOf(list.envelope) ?? context.querySentAtMs
@@ -105,44 +113,66 @@ function sentAtOf(envelope: Fields | null): number | null {
   return typeof text === 'string' ? parseZonedTimestampText(text) : null
 }
 
-/** What leads to the fields of an item: `batch.3.`, `3.` in a list, nothing where the root is the item. */
+/** The prefix of an item's fields: `batch.3.`, `3.` in a list, '' when the root is the item. */
 export function placesOf({ listKey, isSingle }: ItemList): (index: number) => string {
   if (isSingle) return () => ''
   return listKey === null ? index => `${index}.` : index => `${listKey}.${index}.`
 }
 
-/** A value and its comma. */
+/** The shortest value and its comma. */
 const valueBytesMin = 2
 
 type RootContext = Pick<CaptureContext, 'fallbackToken' | 'valueCountMax'>
 
 /**
- * What the JSON text says, unless it is none, or too much for here. An object, so that nothing the text says is taken for ours.
- * @param refusalOf what a refusal tells of such a root.
+ * The parsed JSON, unless it is invalid or too much for here. It is wrapped in an object so that no text can pass for
+ * `too_much_work`.
+ * @param refusalOf makes the refusals of requests with such a root.
  */
 export function readRoot(
   payload: CapturePayload,
   context: RootContext,
-  refusalOf: (root: unknown, keyOutside: string | null) => Refuse,
+  refusalOf: RefusalOf,
 ): Result<{ readonly root: unknown; readonly refuse: Refuse } | 'too_much_work', CaptureRefusal> {
-  const { valueCountMax } = context
+  const bounded = checkValueCount(payload, context)
+  if (!bounded.ok) return bounded
+  if (bounded.value === 'too_much_work') return ok('too_much_work')
   const keyOutside = payload.formToken ?? context.fallbackToken
-  if (payload.bytes.length > valueBytesMin * valueCountMax) {
-    const count = valueCountAtMost(payload.bytes)
-    if (count > captureValueCountMax) return err({ error: captureErrors.tooManyValues, token: keyOutside })
-    if (count > valueCountMax) return ok('too_much_work')
-  }
+  const parsed = parseRoot(payload, keyOutside, refusalOf)
+  if (!parsed.ok) return parsed
+  const { root } = parsed.value
+  return ok({ root, refuse: refusalOf(root, keyOutside) })
+}
+
+type RefusalOf = (root: unknown, keyOutside: string | null) => Refuse
+
+/** Refuses text with more values than any request may have. */
+function checkValueCount(
+  { bytes, formToken }: CapturePayload,
+  { valueCountMax, fallbackToken }: RootContext,
+): Result<'bounded' | 'too_much_work', CaptureRefusal> {
+  if (bytes.length <= valueBytesMin * valueCountMax) return ok('bounded')
+  const count = valueCountAtMost(bytes)
+  if (count > captureValueCountMax)
+    return err({ error: captureErrors.tooManyValues, token: formToken ?? fallbackToken })
+  return ok(count > valueCountMax ? 'too_much_work' : 'bounded')
+}
+
+function parseRoot(
+  { text }: CapturePayload,
+  keyOutside: string | null,
+  refusalOf: RefusalOf,
+): Result<{ readonly root: unknown }, CaptureRefusal> {
   let root: unknown
   try {
-    root = JSON.parse(payload.text)
+    root = JSON.parse(text)
   } catch (error) {
     return err({ error: invalidJson((error as SyntaxError).message), token: keyOutside })
   }
-  const refuse = refusalOf(root, keyOutside)
-  return hasLoneSurrogateEscape(payload.text) ? refuse(captureErrors.loneSurrogate) : ok({ root, refuse })
+  return hasLoneSurrogateEscape(text) ? refusalOf(root, keyOutside)(captureErrors.loneSurrogate) : ok({ root })
 }
 
-/** How a request is refused that becomes one record, however many items it has. */
+/** Makes the refusal of a request that is one record, however many items it has. */
 export function refusalOfOne(root: unknown, keyOutside: string | null): Refuse {
   return error => err({ error, token: tokenHint(root, itemsOf(root)) ?? keyOutside })
 }
@@ -160,7 +190,7 @@ function refusalOfItems(root: unknown, keyOutside: string | null): Refuse {
   }
 }
 
-/** What its items seem to be, whatever is wrong with it. */
+/** The items that a root seems to have, whatever is wrong with it. */
 function itemsOf(root: unknown): readonly unknown[] {
   if (Array.isArray(root)) return root
   if (!isObject(root)) return [root]

@@ -1,9 +1,9 @@
-// The public key in the address of what browsers ask for by GET, and the refusals of those without one.
+// The public key in the query of browsers' GET requests, and the refusals of requests without one.
 // Source: docs/wire/evaluation.md 3.3, 7.4, 7.5.
 
 import { wireError } from '../wire-error.ts'
 
-/** Takes the first of a repeated parameter. @returns null when there is none. */
+/** @returns the key, from the first of a repeated parameter; null when there is none. */
 export function projectToken(query: { readonly token?: string | string[]; readonly api_key?: string | string[] }) {
   for (const sent of [query.token, query.api_key]) {
     const token = Array.isArray(sent) ? sent[0] : sent

@@ -1,5 +1,5 @@
-// What `/decide` and `/flags` answer to a request they cannot serve: status, code and the sentence that SDKs show.
-// Source: docs/wire/evaluation.md 3. What clients do with each is in docs/wire/errors.md.
+// The errors of `/decide` and `/flags`: status, code and the sentence that SDKs show. docs/wire/errors.md says how
+// clients react to each. Source: docs/wire/evaluation.md 3.
 
 import { type WireError, wireError } from '../wire-error.ts'
 

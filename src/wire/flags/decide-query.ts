@@ -1,11 +1,11 @@
-// The query of an evaluation request: which shape the answer has, whether it carries the configuration, and switches.
+// The query of an evaluation request: the shape of the answer, whether it carries the configuration, and switches.
 // Source: docs/wire/evaluation.md 1.2, 2.1.
 
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '../wire-error.ts'
 import { decideErrors } from './decide-errors.ts'
 
-/** `/decide` also stands for `/flags` behind a proxy that says so in `X-Original-Endpoint`. */
+/** `decide` is also `/flags` behind a proxy that sends `X-Original-Endpoint: decide`. */
 export type DecideEndpoint = 'decide' | 'flags'
 
 /** D1: a list of keys; D2: enabled flags; V1: values and payloads; V2: details. Source: docs/wire/evaluation.md 2.3, 2.4. */
@@ -17,9 +17,9 @@ export interface DecideQuery {
   /** Lower case; '' when absent. */
   readonly compression: string
   readonly surveyFlagsOnly: boolean
-  /** What is stored of the person is left aside; group rows are used. */
+  /** Stored properties of the person are not used; those of groups are. */
   readonly onlyUseOverridePersonProperties: boolean
-  /** Each flag of V2 says what came of its condition sets, and nothing is written. */
+  /** Each flag of V2 shows the result of its condition sets, and nothing is written. */
   readonly detailedAnalysis: boolean
 }
 
@@ -28,7 +28,7 @@ export type RawQuery = { readonly [name: string]: string | readonly string[] | u
 
 const integerForm = /^[+-]?\d+$/
 
-/** @returns err for a `sent_at` or `_` that is no integer. Other parameters are never wrong, and unknown ones ignored. */
+/** @returns err when `sent_at` or `_` is no integer. Other parameters are never wrong; unknown ones are ignored. */
 export function parseDecideQuery(query: RawQuery, endpoint: DecideEndpoint): Result<DecideQuery, WireError> {
   if (!isInteger(query.sent_at) || !isInteger(query._)) return err(decideErrors.invalidQuery)
   const version = versionOf([...valuesOf(query.v), ...valuesOf(query.version)], endpoint)
@@ -50,7 +50,7 @@ export function minimalShape(query: RawQuery, endpoint: DecideEndpoint): AnswerS
   return version === null ? 'V1' : shapeOf(version, endpoint)
 }
 
-/** The first value that is an integer; null when there is no value at all. posthog-js 1.19.0 sends `v=2&v=1.19.0`. */
+/** The first integer value; null when there is no value at all. posthog-js 1.19.0 sends `v=2&v=1.19.0`. */
 function versionOf(values: readonly string[], endpoint: DecideEndpoint): number | null {
   const given = values.filter(value => value !== '')
   if (given.length === 0) return null
@@ -70,7 +70,7 @@ function valuesOf(value: string | readonly string[] | undefined): readonly strin
   return value === undefined ? [] : typeof value === 'string' ? [value] : value
 }
 
-/** Null when absent; `?config` and `?config=maybe` are true. */
+/** Null when absent; `?config` and `?config=maybe` mean true. */
 function boolOf(value: string | readonly string[] | undefined): boolean | null {
   const text = valuesOf(value)[0]
   if (text === undefined) return null

@@ -1,4 +1,4 @@
-// The body of an evaluation request, from JSON to a typed request. After this nobody checks types again.
+// Turns the JSON body of an evaluation request into a typed request; no later code checks types again.
 // Source: docs/wire/service.md §2.1; docs/wire/evaluation.md 1.4, 1.5.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
@@ -12,21 +12,21 @@ export interface DecideContext {
   readonly endpoint: DecideEndpoint
   readonly query: DecideQuery
   readonly userAgent: string
-  /** One of the headers that only browsers send was there. */
+  /** Whether the request has a header that only browsers send. */
   readonly hasBrowserHeader: boolean
-  /** As `geoipAddress` of client-address.ts gives it. */
+  /** From `geoipAddress` of client-address.ts. */
   readonly address: string
 }
 
-/** Nesting beyond this is refused: the text form of a value is worked out recursively. */
+/** Deeper nesting is refused: the text form of a value is computed recursively. */
 const depthMax = 128
 const distinctIdBytesMax = 200
 const distinctIdCharsMax = 200
 
 /**
- * Unknown fields are ignored, null stands for absent, and an empty list for an empty map (PHP writes one as `[]`).
- * @returns err(invalidJson) for a wrong type in a known field, err(missingApiKey) without a key. A missing distinct id is
- *   null: whether it matters is known once the project is.
+ * Unknown fields are ignored, null means absent, and an empty list means an empty map (PHP writes one as `[]`).
+ * @returns err(invalidJson) for a wrong type in a known field, err(missingApiKey) without a key. A missing distinct id
+ *   is null: whether that is an error depends on the project.
  */
 export function parseDecideRequest(body: JsonValue, context: DecideContext): Result<EvaluationRequest, WireError> {
   if (!isJsonObject(body)) return err(decideErrors.invalidJson)
@@ -39,7 +39,7 @@ export function parseDecideRequest(body: JsonValue, context: DecideContext): Res
   }
 }
 
-/** Thrown by the readers below and caught above: one object, since bad bodies come in floods. */
+/** Thrown by the readers below and caught above. A single object, since bad bodies come in floods. */
 const wrongType = new Error('wrong JSON type')
 
 function readRequest(body: JsonObject, context: DecideContext): EvaluationRequest {
@@ -75,7 +75,10 @@ function readRequest(body: JsonObject, context: DecideContext): EvaluationReques
   }
 }
 
-/** Text as it is, a number as its text; on `/decide` anything else as its compact JSON text. Source: docs/wire/evaluation.md 1.5. */
+/**
+ * Text as it is, a number as its text; on `/decide` any other value as its compact JSON text.
+ * Source: docs/wire/evaluation.md 1.5.
+ */
 function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (value === undefined || value === null) return null
   if (typeof value === 'string') return shortened(value)
@@ -84,17 +87,17 @@ function distinctIdField(value: JsonValue | undefined, endpoint: DecideEndpoint)
   return shortened(textOf(value))
 }
 
-/** More than 200 bytes are cut to 200 characters: 150 characters of two bytes are kept whole. */
+/** Cuts text of more than 200 bytes to 200 characters, so 150 characters of two bytes stay whole. */
 function shortened(id: string): string {
   if (id.length * 3 <= distinctIdBytesMax || Buffer.byteLength(id, 'utf8') <= distinctIdBytesMax) return id
   if (id.length <= distinctIdCharsMax) return id
-  // Twice as many units hold that many characters, however many of them are pairs.
+  // Twice as many units always contain that many characters, even if all of them are surrogate pairs.
   return Array.from(id.slice(0, 2 * distinctIdCharsMax))
     .slice(0, distinctIdCharsMax)
     .join('')
 }
 
-/** `/decide` takes a number, in its text form; `/flags` does not. An empty text is no id. */
+/** `/decide` also accepts a number, as its text; `/flags` does not. Empty text is no id. */
 function anonIdField(value: JsonValue | undefined, endpoint: DecideEndpoint): string | null {
   if (endpoint === 'decide' && value !== undefined && (typeof value === 'number' || isRawNumber(value))) {
     return textOf(value)
@@ -134,7 +137,7 @@ function groupPropertiesField(value: JsonValue | undefined): JsonObject {
   const ofTypes = mapField(value)
   for (const typeName of Object.keys(ofTypes)) {
     const properties = ofTypes[typeName]!
-    // An own key already, `__proto__` included, so that assigning replaces the value and never a prototype.
+    // Replaces the value of an own key. Under `__proto__`, an assignment would replace the prototype instead.
     if (!isJsonObject(properties)) Object.defineProperty(ofTypes, typeName, { value: mapField(properties) })
   }
   return ofTypes

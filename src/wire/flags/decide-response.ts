@@ -1,4 +1,4 @@
-// The answers of `/decide` and `/flags`, put together from texts that are prepared once per flag and outcome.
+// The answers of `/decide` and `/flags`, joined from texts that are prepared once per flag and outcome.
 // Source: docs/wire/service.md §2.2; docs/wire/evaluation.md 2.
 
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
@@ -20,16 +20,16 @@ export interface AnswerOptions {
   readonly requestId: string
   /** Epoch ms. */
   readonly evaluatedAtMs: number
-  /** The page that asks, since some of the configuration is for certain pages; absent when no page does. */
+  /** Headers of the page that asks, since some configuration is only for certain pages; absent for other callers. */
   readonly page?: PageHeaders
-  /** Whether the project's quota of recordings is used up; when absent, it never is. */
+  /** Whether the project's quota of recordings is used up; when absent, it is not. */
   readonly isOverRecordingQuota?: (project: Project) => boolean
 }
 
-/** More flags than this are prepared in steps of so many: a text that is made for the first time takes up to 10 µs. */
+/** More flags than this are prepared in steps of this many, because making a text takes up to 10 µs. */
 const flagsPerStep = 128
 
-/** The answer to an evaluation that is complete. */
+/** The answer to a completed evaluation. */
 export function encodeEvaluation(evaluation: FlagEvaluation, options: AnswerOptions): MaybeSteps<string> {
   if (evaluation.trace !== null || evaluation.outcomes.length > flagsPerStep) return encodeInSteps(evaluation, options)
   return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
@@ -42,7 +42,7 @@ function* encodeInSteps(evaluation: FlagEvaluation, options: AnswerOptions): Ste
     return assembleEvaluated(`"flags":{${details}}`, evaluation, options)
   }
   yield* prepareAll(evaluation)
-  // Texts that are there are joined in a tenth of the time.
+  // Joining texts that are already prepared takes a tenth of the time.
   return assembleEvaluated(flagsPart(evaluation, options.shape), evaluation, options)
 }
 
@@ -50,7 +50,10 @@ function assembleEvaluated(flags: string, evaluation: FlagEvaluation, options: A
   return assemble(flags, evaluation.hasErrors, evaluation.project, false, options)
 }
 
-/** No flags: the caller switched them off, or the project's quota of flag requests is used up. Source: docs/wire/evaluation.md 2.8. */
+/**
+ * The answer without flags: the caller disabled them, or the project's quota of flag requests is used up.
+ * Source: docs/wire/evaluation.md 2.8.
+ */
 export function encodeWithoutFlags(
   project: CompiledProject,
   why: 'disabled' | 'quota_limited',
@@ -110,7 +113,7 @@ function assemble(
 
 const noPage: PageHeaders = {}
 
-/** Left out when nothing is over its quota. Source: docs/wire/clients.md 1, rule 11. */
+/** The field `quotaLimited`; left out when no quota is used up. Source: docs/wire/clients.md 1, rule 11. */
 function quotaLimited(isOverFlagQuota: boolean, isOverRecordingQuota: boolean): string {
   if (isOverFlagQuota) {
     return isOverRecordingQuota ? '"quotaLimited":["feature_flags","recordings"],' : '"quotaLimited":["feature_flags"],'
@@ -139,9 +142,9 @@ function flagsPart(evaluation: FlagEvaluation, shape: AnswerShape): string {
 
 type TextsBySlot = (FlagTexts | undefined)[]
 
-/** Prepared texts of a flag: they live as long as it, which a change of another flag leaves in place. */
+/** Prepared texts of a flag. They live as long as the compiled flag, which survives changes of other flags. */
 const textsOfFlag = new WeakMap<CompiledFlag, TextsBySlot>()
-/** The same by position, so that an answer looks up the project alone. */
+/** The same by position, so that an answer needs only one lookup, for the project. */
 const textsOfProject = new WeakMap<CompiledProject, TextsBySlot[]>()
 
 function preparedTexts(project: CompiledProject): TextsBySlot[] {
@@ -183,7 +186,7 @@ function valuesAndPayloads({ project, outcomes }: FlagEvaluation): string {
     values += texts.value
     payloads += texts.payload
   }
-  // Each text starts with its comma.
+  // Drop the comma with which each text starts.
   return `"featureFlags":{${values.slice(1)}},"featureFlagPayloads":{${payloads.slice(1)}}`
 }
 

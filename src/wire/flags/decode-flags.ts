@@ -1,6 +1,6 @@
-// The whole way from the bytes of an evaluation request to what the decide service takes. Pure, so that it runs on the
-// event loop for small bodies and in a decode thread (`decode-thread.ts`) for those that would hold it; and the form in
-// which a request comes back from there.
+// Turns the bytes of an evaluation request into the decide service's input. Pure, so that it can run on the event loop
+// for small bodies, and in a decode thread for bodies that would hold the loop. Also packs and unpacks the thread's
+// result.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { isRawNumber, type JsonObject, type JsonValue, rawNumber, setOwn } from '#core/json.ts'
@@ -11,16 +11,16 @@ import { type DecideContext, parseDecideRequest } from './decide-request.ts'
 import { decodeFlagsBody, type FlagsBody } from './flags-body.ts'
 
 /**
- * What the event loop decodes itself, as sent and decompressed, bytes. Less than capture's share: forms encoded twice and
- * tolerant JSON take up to 15 ms at this size already. Source: ours.
+ * How many bytes the event loop decodes itself, as sent and decompressed. Fewer than for capture: forms encoded twice
+ * and tolerant JSON already take up to 15 ms at this size. Source: ours.
  */
 export const inlineFlagsBytesMax = 256 * 1024
-/** Bounds a text with number literals to keep, which takes some four times as long as another. SDKs send less. Source: ours. */
+/** Bounds a text with number literals to keep, which takes about four times as long. SDKs send less. Source: ours. */
 export const inlineLiteralCharsMax = 16 * 1024
 
 const inlineLimits = { decompressedBytesMax: inlineFlagsBytesMax, literalCharsMax: inlineLiteralCharsMax }
 
-/** On the event loop: `too_much_work` for a body that a decode thread has to take. */
+/** For the event loop: `too_much_work` for a body that a decode thread has to take. */
 export function decodeFlagsInline(
   body: FlagsBody,
   context: DecideContext,
@@ -31,20 +31,20 @@ export function decodeFlagsInline(
   return typeof decoded.error === 'string' ? err('too_much_work') : err(decoded.error)
 }
 
-/** In a decode thread, up to the limits of the wire. */
+/** For a decode thread: reads bodies up to the wire's limits. */
 export function decodeFlags(body: FlagsBody, context: DecideContext): Result<EvaluationRequest, WireError> {
   const decoded = decodeFlagsBody(body, { decompressedBytesMax })
   if (decoded.ok) return parseDecideRequest(decoded.value, context)
   return err(typeof decoded.error === 'string' ? decideErrors.decompressedTooLarge : decoded.error)
 }
 
-/** A request on its way between threads, which lose what a kept number literal is: literals travel beside it. */
+/** A request on its way between threads. Posting it would lose its kept number literals, so they travel separately. */
 export type PostedFlags =
   | { readonly ok: false; readonly error: WireError }
   | {
       readonly ok: true
       readonly request: EvaluationRequest
-      /** Entry by entry: the list or object that holds a literal (the very one in `request`), its place in there, and itself. */
+      /** For each literal: the very list or object in `request` that holds it, its place there, and its text. */
       readonly holders: readonly (JsonValue[] | JsonObject)[]
       readonly places: readonly (string | number)[]
       readonly literals: readonly string[]

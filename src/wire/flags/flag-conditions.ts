@@ -1,22 +1,23 @@
-// `conditions` of each flag in a V2 answer to a request with `detailed_analysis`: what came of every condition set, in the
-// order of the definition. Anybody with the public project key may ask, so it holds the codes of an answer's `reason` and
-// nothing of filters and properties; those are in the private API's explanation. Source: ours, docs/wire/evaluation.md 2.3.
+// `conditions` of each flag in a V2 answer to a request with `detailed_analysis`: the result of every condition set, in
+// the order of the definition. Any holder of the public project key may ask, so it shows the codes of an answer's
+// `reason` but no filters and properties; those are in the private API's explanation.
+// Source: ours, docs/wire/evaluation.md 2.3.
 
 import type { FlagEvaluation } from '#core/flags/evaluation/evaluate-flags.ts'
 import type { EvaluationTrace, TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
 import { flagDetail, reasonCode, reasonDescription } from './flag-texts.ts'
 
-/** Only this many conditions of a flag are shown, so that an answer to the public stays small whatever is defined. */
+/** Only this many conditions of a flag are shown, so that a public answer stays small whatever is defined. */
 const conditionCountMax = 100
 
 interface ConditionDetail {
   readonly condition_index: number
   readonly matched: boolean
-  /** Null for a set that was not reached, and one in which the evaluation failed. */
+  /** Null for a set that was not reached or in which the evaluation failed. */
   readonly reason: { readonly code: string; readonly description: string } | null
 }
 
-/** Flags and conditions that are encoded without a break. */
+/** How many flags and conditions are encoded without a break. */
 const detailsPerStep = 256
 
 /** The members of `flags`. */

@@ -1,6 +1,6 @@
-// The definitions that SDKs evaluate by themselves, as typed clients of every age can read them: lists never null,
-// percentages without a fraction they do not need, payloads as text, dependencies by key. What cannot be read here is left
-// out, so that a client asks the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
+// The definitions that SDKs evaluate locally, in a form that typed clients of every age can read: lists never null,
+// percentages without a needless fraction, payloads as text, dependencies by key. What cannot be read here is left out,
+// so that clients ask the server for that flag. Source: docs/wire/evaluation.md 7.1; docs/wire/clients.md 7.
 
 import { cohortIdOf, isGroup } from '#core/flags/definitions/cohort-tree.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -12,13 +12,14 @@ import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 import { hasMinimalFlagCalledEvents } from '../browser/client-config.ts'
+import type { WireName } from '../wire-name.ts'
 
 /**
- * The whole body, in steps: one for each flag, in the order of keys, and one for each cohort, so that whoever prepares a
- * project with thousands can pause in between.
+ * The whole body, in steps: one for each flag, in the order of keys, and one for each cohort, so that the caller can
+ * pause in between when there are thousands.
  */
 export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<void, string> {
-  // Surveys are shown by browsers, which ask the server; nobody evaluates their flags by himself.
+  // Browsers show surveys and ask the server for their flags; no SDK evaluates those locally.
   const existing = definitions.flags.filter(
     flag => !flag.deleted && !flag.hasEncryptedPayloads && !isSurveyFlagKey(flag.key),
   )
@@ -50,7 +51,7 @@ export function* encodeDefinitions(definitions: ProjectDefinitions): Generator<v
 
 type DependencyRewrite = (id: number) => { readonly key: string | undefined; readonly chain: readonly string[] }
 
-/** How a test of a flag is told to clients. Dependencies lead through cohorts as well. */
+/** How clients are told that a filter tests a flag. Dependencies also lead through cohorts. */
 function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): DependencyRewrite {
   const byId = new Map(flags.map(flag => [flag.id, flag]))
   const testedBy = new Map<number, readonly number[]>()
@@ -69,7 +70,7 @@ function dependencyRewrite(flags: readonly Flag[], cohorts: CohortGraph): Depend
   }
 }
 
-/** These cohorts and those that they refer to, as far as they exist, ascending. */
+/** These cohorts and all existing ones that they refer to, by ascending id. */
 function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): number[] {
   const reached = new Set<number>()
   const open = [...cohortIds]
@@ -84,8 +85,8 @@ function reachedFrom(cohortIds: ReadonlySet<number>, cohorts: CohortGraph): numb
 }
 
 /**
- * Null for one that clients are not given: static, or one that fails every flag that asks for it. Clients would take an
- * empty tree for everybody, and follow a circle for ever.
+ * Null for a cohort that clients do not get: a static one, or one that fails every flag that asks for it. Clients would
+ * take an empty tree to include everyone, and would follow a cycle for ever.
  */
 function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewrite): string | null {
   if (tree === null || fault !== null) return null
@@ -93,7 +94,7 @@ function cohortText({ cohort, tree, fault }: CohortNode, rewrite: DependencyRewr
   return `"${cohort.id}":${JSON.stringify(groupForClients(top, rewrite))}`
 }
 
-/** As deep as a readable tree can be, which is not very. */
+/** Recurses as deep as the tree; readable trees have bounded depth. */
 function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObject {
   const values = listOf(ownValue(group, 'values')).map(value => {
     const entry = value as JsonObject
@@ -102,7 +103,19 @@ function groupForClients(group: JsonObject, rewrite: DependencyRewrite): JsonObj
   return replaced(group, { values })
 }
 
-function encodeFlag(flag: Flag, filters: JsonObject): object {
+/** Fields of a flag that are not for clients. Any other has to be in `encodeFlag`. */
+type Withheld =
+  | 'archived'
+  | 'hasEncryptedPayloads'
+  | 'isRemoteConfiguration'
+  | 'tags'
+  | 'createdAtMs'
+  | 'updatedAtMs'
+  | 'conditionsSinceMs'
+  | 'createdBy'
+type GivenName = WireName<Exclude<keyof Flag, Withheld | 'projectId'>> | 'team_id'
+
+function encodeFlag(flag: Flag, filters: JsonObject): Record<GivenName, unknown> {
   return {
     id: flag.id,
     team_id: flag.projectId,
@@ -120,7 +133,7 @@ function encodeFlag(flag: Flag, filters: JsonObject): object {
   }
 }
 
-/** An inactive flag is false whatever it tests. */
+/** The flags that a flag tests; none for an inactive one, which is false in any case. */
 function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
   if (!flag.active) return []
   const { flagIds, cohortIds } = referencesIn(flag)
@@ -132,7 +145,7 @@ function idsTestedBy(flag: Flag, cohorts: CohortGraph): readonly number[] {
   return [...ids]
 }
 
-/** What the filters of its sets name. */
+/** The flags and cohorts that the filters of a flag's sets name. */
 function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readonly cohortIds: readonly number[] } {
   const flagIds: number[] = []
   const cohortIds: number[] = []
@@ -148,12 +161,12 @@ function referencesIn(flag: Flag): { readonly flagIds: readonly number[]; readon
   return { flagIds, cohortIds }
 }
 
-/** Null for filters whose shape the evaluator does not read either. */
+/** Null for filters that the evaluator cannot read either. */
 function filtersForClients(flag: Flag, rewrite: DependencyRewrite): JsonObject | null {
   try {
     readFilters(flag.filters)
   } catch {
-    // Logged when the project was compiled; the client asks the server, which leaves the flag out as well.
+    // This was logged when the project was compiled. The client asks the server, which leaves the flag out as well.
     return null
   }
   const multivariate = ownValue(flag.filters, 'multivariate')
@@ -173,7 +186,7 @@ function setForClients(set: JsonObject, rewrite: DependencyRewrite): JsonObject 
   })
 }
 
-/** Old clients know no ids: a dependency names the other flag by its key, and what to evaluate before it. */
+/** Old clients know no ids, so a dependency names the other flag by its key, and the flags to evaluate before it. */
 function filterForClients(filter: JsonObject, rewrite: DependencyRewrite): JsonObject {
   const id = testedFlagId(filter)
   if (id === null) return filter
@@ -197,7 +210,7 @@ function textPayloads(payloads: JsonObject): JsonObject {
   return texts
 }
 
-/** `100.0` as `100`: some clients read percentages into integers. */
+/** Writes `100.0` as `100`: some clients read percentages into integers. */
 function shortNumber(value: JsonValue | undefined): JsonValue {
   return value === undefined ? null : (numberOf(value) ?? null)
 }
@@ -209,7 +222,7 @@ function replaced(object: JsonObject, over: JsonObject): JsonObject {
   return copy
 }
 
-/** Id of the flag that the filter tests; null when it tests none. */
+/** The id of the flag that the filter tests; null when it tests none. */
 function testedFlagId(filter: JsonObject): number | null {
   const key = ownValue(filter, 'key')
   return ownValue(filter, 'type') === 'flag' && typeof key === 'string' ? dependencyId(key) : null

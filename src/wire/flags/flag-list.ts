@@ -1,12 +1,12 @@
-// The list of flags that SDKs of before 2022 ask for first: for a flag that it calls simple they compute the value by its
-// percentage, for any other they ask `/decide/`. None is called simple: posthog-node 1.3 looks for the percentage under
-// another name and gives a simple flag to everybody, and the server's answer is right for all of them.
+// The list of flags that SDKs from before 2022 ask for first. They compute the value of a flag that it calls simple
+// from its percentage, and ask `/decide/` for any other. None is called simple: posthog-node 1.3 looks for the
+// percentage under another name and turns a simple flag on for everyone, and the server's answer is always right.
 // Source: docs/wire/clients.md 2, 3.
 
 import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
 import { isSurveyFlagKey } from '#core/surveys/survey-flags.ts'
 
-/** The whole body, in steps: one for each flag, inactive ones too, in the order of keys. */
+/** The whole body, in steps: one for each flag, including inactive ones, in the order of keys. */
 export function* encodeFlagList(definitions: ProjectDefinitions): Generator<void, string> {
   const listed = definitions.flags.filter(flag => !flag.deleted && !isSurveyFlagKey(flag.key))
   const texts: string[] = []

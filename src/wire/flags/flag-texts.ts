@@ -1,4 +1,4 @@
-// How one outcome of one flag is spelled in each shape of an answer. Every text starts with its comma, or is '' where the
+// The text of one outcome of one flag in each shape of an answer. Every text starts with its comma, or is '' when the
 // shape leaves the flag out. Source: docs/wire/evaluation.md 2.3, 2.4, 2.7, 5.5, 5.15.
 
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
@@ -11,15 +11,15 @@ import {
 } from '#core/flags/evaluation/flag-outcome.ts'
 
 export interface FlagTexts {
-  /** For `featureFlags` in V1, which leaves unknown flags out: clients merge, and a false would overwrite. */
+  /** For `featureFlags` in V1. Unknown flags are left out: clients merge answers, and a false would overwrite. */
   readonly value: string
   /** For `featureFlagPayloads`. */
   readonly payload: string
   /** For `flags` in V2. */
   readonly detail: string
-  /** For `featureFlags` in D1, which has the keys of enabled flags. */
+  /** For `featureFlags` in D1, a list of the keys of enabled flags. */
   readonly enabledKey: string
-  /** For `featureFlags` in D2, which has enabled flags with their values. */
+  /** For `featureFlags` in D2, the values of enabled flags. */
   readonly enabledValue: string
 }
 
@@ -37,7 +37,7 @@ export function prepareFlagTexts(flag: CompiledFlag, outcome: FlagOutcome): Flag
   }
 }
 
-/** Source: docs/wire/evaluation.md 2.3, without `conditions`. */
+/** A flag's entry in V2, without `conditions`. Source: docs/wire/evaluation.md 2.3. */
 export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
   const value = flagValue(outcome)
   return {
@@ -60,12 +60,12 @@ export function flagDetail(flag: CompiledFlag, outcome: FlagOutcome): object {
   }
 }
 
-/** Two of our reasons only word `no_condition_match` differently. */
+/** Two of our reasons are variants of `no_condition_match` and differ only in their description. */
 export function reasonCode(reason: OnReason | OffReason | UnknownReason): string {
   return reason.startsWith('no_condition_match') ? 'no_condition_match' : reason
 }
 
-/** One sentence. Source: docs/wire/evaluation.md 5.5, 5.15. */
+/** The reason as one sentence. Source: docs/wire/evaluation.md 5.5, 5.15. */
 export function reasonDescription({ reason, conditionIndex }: Pick<FlagOutcome, 'reason' | 'conditionIndex'>): string {
   switch (reason) {
     case 'condition_match':

@@ -1,5 +1,5 @@
-// From the bytes of an evaluation request to its JSON value: compression, base64 and form wrapping, in the exact order
-// that clients since 2020 rely on. What the JSON means is `decide-request.ts`.
+// Turns the bytes of an evaluation request into its JSON value: undoes compression, base64 and forms, in the exact
+// order that clients since 2020 rely on. `decide-request.ts` reads the JSON.
 // Source: docs/wire/evaluation.md 1.3.
 
 import { type JsonValue, mayKeepLiterals, parseJson } from '#core/json.ts'
@@ -18,18 +18,18 @@ export interface FlagsBody {
   /** The headers as sent; undefined when absent. */
   readonly contentType: string | undefined
   readonly contentEncoding: string | undefined
-  /** The query parameter `compression`, lower case, '' when absent. */
+  /** The query parameter `compression` in lower case; '' when absent. */
   readonly compression: string
 }
 
-/** What decoding may cost where it is done. */
+/** Bounds of decoding, which depend on where it is done. */
 export interface FlagsBodyLimits {
   /**
-   * A body that decompresses to more is `decompressed_too_large`: never decompressed further, and for the caller to refuse
-   * or to decode elsewhere.
+   * A body that decompresses to more is `decompressed_too_large`: decompression stops, and the caller refuses the body
+   * or decodes it elsewhere.
    */
   readonly decompressedBytesMax: number
-  /** A longer text with number literals to keep is `too_many_literals` and not parsed; without it any length is. */
+  /** A longer text with number literals to keep is `too_many_literals` and not parsed; when absent, any length is. */
   readonly literalCharsMax?: number
 }
 
@@ -38,7 +38,7 @@ type DecodedBody = Result<JsonValue, TextRefusal | 'decompressed_too_large'>
 
 export function decodeFlagsBody(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   const { contentType } = body
-  // The usual request first: plain JSON.
+  // Plain JSON, the usual request, comes first.
   if (contentType === 'application/json' && body.contentEncoding === undefined && body.compression === '') {
     return decodePlain(body, limits)
   }
@@ -89,7 +89,7 @@ function decodeLz64(
 ): DecodedBody {
   const decompressed = decompressLz64(base64, limits.decompressedBytesMax)
   if (decompressed.kind === 'too_large') return err('decompressed_too_large')
-  // Replaced as in every other body that is no Unicode.
+  // Invalid characters are replaced, as in every other body that is not valid Unicode.
   return decompressed.kind === 'broken'
     ? err(decideErrors.invalidJson)
     : parse(decompressed.text.toWellFormed(), limits)
@@ -108,7 +108,7 @@ function inflated(result: Inflated, limits: FlagsBodyLimits): DecodedBody {
   }
 }
 
-/** JSON, tolerant JSON, then base64 of either. */
+/** Tries JSON, then tolerant JSON, then base64 of either. */
 function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
   const parsed = tryParse(text, limits)
   if (parsed.ok || parsed.error !== decideErrors.invalidJson) return parsed
@@ -117,9 +117,9 @@ function parseText(text: string, limits: FlagsBodyLimits): Result<JsonValue, Tex
   return decoded === null ? parsed : tryParse(decoded.toString(), limits)
 }
 
-/** Shorter texts cannot hold so many values that parsing them takes long. */
+/** Shorter texts cannot hold enough values to make parsing slow. */
 const alwaysQuickChars = 64 * 1024
-/** No SDK comes near; parsing so many takes up to 20 ms. */
+/** Parsing this many takes up to 20 ms; SDKs send far fewer. */
 const valuesMax = 16 * 1024
 
 function tryParse(text: string, limits: FlagsBodyLimits): Result<JsonValue, TextRefusal> {
@@ -139,15 +139,15 @@ function parseStrict(text: string, limits: FlagsBodyLimits): Result<JsonValue, T
   try {
     return ok(parseJson(text))
   } catch {
-    // No JSON, or nested beyond the stack.
+    // The text is no JSON, or its nesting exceeds the stack.
     return err(decideErrors.invalidJsonStructure)
   }
 }
 
-/** Base64 has few characters that anybody encodes; a text of nothing but sequences is not looked into. */
+/** Few base64 characters are ever percent-encoded, so text with more sequences is not decoded. */
 const percentSequencesMax = 128 * 1024
 
-/** `%XX` sequences decoded, for text that is base64 below them; a `%` that starts none stays, and so does `+`. */
+/** Decodes the `%XX` sequences of base64 text; any other `%`, and `+`, stay. Null when there are too many. */
 function percentDecoded(text: string): string | null {
   if (!text.includes('%')) return text
   if (text.split('%', percentSequencesMax + 2).length > percentSequencesMax + 1) return null
@@ -177,13 +177,13 @@ function decodeForm(body: FlagsBody, limits: FlagsBodyLimits): DecodedBody {
   }
   const decoded = percentDecoded(text)
   if (decoded === null) return err(decideErrors.invalidJsonStructure)
-  // Between the first and the second `=`: padding is lost here and put back below.
+  // Take what is between the first and the second `=`: padding is lost here and restored below.
   const data = percentDecoded(decoded.startsWith('data=') ? decoded.split('=', 2)[1]! : decoded)
   const bytes = data === null ? null : decodeBase64(Buffer.from(paddedBase64(data), 'latin1'))
   return bytes === null ? err(decideErrors.invalidJsonStructure) : parseStrict(bytes.toString(), limits)
 }
 
-/** Only lz64 may be announced by a field of the form itself. */
+/** The compression that a form's own field announces, which may only be lz64. */
 function formCompression(text: string): string {
   const field = /(?:^|&)compression=([^&]*)/.exec(text)?.[1]?.toLowerCase() ?? ''
   return field === 'lz64' || field === 'lz-string' ? field : ''

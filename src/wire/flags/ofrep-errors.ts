@@ -1,5 +1,5 @@
-// What the OFREP paths answer to a request they cannot serve, in the protocol's own form. `key` stands in the answers to
-// questions about one flag. Source: docs/wire/ofrep.md 4.
+// The errors of the OFREP paths, in the protocol's own form. Only answers about a single flag have a `key`.
+// Source: docs/wire/ofrep.md 4.
 
 import type { WireError } from '../wire-error.ts'
 
@@ -9,11 +9,11 @@ export interface OfrepError {
   readonly status: number
   readonly errorCode: OfrepErrorCode
   readonly errorDetails: string
-  /** Whole seconds; null when asking again does not help, or may be done at once. */
+  /** Whole seconds; null when a retry does not help or may be done at once. */
   readonly retryAfterSeconds: number | null
 }
 
-/** More of a context than this is refused: it names one user, not a database. Source: ours. */
+/** A larger context is refused: it describes one user, not a database. Source: ours. */
 export const ofrepBodyBytesMax = 256 * 1024
 
 export const ofrepErrors = {
@@ -52,22 +52,22 @@ export function ofrepError(
   return { status, errorCode, errorDetails, retryAfterSeconds }
 }
 
-/** @param retryAfterSeconds when to look again whether the project may ask for flags. */
+/** @param retryAfterSeconds when to check again whether the project may ask for flags. */
 export function overQuota(retryAfterSeconds: number): OfrepError {
   return ofrepError(429, 'GENERAL', "The project's quota of flag requests is used up.", retryAfterSeconds)
 }
 
-/** A flag that could not be computed: the fault lies on this side. @param why a sentence. */
+/** For a flag that could not be computed, which is the server's fault. @param why a sentence. */
 export function flagNotComputed(why: string): OfrepError {
   return ofrepError(500, 'GENERAL', why)
 }
 
-/** An error that the body's decoder or the server itself found. */
+/** Converts an error from the body's decoder or the HTTP server. */
 export function ofrepErrorOf({ status, detail }: WireError): OfrepError {
   return ofrepError(status, status === 400 ? 'PARSE_ERROR' : 'GENERAL', detail)
 }
 
-/** @param flagKey of a question about one flag; null when it is about all, or the error concerns no flag. */
+/** @param flagKey the flag of a request about one flag; null when it is about all, or the error concerns no flag. */
 export function encodeOfrepError({ errorCode, errorDetails }: OfrepError, flagKey: string | null): string {
   return JSON.stringify(flagKey === null ? { errorCode, errorDetails } : { key: flagKey, errorCode, errorDetails })
 }

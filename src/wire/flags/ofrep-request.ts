@@ -1,5 +1,5 @@
-// An OFREP request as the evaluation request that `/flags` would make of it: the evaluation context of OpenFeature in terms
-// of persons and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
+// Turns an OFREP request into an evaluation request as `/flags` has it: OpenFeature's evaluation context becomes person
+// and groups, the way PostHog's own OpenFeature providers map it. Source: docs/wire/ofrep.md 2, 3.
 
 import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
 import { requestRuntime } from '#core/flags/evaluation/select-flags.ts'
@@ -16,11 +16,11 @@ export interface OfrepQuestion {
   /** Null for all flags. */
   readonly flagKey: string | null
   readonly userAgent: string
-  /** As `geoipAddress` of client-address.ts gives it. */
+  /** From `geoipAddress` of client-address.ts. */
   readonly address: string
 }
 
-/** The project API key out of `Authorization: Bearer` or `X-API-Key`; '' without one. */
+/** The project API key from `Authorization: Bearer` or `X-API-Key`; '' when neither has one. */
 export function ofrepKeyOf(headers: RequestHeaders): string {
   const { authorization } = headers
   const bearer = typeof authorization === 'string' ? /^Bearer +(\S+) *$/i.exec(authorization)?.[1] : undefined
@@ -30,8 +30,8 @@ export function ofrepKeyOf(headers: RequestHeaders): string {
 }
 
 /**
- * On the event loop: bodies are small by `ofrepBodyBytesMax`, decompressed too.
- * @returns a request whose distinct id is null when there was no targeting key: which error that is depends on the project.
+ * Runs on the event loop: `ofrepBodyBytesMax` keeps bodies small, also decompressed.
+ * @returns a request whose distinct id is null when there is no targeting key: the right error depends on the project.
  */
 export function decodeOfrepRequest(
   body: Omit<FlagsBody, 'compression'>,
@@ -64,7 +64,7 @@ const noQuery = {
   compression: '',
 } as const
 
-/** Fields of the context that are no property of the person. Groups have the names of PostHog's providers in either case. */
+/** A context field that is no property of the person. PostHog's providers write it in camel case or snake case. */
 const groupPropertiesNames = ['groupProperties', 'group_properties']
 
 function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
@@ -87,8 +87,8 @@ function flagsBodyOf(context: JsonObject, question: OfrepQuestion): JsonObject {
 }
 
 /**
- * OpenFeature's own split, where the user agent does not tell: servers ask for one flag at a time, with the user of the
- * moment; apps and pages ask for all of them once. Headers of browsers tell nothing: Node's fetch sends them too.
+ * When the user agent does not decide: OpenFeature's servers ask for one flag at a time, with the current user; apps
+ * and pages ask for all flags once. Browser headers prove nothing, since Node's fetch sends them too.
  */
 function runtimeOf({ flagKey, userAgent }: OfrepQuestion): 'client' | 'server' | 'all' {
   const runtime = requestRuntime({ declared: null, userAgent, hasBrowserHeader: false })

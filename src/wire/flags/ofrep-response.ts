@@ -1,4 +1,4 @@
-// The answers to OFREP questions, put together from texts that are prepared once per flag and outcome.
+// The answers to OFREP requests, joined from texts that are prepared once per flag and outcome.
 // Source: docs/wire/ofrep.md 3.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
@@ -14,7 +14,7 @@ import { encodeOfrepError, flagNotComputed, type OfrepError, ofrepErrors } from 
 
 export type OfrepReason = 'STATIC' | 'TARGETING_MATCH' | 'SPLIT' | 'DISABLED' | 'UNKNOWN'
 
-/** Whom an answer is for, as the evaluation was told: decides over flags that never reached it. */
+/** The runtime that the evaluation was asked for; here it selects among flags that are not evaluated. */
 export type AskedRuntime = string | null
 
 /** One flag of a project, with the texts of its answers. */
@@ -22,47 +22,49 @@ type Entry =
   | { readonly kind: 'evaluated'; readonly flag: CompiledFlag; readonly position: number; readonly texts: Texts }
   | FixedEntry
 
-/** The answer of a flag that is inactive or cannot be evaluated, the same for everybody; null before the first question. */
+/** The answer of a flag that is inactive or cannot be evaluated, the same for all; null before the first request. */
 interface FixedEntry {
   readonly kind: 'fixed'
   readonly flag: Flag
-  answer: Answer | null
+  answer: OfrepAnswer | null
 }
 
-type Answer = Result<string, OfrepError>
-/** By slot of the outcome. */
-type Texts = (Answer | undefined)[]
+type OfrepAnswer = Result<string, OfrepError>
+/** Indexed by the outcome's slot. */
+type Texts = (OfrepAnswer | undefined)[]
 
 /**
  * The answer about one flag.
- * @returns err(flagNotFound) for one that does not exist or is for others; err of status 500 for one that could not be computed.
+ * @returns err(flagNotFound) for a flag that does not exist or is not for this runtime; err of status 500 for a flag
+ *   that could not be computed.
  */
-export function ofrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): Answer {
+export function ofrepAnswer(evaluation: FlagEvaluation, flagKey: string, runtime: AskedRuntime): OfrepAnswer {
   const entry = entriesOf(evaluation.project).get(flagKey)
   return (entry && answerOf(entry, evaluation, runtime)) ?? err(ofrepErrors.flagNotFound)
 }
 
 /**
- * The answer about all flags, by ascending id; never an error: a flag that could not be computed stands there with its own.
- * @param eventStreams as `encodeEventStreams` gives it; '' for none.
+ * The answer about all flags, by ascending id. It is never an error: a flag that could not be computed has its own
+ * error in the list.
+ * @param eventStreams from `encodeEventStreams`; '' for none.
  */
 export function encodeOfrepBulk(
   evaluation: FlagEvaluation,
   runtime: AskedRuntime,
   eventStreams: string,
-): MaybeSteps<Answer> {
+): MaybeSteps<OfrepAnswer> {
   const steps = encodeInSteps(evaluation, runtime, eventStreams)
   return evaluation.project.definitions.flags.length > flagsPerStep ? steps : atOnce(steps)
 }
 
-/** A text that is made for the first time takes up to 10 µs, one that is there a tenth. */
+/** Making a text takes up to 10 µs; a prepared one takes a tenth. */
 const flagsPerStep = 128
 
 function* encodeInSteps(
   evaluation: FlagEvaluation,
   runtime: AskedRuntime,
   eventStreams: string,
-): Generator<undefined, Answer> {
+): Generator<undefined, OfrepAnswer> {
   let flags = ''
   let flagCount = 0
   for (const [flagKey, entry] of entriesOf(evaluation.project)) {
@@ -75,8 +77,8 @@ function* encodeInSteps(
   return ok(`{"flags":[${flags}]${eventStreams}}`)
 }
 
-/** Undefined for a flag that takes no part. */
-function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): Answer | undefined {
+/** Undefined for a flag that is not in the answer. */
+function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRuntime): OfrepAnswer | undefined {
   if (entry.kind === 'fixed') {
     if (!isFor(entry.flag, runtime)) return undefined
     entry.answer ??= ok(disabledText(entry.flag))
@@ -91,16 +93,16 @@ function answerOf(entry: Entry, { outcomes }: FlagEvaluation, runtime: AskedRunt
   return made
 }
 
-/** As `selectFlags` decides it for those that are evaluated. */
+/** The same rule as `selectFlags` has for evaluated flags. */
 function isFor({ evaluationRuntime }: Flag, runtime: AskedRuntime): boolean {
   const isLimited = evaluationRuntime === 'client' || evaluationRuntime === 'server'
   return !isLimited || runtime === 'all' || runtime === evaluationRuntime
 }
 
-/** Texts live as long as the flag that they are about, which a change of another flag leaves in place. */
+/** Texts live as long as their compiled flag, which survives changes of other flags. */
 const textsOfFlag = new WeakMap<CompiledFlag, Texts>()
 const entryOfInactive = new WeakMap<Flag, FixedEntry>()
-/** They live as long as the compiled definitions of the project. */
+/** Entries live as long as the compiled definitions of their project. */
 const entriesOfProject = new WeakMap<CompiledProject, ReadonlyMap<string, Entry>>()
 
 function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
@@ -108,7 +110,7 @@ function entriesOf(project: CompiledProject): ReadonlyMap<string, Entry> {
   if (known !== undefined) return known
   const entries = new Map<string, Entry>()
   for (const flag of project.definitions.flags) {
-    // Flags with encrypted payloads are not there to be evaluated, and are not shown here.
+    // Flags with encrypted payloads are not evaluated, so they are not shown here.
     if (flag.deleted || flag.hasEncryptedPayloads) continue
     entries.set(flag.key, entryOf(flag, project))
   }
@@ -138,7 +140,7 @@ function disabledText({ id, key, version }: Flag): string {
   return encodeSuccess(key, false, 'DISABLED', { id, version })
 }
 
-function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): Answer {
+function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): OfrepAnswer {
   const value = flagValue(outcome)
   if (value === undefined) return err(flagNotComputed(`${reasonDescription(outcome)}.`))
   return ok(
@@ -151,7 +153,10 @@ function encodeOutcome(flag: CompiledFlag, outcome: PreparedOutcome): Answer {
   )
 }
 
-/** Typed providers read `variant` unconditionally. @param metadata flat: providers drop what is no text, number or boolean. */
+/**
+ * `variant` is always present, because typed providers read it unconditionally.
+ * @param metadata flat: providers drop values that are not text, numbers or booleans.
+ */
 function encodeSuccess(
   key: string,
   value: boolean | string,
@@ -161,7 +166,7 @@ function encodeSuccess(
   return JSON.stringify({ key, value, reason, variant: String(value), metadata })
 }
 
-/** How the value came about, in the words of the protocol. Source: docs/wire/ofrep.md 3.2. */
+/** The reason of the value, in the protocol's words. Source: docs/wire/ofrep.md 3.2. */
 export function ofrepReason(flag: CompiledFlag, outcome: FlagOutcome): OfrepReason {
   switch (outcome.reason) {
     case 'condition_match':

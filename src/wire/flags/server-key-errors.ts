@@ -1,5 +1,5 @@
-// What servers are answered that read definitions or remote configuration with a key of theirs: status, code and the sentence
-// that SDKs show. Source: docs/wire/evaluation.md 3.1, 7.1, 7.3. What clients do with each is in docs/wire/errors.md.
+// Errors for servers that read definitions or remote configuration with a server key: status, code and the sentence
+// that SDKs show. docs/wire/errors.md says how clients react to each. Source: docs/wire/evaluation.md 3.1, 7.1, 7.3.
 
 import { wireError } from '../wire-error.ts'
 

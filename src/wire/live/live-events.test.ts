@@ -3,7 +3,7 @@ import { describe, it } from 'node:test'
 import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
 import { encodeLiveReady, firstMembers, liveMessages, liveTextMax } from './live-events.ts'
 
-/** Lines of a message, which ends with an empty one, and its data. */
+/** The lines of a message, which ends with an empty line, and its data. */
 function read(bytes: Uint8Array) {
   const text = Buffer.from(bytes).toString()
   assert.ok(text.endsWith('\n\n'))

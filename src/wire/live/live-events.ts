@@ -1,17 +1,18 @@
-// The live view as text: server-sent events, each with a name, so that what was accepted, what was refused and what could
-// not be shown are told apart. Properties are spliced in as the client wrote them. Source: ours, docs/operating/live-view.md.
+// The live view as text: server-sent events, whose names separate accepted events, rejects and what could not be shown.
+// Properties are spliced in as the client wrote them. Source: ours, docs/operating/live-view.md.
 
-import type { CapturedEvent, CapturedReject, LogLane } from '#core/events/captured-event.ts'
+import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
 import { instant } from '../management/shapes.ts'
 
-/** How long a client waits before it connects again, ms. */
+/** How long a client waits before it reconnects, ms. */
 const retryMs = 3_000
-/** Characters of properties, `$set` and `$set_once` each, and of what was refused. */
+/** Characters shown of properties, `$set` and `$set_once` each, and of a reject's body. */
 export const liveTextMax = { properties: 64 * 1024, body: 4 * 1024 } as const
 
 export interface LiveReady {
   readonly project: { readonly id: number; readonly name: string }
-  /** What is appended from here on is shown, by the lane of the log. */
+  /** By log stream, the offset from which on records are shown. */
   readonly offsets: object
   readonly eventsPerSecondMax: number
 }
@@ -22,8 +23,8 @@ export function encodeLiveReady({ project, offsets, eventsPerSecondMax }: LiveRe
   return message('ready', JSON.stringify(data), `retry: ${retryMs}\n`)
 }
 
-/** Fields that `/events/` has too are called as there; what processing adds is not known yet. */
-function encodeLiveEvent(event: CapturedEvent, lane: LogLane, offset: number): Uint8Array {
+/** Fields have the names that they have in `/events/`; those that processing adds are not known yet. */
+function encodeLiveEvent(event: CapturedEvent, stream: LogStream, offset: number): Uint8Array {
   const head = {
     uuid: event.uuid,
     event: event.name,
@@ -43,10 +44,10 @@ function encodeLiveEvent(event: CapturedEvent, lane: LogLane, offset: number): U
     isCut ||= kept.length < json.length
     data += `,"${name}":${kept}`
   }
-  return message('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(lane, offset))
+  return message('event', `${data}${isCut ? ',"cut":true' : ''}}`, idOf(stream, offset))
 }
 
-function encodeLiveReject(reject: CapturedReject, lane: LogLane, offset: number): Uint8Array {
+function encodeLiveReject(reject: CapturedReject, stream: LogStream, offset: number): Uint8Array {
   const { body } = reject
   const data = {
     reason: reject.reason,
@@ -60,19 +61,19 @@ function encodeLiveReject(reject: CapturedReject, lane: LogLane, offset: number)
     body: body.slice(0, liveTextMax.body),
     ...(body.length > liveTextMax.body ? { cut: true } : {}),
   }
-  return message('rejected', JSON.stringify(data), idOf(lane, offset))
+  return message('rejected', JSON.stringify(data), idOf(stream, offset))
 }
 
-/** How many matched since the last message of this kind and were not shown, in all and by reason. */
+/** How many matching events were not shown since the last such message, in total and by reason. */
 function encodeLiveSkipped(counts: Readonly<Record<string, number>>): Uint8Array {
   const reasons = Object.fromEntries(Object.entries(counts).filter(([, count]) => count > 0))
   const count = Object.values(reasons).reduce((sum, each) => sum + each, 0)
   return message('skipped', JSON.stringify({ count, reasons }))
 }
 
-/** A stretch of the log was passed by unread: `count` is null, since nobody knows. */
-function encodeLiveLost(lane: LogLane, reason: string): Uint8Array {
-  return message('skipped', JSON.stringify({ count: null, reason, lane }))
+/** A part of the log was skipped unread; `count` is null because the number is unknown. */
+function encodeLiveLost(stream: LogStream, reason: string): Uint8Array {
+  return message('skipped', JSON.stringify({ count: null, reason, lane: stream }))
 }
 
 /** The last message. */
@@ -80,28 +81,28 @@ function encodeLiveEnd(reason: string): Uint8Array {
   return message('end', JSON.stringify({ reason }))
 }
 
-/** All messages behind the first. */
+/** All messages after the first. */
 export const liveMessages = {
   event: encodeLiveEvent,
   reject: encodeLiveReject,
   skipped: encodeLiveSkipped,
   lost: encodeLiveLost,
   end: encodeLiveEnd,
-  /** A comment: keeps proxies from closing what looks idle. */
+  /** A comment, which keeps proxies from closing a connection that looks idle. */
   heartbeat: Buffer.from(':\n\n') as Uint8Array,
 }
 
-function idOf(lane: LogLane, offset: number): string {
-  return `id: ${lane}:${offset}\n`
+function idOf(stream: LogStream, offset: number): string {
+  return `id: ${stream}:${offset}\n`
 }
 
-/** Line ends stand between the members of JSON, never inside a string of it: a blank says the same. */
+/** JSON has raw line ends only between tokens, never in strings, so a blank can replace them. */
 function message(name: string, data: string, before = ''): Uint8Array {
   return Buffer.from(`${before}event: ${name}\ndata: ${data.replaceAll(/[\r\n]/g, ' ')}\n\n`)
 }
 
 /**
- * An object's JSON text with as many of its first members as fit; unchanged when all do.
+ * An object's JSON text with as many of its first members as fit; unchanged when all fit.
  * @param json text of a valid JSON object.
  */
 export function firstMembers(json: string, lengthMax: number): string {

@@ -1,5 +1,5 @@
-// Who wrote something, in the form of PostHog's users. There are no user accounts: an author is the label of a personal API
-// key, so the same label is the same author, also in ids.
+// The author of a write, in the form of PostHog's users. There are no user accounts: an author is the label of a
+// personal API key, so the same label is the same author and has the same ids.
 
 import Type, { type Static } from 'typebox'
 import { madeNumber, madeUuid } from './made-ids.ts'
@@ -20,7 +20,7 @@ export const authorSchema = nullable(
 )
 export type AuthorJson = Static<typeof authorSchema>
 
-/** @param label null when no key, and so no person, wrote it. */
+/** @param label null when it was written without a key. */
 export function encodeAuthor(label: string | null): AuthorJson {
   if (label === null) return null
   const uuid = madeUuid(label)

@@ -1,6 +1,6 @@
-// What a project tells its clients beside flags, by the names of PostHog's project API. Stored as it was sent
-// (`Project.clientSettings`), what was never set being absent; `../client-config.ts` turns it into what clients read, and
-// leaves what is only kept (`kept-settings.ts`).
+// A project's settings for its clients, by the names of PostHog's project API. They are stored as sent
+// (`Project.clientSettings`); a setting that was never set is absent. `../browser/client-config.ts` turns them into
+// what clients read, and ignores the settings that are only kept (`kept-settings.ts`).
 // Source: docs/wire/evaluation.md 2.5.
 
 import Type, { type Static, type TSchema } from 'typebox'
@@ -27,7 +27,7 @@ const urlTriggers = () =>
     }),
   )
 
-/** Every one may be null: as it is without being set. */
+/** Each may be null, which means not set. */
 export const clientSettingsFields = {
   autocapture_opt_out: onOff('Browsers send no `$autocapture`.'),
   autocapture_exceptions_opt_in: onOff(),
@@ -82,13 +82,13 @@ export const clientSettingsPatchSchema = Type.Object({
   ...refusedSettingsFields,
 })
 
-/** PostHog's answer has these from the start. */
+/** Values of settings that were never set, as in PostHog's answers. */
 const defaults: Readonly<Partial<Record<ClientSettingName, JsonValue>>> = {
   session_recording_opt_in: false,
   minimal_flag_called_events: false,
   ...keptSettingsDefaults,
 }
-/** Bounds the JSON of a setting that is only kept and handed back, because every front holds all of them. */
+/** Bounds the JSON of a setting that is only kept and returned, because every front holds all of them in memory. */
 const keptCharsMax = 16_384
 
 export function encodeClientSettings(stored: JsonObject): ClientSettingsJson {
@@ -97,7 +97,7 @@ export function encodeClientSettings(stored: JsonObject): ClientSettingsJson {
   return settings as unknown as ClientSettingsJson
 }
 
-/** The settings that a body has, as they are stored; undefined when it has none. */
+/** The settings of a body in their stored form; undefined when it has none. */
 export function decodeClientSettings(body: object): JsonObject | undefined {
   const settings: JsonObject = {}
   for (const name of names) {
@@ -112,7 +112,7 @@ export interface ClientSettingIssue {
   readonly message: string
 }
 
-/** What a schema cannot say. @param settings as `decodeClientSettings` makes them. */
+/** The first issue that a schema cannot express. @param settings from `decodeClientSettings`. */
 export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | null {
   const rate = ownValue(settings, 'session_recording_sample_rate') ?? null
   if (rate !== null && !(typeof rate === 'string' && /^(?:0\.\d\d|1\.00)$/.test(rate)))
@@ -136,7 +136,7 @@ export function clientSettingsIssue(settings: JsonObject): ClientSettingIssue | 
   return large === undefined ? null : { name: large, message: `At most ${keptCharsMax} characters of JSON are kept.` }
 }
 
-/** Decimal text with two places, as PostHog stores it; what is no decimal stays, for `clientSettingsIssue` to refuse. */
+/** Decimal text with two places, as PostHog stores it; other values stay, and `clientSettingsIssue` refuses them. */
 function rateText(value: JsonValue): JsonValue {
   const literal = isRawNumber(value) ? value.rawJSON : value
   if (typeof literal !== 'number' && typeof literal !== 'string') return value

@@ -1,5 +1,5 @@
-// Cohorts, what a write of members answers, and the ids that name members. Source: PostHog's public REST API; `version`,
-// `warnings` and `members` are ours.
+// Cohorts, the answer to a write of members, and the ids that name members. Source: PostHog's public REST API;
+// `version`, `warnings` and `members` are ours.
 
 import Type, { type Static } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
@@ -39,7 +39,7 @@ export const memberReportSchema = Type.Object({
 })
 export type MemberReportJson = Static<typeof memberReportSchema>
 
-/** An answer to a write: `warnings` only with `skip_validation`, `members` only when ids were given. */
+/** The answer to a write: `warnings` only with `skip_validation`, `members` only when ids were given. */
 export const writtenCohortSchema = Type.Object({
   ...cohortSchema.properties,
   warnings: Type.Optional(Type.Array(flagWarningSchema)),
@@ -105,7 +105,7 @@ export function encodeCohort(cohort: Cohort, options: { isCalculating: boolean }
   }
 }
 
-/** The fields of a body that are there, in the core's names; null means the default. */
+/** The fields that a body has, under the core's names; null means the default. */
 export function decodeCohort(body: UpdateCohortJson): Partial<Cohort> {
   return {
     ...(body.name === undefined ? {} : { name: body.name ?? '' }),
@@ -116,7 +116,7 @@ export function decodeCohort(body: UpdateCohortJson): Partial<Cohort> {
   }
 }
 
-/** Who is named, list by list; lists that are absent or empty are left out. A table is read by `member-csv.ts`. */
+/** The members that a body names, by list, without absent or empty lists. `member-csv.ts` reads tables. */
 export function decodeMembers(body: {
   readonly persons?: readonly (number | string)[] | undefined
   readonly distinctIds?: readonly string[] | undefined

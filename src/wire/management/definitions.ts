@@ -1,12 +1,12 @@
-// Event and property definitions, as PostHog's API lists them. Nothing is kept about a name but that it was used, so what
-// people would have written down about one is empty.
+// Event and property definitions, as PostHog's API lists them. Only the use of a name is kept, so the fields for
+// people's notes about it are empty.
 
 import Type, { type Static } from 'typebox'
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import { madeUuid } from './made-ids.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
-/** What people would have said about a name. */
+/** Fields for what people note about a name. */
 const unsaid = {
   description: nullable(Type.String()),
   owner: Type.Null(),
@@ -61,15 +61,15 @@ export function encodeEventDefinition(projectId: number, event: EventName): Even
   }
 }
 
-/** @param namesEvents whether it was asked on which events a property is seen. */
+/** @param namesEvents whether the caller asked on which events a property is seen. */
 export function encodePropertyDefinition(
   projectId: number,
-  of: string,
+  kind: string,
   property: PropertyName,
   namesEvents: boolean,
 ): PropertyDefinitionJson {
   return {
-    id: madeUuid(`property:${projectId}:${of}:${property.name}`),
+    id: madeUuid(`property:${projectId}:${kind}:${property.name}`),
     name: property.name,
     property_type: property.type,
     is_numerical: property.type === 'Numeric',

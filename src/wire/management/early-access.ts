@@ -41,7 +41,7 @@ export const createEarlyAccessFeatureSchema = Type.Object({
   ),
 })
 
-/** @param flag null when it was deleted. */
+/** @param flag null when the flag was deleted. */
 export function encodeEarlyAccessFeature(
   feature: EarlyAccessFeature,
   flag: LinkedFlagJson | null,
@@ -58,7 +58,7 @@ export function encodeEarlyAccessFeature(
   }
 }
 
-/** The fields of a body that are there, in the core's names. */
+/** The fields that a body has, under the core's names. */
 export function decodeEarlyAccessFeature(
   body: UpdateEarlyAccessFeatureJson,
 ): Partial<Pick<EarlyAccessFeature, 'name' | 'description' | 'stage' | 'documentationUrl' | 'payload'>> {

@@ -1,5 +1,5 @@
-// Events as the private API shows them. An event is written out as text: its properties are spliced in exactly as they
-// are stored, which keeps the client's literals and key order and spares parsing megabytes of JSON per page.
+// Events as the private API shows them. An event's properties are spliced into the answer exactly as stored, which
+// keeps the client's literals and key order and saves parsing megabytes of JSON per page.
 
 import Type, { type Static } from 'typebox'
 import { rejectBodyBytesMax } from '#core/capture/reject-body.ts'
@@ -50,7 +50,10 @@ type EventHead = Omit<Static<typeof eventSchema>, 'properties' | 'person_propert
 export const eventPageSchema = Type.Object({ next: nullable(Type.String()), results: Type.Array(eventSchema) })
 
 export interface EventToEncode
-  extends Omit<StoredEvent, 'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId'> {
+  extends Omit<
+    StoredEvent,
+    'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse'
+  > {
   readonly createdAtMs: number
 }
 
@@ -82,7 +85,7 @@ export function encodeEvent(event: EventToEncode): string {
   )
 }
 
-/** JSON text of an object, its closing brace left away. */
+/** JSON text of an object without its closing brace. */
 function open(object: object): string {
   return JSON.stringify(object).slice(0, -1)
 }
@@ -144,7 +147,7 @@ export function encodeRejectedEvent(rejected: RejectedEventToEncode): RejectedEv
   }
 }
 
-/** Rejects of older versions do not say whether their bodies were cut: those that were fill the store's room. */
+/** Whether a body was probably cut, for rejects of older versions, which do not say: cut bodies fill the bound. */
 function isFull(body: string): boolean {
   const characterBytesMax = 4
   return Buffer.byteLength(body) > rejectBodyBytesMax - characterBytesMax

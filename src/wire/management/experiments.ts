@@ -1,4 +1,4 @@
-// Experiments. What is said about one beside its flag and dates is kept and handed back as it is.
+// Experiments. Everything apart from their flag and dates is kept and returned as it is.
 
 import Type, { type Static } from 'typebox'
 import type { Experiment } from '#core/experiments/experiment.ts'
@@ -66,7 +66,7 @@ export const experimentSchema = Type.Object({
   created_by: authorSchema,
 })
 
-/** @param flag a deleted one too; null when there is no such flag. */
+/** @param flag may be deleted; null when there is no such flag. */
 export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | null, deleted = false): object {
   const content: JsonObject = {}
   for (const name of contentNames) content[name] = ownValue(experiment.content, name) ?? defaultOf(name)
@@ -92,7 +92,7 @@ function defaultOf(name: keyof typeof contentFields) {
   return name === 'parameters' || name === 'filters' ? {} : null
 }
 
-/** The members of the content that a body has; undefined when it has none. */
+/** The members of the content in a body; undefined when it has none. */
 export function decodeExperimentContent(body: UpdateExperimentJson): JsonObject | undefined {
   const content: JsonObject = {}
   const sent = body as unknown as JsonObject

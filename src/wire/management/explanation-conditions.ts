@@ -1,4 +1,4 @@
-// Condition sets of an explanation: which filters were asked, what was hashed, and what came of each set.
+// The condition sets of an explanation: which filters were checked, what was hashed, and the result of each set.
 
 import {
   filtersAsAsked,
@@ -22,10 +22,10 @@ import {
 import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
 
 const conditionCountMax = 100
-/** Bounds the filters of all sets together. */
+/** Bounds the number of filters of all sets together. */
 const filterCountMax = 1_000
 
-/** The first sets, and the one that decided wherever it stands. */
+/** The first sets, and the one that decided, even if it comes later. */
 export function explainConditions(
   explained: ExplainedFlag,
   flag: CompiledFlag,
@@ -114,7 +114,7 @@ function noteOf(context: ConditionContext, missed: TracedSet['missed']): string 
   return null
 }
 
-/** In the order in which they are asked: those on cohorts after all others, each kind as stored. */
+/** Filters in the order in which they are checked: those on cohorts after all others, each kind in its stored order. */
 function explainFilters({ explained, view, budget, set, stored, traced }: ConditionContext): ExplainedFilterJson[] {
   const { others, cohorts } = filtersAsAsked(stored)
   const shown: ExplainedFilterJson[] = []

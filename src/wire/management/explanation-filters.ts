@@ -1,4 +1,4 @@
-// Filters of an explanation: each with the value that it was compared with, where that came from, and what came of it.
+// The filters of an explanation, each with the value that was compared, the source of that value, and the result.
 
 import type { CohortEntry } from '#core/flags/definitions/cohort-tree.ts'
 import { readCohortReference } from '#core/flags/definitions/cohort-tree.ts'
@@ -14,14 +14,14 @@ import { reasonDescription } from '../flags/flag-texts.ts'
 import type { CohortLeafJson, ComparedJson, ExplainedFilterJson } from './explanation-shapes.ts'
 
 export interface ExplanationView {
-  /** Values of stored persons and groups may be shown. */
+  /** Whether values of stored persons may be shown; `showsGroups` is the same for groups. */
   readonly showsPersons: boolean
   readonly showsGroups: boolean
-  /** What the conditions of cohorts are may be shown. */
+  /** Whether the conditions of cohorts may be shown. */
   readonly showsCohorts: boolean
 }
 
-/** What is still shown: an explanation stays small whatever is defined. */
+/** How many filters may still be shown, so that an explanation stays small whatever is defined. */
 export interface Budget {
   filters: number
 }
@@ -30,11 +30,11 @@ const valueCharsMax = 256
 const shortened = new WeakMap<object, JsonValue>()
 const leafCountMax = 200
 
-/** Values as they are while they are short; else the beginning of their text. */
+/** A short value as it is; else the beginning of its text. */
 export function shortValue(value: JsonValue): JsonValue {
   if (typeof value === 'string') return value.length <= valueCharsMax ? value : `${value.slice(0, valueCharsMax)}…`
   if (typeof value !== 'object' || value === null) return value
-  // Many filters may show the same value, and a stored one may have 640 KiB.
+  // Many filters may show the same value, and a stored value may be as large as 640 KiB.
   const known = shortened.get(value)
   if (known !== undefined) return known
   const text = compactJson(value)
@@ -45,7 +45,11 @@ export function shortValue(value: JsonValue): JsonValue {
 
 type Leaf = Pick<ExplainedFilterJson, 'type' | 'key' | 'operator' | 'value' | 'result' | 'compared' | 'note'>
 
-/** A filter of any type but `cohort`. @param answer undefined: it was not asked. @param typeIndex of its set. */
+/**
+ * Explains a filter of any type but `cohort`.
+ * @param typeIndex the group type of its set; null for persons.
+ * @param answer undefined when the filter was not checked.
+ */
 export function explainFilter(
   explained: ExplainedFlag,
   view: ExplanationView,
@@ -129,7 +133,7 @@ function comparedFlag(explained: ExplainedFlag, filter: StoredFilter): { compare
 
 const absent: ComparedJson = { source: 'absent', value: null, substitute: null }
 
-/** @param answer whether the subject is a member. */
+/** @param answer whether the subject is a member; undefined when the filter was not checked. */
 export function explainCohortFilter(
   explained: ExplainedFlag,
   view: ExplanationView,
@@ -158,7 +162,7 @@ export function explainCohortFilter(
   }
 }
 
-/** An operator that never matches decides without asking for members. */
+/** An operator that never matches decides without checking membership. */
 function cohortResult(
   wanted: boolean | null,
   answer: TracedAnswer | undefined,
@@ -196,7 +200,7 @@ function explainTree(
     }
     budget.filters--
     leaves.push({ ...explainLeaf(explained, view, entry), path: path.slice(0, -1) })
-    // What a cohort refers to is shown once, however many entries refer to it.
+    // A cohort is shown once, however many entries refer to it.
     if (entry.kind !== 'cohort' || shown.has(entry.id)) return
     shown.add(entry.id)
     const { cohort: other } = explained.project.cohorts.reach(entry.id, () => undefined)
@@ -240,7 +244,7 @@ function explainLeaf(
   }
 }
 
-/** What was hashed. A stored one is another distinct id of the person. */
+/** The identifier that was hashed. A stored override is another distinct id of the person. */
 export function encodeIdentifier(
   bucketing: { readonly identifier: string; readonly by: string } | null,
   { showsPersons }: ExplanationView,

@@ -1,4 +1,4 @@
-// What an explanation of a flag looks like. Source: ours, docs/operating/explain.md.
+// The schemas of a flag's explanation. Source: ours, docs/operating/explain.md.
 
 import Type, { type Static } from 'typebox'
 import { leftOutReasons } from '#core/flags/evaluation/explained-flag.ts'
@@ -15,7 +15,7 @@ const reasonSchema = Type.Object({
 
 const flagValueSchema = Type.Union([Type.Boolean(), Type.String(), Type.Null()])
 
-/** Where a value was found: `distinct_id` is the request's own id, `flag` and `cohort` what those came to. */
+/** Where a compared value was found: `distinct_id` is the request's own id, `flag` and `cohort` are their results. */
 export const comparedSources = [
   'request',
   'geoip',
@@ -51,7 +51,7 @@ const leafFields = {
   note: nullable(Type.String()),
 }
 
-/** One entry of a cohort's tree: a leaf, or the cohort that it refers to. */
+/** An entry of a cohort's tree: a leaf, or another cohort that it refers to. */
 export const cohortLeafSchema = Type.Object({
   ...leafFields,
   path: Type.String({ description: 'Where it stands in the tree: `OR.0.AND.1`.' }),

@@ -1,10 +1,10 @@
-// The explanation of one flag for one subject: its value and why, step by step, out of what the evaluator told its trace.
-// Bounded in size whatever is defined. Source: ours, docs/operating/explain.md.
+// The explanation of one flag for one subject: its value and the reason, step by step, from the evaluator's trace. Its
+// size is bounded whatever is defined. Source: ours, docs/operating/explain.md.
 
 import { readFilters, type StoredFilters } from '#core/flags/definitions/flag-filters.ts'
 import type { CompiledFlag } from '#core/flags/evaluation/compile-flag.ts'
 import { usableGroupKey } from '#core/flags/evaluation/evaluation-subject.ts'
-import type { ExplainedFlag, LeftOut } from '#core/flags/evaluation/explained-flag.ts'
+import type { ExplainedFlag, LeftOutReason } from '#core/flags/evaluation/explained-flag.ts'
 import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
 import { dependencyCycle, missingDependencies } from '#core/flags/evaluation/project-to-explain.ts'
 import { ownValue } from '#core/json.ts'
@@ -49,7 +49,7 @@ function encodeReason(outcome: FlagOutcome): NonNullable<ExplanationJson['reason
   return { code, condition_index: outcome.conditionIndex, description: reasonDescription(outcome) }
 }
 
-const leftOutTexts: Record<LeftOut, string> = {
+const leftOutTexts: Record<LeftOutReason, string> = {
   deleted: 'is deleted and therefore not answered',
   inactive: 'is inactive and therefore not answered',
   encrypted_payloads: 'has encrypted payloads and is therefore not answered as a flag',

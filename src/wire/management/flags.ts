@@ -1,11 +1,14 @@
-// Feature flags, their versions and what changed between two of them.
+// Feature flags, their versions, and the changes between two versions.
 
-import Type, { type Static } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
-import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { type Flag, type FlagFields, flagDefaults, type WritableFlag } from '#core/flags/definitions/flag.ts'
+import { type FlagStatus, flagStatuses, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import type { JsonChange } from '#core/json-diff.ts'
+import type { WireName } from '../wire-name.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -15,12 +18,17 @@ const filtersDescription =
 const label = Type.String({ maxLength: 255 })
 const labels = Type.Array(label, { maxItems: 100 })
 
-export const flagSchema = Type.Object({
+/** Schemas of these fields at least. */
+type SchemasOf<Name extends string> = Record<string, TSchema> & Record<WireName<Name>, TSchema>
+
+/** A flag as it was written, in whichever version. */
+export const flagDefinitionSchema = Type.Object({
   id: Type.Integer(),
   key: Type.String(),
   name: Type.String(),
   filters: jsonObjectSchema(filtersDescription),
   active: Type.Boolean(),
+  archived: Type.Boolean({ description: 'Out of use: inactive, and left out of lists.' }),
   deleted: Type.Boolean(),
   version: Type.Integer(),
   ensure_experience_continuity: Type.Boolean(),
@@ -35,12 +43,27 @@ export const flagSchema = Type.Object({
   created_by: authorSchema,
   experiment_set: Type.Array(Type.Integer()),
   features: Type.Array(jsonObjectSchema()),
+} satisfies SchemasOf<keyof WritableFlag>)
+export type FlagDefinitionJson = Static<typeof flagDefinitionSchema>
+
+const statusSchema = Type.Unsafe<FlagStatus>({ type: 'string', enum: [...flagStatuses] })
+
+/** A flag with what is known of its use. */
+export const flagSchema = Type.Object({
+  ...flagDefinitionSchema.properties,
+  last_called_at: nullable(instantSchema),
+  status: statusSchema,
 })
 export type FlagJson = Static<typeof flagSchema>
 
+export const flagStatusSchema = Type.Object({
+  status: statusSchema,
+  reason: Type.String({ description: 'A sentence for people.' }),
+})
+
 export const flagWarningSchema = Type.Object({ attr: Type.String(), code: Type.String(), detail: Type.String() })
 
-/** An answer to a write; `warnings` only with `skip_validation`. */
+/** The answer to a write; `warnings` only with `skip_validation`. */
 export const writtenFlagSchema = Type.Object({
   ...flagSchema.properties,
   warnings: Type.Optional(Type.Array(flagWarningSchema)),
@@ -50,6 +73,9 @@ const optionalFlagFields = {
   name: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
   filters: Type.Optional(jsonObjectSchema(filtersDescription)),
   active: Type.Optional(Type.Boolean()),
+  archived: Type.Optional(
+    nullable(Type.Boolean({ description: 'True switches the flag off, too. Null leaves it as it is.' })),
+  ),
   deleted: Type.Optional(Type.Boolean()),
   ensure_experience_continuity: Type.Optional(nullable(Type.Boolean())),
   bucketing_identifier: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
@@ -66,7 +92,7 @@ const optionalFlagFields = {
       description: 'Of definitions older than `filters.groups`: becomes the percentage of their one set.',
     }),
   ),
-}
+} satisfies SchemasOf<Exclude<keyof WritableFlag, 'key'>>
 const key = Type.String({ minLength: 1, maxLength: 4 * flagKeyLengthMax })
 
 export const createFlagSchema = Type.Object({ key, ...optionalFlagFields })
@@ -79,7 +105,7 @@ export const updateFlagSchema = Type.Object({
 })
 export type UpdateFlagJson = Static<typeof updateFlagSchema>
 
-/** What a flag belongs to. */
+/** What is kept beside a flag. */
 export interface FlagOwnersToShow {
   readonly experimentIds: readonly number[]
   readonly features: readonly EarlyAccessFeature[]
@@ -87,13 +113,14 @@ export interface FlagOwnersToShow {
 
 const noOwners: FlagOwnersToShow = { experimentIds: [], features: [] }
 
-export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): FlagJson {
+export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): FlagDefinitionJson {
   return {
     id: flag.id,
     key: flag.key,
     name: flag.name,
     filters: flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters,
     active: flag.active,
+    archived: flag.archived,
     deleted: flag.deleted,
     version: flag.version,
     ensure_experience_continuity: flag.ensureExperienceContinuity,
@@ -115,40 +142,51 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
   }
 }
 
-/** The fields of a body that are there, in the core's names; null where PostHog allows it means the default. */
-export function decodeFlag(body: UpdateFlagJson): FlagFields {
-  const contexts = body.evaluation_contexts === undefined ? body.evaluation_tags : body.evaluation_contexts
+/** @param lastCalledAtMs null when no call is known. */
+export function encodeFlagInUse(
+  flag: Flag,
+  owners: FlagOwnersToShow | undefined,
+  lastCalledAtMs: number | null,
+  nowMs: number,
+): FlagJson {
   return {
-    ...(body.key === undefined ? {} : { key: body.key }),
-    ...(body.name === undefined ? {} : { name: body.name ?? '' }),
-    ...(body.filters === undefined ? {} : { filters: body.filters }),
-    ...(body.active === undefined ? {} : { active: body.active }),
-    ...(body.deleted === undefined ? {} : { deleted: body.deleted }),
-    ...(body.ensure_experience_continuity === undefined
-      ? {}
-      : { ensureExperienceContinuity: body.ensure_experience_continuity ?? false }),
-    ...(body.bucketing_identifier === undefined ? {} : { bucketingIdentifier: body.bucketing_identifier }),
-    ...(body.evaluation_runtime === undefined ? {} : { evaluationRuntime: body.evaluation_runtime ?? 'all' }),
-    ...(contexts === undefined ? {} : { evaluationContexts: contexts ?? [] }),
-    ...(body.has_encrypted_payloads === undefined
-      ? {}
-      : { hasEncryptedPayloads: body.has_encrypted_payloads ?? false }),
-    ...(body.is_remote_configuration === undefined
-      ? {}
-      : { isRemoteConfiguration: body.is_remote_configuration ?? false }),
-    ...(body.tags === undefined ? {} : { tags: body.tags ?? [] }),
+    ...encodeFlag(flag, owners),
+    last_called_at: lastCalledAtMs === null ? null : instant(lastCalledAtMs),
+    status: statusOfFlag(flag, lastCalledAtMs, nowMs).status,
   }
+}
+
+/** The fields that a body has, under the core's names; null, where PostHog allows it, means the default. */
+export function decodeFlag(body: UpdateFlagJson): FlagFields {
+  const sent: { readonly [Name in keyof WritableFlag]: WritableFlag[Name] | null | undefined } = {
+    key: body.key,
+    name: body.name,
+    filters: body.filters,
+    active: body.active,
+    archived: body.archived ?? undefined,
+    deleted: body.deleted,
+    ensureExperienceContinuity: body.ensure_experience_continuity,
+    bucketingIdentifier: body.bucketing_identifier,
+    evaluationRuntime: body.evaluation_runtime,
+    evaluationContexts: body.evaluation_contexts === undefined ? body.evaluation_tags : body.evaluation_contexts,
+    hasEncryptedPayloads: body.has_encrypted_payloads,
+    isRemoteConfiguration: body.is_remote_configuration,
+    tags: body.tags,
+  }
+  const defaults: FlagFields = flagDefaults
+  const names = Object.keys(sent) as (keyof WritableFlag)[]
+  return definedOf(Object.fromEntries(names.map(name => [name, sent[name] === null ? defaults[name] : sent[name]])))
 }
 
 export const flagVersionSchema = Type.Object({
   version: Type.Integer(),
   changed_by: authorSchema,
   created_at: instantSchema,
-  flag: flagSchema,
+  flag: flagDefinitionSchema,
 })
 export type FlagVersionJson = Static<typeof flagVersionSchema>
 
-/** @param hidesPayloads the flag is encrypted by now, so what it held in plain text before is not shown either. */
+/** @param hidesPayloads the flag is encrypted now, so its earlier plain-text payloads are not shown either. */
 export function encodeFlagVersion(
   version: {
     readonly version: number
@@ -166,7 +204,7 @@ export function encodeFlagVersion(
   }
 }
 
-/** The flag without what its payloads hold. */
+/** The flag with its payloads redacted. */
 export function withoutPayloads(flag: Flag): Flag {
   return { ...flag, filters: redactPayloads(flag.filters) }
 }

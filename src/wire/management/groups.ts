@@ -27,7 +27,7 @@ export function encodeGroupType(type: GroupType): GroupTypeJson {
   return type.isBeingDeleted === true ? { ...json, being_deleted: true } : json
 }
 
-/** JSON text of one: its properties are spliced in as they are stored. */
+/** JSON text of a group; its properties are spliced in as stored. */
 export function encodeGroup(group: GroupToEncode): string {
   const head: Omit<GroupJson, 'group_properties'> = {
     group_type_index: group.typeIndex,

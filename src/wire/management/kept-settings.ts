@@ -1,6 +1,6 @@
-// What else PostHog's project API has: settings of screens and reports. Tools that manage projects write them and read them
-// back, so they are kept, beside those that clients are told; nothing in Pennon follows them. Those that promise something
-// which is not done here are refused, unless they are off. Source: PostHog's project API.
+// Other settings of PostHog's project API, for screens and reports. Tools that manage projects write them and read them
+// back, so they are kept along with the settings for clients. Insights use `week_start_day`, and nothing uses the others. Settings that promise
+// something that Pennon does not do are refused, unless they are off. Source: PostHog's project API.
 
 import Type, { type TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
@@ -12,7 +12,7 @@ const texts = (maxLength: number) => nullable(Type.Array(Type.String({ maxLength
 const objects = () => nullable(Type.Array(jsonObjectSchema(), { maxItems: 200 }))
 const object = () => nullable(jsonObjectSchema())
 
-/** Every one may be null: as it is without being set. */
+/** Each may be null, which means not set. */
 export const keptSettingsFields = {
   app_urls: nullable(
     Type.Array(nullable(Type.String({ maxLength: 200 })), {
@@ -34,7 +34,13 @@ export const keptSettingsFields = {
   logs_settings: object(),
   extra_settings: object(),
   session_recording_trigger_groups: object(),
-  week_start_day: nullable(Type.Integer({ minimum: 0, maximum: 1 })),
+  week_start_day: nullable(
+    Type.Integer({
+      minimum: 0,
+      maximum: 1,
+      description: 'Of weeks in insights: 0 is Sunday, as without it; 1 Monday.',
+    }),
+  ),
   human_friendly_comparison_periods: onOff(),
   inject_web_apps: onOff(),
   is_demo: onOff(),
@@ -48,7 +54,7 @@ export const keptSettingsFields = {
   product_description: text(1_000),
 } satisfies Record<string, TSchema>
 
-/** What an answer has in place of null. */
+/** The values that an answer shows in place of null. */
 export const keptSettingsDefaults: Readonly<Partial<Record<keyof typeof keptSettingsFields, JsonValue>>> = {
   app_urls: [],
   cookieless_server_hash_mode: 0,
@@ -86,7 +92,7 @@ export const refusedSettingsFields = {
   slack_incoming_webhook: refused,
 }
 
-/** The first setting of a body that cannot be kept. */
+/** The first setting of a body that is refused, or null. */
 export function refusedSetting(body: object): string | null {
   const sent = body as JsonObject
   return Object.keys(refusedSettingsFields).find(name => Object.hasOwn(sent, name) && !isOff(sent[name]!)) ?? null

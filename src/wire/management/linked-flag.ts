@@ -1,4 +1,4 @@
-// A flag as it is shown inside of what it belongs to: a feature, a survey, an experiment.
+// A flag as shown inside its owner: a feature, a survey, an experiment.
 
 import Type, { type Static } from 'typebox'
 import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
@@ -17,7 +17,7 @@ export const linkedFlagSchema = Type.Object({
 })
 export type LinkedFlagJson = Static<typeof linkedFlagSchema>
 
-/** Null for a flag that is not there. @param showsFilters whether the key may read flags. */
+/** @returns null when there is no flag. @param showsFilters whether the key may read flags. */
 export function encodeLinkedFlag(flag: Flag | null, showsFilters: boolean): LinkedFlagJson | null {
   if (flag === null) return null
   const { id, key, name, active, deleted, version } = flag

@@ -1,14 +1,14 @@
-// Ids for what has none of its own, made of what it is: the same name gives the same id, in every process.
+// Ids for things that have none of their own, derived from their names: the same name has the same id in every process.
 
 import { hash } from 'node:crypto'
 
-/** A UUID (version 8) of any text. */
+/** A UUID (version 8) derived from any text. */
 export function madeUuid(text: string): string {
   const hex = hash('sha256', text, 'hex')
   return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-a${hex.slice(17, 20)}-${hex.slice(20, 32)}`
 }
 
-/** A whole number of 31 bits. */
+/** A whole number of 31 bits derived from any text. */
 export function madeNumber(text: string): number {
   return Number.parseInt(hash('sha256', text, 'hex').slice(32, 40), 16) >>> 1
 }

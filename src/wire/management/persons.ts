@@ -45,11 +45,16 @@ export interface PersonToEncode extends Omit<Person, 'marks' | 'properties'> {
   readonly flagOverrides: readonly { readonly flagKey: string; readonly hashKey: string }[]
 }
 
-/** JSON text of one: its properties are spliced in as they are stored. */
+/** JSON text of a person; its properties are spliced in as stored. */
 export function encodePerson(person: PersonToEncode): string {
+  return `${JSON.stringify(personHead(person)).slice(0, -1)},"properties":${person.propertiesJson}}`
+}
+
+/** What is shown of a person beside the properties. */
+export function personHead(person: PersonToEncode): Omit<PersonJson, 'properties'> {
   const distinctIds = knownFirst(person.distinctIds.map(({ distinctId }) => distinctId))
   const versions = person.distinctIds.map(({ distinctId, version }) => [distinctId, version] as const)
-  const head: Omit<PersonJson, 'properties'> = {
+  return {
     id: person.id,
     uuid: person.uuid,
     name: displayName(person.propertiesJson) ?? distinctIds[0] ?? person.uuid,
@@ -64,7 +69,6 @@ export function encodePerson(person: PersonToEncode): string {
       hash_key: hashKey,
     })),
   }
-  return `${JSON.stringify(head).slice(0, -1)},"properties":${person.propertiesJson}}`
 }
 
 export const distinctIdPageSchema = Type.Object({
@@ -78,7 +82,7 @@ export function encodeDistinctId({ distinctId, version }: DistinctIdMapping) {
   return { distinct_id: distinctId, version }
 }
 
-/** In the order in which they count. Source: PostHog's default display names. */
+/** In order of precedence. Source: PostHog's default display names. */
 const displayNameProperties = ['email', 'Email', '$email', 'name', 'Name', 'username', 'Username', 'UserName'] as const
 
 const displayNames: ReadonlySet<string> = new Set(displayNameProperties)
@@ -92,10 +96,10 @@ function displayName(propertiesJson: string): string | null {
   return null
 }
 
-/** UUIDs, and the longer ids of older browsers' SDKs: five runs of letters and digits. Source: PostHog's own test. */
+/** UUIDs and the longer ids of older browser SDKs: five runs of letters and digits. Source: PostHog's own test. */
 const anonymousForm = /^(?:[a-z0-9]+-){4}[a-z0-9]+$/i
 
-/** Ids that people gave, then those that SDKs made up, each in the order they came in. */
+/** Identified ids first, then anonymous ids that SDKs generated, each in their given order. */
 function knownFirst(distinctIds: readonly string[]): string[] {
   const made = distinctIds.filter(id => anonymousForm.test(id))
   return [...distinctIds.filter(id => !anonymousForm.test(id)), ...made]

@@ -12,7 +12,7 @@ import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 const quota = nullable(Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER }))
 
-/** Per UTC month; null = unlimited, 0 = always over. */
+/** Per UTC month; null means unlimited, 0 always used up. */
 export const quotasSchema = Type.Object({
   events: quota,
   feature_flag_requests: quota,
@@ -24,7 +24,7 @@ export const quotasSchema = Type.Object({
 
 const secretKey = nullable(Type.String({ description: 'Masked, but in the answer that a new one comes with.' }))
 
-/** How live events are treated. Names as PostHog's, where it has the setting. */
+/** How live events are treated. Settings that PostHog has keep its names. */
 const ingestionSettings = {
   drop_events_older_than_seconds: nullable(
     Type.Integer({
@@ -93,7 +93,7 @@ export const updateProjectSchema = Type.Object({
 })
 export type UpdateProjectJson = Static<typeof updateProjectSchema>
 
-/** The one organization of an instance: nothing is stored about it, clients only want something to point at. */
+/** The one organization of an instance. Nothing is stored about it; clients only need an id. */
 export const organizationId = '00000000-0000-4000-8000-000000000001'
 
 export function encodeProject(project: Project, secretKeys: SecretKeys): ProjectJson {
@@ -126,7 +126,7 @@ export function encodeProject(project: Project, secretKeys: SecretKeys): Project
   }
 }
 
-/** The fields of a body that are there, in the core's names. */
+/** The fields that a body has, under the core's names. */
 export function decodeProject(body: UpdateProjectJson): ProjectChanges {
   const clientSettings = decodeClientSettings(body)
   return {

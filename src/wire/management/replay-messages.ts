@@ -1,7 +1,7 @@
-// Replays as the private API shows them. Items are spliced in as they were sent.
+// Recordings as the private API shows them. Items are spliced in as they were sent.
 
 import Type, { type Static } from 'typebox'
-import type { StoredReplay } from '#core/events/stored-event.ts'
+import type { StoredRecording } from '#core/events/stored-event.ts'
 import { instant, instantSchema, nullable, uuidSchema } from './shapes.ts'
 
 export const replayMessageSchema = Type.Object({
@@ -28,26 +28,29 @@ export const replayMessageWithItemsSchema = Type.Object({
   snapshot_items: nullable(Type.Array(Type.Unknown(), { description: 'As sent; null once they are gone.' })),
 })
 
-export function encodeReplayMessage(replay: Omit<StoredReplay, 'items'>): ReplayMessageJson {
+export function encodeReplayMessage(recording: Omit<StoredRecording, 'items'>): ReplayMessageJson {
   return {
-    id: replay.uuid,
-    session_id: replay.sessionId,
-    window_id: replay.windowId,
-    distinct_id: replay.distinctId,
-    snapshot_source: replay.snapshotSource,
-    lib: replay.lib,
-    items: replay.itemCount,
-    bytes: replay.itemsBytes,
-    timestamp: instant(replay.timestampMs),
-    received_at: instant(replay.receivedAtMs),
+    id: recording.uuid,
+    session_id: recording.sessionId,
+    window_id: recording.windowId,
+    distinct_id: recording.distinctId,
+    snapshot_source: recording.snapshotSource,
+    lib: recording.lib,
+    items: recording.itemCount,
+    bytes: recording.itemsBytes,
+    timestamp: instant(recording.timestampMs),
+    received_at: instant(recording.receivedAtMs),
   }
 }
 
 /**
- * JSON text of one, in UTF-8: megabytes of it never become a text of ours.
- * @param items JSON text of a list; null when they are gone.
+ * The JSON of a recording's message in UTF-8; its megabytes never become a string.
+ * @param items JSON text of a list; null when the items are deleted.
  */
-export function encodeReplayMessageWithItems(replay: Omit<StoredReplay, 'items'>, items: Uint8Array | null): Buffer {
-  const head = JSON.stringify(encodeReplayMessage(replay)).slice(0, -1)
+export function encodeReplayMessageWithItems(
+  recording: Omit<StoredRecording, 'items'>,
+  items: Uint8Array | null,
+): Buffer {
+  const head = JSON.stringify(encodeReplayMessage(recording)).slice(0, -1)
   return Buffer.concat([Buffer.from(`${head},"snapshot_items":`), items ?? Buffer.from('null'), Buffer.from('}')])
 }

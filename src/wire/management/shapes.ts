@@ -1,4 +1,4 @@
-// Pieces that the schemas of several resources share.
+// Parts that the schemas of several resources share.
 
 import Type, { type TSchema } from 'typebox'
 import { type JsonObject, setOwn } from '#core/json.ts'
@@ -6,12 +6,12 @@ import { type JsonObject, setOwn } from '#core/json.ts'
 /** An instant as ISO 8601 text in UTC with milliseconds. */
 export const instantSchema = Type.String({ format: 'date-time' })
 export const uuidSchema = Type.String({ format: 'uuid' })
-/** An ascending number. Beyond 15 digits a double is no exact id any more, and no engine's 64 bits hold 1e20. */
+/** An ascending number. A double holds no more than 15 digits exactly, and no engine's 64 bits hold 1e20. */
 export const idSchema = Type.Integer({ minimum: 1, maximum: 999_999_999_999_999 })
 export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 /**
- * Any JSON object, client literals kept.
- * @param names what it may hold that means something here: in a body, a misspelt one is refused.
+ * Any JSON object, with the client's literals kept.
+ * @param names its members that mean something here; misspelt ones in a body are refused.
  */
 export const jsonObjectSchema = (description?: string, names: readonly string[] = []) =>
   Type.Unsafe<JsonObject>({
@@ -24,7 +24,7 @@ export function instant(epochMs: number): string {
   return new Date(epochMs).toISOString()
 }
 
-/** Text keyed by client text, safe for any key. */
+/** An object from a map whose keys clients chose; safe for any key. */
 export function objectFromMap(map: ReadonlyMap<string, string>): JsonObject {
   const object: JsonObject = {}
   for (const [key, value] of map) setOwn(object, key, value)

@@ -1,4 +1,4 @@
-// Where processing stands, what was used, and what the project should know about its events.
+// The progress of processing, usage, and warnings about a project's events.
 
 import Type, { type Static } from 'typebox'
 import { instantSchema, jsonObjectSchema } from './shapes.ts'
@@ -23,7 +23,9 @@ const refusedSchema = Type.Object({
 })
 export type RefusedJson = Static<typeof refusedSchema>
 export const ingestionStatusSchema = Type.Object({
-  lanes: Type.Object({ main: laneStatusSchema, historical: laneStatusSchema }),
+  lanes: Type.Record(Type.String(), laneStatusSchema, {
+    description: 'By stream of the log: `main` has live events, `historical` imports.',
+  }),
   outcomes: Type.Array(outcomeSchema, {
     description: 'What became of the records of this project that were processed so far, repeats included.',
   }),

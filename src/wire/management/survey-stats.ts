@@ -1,4 +1,4 @@
-// What became of surveys, as PostHog's API tells it: counts, and rates in per cent of how often they were shown.
+// Statistics of surveys, as in PostHog's API: counts, and rates as a percentage of how often a survey was shown.
 // Source: PostHog's survey API.
 
 import Type, { type Static } from 'typebox'

@@ -1,4 +1,4 @@
-// Surveys. What clients are handed as it is (`Survey.content`) keeps its JSON, literals included.
+// Surveys. `Survey.content` is passed to clients as it is, so its JSON is kept, including literals.
 
 import Type, { type Static } from 'typebox'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
@@ -21,7 +21,7 @@ const question = Type.Unsafe<JsonObject>({
 })
 const schedule = oneOf(['once', 'recurring', 'always'])
 
-/** Members of `Survey.content`, by the name that they have everywhere. */
+/** Members of `Survey.content`, which have the same name everywhere. */
 const contentFields = {
   description: Type.String({ maxLength: 10_000 }),
   questions: nullable(
@@ -47,7 +47,7 @@ const contentFields = {
   enable_iframe_embedding: nullable(Type.Boolean()),
   form_content: nullable(jsonObjectSchema()),
 }
-/** What an answer has in place of null. Source: PostHog's survey API. */
+/** The values that an answer shows in place of null. Source: PostHog's survey API. */
 const contentDefaults: JsonObject = { description: '', schedule: 'once', response_sampling_interval_type: 'week' }
 const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
 
@@ -122,7 +122,7 @@ export function encodeSurvey(survey: Survey, flags: SurveyFlags): object {
   }
 }
 
-/** The members of the content that a body has; undefined when it has none. */
+/** The members of the content in a body; undefined when it has none. */
 export function decodeSurveyContent(body: UpdateSurveyJson): JsonObject | undefined {
   const content: JsonObject = {}
   const sent = body as JsonObject

@@ -1,5 +1,5 @@
-// `users/@me` and the organization, as PostHog's scripts ask for them: there are no user accounts, so the "user" is the
-// personal API key, and an instance is one organization.
+// `users/@me` and the organization, for PostHog's scripts: there are no user accounts, so the "user" is the personal
+// API key, and an instance is one organization.
 
 import Type, { type Static } from 'typebox'
 import { nullable, uuidSchema } from './shapes.ts'

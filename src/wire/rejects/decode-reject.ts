@@ -1,4 +1,4 @@
-// Reads the body of a stored reject as it was read when it arrived.
+// Reads the body of a stored reject again, as it was read when it arrived.
 
 import { isAscii } from 'node:buffer'
 import type { IncomingRequest } from '#core/capture/incoming-event.ts'
@@ -12,7 +12,7 @@ import { parseItemisedRequest } from '../capture/itemised-request.ts'
 import type { CaptureContext, CaptureRefusal } from '../capture/open-request.ts'
 import { type DecodedV1Reject, decodeV1Reject } from './decode-v1-reject.ts'
 
-/** Why a reject cannot be read again; docs/wire/errors.md lists these beside the codes of capture. */
+/** Why a reject cannot be read again; docs/wire/errors.md lists these along with the codes of capture. */
 export type UnreadableReject = 'body_cut' | 'body_unknown'
 
 export type DecodedReject =
@@ -24,10 +24,10 @@ type DecodedV0Reject =
   | { readonly kind: 'request'; readonly request: IncomingRequest }
   | { readonly kind: 'refused'; readonly reason: string; readonly field: string }
 
-/** Stands for a key in bodies that had theirs in the address or a form: whose a reject is, is known. */
+/** A placeholder for the key, which a body may have had in its address or a form. The reject's project is known. */
 const keyOfNobody = 'replay'
 
-/** @param itemised bad events of a request leave the others alone. */
+/** @param itemised whether bad events of a request leave the others unaffected. */
 export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedReject {
   const { source, body } = reject
   if (source === null || source.kind === null || body === '') return { kind: 'unreadable', reason: 'body_unknown' }
@@ -38,7 +38,7 @@ export function decodeReject(reject: RejectedEvent, itemised: boolean): DecodedR
   if (source.kind === 'request') return decodeRequest(body, source, itemised)
   const decoded = decodeItem(body, source)
   const isNameless = decoded.kind === 'refused' && decoded.reason === 'missing_event_name'
-  // An item without a name was one of `/engage`.
+  // An `$identify` without a name came from `/engage`.
   const read =
     isNameless && reject.event === '$identify' ? decodeRequest(body, { ...source, engage: true }, false) : decoded
   if (read.kind !== 'request') return read
@@ -54,15 +54,16 @@ function decodeRequest(body: string, source: RejectSource, itemised: boolean): D
   return typeof value === 'string' || 'kind' in value ? nothingLeft : { kind: 'request', request: value }
 }
 
-/** In an envelope with a key: a key or a list of the item's own means nothing there. */
+/** Reads the item in an envelope with a key, so that the item's own key or lists are not taken for an envelope's. */
 function decodeItem(body: string, source: RejectSource): DecodedV0Reject {
   const parsed = parseItemisedRequest(payloadOf(`{"token":"${keyOfNobody}","batch":[${body}]}`), contextOf(source))
   if (!parsed.ok) return refusedFor(parsed.error)
   if (typeof parsed.value === 'string' || 'kind' in parsed.value) return nothingLeft
-  const { itemised, ...request } = parsed.value
-  const [fault] = itemised?.faults ?? []
-  if (fault !== undefined) return { kind: 'refused', reason: fault.reason, field: fault.field }
-  return request.events.length === 0 ? nothingLeft : { kind: 'request', request }
+  const item = parsed.value.items[0]!
+  if (item.kind === 'fault') return { kind: 'refused', reason: item.reason, field: item.field }
+  return item.kind === 'performance'
+    ? nothingLeft
+    : { kind: 'request', request: { ...parsed.value, isItemised: false } }
 }
 
 const nothingLeft: DecodedV0Reject = { kind: 'refused', reason: 'dropped_performance_event', field: '' }

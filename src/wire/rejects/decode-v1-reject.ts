@@ -1,14 +1,14 @@
-// Reads the body of a stored reject of capture protocol v1 as it was read when it arrived; its headers stand in the source.
+// Reads the body of a stored v1 reject again, as it was read when it arrived; its `source` has what the headers said.
 
 import { isAscii } from 'node:buffer'
-import type { IncomingV1Request } from '#core/capture/incoming-v1-event.ts'
+import type { IncomingV1Request } from '#core/capture/incoming-event.ts'
 import type { RejectSource } from '#core/events/captured-event.ts'
 import type { RejectedEvent } from '#core/events/stored-event.ts'
 import { captureValueCountMax } from '../capture/capture-errors.ts'
-import { parseV1Batch } from '../capture-v1/v1-capture-request.ts'
+import { parseV1Batch } from '../capture-v1/batch-request.ts'
 
 export type DecodedV1Reject =
-  /** `leftOutCount` items are none of its events. */
+  /** `leftOutCount` items of the body are not among its events. */
   | {
       readonly kind: 'v1_request'
       readonly request: Omit<IncomingV1Request, 'token'>
@@ -19,8 +19,8 @@ export type DecodedV1Reject =
 const itemPlace = 'batch.0.'
 
 /**
- * @param reject a request or an item, uncut.
- * @param itemised what is no event of a request, or has no uuid of its own, leaves the others alone.
+ * @param reject a request or an item; its body must not have been cut.
+ * @param itemised whether items that are no events or lack a uuid of their own leave the others unaffected.
  */
 export function decodeV1Reject(
   { body, importJobId, receivedAtMs }: Pick<RejectedEvent, 'body' | 'importJobId' | 'receivedAtMs'>,

@@ -1,5 +1,5 @@
-// What becomes of a body on its way through broken, careless and hostile hands. Text is mutated before it is packed, bytes
-// after. Everything follows from the source of randomness that is handed in.
+// Mutates bodies as broken, careless and hostile clients might. Text is mutated before it is packed, bytes after. The
+// given source of randomness decides everything.
 
 import { brotliCompressSync, deflateRawSync, deflateSync, gzipSync, zstdCompressSync } from 'node:zlib'
 import lzString from 'lz-string'
@@ -14,7 +14,7 @@ function upTo(random: Random, max: number): number {
   return Math.floor(random() * (max + 1))
 }
 
-/** Mostly small, now and then far larger than anything that a client sends. */
+/** Mostly small, sometimes far larger than anything that a client sends. */
 function size(random: Random): number {
   return Math.floor(10 ** (random() * pick(random, [1, 1, 2, 2, 3, 3, 3, 5.5])))
 }
@@ -22,7 +22,7 @@ function size(random: Random): number {
 const hostileKeys =
   '"__proto__":{"polluted":true,"event":"x","distinct_id":"x"},"constructor":{"prototype":{"polluted":true}},'
 
-/** JSON values that no client means. */
+/** JSON values that no client sends on purpose. */
 const oddValues: readonly ((random: Random) => string)[] = [
   random => '['.repeat(size(random)) + ']'.repeat(size(random)),
   random => `${'{"a":'.repeat(size(random) / 5)}1${'}'.repeat(upTo(random, 200))}`,
@@ -55,14 +55,14 @@ const pickedNumbers = '[-0,1e400,-1e400,9007199254740993,18446744073709551616,1.
 type TextMutation = (text: string, random: Random) => string
 
 const textMutations: readonly TextMutation[] = [
-  // A value becomes another one.
+  // Replaces a value.
   (text, random) => {
     const values = [...text.matchAll(/"(?:[^"\\]|\\.){0,200}"(?!\s*:)|-?\d+(?:\.\d+)?|true|false|null|\{\}|\[\]/g)]
     if (values.length === 0) return text
     const value = pick(random, values)
     return text.slice(0, value.index) + pick(random, oddValues)(random) + text.slice(value.index + value[0].length)
   },
-  // A member comes again, with another value.
+  // Repeats a member with another value.
   (text, random) => {
     const members = [...text.matchAll(/"([^"\\]{1,40})"\s*:/g)]
     if (members.length === 0) return text
@@ -71,7 +71,7 @@ const textMutations: readonly TextMutation[] = [
     return `${text.slice(0, member.index)}${member[0]}${other},${text.slice(member.index)}`
   },
   (text, random) => insertAt(text, placeAfter(text, '{', random), hostileKeys),
-  // A key goes by another name, or in escapes.
+  // Renames a key or writes it with escapes.
   (text, random) => {
     const keys = [...text.matchAll(/"([^"\\]{1,40})"(?=\s*:)/g)]
     if (keys.length === 0) return text
@@ -145,7 +145,7 @@ export interface Packed {
 
 const formType = { 'content-type': 'application/x-www-form-urlencoded' }
 const blanks = Buffer.alloc(3 * 1024 * 1024, 0x20)
-/** Megabytes in kilobytes. */
+/** Megabytes packed in kilobytes. */
 const bombs = [gzipSync(blanks), brotliCompressSync(blanks), zstdCompressSync(blanks)]
 
 const packings: readonly ((text: string, random: Random) => Packed)[] = [
@@ -156,7 +156,7 @@ const packings: readonly ((text: string, random: Random) => Packed)[] = [
   text => ({ body: Buffer.concat([gzipSync(text.slice(0, 5)), gzipSync(text.slice(5))]) }),
   (text, random) => {
     const body = gzipSync(text)
-    // The checksum or the size.
+    // Damages the checksum or the size.
     body[body.length - 1 - upTo(random, 7)]! ^= 0x55
     return { body }
   },
@@ -209,7 +209,7 @@ const packings: readonly ((text: string, random: Random) => Packed)[] = [
   text => ({ body: Buffer.alloc(0), query: `data=${encodeURIComponent(base64(text.slice(0, 8_000)))}` }),
 ]
 
-/** Every other time as it is. */
+/** Leaves it unchanged every other time. */
 export function pack(text: string, random: Random): Packed {
   return random() < 0.5 ? { body: Buffer.from(text) } : pick(random, packings)(text, random)
 }
@@ -218,7 +218,7 @@ function base64(bytes: string | Uint8Array): string {
   return Buffer.from(bytes as string).toString('base64')
 }
 
-/** The library takes seconds for megabytes. */
+/** Bounded because the library takes seconds for megabytes. */
 function lz64(text: string): string {
   return lzString.compressToBase64(text.slice(0, 20_000))
 }

@@ -1,4 +1,4 @@
-// Requests to begin with: what real SDKs sent, and what protocols of our time send beside it.
+// The requests that are mutated: those that real SDKs sent, and some of newer protocols.
 
 import { readCaptureBody } from '#wire/capture/capture-body.ts'
 import { testToken } from '../../support/capture-server.ts'
@@ -13,7 +13,7 @@ export interface FuzzRequest {
   readonly body: Buffer
 }
 
-/** A request in the clear. */
+/** A request with an unpacked body. */
 interface Seed {
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -34,7 +34,7 @@ function seedOf({ path, headers, body }: Recorded): Seed {
     1e8,
   )
   if (!read.ok) throw new Error(`${path}: ${JSON.stringify(read.error)}`)
-  // How it was packed is chosen anew.
+  // The packing is chosen anew.
   for (const name of ['compression', 'data']) url.searchParams.delete(name)
   return { path: url.pathname + url.search, headers: {}, text: read.value.text }
 }

@@ -1,10 +1,10 @@
-// Sends mutated requests one after the other and holds every answer and every record against what must always be true.
+// Sends mutated requests one after the other and checks every answer and every record against what must always hold.
 
 import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { Agent, request as httpRequest } from 'node:http'
 import type { CapturedEvent, DecodedRecord } from '#core/events/captured-event.ts'
-import { nestingDepthMax } from '#wire/bytes/json-slices.ts'
+import { nestingDepthMax } from '#wire/bytes/json-walk.ts'
 import { seededRandom } from '../../support/seeded-random.ts'
 import { type FuzzServer, startFuzzServer } from './fuzz-server.ts'
 import { type FuzzRequest, fuzzRequest, recordedSeeds } from './requests.ts'
@@ -12,7 +12,7 @@ import { type FuzzRequest, fuzzRequest, recordedSeeds } from './requests.ts'
 export interface FuzzOptions {
   readonly requestCount: number
   readonly seed: number
-  /** CPU of the event loop that no request may take, ms: of the client's share too. */
+  /** CPU time of the event loop, in ms, that no request may take, including the client's share. */
   readonly cpuMsMax: number
   readonly log?: (line: string) => void
 }
@@ -22,8 +22,8 @@ export interface FuzzFigures {
   readonly byStatus: Readonly<Record<string, number>>
   readonly byCode: Readonly<Record<string, number>>
   readonly eventCount: number
-  readonly replayCount: number
-  /** The slowest, first. */
+  readonly recordingCount: number
+  /** The slowest requests, slowest first. */
   readonly slowest: readonly { readonly cpuMs: number; readonly index: number; readonly what: string }[]
 }
 
@@ -50,7 +50,7 @@ export async function runFuzz({
   const byCode: Record<string, number> = {}
   const slowest: { cpuMs: number; index: number; what: string }[] = []
   let eventCount = 0
-  let replayCount = 0
+  let recordingCount = 0
   try {
     for (let index = 0; index < requestCount; index++) {
       const request = fuzzRequest(seeds, random)
@@ -64,8 +64,8 @@ export async function runFuzz({
         checkRecords(records, answer, request)
         checkPrototypes()
         eventCount += records.filter(record => record.kind === 'event').length
-        replayCount += records.filter(record => record.kind === 'replay').length
-        // A collection of garbage, or a function not compiled yet, is not the request's.
+        recordingCount += records.filter(record => record.kind === 'recording').length
+        // Garbage collection or compilation is not the request's fault.
         for (let again = 0; again < 3 && answer.cpuMs > cpuMsMax; again++) {
           answer = await send(server, request)
           const repeated = server.takeRecords().filter(record => record.kind !== 'reject').length
@@ -79,11 +79,11 @@ export async function runFuzz({
       noteSlow(slowest, { cpuMs: answer.cpuMs, index, what: describeRequest(request) })
       if ((index + 1) % 10_000 === 0) log(`${index + 1} requests, ${eventCount} events`)
     }
-    assert.equal(await server.acceptedCount(), eventCount + replayCount, 'acknowledged, and in the log')
+    assert.equal(await server.acceptedCount(), eventCount + recordingCount, 'acknowledged, and in the log')
   } finally {
     await server.close()
   }
-  return { requestCount, byStatus, byCode, eventCount, replayCount, slowest }
+  return { requestCount, byStatus, byCode, eventCount, recordingCount, slowest }
 }
 
 function noteSlow<T extends { cpuMs: number }>(slowest: T[], entry: T): void {
@@ -119,7 +119,7 @@ function send(server: FuzzServer, { method, path, headers, body }: FuzzRequest):
   })
 }
 
-/** Every text in backticks, so codes among others; what is missing there is found. */
+/** Every text in backticks, which includes all codes. A code that is missing there is reported. */
 const documented = new Set(
   [...readFileSync('docs/wire/errors.md', 'utf8').matchAll(/`([a-z0-9_]+)`/g)].map(([, code]) => code!),
 )
@@ -134,7 +134,7 @@ function checkAnswer({ status, body }: Answer): string | null {
   const answer = JSON.parse(body) as Record<string, unknown>
   assert.ok(typeof answer === 'object' && answer !== null && !Array.isArray(answer))
   if (status >= 400) {
-    // Protocol v1 has words of its own, except where no route is asked.
+    // Protocol v1 has its own words, except for unknown routes.
     const code = (answer.error ?? answer.code) as string
     assert.ok(documented.has(code), `undocumented code ${code}`)
     assert.ok(((answer.error_description ?? answer.detail) as string).length > 0)
@@ -145,7 +145,7 @@ function checkAnswer({ status, body }: Answer): string | null {
 }
 
 function checkRecords(records: readonly DecodedRecord[], { status, body }: Answer, { path }: FuzzRequest): void {
-  const stored = records.filter(record => record.kind === 'event' || record.kind === 'replay')
+  const stored = records.filter(record => record.kind === 'event' || record.kind === 'recording')
   for (const record of records) {
     if (record.kind === 'event') checkEvent(record.event)
     else assert.notEqual(record.kind, 'damaged')
@@ -156,11 +156,11 @@ function checkRecords(records: readonly DecodedRecord[], { status, body }: Answe
   if (path.startsWith('/i/v1/')) {
     const kept = Object.values(answer.results!).filter(({ result }) => result === 'ok' || result === 'warning')
     assert.equal(stored.length, kept.length, 'a result for each event')
-  } else if (path.startsWith('/s')) assert.equal(stored.length, 1, 'one record of a replay')
+  } else if (path.startsWith('/s')) assert.equal(stored.length, 1, 'one record of a recording')
   else if (path.startsWith('/flags') || path.startsWith('/decide')) assert.equal(records.length, 0)
 }
 
-/** 1900 to 2299, as far as times are stored. */
+/** 1900 to 2299, the times that can be stored. */
 const timesMs = [Date.UTC(1900, 0, 1), Date.UTC(2300, 0, 1)] as const
 
 function checkEvent(event: CapturedEvent): void {
@@ -168,7 +168,7 @@ function checkEvent(event: CapturedEvent): void {
     if (json === null) continue
     const map = JSON.parse(json)
     assert.ok(typeof map === 'object' && map !== null && !Array.isArray(map), json.slice(0, 80))
-    // Written anew, halves of characters alone are escapes.
+    // When text is written anew, lone surrogates become escapes.
     assert.doesNotMatch(JSON.stringify(map), /(?<!\\)(?:\\\\)*\\ud[89a-f]/, 'half a character')
     assert.ok(depthOf(json) <= nestingDepthMax + 1, 'nested too deep')
   }

@@ -1,5 +1,5 @@
-// One capture request per SDK and age, as that version puts it on the wire: path, query, content type, encoding and the
-// shape of its body. Source: docs/wire/clients.md 3, row by row; what is stored follows from docs/wire/ingestion.md 1–3.
+// One capture request per SDK and range of versions, as they send it: path, query, content type, encoding and shape of
+// the body. Source: docs/wire/clients.md 3, row by row; docs/wire/ingestion.md 1–3 for what is stored.
 
 import { browserSdks, liteSdks } from './browser-sdks.ts'
 import { gzippingSdks, mobileSdks } from './device-sdks.ts'
@@ -8,7 +8,7 @@ import { nodeAndPythonSdks } from './node-and-python-sdks.ts'
 import type { SdkRequest } from './sdk-request.ts'
 import { serverSdks } from './server-sdks.ts'
 
-/** @param token a project API key, which stands in each body where the SDK puts it. */
+/** @param token the project API key, which each body has where the SDK puts it. */
 export function sdkRequests(token: string): SdkRequest[] {
   return [
     ...nodeAndPythonSdks(token),

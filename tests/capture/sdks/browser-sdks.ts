@@ -1,4 +1,4 @@
-// Libraries of pages. Source: docs/wire/clients.md 3.3, 3.4.
+// Libraries for web pages. Source: docs/wire/clients.md 3.3, 3.4.
 
 import lzString from 'lz-string'
 import {

@@ -1,4 +1,4 @@
-// Libraries that gzip, wherever they run, and those of phones. Source: docs/wire/clients.md 3.
+// Libraries that gzip, wherever they run, and libraries for phones. Source: docs/wire/clients.md 3.
 
 import { corrected, gzip, happenedAt, json, post, type SdkRequest, sentAt, uuidOf } from './sdk-request.ts'
 

@@ -1,5 +1,5 @@
-// What people and scripts send without a library, and every place where a key may stand. Source: docs/wire/clients.md 1
-// rule 16, 4, 5.2.
+// Requests that people and scripts send without a library, with the key in every place that is allowed.
+// Source: docs/wire/clients.md 1 rule 16, 4, 5.2.
 
 import { asWritten, formType, happenedAt, json, post, receivedAt, type SdkRequest } from './sdk-request.ts'
 

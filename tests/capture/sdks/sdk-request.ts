@@ -1,10 +1,10 @@
-// A capture request as an SDK puts it on the wire, what is stored of it, and what all of them share: the times.
-// `all-sdks.ts` puts them together.
+// The type of an SDK's capture request and of what is stored of it, and the times that all of them share. `all-sdks.ts`
+// collects the requests.
 
 import { gzipSync } from 'node:zlib'
 
 export interface SdkRequest {
-  /** SDK and versions, as the table has them. */
+  /** SDK and versions, as in the table. */
   readonly sdk: string
   readonly method: 'POST' | 'GET'
   readonly path: string
@@ -23,19 +23,19 @@ export interface StoredBySdk {
   readonly timestamp: string
   /** Absent when the server makes one. */
   readonly uuid?: string
-  /** At least these. */
+  /** More may be stored. */
   readonly properties: Readonly<Record<string, unknown>>
   readonly set?: Readonly<Record<string, unknown>>
   readonly historicalMigration?: true
 }
 
-/** What the server's clock says. */
+/** The time of the server's clock. */
 export const receivedAt = '2025-07-01T11:00:00.000Z'
 /** The clients' clocks are five seconds slow: an event happened five seconds before it was sent. */
 export const sentAt = '2025-07-01T10:59:55.000Z'
 export const happenedAt = '2025-07-01T10:59:50.000Z'
 export const sentAtMs = Date.parse(sentAt)
-/** With a send time the clock error is taken out, without one the time stays as written. */
+/** With a send time, the clock error is corrected; without one, the time stays as written. */
 export const corrected = sentAt
 export const asWritten = happenedAt
 

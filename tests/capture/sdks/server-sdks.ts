@@ -1,4 +1,4 @@
-// Libraries of servers in other languages. Source: docs/wire/clients.md 3.4.
+// Libraries for servers in other languages. Source: docs/wire/clients.md 3.4.
 
 import { asWritten, happenedAt, json, post, receivedAt, type SdkRequest, uuid } from './sdk-request.ts'
 

@@ -1,5 +1,5 @@
-// `continuity_write_vectors`: which override rows an evaluation with an anonymous id leaves behind, and what the flags
-// are. Rows are read back from the persons, whose ids in a vector are its own labels.
+// `continuity_write_vectors`: which override rows an evaluation with an anonymous id writes, and what the flags are.
+// Rows are read back from the persons; a vector's ids of persons are labels of its own.
 
 import {
   assertKnownFields,
@@ -9,9 +9,10 @@ import {
   isObject,
   show,
 } from '../compare.ts'
-import { type Instance, type Instances, jsonOf } from '../instance.ts'
+import { jsonOf } from '../exchange.ts'
+import type { Instance, Instances } from '../instance.ts'
 import { createFlags, createPersons, evaluate, type FlagDefinition } from '../state.ts'
-import type { VectorCase } from '../vector-case.ts'
+import { anyTime, type VectorCase } from '../vector-case.ts'
 
 interface OverrideRow {
   readonly person_id: number
@@ -30,8 +31,6 @@ interface ContinuityVector extends Fields {
   readonly expect: { readonly rows_written: readonly OverrideRow[]; readonly values: Fields }
 }
 
-const anyTime = '2026-01-15T12:00:00Z'
-
 export function continuityCases(vectors: readonly ContinuityVector[], projectKey: string): VectorCase[] {
   return vectors.map(vector => ({ id: vector.id, run: instances => runVector(instances, vector, projectKey) }))
 }
@@ -41,6 +40,8 @@ async function runVector(instances: Instances, vector: ContinuityVector, project
     ...['flags', 'persons', 'stored_overrides', 'request', 'query', 'headers', 'expect'],
   ])
   assertKnownFields(vector.expect, 'expect', ['rows_written', 'values'])
+  for (const row of [...vector.stored_overrides, ...vector.expect.rows_written])
+    assertKnownFields(row, 'an override', ['person_id', 'flag_key', 'hash_key'])
   return instances.with(
     { projectKey, nowMs: Date.parse(anyTime), worker: vector.persons.length > 0 },
     async instance => {
@@ -58,10 +59,7 @@ async function runVector(instances: Instances, vector: ContinuityVector, project
       const before = await overrideRows(instance, vector)
       const wronglySetUp = differencesOfRows(vector.stored_overrides, before, 'stored_overrides')
       if (wronglySetUp.length > 0) return wronglySetUp
-      const query = Object.entries(vector.query ?? {}).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
-      const { request, headers } = vector
-      const path = `/flags?v=1${query.join('')}`
-      const answer = await evaluate(instance, { path, request, ...(headers && { headers }) })
+      const answer = await evaluate(instance, { ...vector, path: '/flags?v=1' })
       const body = jsonOf(answer.text)
       const values = isObject(body) ? body.featureFlags : answer.text
       const after = await overrideRows(instance, vector)

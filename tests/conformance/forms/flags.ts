@@ -1,4 +1,4 @@
-// `flag_vectors`: definitions, stored data and a request → the outcome of every flag, in the three answers that clients
+// `flag_vectors`: definitions, stored data and a request → the outcome of every flag in the three answers that clients
 // read: `/flags?v=2` with its details, `/flags?v=1` and `/decide?v=3` with values and payloads.
 
 import { type JsonValue, textOf } from '#core/json.ts'
@@ -7,12 +7,15 @@ import {
   assertKnownVectorFields,
   exactDifferences,
   type Fields,
+  instantOf,
   isObject,
-  subsetDifferences,
+  presentDifferences,
 } from '../compare.ts'
-import { type Instance, type Instances, jsonOf } from '../instance.ts'
+import { jsonOf } from '../exchange.ts'
+import type { Instance, Instances } from '../instance.ts'
 import {
   addToStaticCohorts,
+  askForFlags,
   captureEvents,
   changeProject,
   createCohorts,
@@ -21,9 +24,9 @@ import {
   type FlagDefinition,
   groupEvents,
 } from '../state.ts'
-import type { VectorCase } from '../vector-case.ts'
+import { anyTime, type VectorCase } from '../vector-case.ts'
 
-interface FlagVector extends Fields {
+export interface FlagVector extends Fields {
   readonly id: string
   readonly flags: readonly FlagDefinition[]
   readonly request: Fields
@@ -39,31 +42,34 @@ interface FlagVector extends Fields {
   }
 }
 
-/** The vectors leave the time open unless they give it. */
-const anyTime = '2026-01-15T12:00:00Z'
-
 export function flagCases(vectors: readonly FlagVector[], projectKey: string): VectorCase[] {
   return vectors.map(vector => ({ id: vector.id, run: instances => runVector(instances, vector, projectKey) }))
 }
 
 async function runVector(instances: Instances, vector: FlagVector, projectKey: string): Promise<string[]> {
-  assertKnownVectorFields(vector, ['flags', 'request', 'headers', 'query', 'now', 'project', 'stored', 'expect'])
-  assertKnownFields(vector.expect, 'expect', ['flags', 'absent', 'errorsWhileComputingFlags'])
+  assertKnownFlagVector(vector)
   const worker = vector.stored !== undefined || vector.project?.group_type_mapping !== undefined
-  return instances.with({ projectKey, nowMs: Date.parse(vector.now ?? anyTime), worker }, async instance => {
+  return instances.with({ projectKey, nowMs: instantOf(vector.now ?? anyTime), worker }, async instance => {
     await setUp(instance, vector)
     const ask = (path: string) => evaluate(instance, vector, path)
     return [
-      ...compareDetails(vector, await ask('/flags?v=2'), '/flags?v=2'),
-      ...compareValues(vector, await ask('/flags?v=1'), '/flags?v=1'),
-      ...compareValues(vector, await ask('/decide?v=3&config=false'), '/decide?v=3'),
+      ...detailDifferences(vector, await ask('/flags?v=2'), '/flags?v=2'),
+      ...valueDifferences(vector, await ask('/flags?v=1'), '/flags?v=1'),
+      ...valueDifferences(vector, await ask('/decide?v=3&config=false'), '/decide?v=3'),
     ]
   })
 }
 
+/** @throws CannotRun for a field beside those of the form. Fields of flags and settings are for whoever takes them. */
+export function assertKnownFlagVector(vector: FlagVector): void {
+  assertKnownVectorFields(vector, ['flags', 'request', 'headers', 'query', 'now', 'project', 'stored', 'expect'])
+  assertKnownFields(vector.expect, 'expect', ['flags', 'absent', 'errorsWhileComputingFlags'])
+  const storedFields = ['person_properties', 'group_properties', 'hash_key_overrides', 'static_cohorts']
+  assertKnownFields(vector.stored ?? {}, 'stored', storedFields)
+}
+
 async function setUp(instance: Instance, { project = {}, stored = {}, flags, request }: FlagVector): Promise<void> {
   const { cohorts = {}, group_type_mapping: groupTypes = {}, ...settings } = project
-  assertKnownFields(stored, 'stored', ['person_properties', 'group_properties', 'hash_key_overrides', 'static_cohorts'])
   await changeProject(instance, settings)
   await captureEvents(
     instance,
@@ -80,66 +86,43 @@ async function setUp(instance: Instance, { project = {}, stored = {}, flags, req
 }
 
 async function evaluate(instance: Instance, vector: FlagVector, path: string): Promise<Fields> {
-  const query = Object.entries(vector.query ?? {}).map(([name, value]) => `&${name}=${encodeURIComponent(value)}`)
-  const answer = await instance.send({
-    method: 'POST',
-    path: path + query.join(''),
-    headers: { 'content-type': 'application/json', ...vector.headers },
-    body: JSON.stringify({ token: instance.projectKey, ...vector.request }),
-  })
-  const body = jsonOf(answer.text)
-  if (answer.status !== 200 || !isObject(body)) throw new Error(`${path} answered ${answer.status} ${answer.text}`)
+  const { status, text } = await askForFlags(instance, { ...vector, path })
+  const body = jsonOf(text)
+  if (status !== 200 || !isObject(body)) throw new Error(`${path} answered ${status} ${text}`)
   return body
 }
 
-function compareDetails({ expect }: FlagVector, body: Fields, path: string): string[] {
+/**
+ * The differences of an answer with details: it must have exactly the vector's flags, each with exactly these details.
+ */
+export function detailDifferences({ expect }: FlagVector, body: Fields, path: string): string[] {
   const flags = (body.flags ?? {}) as Readonly<Record<string, Fields>>
-  const found = [
-    ...exactDifferences(expect.errorsWhileComputingFlags, body.errorsWhileComputingFlags, `${path} errors`),
-    ...compareNames(expect, Object.keys(flags), path),
-  ]
-  for (const [key, expected] of Object.entries(expect.flags)) {
-    const detail = flags[key]
-    if (detail === undefined) continue // named above
-    const at = `${path} ${key}`
-    for (const [field, value] of Object.entries(expected)) {
-      if (field === 'value') continue // what the other answers show
-      if (field === 'payload') found.push(...exactDifferences(value, metadataOf(detail).payload, `${at}.payload`))
-      else if (field === 'reason') found.push(...subsetDifferences(value, detail.reason, `${at}.reason`))
-      else if (['enabled', 'variant', 'failed'].includes(field))
-        found.push(...exactDifferences(value, detail[field], `${at}.${field}`))
-      else found.push(`the expectation ${field} of flag ${key} is unknown to the runner`)
-    }
-    if (expected.failed === undefined) found.push(...exactDifferences(undefined, detail.failed, `${at}.failed`))
-  }
-  return found
-}
-
-function compareValues({ expect }: FlagVector, body: Fields, path: string): string[] {
-  const values = (body.featureFlags ?? {}) as Fields
-  const payloads = (body.featureFlagPayloads ?? {}) as Fields
-  const shown = Object.entries(expect.flags).filter(([, { failed }]) => failed !== true)
-  const found = [
-    ...exactDifferences(expect.errorsWhileComputingFlags, body.errorsWhileComputingFlags, `${path} errors`),
-    ...compareNames({ ...expect, flags: Object.fromEntries(shown) }, Object.keys(values), path),
-  ]
-  for (const [key, { value, payload }] of shown) {
-    if (Object.hasOwn(values, key)) found.push(...exactDifferences(value, values[key], `${path} ${key}.value`))
-    if (typeof payload === 'string') found.push(...exactDifferences(payload, payloads[key], `${path} ${key}.payload`))
-  }
-  return found
-}
-
-/** `flags` are exactly the flags of the answer; `absent` names some that it must not have. */
-function compareNames(expect: FlagVector['expect'], names: readonly string[], path: string): string[] {
-  const missing = Object.keys(expect.flags).filter(key => !names.includes(key))
-  const unexpected = names.filter(key => !Object.hasOwn(expect.flags, key) || expect.absent?.includes(key))
+  const details = Object.entries(expect.flags).map(([key, { value: _inTheOtherAnswers, payload, ...detail }]) => {
+    const metadata = { ...(flags[key]?.metadata as Fields | undefined), payload }
+    return [key, { key, ...detail, metadata }] as const
+  })
   return [
-    ...missing.map(key => `${path}: the flag ${key} is missing`),
-    ...unexpected.map(key => `${path}: the flag ${key} should not be there`),
+    ...sharedDifferences(expect, body, flags, path),
+    ...exactDifferences(Object.fromEntries(details), flags, `${path} flags`),
   ]
 }
 
-function metadataOf(detail: Fields): Fields {
-  return (detail.metadata ?? {}) as Fields
+/** What differs in an answer with values and payloads. A flag that failed is in neither. */
+export function valueDifferences({ expect }: FlagVector, body: Fields, path: string): string[] {
+  const shown = Object.entries(expect.flags).filter(([, { failed }]) => failed !== true)
+  const values = shown.map(([key, { value }]) => [key, value] as const)
+  const payloads = shown.flatMap(([key, { payload }]) => (payload === null ? [] : [[key, payload] as const]))
+  return [
+    ...sharedDifferences(expect, body, body.featureFlags, path),
+    ...exactDifferences(Object.fromEntries(values), body.featureFlags, `${path} values`),
+    ...exactDifferences(Object.fromEntries(payloads), body.featureFlagPayloads, `${path} payloads`),
+  ]
+}
+
+function sharedDifferences(expect: FlagVector['expect'], body: Fields, flags: unknown, path: string): string[] {
+  const { errorsWhileComputingFlags, absent = [] } = expect
+  return [
+    ...exactDifferences(errorsWhileComputingFlags, body.errorsWhileComputingFlags, `${path} errors`),
+    ...presentDifferences(absent, flags, `${path} flags`),
+  ]
 }

@@ -1,11 +1,12 @@
-// `hash_vectors`: the text that is hashed, its digest and its place on the unit line, through the core's own functions.
+// `hash_vectors`: the text that is hashed, its digest and its point on the unit line, through the core's own functions.
 
+import { createHash } from 'node:crypto'
 import { flagHash01, holdoutHash01 } from '#core/flags/evaluation/rollout.ts'
-import { sha1Hex } from '#core/flags/evaluation/sha1.ts'
+import { sha1Top60 } from '#core/flags/evaluation/sha1.ts'
 import { assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 
-interface HashVector extends Fields {
+export interface HashVector extends Fields {
   readonly id: string
   /** Which parts the text is made of. */
   readonly layout: string
@@ -19,18 +20,24 @@ interface HashVector extends Fields {
 }
 
 export function hashCases(vectors: readonly HashVector[]): VectorCase[] {
-  return vectors.map(vector => ({ id: vector.id, run: () => compare(vector) }))
+  return vectors.map(vector => ({ id: vector.id, run: () => hashDifferences(vector) }))
 }
 
-function compare(vector: HashVector): string[] {
+export function hashDifferences(vector: HashVector): string[] {
   const fields = ['layout', 'key', 'identifier', 'salt', 'hashed_text', 'sha1', 'first_15_hex', 'value']
   assertKnownVectorFields(vector, fields)
   const { text, value } = computed(vector)
-  const digest = text === null ? null : sha1Hex(text)
+  const digest = text === null ? null : createHash('sha1').update(text).digest('hex')
+  const top60 = digest?.slice(0, 15) ?? null
   return [
     ...exactDifferences(vector.hashed_text, text, 'hashed_text'),
     ...exactDifferences(vector.sha1, digest, 'sha1'),
-    ...exactDifferences(vector.first_15_hex, digest?.slice(0, 15) ?? null, 'first_15_hex'),
+    ...exactDifferences(vector.first_15_hex, top60, 'first_15_hex'),
+    ...exactDifferences(
+      top60 === null ? null : Number(BigInt(`0x${top60}`)),
+      text === null ? null : sha1Top60(text),
+      'the first 60 bits',
+    ),
     ...exactDifferences(vector.value, value, 'value'),
   ]
 }

@@ -1,5 +1,5 @@
-// The vectors of the historical import: a record of another product → the events that are sent for it. They go through
-// `pennon import convert`, which this version does not have: each fails, saying so.
+// The vectors of the historical import: a record of another product → the events that are sent for it. They need
+// `pennon import convert`, which this version does not have, so each fails with that message.
 
 import { spawnSync } from 'node:child_process'
 import { fileURLToPath } from 'node:url'

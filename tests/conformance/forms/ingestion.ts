@@ -1,41 +1,37 @@
-// The vectors of ingestion: one request, or several, each fully processed before the next → its answers, and what is
-// stored afterwards. What is stored is read by `stored-data.ts`; this file sends and compares answers.
+// The vectors of ingestion: one or several requests, each fully processed before the next → the answers, and what is
+// stored afterwards. This file sends requests and compares answers; `stored-data.ts` reads what is stored.
 
-import type { EventLogWriter } from '#ports/event-log.ts'
+import { geoipKeys } from '#core/geoip.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { GeoipTable } from '../../../src/commands/test-geoip.ts'
+import type { GeoipTable } from '../../../src/commands/table-geoip.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,
   CannotRun,
   exactDifferences,
   type Fields,
+  instantOf,
+  show,
   subsetDifferences,
   textDifferences,
   textFields,
   unequal,
 } from '../compare.ts'
-import { type Answer, comparableText, type Instance, type Instances, jsonOf, type Needs } from '../instance.ts'
+import { type Answer, bodyFields, bodyOf, comparableText, jsonOf, type WrittenBody } from '../exchange.ts'
+import type { Instance, Instances, Needs } from '../instance.ts'
 import { changeProject, useUpQuotas } from '../state.ts'
 import { compareStoredData, storedDataFields } from '../stored-data.ts'
 import type { VectorCase } from '../vector-case.ts'
 
-interface Step extends Fields {
+interface Step extends WrittenBody, Fields {
   readonly method?: string
-  readonly path?: string
+  readonly path: string
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string
-  readonly body_base64?: string
-  readonly body_generator?: {
-    readonly prefix: string
-    readonly repeat: string
-    readonly count: number
-    readonly suffix: string
-  }
   readonly expect?: Fields
 }
 
-export interface IngestionVector extends Step {
+export interface IngestionVector extends Partial<Step> {
   readonly id: string
   readonly now?: string
   readonly config?: Fields
@@ -43,12 +39,13 @@ export interface IngestionVector extends Step {
 }
 
 export interface IngestionMeta extends Fields {
+  readonly format?: number
   readonly now_default: string
   readonly client_ip_default: string
   readonly project: { readonly token: string }
 }
 
-const stepFields = ['method', 'path', 'headers', 'body', 'body_base64', 'body_generator', 'expect']
+const stepFields = ['method', 'path', 'headers', ...bodyFields, 'expect']
 const expectFields = [
   ...['status', 'headers', 'header_contains'],
   ...['body', 'body_prefix', 'body_contains', 'body_json', 'body_json_subset'],
@@ -72,18 +69,14 @@ async function runVector(
   meta: IngestionMeta,
   isWhole: boolean,
 ): Promise<string[]> {
-  // With steps, a step's field beside them would say nothing.
-  const ownFields = vector.steps === undefined ? stepFields : ['steps']
-  assertKnownVectorFields(vector, ['now', 'config', ...ownFields, ...storedDataFields])
-  const steps = vector.steps ?? [onlyStep(vector)]
+  const steps = stepsOf(vector, meta)
   return instances.with(needsOf(vector, meta), async instance => {
     await configureProject(instance, vector.config ?? {})
     const found: string[] = []
     for (const [index, step] of steps.entries()) {
-      assertKnownFields(step, 'a step', stepFields)
       const answer = await instance.send({
         method: step.method ?? 'POST',
-        path: step.path!,
+        path: step.path,
         headers: { ...addressHeader(step, meta), ...step.headers },
         body: bodyOf(step),
       })
@@ -97,11 +90,32 @@ async function runVector(
   })
 }
 
-function onlyStep(vector: IngestionVector): Step {
-  return Object.fromEntries(Object.entries(vector).filter(([field]) => stepFields.includes(field)))
+/** @throws CannotRun for a field that the form does not have, and for a vector that no service could fail. */
+function stepsOf(vector: IngestionVector, meta: IngestionMeta): readonly Step[] {
+  const { format = 1 } = meta
+  if (format !== 1) throw new CannotRun(`the format of the file is ${show(format)} instead of 1`)
+  // With `steps`, a step's field next to them would have no effect.
+  const ownFields = vector.steps === undefined ? stepFields : ['steps']
+  assertKnownVectorFields(vector, ['now', 'config', ...ownFields, ...storedDataFields])
+  const steps = vector.steps ?? [onlyStep(vector)]
+  for (const step of steps) {
+    assertKnownFields(step, 'a step', stepFields)
+    assertKnownFields(step.expect ?? {}, 'expect', expectFields)
+    if (typeof step.path !== 'string') throw new CannotRun('a step has no path')
+  }
+  const answersAreExpected = steps.some(({ expect = {} }) => Object.keys(expect).length > 0)
+  if (steps.length === 0) throw new CannotRun('the vector has no steps')
+  if (!answersAreExpected && !storedDataFields.some(field => Object.hasOwn(vector, field))) {
+    throw new CannotRun('the vector expects nothing')
+  }
+  return steps
 }
 
-/** Where the request comes from, as a trusted proxy says it. */
+function onlyStep(vector: IngestionVector): Step {
+  return Object.fromEntries(Object.entries(vector).filter(([field]) => stepFields.includes(field))) as unknown as Step
+}
+
+/** The sender's address, as a trusted proxy passes it. */
 function addressHeader({ headers = {} }: Step, { client_ip_default }: IngestionMeta): Record<string, string> {
   const isNamed = Object.keys(headers).some(name => name.toLowerCase() === 'x-forwarded-for')
   return isNamed ? {} : { 'x-forwarded-for': client_ip_default }
@@ -109,27 +123,31 @@ function addressHeader({ headers = {} }: Step, { client_ip_default }: IngestionM
 
 function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Needs {
   const settings: Record<string, string> = {}
-  let eventLog: EventLogWriter | undefined
+  let eventLog: EventLogAppender | undefined
   let geoipTable: GeoipTable = {}
   for (const [name, value] of Object.entries(config)) {
     switch (name) {
       case 'token_validation':
+        if (value !== 'off' && value !== 'enforce') throw new CannotRun(`token_validation cannot be ${show(value)}`)
         settings.PENNON_UNKNOWN_KEYS = value === 'off' ? 'accept' : 'reject'
         break
       case 'historical_rerouting': {
+        assertKnownFields(value as Fields, name, ['enabled', 'days'])
         const { enabled, days } = value as { enabled: boolean; days: number }
+        if (typeof enabled !== 'boolean') throw new CannotRun(`${name} is neither enabled nor not: ${show(value)}`)
         if (enabled) settings.PENNON_REROUTE_OLDER_THAN_DAYS = String(days)
         break
       }
       case 'sink':
-        if (value !== 'unavailable') throw new CannotRun(`there is no sink "${String(value)}"`)
+        if (value !== 'unavailable') throw new CannotRun(`there is no sink ${show(value)}`)
         eventLog = unavailableLog
         break
       case 'geoip':
         geoipTable = value as GeoipTable
+        for (const location of Object.values(geoipTable)) assertKnownFields(location, 'a location', geoipKeys)
         break
       case 'mode':
-        if (value !== 'import') throw new CannotRun(`the service has no mode "${String(value)}"`)
+        if (value !== 'import') throw new CannotRun(`the service has no mode ${show(value)}`)
         settings.PENNON_IMPORT_ONLY = 'true'
         break
       case 'project':
@@ -141,7 +159,7 @@ function needsOf({ config = {}, now }: IngestionVector, meta: IngestionMeta): Ne
   }
   return {
     projectKey: meta.project.token,
-    nowMs: Date.parse(now ?? meta.now_default),
+    nowMs: instantOf(now ?? meta.now_default),
     worker: true,
     settings,
     geoipTable,
@@ -154,20 +172,11 @@ async function configureProject(instance: Instance, config: Fields): Promise<voi
   if (config.quota_limited !== undefined) await useUpQuotas(instance, config.quota_limited as string[])
 }
 
-const unavailableLog: EventLogWriter = {
+const unavailableLog: EventLogAppender = {
   append: () => Promise.reject(new PortError('event-log', 'unavailable')),
-  close: () => Promise.resolve(),
-}
-
-function bodyOf({ body, body_base64, body_generator }: Step): string | Uint8Array {
-  if (body_base64 !== undefined) return Buffer.from(body_base64, 'base64')
-  if (body_generator === undefined) return body ?? ''
-  const { prefix, repeat, count, suffix } = body_generator
-  return prefix + repeat.repeat(count) + suffix
 }
 
 function compareAnswer(expected: Fields, answer: Answer): string[] {
-  assertKnownFields(expected, 'expect', expectFields)
   const json = jsonOf(answer.text)
   const text = comparableText(answer)
   const found: string[] = []

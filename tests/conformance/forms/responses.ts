@@ -1,5 +1,5 @@
-// `response_vectors`: a request and the whole body of its answer, with or without the configuration beside the flags.
-// `response_flags` are the definitions that `flags: "common"` stands for.
+// `response_vectors`: a request and the whole body of its answer, with or without the configuration besides the flags.
+// `flags: "common"` refers to the definitions in `response_flags`.
 
 import {
   assertKnownFields,
@@ -11,11 +11,12 @@ import {
   presentDifferences,
   unequal,
 } from '../compare.ts'
-import { type Instances, jsonOf } from '../instance.ts'
+import { type Answer, type Exchange, jsonOf } from '../exchange.ts'
+import type { Instances } from '../instance.ts'
 import { createFlags, type FlagDefinition, useUpQuotas } from '../state.ts'
-import type { VectorCase } from '../vector-case.ts'
+import { anyTime, type VectorCase } from '../vector-case.ts'
 
-interface ResponseVector extends Fields {
+export interface ResponseVector extends Fields {
   readonly id: string
   readonly method: string
   readonly path: string
@@ -24,12 +25,10 @@ interface ResponseVector extends Fields {
   readonly flags: 'common' | readonly FlagDefinition[]
   readonly team?: Fields
   readonly request: Fields
-  readonly expect: { readonly status: number; readonly body: Fields; readonly config_keys: string }
+  readonly expect: ExpectedResponse & Fields
 }
 
-const anyTime = '2026-01-15T12:00:00Z'
-
-/** Source: docs/wire/evaluation.md 2.5. `quotaLimited` is none of them: the vectors name it in their bodies. */
+/** Source: docs/wire/evaluation.md 2.5. Without `quotaLimited`, which the vectors have in their bodies. */
 const configKeys = [
   ...['supportedCompression', 'config', 'toolbarParams', 'editorParams', 'isAuthenticated', 'hasFeatureFlags'],
   ...['sessionRecording', 'surveys', 'survey_config', 'heatmaps', 'capturePerformance', 'autocaptureExceptions'],
@@ -37,7 +36,7 @@ const configKeys = [
   ...['defaultIdentifiedOnly', 'siteApps', 'flagsPersistenceDefault', 'logs', 'productTours', 'conversations'],
   'chat_opt_in',
 ]
-/** Those that no answer with the configuration goes without. Source: docs/wire/service.md §2.2. */
+/** The fields that every answer with the configuration has. Source: docs/wire/service.md §2.2. */
 const requiredConfigKeys = ['supportedCompression', 'config', 'toolbarParams', 'isAuthenticated']
 
 export function responseCases(
@@ -57,10 +56,7 @@ async function runVector(
   commonFlags: readonly FlagDefinition[],
   projectKey: string,
 ): Promise<string[]> {
-  assertKnownVectorFields(vector, ['method', 'path', 'headers', 'flags', 'team', 'request', 'expect'])
-  assertKnownFields(vector.expect, 'expect', ['status', 'body', 'config_keys'])
-  const { team = {} } = vector
-  assertKnownFields(team, 'team', ['feature_flags_quota_exceeded'])
+  assertKnownResponseVector(vector)
   const token = vector.request.token ?? vector.request.api_key ?? vector.request.$token
   const needs = {
     projectKey: typeof token === 'string' ? token : projectKey,
@@ -69,21 +65,39 @@ async function runVector(
   }
   return instances.with(needs, async instance => {
     await createFlags(instance, vector.flags === 'common' ? commonFlags : vector.flags)
-    if (team.feature_flags_quota_exceeded === true) await useUpQuotas(instance, ['feature_flag_requests'])
-    const answer = await instance.send({
-      method: vector.method,
-      path: vector.path,
-      headers: { 'content-type': 'application/json', ...vector.headers },
-      body: JSON.stringify(vector.request),
-    })
-    const body = jsonOf(answer.text)
-    if (!isObject(body)) return [unequal('body', vector.expect.body, answer.text)]
-    return [
-      ...exactDifferences(vector.expect.status, answer.status, 'status'),
-      ...compareConfig(vector.expect.config_keys, body),
-      ...exactDifferences(vector.expect.body, comparable(vector.expect.body, body), 'body'),
-    ]
+    if (vector.team?.feature_flags_quota_exceeded === true) await useUpQuotas(instance, ['feature_flag_requests'])
+    return responseDifferences(vector.expect, await instance.send(responseExchange(vector)))
   })
+}
+
+/** @throws CannotRun for a field beside those of the form. Fields of flags are for whoever takes them. */
+export function assertKnownResponseVector(vector: ResponseVector): void {
+  assertKnownVectorFields(vector, ['method', 'path', 'headers', 'flags', 'team', 'request', 'expect'])
+  assertKnownFields(vector.expect, 'expect', ['status', 'body', 'config_keys'])
+  assertKnownFields(vector.team ?? {}, 'team', ['feature_flags_quota_exceeded'])
+}
+
+export function responseExchange({ method, path, headers, request }: ResponseVector): Exchange {
+  return {
+    ...{ method, path, headers: { 'content-type': 'application/json', ...headers } },
+    body: JSON.stringify(request),
+  }
+}
+
+export interface ExpectedResponse {
+  readonly status: number
+  readonly body: Fields
+  readonly config_keys: string
+}
+
+export function responseDifferences(expected: ExpectedResponse, answer: Pick<Answer, 'status' | 'text'>): string[] {
+  const body = jsonOf(answer.text)
+  if (!isObject(body)) return [unequal('body', expected.body, answer.text)]
+  return [
+    ...exactDifferences(expected.status, answer.status, 'status'),
+    ...compareConfig(expected.config_keys, body),
+    ...exactDifferences(expected.body, comparable(expected.body, body), 'body'),
+  ]
 }
 
 function compareConfig(rule: string, body: Fields): string[] {

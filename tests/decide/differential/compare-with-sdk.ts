@@ -1,5 +1,5 @@
-// Rounds of random definitions and subjects: what `/flags` answers is what the evaluator inside posthog-node, fed by our own
-// definitions, decides by itself, save for the differences that are documented.
+// Rounds of random definitions and subjects: `/flags` answers what the evaluator inside posthog-node, fed with our own
+// definitions, decides locally, except for the documented differences.
 
 import assert from 'node:assert/strict'
 import { PostHog } from 'posthog-node'
@@ -25,7 +25,7 @@ export interface ComparisonSize {
 export interface Comparison {
   pairCount: number
   equalCount: number
-  /** How many pairs posthog-node left to the server, and how many it decided otherwise, by difference. */
+  /** How many pairs posthog-node left to the server, and how many it decided differently, by documented difference. */
   readonly undecided: Record<string, number>
   readonly other: Record<string, number>
 }
@@ -39,7 +39,10 @@ interface RoundProject {
   readonly api_token: string
 }
 
-/** One round in a project of its own; adds to `comparison`. @throws AssertionError naming flag and subject for a difference that is not documented. */
+/**
+ * Runs one round in its own project and adds it to `comparison`.
+ * @throws AssertionError naming flag and subject for an undocumented difference.
+ */
 export async function compareRound(
   pennon: Pennon,
   random: () => number,
@@ -140,7 +143,7 @@ async function decideLocally(client: PostHog, subject: RandomSubject): Promise<V
 
 const leavesUndecided: readonly Difference['effect'][] = ['undecided', 'either']
 const decidesOtherwise: readonly Difference['effect'][] = ['other', 'either']
-/** A set that posthog-node cannot decide is passed over when a later one matches. */
+/** posthog-node skips a set that it cannot decide if a later one matches. */
 const decidesOtherwiseLater: readonly Difference['effect'][] = ['undecided', 'other', 'either']
 
 function goesOn({ filters }: RandomFlag): boolean {

@@ -1,5 +1,5 @@
-// Where posthog-node decides otherwise than a server, or not at all: docs/wire/evaluation.md 7.1, last table. Each is told by
-// what a flag reads of a subject; flags and cohorts it depends on count as well.
+// Where posthog-node decides differently from a server, or not at all: docs/wire/evaluation.md 7.1, last table. What a
+// flag, and the flags and cohorts that it depends on, read of a subject shows which differences apply.
 
 import {
   groupTypes,
@@ -9,7 +9,7 @@ import {
   type RandomSubject,
 } from './random-definitions.ts'
 
-/** `undecided`: posthog-node may leave the flag to the server. `other`: it may answer something else. */
+/** `undecided`: posthog-node may leave the flag to the server. `other`: it may give another answer. */
 export interface Difference {
   readonly name: string
   readonly effect: 'undecided' | 'other' | 'either'
@@ -20,7 +20,7 @@ export interface World {
   readonly cohortById: ReadonlyMap<number, RandomCohort>
 }
 
-/** Every difference that something of the flag has for this subject. */
+/** Every difference that some part of the flag causes for this subject. */
 export function documentedDifferences(flag: RandomFlag, subject: RandomSubject, world: World): Difference[] {
   const found = new Map<string, Difference>()
   const add = (name: string, effect: Difference['effect']) => found.set(name, { name, effect })

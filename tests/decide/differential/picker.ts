@@ -1,8 +1,8 @@
-// Choices out of one repeatable source of randomness.
+// Makes choices from one repeatable source of randomness.
 
 export interface Pick {
   chance(probability: number): boolean
-  /** Both ends included. */
+  /** Both ends are included. */
   int(from: number, to: number): number
   one<T>(choices: readonly T[]): T
 }

@@ -1,6 +1,6 @@
-// Random definitions of a project, as the private API takes them: flags with every kind of condition, cohorts that refer to
-// one another, dependencies. Whatever posthog-node reads differently from a server stays among them, because the
-// differences are asserted as well (`documented-differences.ts`).
+// Random definitions of a project, as the private API takes them: flags with every kind of condition, cohorts that
+// refer to each other, dependencies. They include what posthog-node reads differently from a server, because those
+// differences are asserted too (`documented-differences.ts`).
 
 import { type Pick, picker } from './picker.ts'
 

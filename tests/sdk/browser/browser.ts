@@ -1,4 +1,4 @@
-// Debian's Chromium as a visitor's browser, and everything that a page asked and said in it.
+// Debian's Chromium as a visitor's browser, with a record of a page's requests and console output.
 
 import assert from 'node:assert/strict'
 import { existsSync } from 'node:fs'
@@ -7,7 +7,7 @@ import { type Browser, type BrowserContext, chromium, type Page, type Response }
 const executablePath = '/usr/bin/chromium'
 
 /**
- * For the `skip` of a suite: false when Chromium is here, else why nothing runs.
+ * For the `skip` option of a suite: false if Chromium is installed, else why the suite is skipped.
  * @throws under CI, where a skip is a failure.
  */
 export function noChromium(): string | false {
@@ -26,9 +26,9 @@ export function launchChromium(): Promise<Browser> {
     executablePath,
     chromiumSandbox: false,
     args: [
-      // It is set for the process: one that is emulated for a page is gone again while the page is left.
+      // Set for the process: an emulated one would be lost while a page is being left.
       `--user-agent=${userAgent}`,
-      // Else a page sees that nobody sits here, and posthog-js sends nothing.
+      // Else a page detects the automation, and posthog-js sends nothing.
       '--disable-blink-features=AutomationControlled',
     ],
   })
@@ -39,25 +39,25 @@ export interface Asked {
   readonly url: string
   readonly path: string
   readonly type: string
-  /** Null before the answer, and for good when the page was left before it. */
+  /** Null before the answer, and forever if the page was left before it. */
   status: number | null
 }
 
 export interface Visit {
   readonly page: Page
   readonly context: BrowserContext
-  /** In the order they were made, preflights without: the browser makes those itself. */
+  /** Requests in order, without preflights, which the browser itself makes. */
   readonly asked: readonly Asked[]
-  /** Errors and warnings of the console, errors nobody caught, requests that failed. */
+  /** Errors and warnings on the console, uncaught errors, and failed requests. */
   readonly complaints: readonly string[]
   /** Paths, without query, of the requests to `origin`. */
   pathsAskedOf(origin: string): string[]
-  /** No 3xx, 4xx or 5xx, and not one complaint. */
+  /** Requires no 3xx, 4xx or 5xx answers and no complaints. */
   assertQuiet(): void
   close(): Promise<void>
 }
 
-/** A visitor of their own: nothing stored, nothing cached. */
+/** Opens a page as a new visitor: nothing stored, nothing cached. */
 export async function visit(browser: Browser): Promise<Visit> {
   const context = await browser.newContext({ viewport: { width: 900, height: 700 } })
   const page = await context.newPage()
@@ -81,7 +81,8 @@ export async function visit(browser: Browser): Promise<Visit> {
     if (one !== undefined) one.status = response.status()
   })
   page.on('requestfailed', request => {
-    // What a page sends as it goes goes on without it; its answer finds nobody. The store says whether it arrived.
+    // Requests that a page sends while it is left continue without it and have no reader for the answer. The store
+    // shows whether they arrived.
     if (request.failure()?.errorText === 'net::ERR_ABORTED') return
     complaints.push(`${request.method()} ${request.url()} failed: ${request.failure()?.errorText}`)
   })

@@ -9,7 +9,7 @@ import { noChromium, visit } from './browser.ts'
 import { snippet } from './shop.ts'
 import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
 
-// The installed posthog-js, loaded from Pennon, in the ways that sites set it up. Source: docs/wire/clients.md 10, 13.
+// The installed posthog-js, loaded from Pennon in the ways that sites use. Source: docs/wire/clients.md 10, 13.
 
 const skip = noChromium()
 let site: Site
@@ -33,7 +33,7 @@ function edit(flag: string, filters: object): Promise<unknown> {
   return site.acceptance.pennon.api('PATCH', flagsApi + flag, { filters })
 }
 
-/** A distinct id of nobody yet, for whom the flag has this variant. */
+/** An unused distinct id for which the flag has this variant. */
 async function someoneWhoWouldSee(key: string, variant: string): Promise<string> {
   for (let n = 0; ; n++) {
     const body = { token: testProjectKey, distinct_id: `somebody-${n}` }
@@ -146,7 +146,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     const variants = ['blue', 'green'].map(key => ({ key, rollout_percentage: 50 }))
     const filters = { groups: [{ rollout_percentage: 100 }], multivariate: { variants } }
     const flag = await createFlag('checkout', filters, { ensure_experience_continuity: true })
-    // Else the log-in waits for others to be sent with.
+    // Else the log-in waits to be sent in a batch.
     const visitor = await site.open(currentScript(), 'request_batching: false')
     const before = await ask<string>(visitor, flagOf('checkout'))
     const anonymous = await ask<string>(visitor, 'posthog.get_distinct_id()')
@@ -298,7 +298,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     const itemPath = `/api/projects/@current/replay_messages/${first!.id}/`
     const { snapshot_items } = await pennon.api<{ snapshot_items: { type: number }[] }>('GET', itemPath)
     assert.equal(snapshot_items.length, first!.items)
-    // What a player needs first: where the page is, and all that is on it.
+    // What a player needs first: the page's address and its whole content.
     assert.ok(snapshot_items.some(({ type }) => type === 4) && snapshot_items.some(({ type }) => type === 2))
     assert.ok(proxy.exchanges.some(({ path: asked, status }) => asked.startsWith('/s/') && status === 200))
     await visitor.close()
@@ -316,7 +316,7 @@ describe('posthog-js from Pennon', { skip }, () => {
     )
     const id = await eventually(() => ask<string>(visitor, 'window.posthog?.get_distinct_id?.()'))
     const sent = () => site.acceptance.proxy.exchanges.filter(({ path }) => path.startsWith('/e/'))
-    // It waits 3 s, then 6 s, each half as long again at most.
+    // It waits 3 s, then 6 s, each up to half as long again.
     for (const answered of [1, 2, 3]) {
       await eventually(async () => {
         await visitor.page.clock.runFor(1_000)

@@ -1,5 +1,5 @@
-// The site that is visited: a server of its own, so that Pennon is another origin. It has one page, which loads the
-// library in the way that the address names, prints its flags and what it sends, and a prefix that leads to Pennon.
+// The visited site: a separate server, so that Pennon is another origin. Its one page loads the library as the URL says
+// and prints its flags and what it sends. One path prefix is forwarded to Pennon.
 
 import { readFileSync } from 'node:fs'
 import { createServer, request as forward, type IncomingMessage, type ServerResponse } from 'node:http'
@@ -8,7 +8,7 @@ import { fileURLToPath } from 'node:url'
 
 export interface Shop {
   readonly url: string
-  /** Address of a page with this in its head. */
+  /** The URL of a page with this in its head. */
   page(head: string): string
   close(): Promise<void>
 }
@@ -43,8 +43,8 @@ export async function startShop(pennonUrl: string): Promise<Shop> {
 }
 
 /**
- * The queue that PostHog's HTML snippet puts in place until the library is there, in its protocol: `_i` holds the calls of
- * `init`, the array itself the others, and `__SV` says that it is such a queue.
+ * The queue that PostHog's HTML snippet uses until the library has loaded, in its protocol: `_i` has the calls of
+ * `init`, the array itself the others, and `__SV` marks it as such a queue.
  * @param src where the library is loaded from.
  * @param config of `posthog.init`, as JavaScript.
  */
@@ -117,7 +117,7 @@ function libraryOf(packageName: string): Buffer {
   return readFileSync(fileURLToPath(new URL('array.js', import.meta.resolve(packageName))))
 }
 
-/** As proxies do that hide the address of the analytics: the prefix goes, the visitor's address is said. */
+/** Forwards as proxies do that hide the analytics' URL: removes the prefix and passes on the visitor's address. */
 function passOn(pennonUrl: string, incoming: IncomingMessage, answer: ServerResponse): void {
   const target = new URL(pennonUrl)
   const { host, ...headers } = incoming.headers

@@ -1,5 +1,5 @@
-// What every scenario with a page needs: an instance with flags, a site of another origin, a browser; and how to open a
-// page, ask it what it knows, and read back what came of it.
+// What every scenario with a page needs: an instance with flags, a site of another origin and a browser; ways to open a
+// page, query it, and read back what was stored.
 
 import assert from 'node:assert/strict'
 import type { Browser } from 'playwright-core'
@@ -14,16 +14,16 @@ export interface Site {
   readonly shop: Shop
   readonly browser: Browser
   /**
-   * A page with the snippet, and its visitor; the flags are there when this resolves.
+   * A page with the snippet, and its visitor; the flags are loaded when this resolves.
    * @param script where the page loads the library from.
    * @param options of `posthog.init`, as JavaScript.
    */
   open(script: string, options?: string): Promise<Visit>
   openHead(head: string, options?: { untilFlags?: boolean; hash?: string }): Promise<Visit>
   leave(visitor: Visit): Promise<void>
-  /** What is stored for somebody once these events are among it. */
+  /** What is stored for a distinct id, once it includes these events. */
   storedWith(distinctId: string, ...events: readonly string[]): Promise<StoredEvent[]>
-  /** Nothing refused, redirected or missing, neither as the page saw it nor as the server answered it. */
+  /** Requires that nothing was refused, redirected or missing, for the page and for the server. */
   assertQuiet(visitor: Visit): void
   close(): Promise<void>
 }
@@ -75,12 +75,12 @@ export async function startSite(): Promise<Site> {
   return site
 }
 
-/** What the page knows. Names of the library are looked up in the page. */
+/** Calls the library in the page and returns the result. */
 export function ask<T>(visitor: Visit, expression: string): Promise<T> {
   return visitor.page.evaluate(expression) as Promise<T>
 }
 
-/** Until a call of the library shows this value: it asks for flags in its own time. */
+/** Waits until a call of the library returns this value, since the library decides when it requests flags. */
 export async function shows(visitor: Visit, expression: string, expected: unknown): Promise<void> {
   await eventually(async () => JSON.stringify(await ask(visitor, expression)) === JSON.stringify(expected), {
     what: `${expression} to be ${JSON.stringify(expected)}`,

@@ -6,12 +6,12 @@ import { storedPerson } from '../acceptance.ts'
 import { noChromium, type Visit } from './browser.ts'
 import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
 
-// A visitor opts in to what is being tried out, and answers what the site asks. The installed posthog-js, from Pennon.
+// A visitor opts in to an early access feature and answers a survey, with the installed posthog-js loaded from Pennon.
 // Source: docs/wire/evaluation.md 5.7, 7.4, 7.5; docs/wire/clients.md 13, rows 60 and 61.
 
 const skip = noChromium()
 const api = '/api/projects/@current'
-/** A folder for pictures of what a visitor saw, when somebody wants to look. */
+/** A folder for screenshots of what the visitor saw; none are taken without it. */
 const pictures = process.env.TEST_PICTURES
 let site: Site
 
@@ -26,7 +26,7 @@ async function picture(visitor: Visit, name: string): Promise<void> {
   if (pictures !== undefined) await visitor.page.screenshot({ path: `${pictures}/${name}.png` })
 }
 
-/** The page once more, as the visitor who was there. */
+/** Opens the page again as the same visitor. */
 async function reload(visitor: Visit): Promise<void> {
   await visitor.page.reload()
   await visitor.page.waitForFunction('window.shown?.flagsLoaded > 0')
@@ -39,7 +39,7 @@ describe('an early access feature in a page', { skip }, () => {
       ...{ name: 'Faster checkout', description: 'Pay in one step', stage: 'beta', payload: { badge: 'new' } },
       documentation_url: 'https://docs.example/checkout',
     })
-    // Else a choice of somebody who was not identified stays in the browser.
+    // Else the choice of a visitor who was not identified stays in the browser.
     const visitor = await open("person_profiles: 'always'")
     assert.equal(await ask(visitor, flagOf('faster-checkout')), false)
     const listed = await ask<unknown>(visitor, 'new Promise(resolve => posthog.getEarlyAccessFeatures(resolve, true))')
@@ -67,7 +67,7 @@ describe('an early access feature in a page', { skip }, () => {
     await reload(visitor)
     assert.equal(await ask(visitor, flagOf('faster-checkout')), true)
     await picture(visitor, 'feature-on')
-    // What the page remembers of the choice goes; the stored person decides.
+    // The page forgets the choice, so that the stored person decides.
     await ask(visitor, 'posthog.resetPersonPropertiesForFlags()')
     await ask(visitor, 'posthog.reloadFeatureFlags()')
     await shows(visitor, flagOf('faster-checkout'), true)
@@ -126,7 +126,7 @@ describe('a survey in a page', { skip }, () => {
     const person = await storedPerson(pennon, id)
     assert.equal(person?.properties[`$survey_responded/${survey.id}`], true)
 
-    // Another device of the same person: nothing in its storage says that the survey was seen.
+    // Another device of the same person, whose storage does not know that the survey was seen.
     const elsewhere = await open()
     await ask(elsewhere, `posthog.identify('${id}-known')`)
     await pennon.post('/capture/', {

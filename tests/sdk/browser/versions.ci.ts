@@ -5,15 +5,16 @@ import { storedEvents, storedPerson } from '../acceptance.ts'
 import { noChromium } from './browser.ts'
 import { ask, flagOf, only, type Site, shows, startSite } from './site.ts'
 
-// Three ages of posthog-js, unmodified, in a page of another site. Source: docs/wire/clients.md 3.3, 10, 13.
+// Three versions of posthog-js of different age, unmodified, in a page of another site.
+// Source: docs/wire/clients.md 3.3, 10, 13.
 
 interface BrowserSdk {
   readonly version: string
-  /** Where the page loads it from: us, or the site's own server. */
+  /** Where the page loads the library from: Pennon, or the site's own server. */
   readonly script: () => string
-  /** Every path that the library may ask of us, its scripts and configuration included. */
+  /** Every path that the library may request, including its scripts and configuration. */
   readonly paths: readonly RegExp[]
-  /** What the last event of a page is sent to, and how that is answered. */
+  /** The path to which a page's last event is sent, and the answer's status. */
   readonly leaving: { readonly path: RegExp; readonly status: number }
 }
 
@@ -173,7 +174,7 @@ for (const sdk of sdks) {
       await ask(visitor, "posthog.capture('too early')")
       await ask(visitor, 'posthog.opt_in_capturing()')
       await ask(visitor, "posthog.capture('in time')")
-      // Older versions keep what follows the choice until the page is left.
+      // Older versions keep events after the choice until the page is left.
       await site.leave(visitor)
       const stored = await site.storedWith(id, 'in time')
       assert.ok(stored.every(({ event }) => event !== 'too early' && event !== '$autocapture'))

@@ -6,9 +6,9 @@ export const ground: Migration = {
   version: 1,
   name: 'ground',
   statements: ({ autoId, clustered, text, tellRevision }) => [
-    // Ids that people see are taken from here, so that none is ever given twice: not after a delete, on neither engine.
+    // Ids that users see are taken from here, so that neither engine uses one twice, even after a delete.
     `CREATE TABLE id_sequence (name ${text} PRIMARY KEY, last_id BIGINT NOT NULL)`,
-    // Import jobs start at 2: 0 and 1 of the event store's partitions stand for live events and for imports without a job.
+    // Import jobs start at 2: partitions 0 and 1 of the event store are for live events and for imports without a job.
     `INSERT INTO id_sequence (name, last_id) VALUES ('project', 0), ('feature_flag', 0), ('import_job', 1)`,
 
     `CREATE TABLE revision (id INTEGER PRIMARY KEY CHECK (id = 1), value BIGINT NOT NULL)`,
@@ -142,7 +142,7 @@ export const ground: Migration = {
       PRIMARY KEY (project_id, lane, outcome, reason)
     )`,
 
-    // The exact count of a UTC day beside a few samples of it.
+    // The exact count of a UTC day, and a few samples.
     `CREATE TABLE ingestion_warning_day (
       project_id BIGINT NOT NULL,
       type ${text} NOT NULL,
@@ -172,7 +172,7 @@ export const ground: Migration = {
       PRIMARY KEY (project_id, day)
     )`,
 
-    // A job is created by a person, or stands for one project's imports of one UTC day that came without a job.
+    // A job is created by a user, or collects one project's imports of one UTC day that were sent without a job.
     `CREATE TABLE import_job (
       id BIGINT PRIMARY KEY,
       project_id BIGINT NOT NULL,
@@ -212,7 +212,7 @@ export const ground: Migration = {
       uuid ${text} NOT NULL
     )`,
     `CREATE INDEX import_effect_job ON import_effect (import_job_id, id)`,
-    // A person or group as it was before a published job touched it: what a later discard goes back to.
+    // A person or group as it was before a published job changed it; a later discard restores it.
     `CREATE TABLE import_before_image (
       import_job_id BIGINT NOT NULL,
       subject_kind ${text} NOT NULL,
@@ -221,7 +221,8 @@ export const ground: Migration = {
       image ${text} NOT NULL,
       PRIMARY KEY (import_job_id, subject_kind, subject)
     )`,
-    // Link and group events that an importer made up dedupe by uuid alone: a wider range may give them an earlier time.
+    // Link and group events that an importer generated are deduplicated by uuid alone: a wider range may give them an
+    // earlier time.
     `CREATE TABLE import_generated (
       project_id BIGINT NOT NULL,
       uuid ${text} NOT NULL,

@@ -1,5 +1,5 @@
-// Which log the positions of `log_position` belong to: offsets mean nothing in another one. One row, or none before a
-// log was bound.
+// The log that the positions in `log_position` belong to: offsets mean nothing in another log. One row, or none before
+// a log is bound.
 
 import type { Migration } from '#adapters/sql/migrations/migration.ts'
 

@@ -1,4 +1,4 @@
-// Cohorts with the members of static ones, secret keys of projects, what projects tell their clients, and what stands beside
+// Cohorts with the members of static ones, secret keys of projects, client settings of projects, and the neighbours of
 // flags: early access features, surveys, experiments.
 
 import type { Migration } from '#adapters/sql/migrations/migration.ts'
@@ -25,7 +25,7 @@ export const cohortsAndNeighbours: Migration = {
       created_by ${text}
     )`,
     `CREATE INDEX cohort_project ON cohort (project_id, id)`,
-    // By person first: an evaluation asks for all cohorts of one person, a merge moves them.
+    // Ordered by person: an evaluation reads all cohorts of one person, and a merge moves them.
     `CREATE TABLE cohort_person (
       person_id BIGINT NOT NULL REFERENCES person (id),
       cohort_id BIGINT NOT NULL REFERENCES cohort (id),
@@ -57,7 +57,7 @@ export const cohortsAndNeighbours: Migration = {
     )`,
     `CREATE INDEX early_access_feature_project ON early_access_feature (project_id, created_at)`,
 
-    // content: questions, conditions, appearance and whatever else clients are handed as it is.
+    // content: questions, conditions, appearance and everything else that is passed to clients unchanged.
     `CREATE TABLE survey (
       id ${text} PRIMARY KEY,
       project_id BIGINT NOT NULL,

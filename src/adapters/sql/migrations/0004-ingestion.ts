@@ -1,4 +1,5 @@
-// What ingestion keeps beside events: settings of a project, quotas of every resource, and what never came into the log.
+// The state of ingestion other than events: settings of a project, quotas of every resource, and counts of refused
+// events.
 
 import type { Migration } from '#adapters/sql/migrations/migration.ts'
 

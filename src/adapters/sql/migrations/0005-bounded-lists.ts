@@ -1,4 +1,4 @@
-// What lists of people need in order to be read in pieces, and group types that are on their way out.
+// An index for reading a person's distinct ids in pieces, and a mark for group types whose deletion is under way.
 
 import type { Migration } from '#adapters/sql/migrations/migration.ts'
 

@@ -1,5 +1,5 @@
-// What the worker found and left in the event store, which lies elsewhere and may come back older, cut or empty. One row, or
-// none before a worker has run.
+// What the worker found and left in the event store, which is a separate system and may be restored older, truncated or
+// empty. One row, or none before a worker has run.
 
 import type { Migration } from '#adapters/sql/migrations/migration.ts'
 

@@ -4,22 +4,22 @@ export interface Migration {
   /** 1 more than the one before it. */
   readonly version: number
   readonly name: string
-  /** DDL in the common subset; what differs between the engines comes in as words. */
+  /** DDL in the common subset; `words` supplies what differs between the engines. */
   readonly statements: (words: DdlWords) => readonly string[]
 }
 
 export interface DdlWords {
-  /** Type and key of an id that the engine counts up and never gives twice. */
+  /** Type and key of an id that the engine counts up and never reuses. */
   readonly autoId: string
   /** Suffix that keeps a table in the order of its primary key, where the engine can. */
   readonly clustered: string
   /** Type of text that is compared and sorted byte by byte, whatever the locale of the database or of its host. */
   readonly text: string
-  /** What makes every commit of a new revision tell the other processes, where the engine can; the table is there. */
+  /** Makes every commit of a new revision notify the other processes, where the engine can; the table exists. */
   readonly tellRevision: readonly string[]
 }
 
-/** Where PostgreSQL tells new revisions; the payload is the revision in digits. */
+/** The channel on which PostgreSQL announces new revisions; the payload is the revision in digits. */
 export const revisionChannel = 'pennon_revision'
 
 export const sqliteWords: DdlWords = {

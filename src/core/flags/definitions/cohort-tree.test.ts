@@ -10,7 +10,7 @@ function tree(...values: JsonValue[]): JsonObject {
   return { properties: { type: 'OR', values } }
 }
 
-/** A leaf with so many groups between it and the top one. */
+/** A leaf with `groupCount` groups between it and the top group. */
 function nested(groupCount: number, innermost: JsonValue[] = [plan]): JsonObject {
   let values: JsonValue[] = innermost
   for (let count = 0; count < groupCount; count++) values = [{ type: count % 2 === 0 ? 'AND' : 'OR', values }]

@@ -1,5 +1,5 @@
-// The stored tree of a dynamic cohort, read into types: groups and leaves, with whatever they name, and nothing about what
-// they come to. A definition may be older than our validation or have skipped it. Source: docs/wire/evaluation.md 5.11.
+// Reads the stored tree of a dynamic cohort into types: groups, leaves and what they refer to, without evaluating
+// anything. A definition may be older than our validation or have skipped it. Source: docs/wire/evaluation.md 5.11.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import { operatorNames } from '../match/match-property.ts'
@@ -7,32 +7,32 @@ import { dependencyId } from './flag-dependencies.ts'
 import { readFilter, type StoredFilter, UnreadableFilters } from './flag-filters.ts'
 
 export type CohortEntry =
-  /** `isAny`: one entry is enough (`OR`); else all have to hold. */
+  /** With `isAny` one entry has to hold (`OR`), else all of them. */
   | { readonly kind: 'group'; readonly isAny: boolean; readonly entries: readonly CohortEntry[] }
   /** A property of the person, or another flag's value. */
   | { readonly kind: 'test'; readonly filter: StoredFilter; readonly isNegated: boolean }
-  /** `wanted` null: an operator that never matches. */
+  /** `wanted` is null for an operator that never matches. */
   | { readonly kind: 'cohort'; readonly id: number; readonly wanted: boolean | null; readonly isNegated: boolean }
-  /** What the person did: nobody keeps that for an evaluation, so nobody is a member by it, negated or not. */
+  /** What the person did. Evaluations have no such data, so nobody is a member by it, negated or not. */
   | { readonly kind: 'behavior' }
 
 export interface CohortTree {
   readonly top: CohortEntry
-  /** Cohorts that it refers to, each once, in stored order. */
+  /** The cohorts that it refers to, each once, in stored order. */
   readonly cohortIds: readonly number[]
-  /** Flags that it tests, each once. */
+  /** The flags that it tests, each once. */
   readonly flagIds: readonly number[]
   readonly hasBehavior: boolean
 }
 
-/** Groups between the top one and an entry. */
+/** Largest number of groups between the top group and an entry. */
 const groupsBetweenMax = 64
 const behaviorTypes: readonly JsonValue[] = ['behavioral', 'realtime', 'event', 'precalculated-cohort']
 
 /**
  * @param filters `{properties: {type, values}}`.
- * @returns null when nothing is described: nobody is a member then.
- * @throws UnreadableFilters for a shape that is no tree, or one that is too deep.
+ * @returns null when it describes nothing, so that nobody is a member.
+ * @throws UnreadableFilters for a shape that is not a tree, or a tree that is too deep.
  */
 export function readCohortTree(filters: JsonObject): CohortTree | null {
   const properties = ownValue(filters, 'properties') ?? null
@@ -75,24 +75,25 @@ export function readCohortTree(filters: JsonObject): CohortTree | null {
       if (flagId !== null) flagIds.add(flagId)
     } else if (filter.operator !== null && !operatorNames.includes(filter.operator))
       throw new UnreadableFilters(`the operator ${shown(filter.operator)} does not exist`)
-    // Whatever aggregates the set that asks, a cohort is one of persons.
+    // Cohorts consist of persons, so a group filter here tests the person, whatever the set that uses the cohort is
+    // for.
     return { kind: 'test', filter: filter.type === 'group' ? { ...filter, type: 'person' } : filter, isNegated }
   }
 }
 
-/** What a filter of type `cohort` refers to, on a flag or in a tree. `id` null: its value names no cohort. */
+/** What a filter of type `cohort` refers to, on a flag or in a tree. `id` is null when its value names no cohort. */
 export function readCohortReference(filter: StoredFilter): { id: number | null; wanted: boolean | null } {
   const operator = filter.operator ?? 'in'
   return { id: cohortIdOf(filter.value), wanted: operator === 'in' ? true : operator === 'not_in' ? false : null }
 }
 
-/** A whole number, or a text of digits. */
+/** Reads an id given as a whole number or as a text of digits; null for anything else. */
 export function cohortIdOf(value: JsonValue): number | null {
   const id = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : numberOf(value)
   return id !== undefined && Number.isSafeInteger(id) ? id : null
 }
 
-/** A property filter may have any `type` but these, and no list of `values`. */
+/** Whether an entry is a group: property filters have neither these types nor a list of `values`. */
 export function isGroup(entry: JsonObject): boolean {
   const type = ownValue(entry, 'type')
   return type === 'OR' || type === 'AND' || type === 'property' || Array.isArray(ownValue(entry, 'values'))

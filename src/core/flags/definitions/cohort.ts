@@ -1,21 +1,21 @@
-// A cohort as it is stored: a set of persons, listed (static) or described by a tree of filters (dynamic). `filters` stays
-// JSON, because stored definitions may be older than our validation or have skipped it.
+// A cohort as stored: a set of persons, either listed (static) or described by a tree of filters (dynamic). `filters`
+// stays JSON, because stored definitions may be older than our validation or have skipped it.
 
 import type { JsonObject } from '../../json.ts'
 
 export interface Cohort {
-  /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts name it. */
+  /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
   readonly id: number
   readonly projectId: number
   readonly name: string
   readonly description: string
-  /** Members are rows, whatever `filters` say. */
+  /** True when the members are stored rows, whatever `filters` say. */
   readonly isStatic: boolean
   /** `{properties: {type, values}}`. Source: docs/wire/evaluation.md 5.11. */
   readonly filters: JsonObject
   readonly deleted: boolean
   readonly version: number
-  /** As of `countedAtMs`; null when it was not counted yet. */
+  /** As of `countedAtMs`; null when not counted yet. */
   readonly memberCount: number | null
   readonly countedAtMs: number | null
   readonly createdAtMs: number

@@ -1,6 +1,6 @@
-// What flags and cohorts refer to: the ids and indexes that stand in their filters, whatever else stands there. Stored definitions may
-// be older than our validation or have skipped it, so nothing here expects a shape. What a reference does is decided where
-// definitions are compiled.
+// Finds what flags and cohorts refer to: the ids and indexes in their filters. Stored definitions may be older than our
+// validation or have skipped it, so nothing here relies on a shape. Compiling definitions decides what a reference
+// means.
 
 import { type GroupType, groupTypeCountMax } from '../../groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
@@ -31,7 +31,7 @@ export interface DefinitionLinks {
   readonly groupTypes: readonly Pick<GroupType, 'index' | 'name' | 'isBeingDeleted'>[]
 }
 
-/** References of a flag and of its condition sets. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12. */
+/** The references in a flag and its condition sets. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12. */
 export function referencesOfFlag(filters: JsonValue): DefinitionReference[] {
   if (!isJsonObject(filters)) return []
   const sets = ['groups', 'super_groups'].flatMap(list =>
@@ -50,7 +50,7 @@ function referencesOfSet(set: JsonValue, path: string): DefinitionReference[] {
   return [...groupTypeOf(set, 'aggregation_group_type_index', path), ...filters]
 }
 
-/** References in the tree of a cohort, however deep. Source: docs/wire/evaluation.md 5.11. */
+/** The references in a cohort's tree, however deep. Source: docs/wire/evaluation.md 5.11. */
 export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
   const references: DefinitionReference[] = []
   const open: { entry: JsonValue | undefined; path: string }[] = [
@@ -68,7 +68,7 @@ export function referencesOfCohort(filters: JsonObject): DefinitionReference[] {
   return references
 }
 
-/** Whether a flag is decided for groups of a type or reads their properties. */
+/** Whether a flag is evaluated for groups of a type, or reads their properties. */
 export function usesGroupType(filters: JsonValue, index: number): boolean {
   return referencesOfFlag(filters).some(({ kind, id }) => kind === 'group_type' && id === index)
 }
@@ -97,7 +97,7 @@ function referenceOf(filter: JsonValue, path: string): DefinitionReference[] {
   return id === null ? [] : [{ kind: 'flag', id, path: `${path}.key` }]
 }
 
-/** An index that no project can have is refused for itself. */
+/** Ignores an index that no project can have: validation refuses it anyway. */
 function groupTypeOf(holder: JsonObject, field: string, path: string): DefinitionReference[] {
   const index = numberOf(ownValue(holder, field) ?? null)
   const isIndex = index !== undefined && Number.isInteger(index) && index >= 0 && index < groupTypeCountMax

@@ -1,19 +1,20 @@
-// Payloads of flags with `has_encrypted_payloads`: what stands in their place wherever they are not to be seen.
-// How they are encrypted is `services/manage/payload-cipher.ts`; which writes keep, seal or refuse them, `services/manage/seal-payloads.ts`.
+// Replaces the payloads of flags with `has_encrypted_payloads` wherever they must not be seen.
+// `services/manage/payload-cipher.ts` encrypts them; `services/manage/seal-payloads.ts` decides which writes keep, seal
+// or refuse them.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
 
-/** JSON text, as every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
+/** The marker, JSON text like every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
 export const redactedPayload = '"********* (encrypted)"'
 
-/** The filters with the marker in the place of every payload that holds something. */
+/** The filters with the marker in place of every payload that is not empty. */
 export function redactPayloads(filters: JsonObject): JsonObject {
   const payloads = ownValue(filters, 'payloads')
   if (!holdsPayload(payloads)) return filters
   return withPayloads(filters, isJsonObject(payloads) ? mapPayloads(payloads, () => redactedPayload) : redactedPayload)
 }
 
-/** Null and the empty text say that there is no payload. */
+/** Null and the empty text count as no payload. */
 export function holdsPayload<T extends JsonValue | undefined>(payload: T): payload is T & NonNullable<T> {
   return payload !== undefined && payload !== null && payload !== ''
 }

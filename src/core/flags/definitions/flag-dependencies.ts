@@ -1,19 +1,19 @@
-// In which order flags that test other flags are decided, and which of them cannot be: those that miss a flag, and those
-// caught in a cycle. Works on positions and ids alone. Source: docs/wire/evaluation.md 5.12.
+// Orders flags that test other flags, and finds those that cannot be decided: a flag that they test is missing, or they
+// are caught in a cycle. Works on positions and ids only. Source: docs/wire/evaluation.md 5.12.
 
 export interface DependencyOrder {
-  /** Positions, each after everything it depends on; cyclic ones are not among them. */
+  /** Positions, each after everything that it depends on; without the cyclic ones. */
   readonly order: readonly number[]
-  /** Depends, directly or not, on a flag that does not exist. */
+  /** Flags that depend, directly or not, on one that does not exist. */
   readonly missing: ReadonlySet<number>
-  /** Member of a cycle, or dependent on one. */
+  /** Members of a cycle, and flags that depend on one. */
   readonly cyclic: ReadonlySet<number>
 }
 
 /**
- * @param dependencyIds per position, the ids a flag tests; undefined for a flag that takes no part (inactive: it is
- *   false whatever it tests).
- * @param positionOfId flags that exist, those that take no part included.
+ * @param dependencyIds per position, the ids that the flag tests; undefined for a flag that takes no part because it is
+ *   inactive or unreadable.
+ * @param positionOfId the flags that exist, including those that take no part.
  */
 export function orderDependencies(
   dependencyIds: readonly (readonly number[] | undefined)[],
@@ -58,12 +58,12 @@ export function orderDependencies(
   return { order, missing, cyclic: new Set(waiting.keys()) }
 }
 
-/** An id that no flag has. */
+/** No flag has this id. */
 const nobodysId = -1
 
 /**
- * The flag that a filter of type `flag` tests, by its key: an id in digits. An empty text and any other whole number
- * name a flag that does not exist; null for no dependency at all.
+ * The id of the flag that a filter of type `flag` tests, read from the filter's key, which has to be digits. An empty
+ * text and any other whole number give the id of no flag; any other key is no dependency and gives null.
  */
 export function dependencyId(filterKey: string): number | null {
   if (/^\d{1,15}$/.test(filterKey)) return Number(filterKey)
@@ -71,9 +71,8 @@ export function dependencyId(filterKey: string): number | null {
 }
 
 /**
- * What has to be decided for a flag, in order, itself last; empty when something on the way is missing or caught in a
- * cycle.
- * @param testedIds ids that a flag tests, or undefined when there is no such flag.
+ * The flags to decide for a flag, in order, itself last; empty when one of them is missing or caught in a cycle.
+ * @param testedIds returns the ids that a flag tests; undefined when the flag does not exist.
  * Source: docs/wire/evaluation.md 7.1.
  */
 export function dependencyChain(

@@ -1,5 +1,5 @@
-// The stored `filters` of a flag, read into types: what is there, with defaults filled in, and nothing about its meaning.
-// A definition may be older than our validation or have skipped it; whatever breaks its shape makes the flag unreadable.
+// Reads the stored `filters` of a flag into types, with defaults filled in and without judging their meaning. A
+// definition may be older than our validation or have skipped it; any fault in its shape makes the flag unreadable.
 // Source: docs/wire/evaluation.md 4.2.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
@@ -17,10 +17,10 @@ export interface StoredFilter {
 
 export interface StoredSet {
   readonly filters: readonly StoredFilter[]
-  /** Null when everybody is in. */
+  /** Null when the set includes everyone. */
   readonly rolloutPercentage: number | null
   readonly variant: string | null
-  /** The group type that the set is about; null for persons, undefined for the same as the flag. */
+  /** The group type that the set is for; null for persons, undefined for the flag's own. */
   readonly groupTypeIndex: number | null | undefined
 }
 
@@ -34,7 +34,7 @@ export interface StoredFilters {
   readonly earlyExit: boolean
 }
 
-/** What breaks a definition's shape, with the path to it. Never leaves this folder: `compile-project.ts` turns it into a problem. */
+/** A fault in a definition's shape. Never leaves `core/flags`: compiling turns it into a problem. */
 export class UnreadableFilters extends Error {}
 
 /** @throws UnreadableFilters */
@@ -52,7 +52,7 @@ export function readFilters(filters: JsonObject): StoredFilters {
 }
 
 /**
- * The filters of a set as they are asked: those on cohorts after all others, each kind in stored order.
+ * A set's filters in the order in which they are tested: cohort filters after all others, each kind in stored order.
  * Source: docs/wire/evaluation.md 5.4.
  */
 export function filtersAsAsked({ filters }: Pick<StoredSet, 'filters'>): {
@@ -74,7 +74,7 @@ function readSet(value: JsonValue, index: number): StoredSet {
   }
 }
 
-/** One entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
+/** Reads one entry of a set's `properties`, or a leaf of a cohort's tree. @throws UnreadableFilters */
 export function readFilter(value: JsonValue): StoredFilter {
   const filter = readObject(value, 'properties')
   const type = required(filter, 'type', readText)
@@ -111,7 +111,7 @@ function readHoldout(filters: JsonObject): StoredFilters['holdout'] {
 
 type Reader<T> = (value: JsonValue, name: string) => T
 
-/** Null for a field that is absent or null. */
+/** Reads a field; null when it is absent or null. */
 function optional<T>(object: JsonObject, name: string, read: Reader<T>): T | null {
   const value = ownValue(object, name)
   return value === undefined || value === null ? null : read(value, name)

@@ -1,6 +1,6 @@
-// What is wrong with a flag that is to be stored: where, which kind, and a sentence for its author.
+// A fault in a flag or cohort that is to be stored: its place, its kind, and a sentence for the author.
 
-/** `required`: missing; `invalid`: of another JSON type; `invalid_input`: right type, but not a value that works. */
+/** `required`: missing; `invalid`: wrong JSON type; `invalid_input`: right type, but a value that does not work. */
 export type FlagIssueCode = 'required' | 'invalid' | 'invalid_input'
 
 export interface FlagIssue {

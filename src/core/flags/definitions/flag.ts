@@ -1,49 +1,83 @@
-// A flag as it is stored: the definition that `compile-flag.ts` turns into something to evaluate.
-// `filters` stays JSON, because stored definitions may be older than our validation or have skipped it.
+// A flag as stored; `compile-flag.ts` compiles it for evaluation. `filters` stays JSON, because stored definitions may
+// be older than our validation or have skipped it.
 
+import { definedOf } from '../../defined-of.ts'
 import type { JsonObject } from '../../json.ts'
 
-export interface Flag {
-  /** Instance-wide, ascending from 1, never reused; dependencies name it. */
-  readonly id: number
-  readonly projectId: number
+/**
+ * The fields that a flag's writer decides. A create, an update, a copy and a restore all take exactly these fields, so
+ * a new one is added here; ARCHITECTURE §10 lists the steps that the compiler cannot check.
+ */
+export interface WritableFlag {
   /** Part of the hash; case-sensitive. */
   readonly key: string
   readonly name: string
   readonly filters: JsonObject
   readonly active: boolean
+  /** Kept, but out of use: an archived flag is inactive and is left out of lists. */
+  readonly archived: boolean
   readonly deleted: boolean
-  readonly version: number
   readonly ensureExperienceContinuity: boolean
-  /** `device_id` hashes the device id; anything else, null included, the distinct id. */
+  /** With `device_id` the device id is hashed; with anything else, including null, the distinct id. */
   readonly bucketingIdentifier: string | null
   readonly evaluationRuntime: string
   readonly evaluationContexts: readonly string[]
   readonly hasEncryptedPayloads: boolean
   readonly isRemoteConfiguration: boolean
   readonly tags: readonly string[]
+}
+
+/** A stored flag. The store maintains the fields that are not the writer's. */
+export interface Flag extends WritableFlag {
+  /** Instance-wide, ascending from 1, never reused; other flags refer to it by this id. */
+  readonly id: number
+  readonly projectId: number
+  readonly version: number
   readonly hasExperiment: boolean
   readonly createdAtMs: number
   readonly updatedAtMs: number
+  /** The last change of its filters or of its being active, so since when it has decided as it does. */
+  readonly conditionsSinceMs: number
   /** Label of the key that wrote it, or null. */
   readonly createdBy: string | null
 }
 
-/** What a write may set; the rest is kept by the store. */
-export type FlagFields = Partial<
-  Pick<
-    Flag,
-    | 'key'
-    | 'name'
-    | 'filters'
-    | 'active'
-    | 'deleted'
-    | 'ensureExperienceContinuity'
-    | 'bucketingIdentifier'
-    | 'evaluationRuntime'
-    | 'evaluationContexts'
-    | 'hasEncryptedPayloads'
-    | 'isRemoteConfiguration'
-    | 'tags'
-  >
->
+/** The fields that one write sets. */
+export type FlagFields = Partial<WritableFlag>
+
+/** The values of fields that a flag's writer leaves out, and of null in a request. */
+export const flagDefaults: Omit<WritableFlag, 'key'> = {
+  name: '',
+  filters: {},
+  active: true,
+  archived: false,
+  deleted: false,
+  ensureExperienceContinuity: false,
+  bucketingIdentifier: null,
+  evaluationRuntime: 'all',
+  evaluationContexts: [],
+  hasEncryptedPayloads: false,
+  isRemoteConfiguration: false,
+  tags: [],
+}
+
+const writableNames = ['key', ...Object.keys(flagDefaults)] as readonly (keyof WritableFlag)[]
+
+/** All fields that a writer decided, for a write that gives them to another flag. */
+export function writableOf(flag: Flag): WritableFlag {
+  return Object.fromEntries(writableNames.map(name => [name, flag[name]])) as unknown as WritableFlag
+}
+
+/** A flag after a change: whoever changes it, an archived flag is inactive. */
+export function changedFlag(current: Flag, change: Partial<Flag>): Flag {
+  const flag = withoutArchivedActive({ ...current, ...definedOf(change) })
+  const decidesAlike =
+    flag.active === current.active &&
+    flag.deleted === current.deleted &&
+    JSON.stringify(flag.filters) === JSON.stringify(current.filters)
+  return decidesAlike ? flag : { ...flag, conditionsSinceMs: flag.updatedAtMs }
+}
+
+export function withoutArchivedActive<T extends Pick<Flag, 'active' | 'archived'>>(flag: T): T {
+  return flag.archived && flag.active ? { ...flag, active: false } : flag
+}

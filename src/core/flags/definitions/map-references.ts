@@ -1,18 +1,18 @@
-// The filters of a flag or a cohort with other ids in the places that refer to something: what a copy in another project
-// needs. Everything else stays as it is stored, readable or not. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12.
+// Replaces the ids that the filters of a flag or cohort refer to, for a copy in another project. Everything else stays
+// as stored, readable or not. Source: docs/wire/evaluation.md 4.2, 5.11, 5.12.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, setOwn } from '../../json.ts'
 import { cohortIdOf } from './cohort-tree.ts'
 import { dependencyId } from './flag-dependencies.ts'
 
 export interface ReferenceMaps {
-  /** Each answers the new id, or what to leave as it is. */
+  /** Each returns the new id, or the same one to keep it. */
   readonly cohort: (id: number) => number
   readonly flag: (id: number) => number
   readonly groupType: (index: number) => number
 }
 
-/** Where references stand. Payloads and variants hold the client's own JSON, and have none. */
+/** The fields that may contain references. Payloads and variants are the client's own JSON and contain none. */
 const referringFields = ['groups', 'super_groups', 'properties', 'values']
 const groupTypeFields = ['aggregation_group_type_index', 'group_type_index']
 

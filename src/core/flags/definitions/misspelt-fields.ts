@@ -1,11 +1,12 @@
-// Fields of a definition that are ours but for a slip, or that other products call so. Unknown ones are kept, but `group`
-// for `groups`, `rollout` for a percentage or `operatr` in a filter would switch a flag on for others than was meant.
+// Finds fields of a definition that are a typing error of a known field, or another product's name for one. Other
+// unknown fields are kept, but `group` for `groups`, `rollout` for a percentage or `operatr` in a filter would switch a
+// flag on for the wrong people.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
 import { nearMiss } from '../../nearest-name.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
-/** One level of a definition: its names, and wrong ones with what was probably meant. */
+/** One level of a definition: its known names, and wrong names with the ones that were probably meant. */
 interface Level {
   readonly known: readonly string[]
   readonly wrong: ReadonlyMap<string, string>
@@ -35,7 +36,7 @@ const wrongInFilter = {
   group_type_index: ['group_type', 'group_index'],
 }
 const filterLevel = level(filterFields, wrongInFilter)
-/** On a flag's own filter `negation` is ignored: only here it is what was meant. */
+/** Only cohorts have `negation`: on a flag's own filter it is ignored, so `not` there cannot have meant it. */
 const leafLevel = level(filterFields, { ...wrongInFilter, negation: ['negate', 'negated', 'not', 'inverted'] })
 const groupLevel = level(['type', 'values'], {})
 const multivariateLevel = level(['variants'], { variants: ['variations'] })
@@ -45,11 +46,11 @@ const holdoutLevel = level(['id', 'exclusion_percentage'], {
 })
 const holdoutGroupLevel = level(['properties', 'rollout_percentage', 'variant'], { rollout_percentage: percentages })
 
-/** PostHog's definitions hold a few; nothing but unknown names must not hold the event loop. */
+/** PostHog's definitions have a few unknown names; a definition full of them must not hold the event loop. */
 const unknownCountMax = 200
 
 /**
- * The misspelt fields of a flag's filters, of everything in them that has fields of ours, each `invalid_input` with its path.
+ * The misspelt fields at all levels of a flag's filters, each as `invalid_input` with its path.
  * Source: ours, docs/wire/private-api.md §4.
  */
 export function misspeltFields(filters: JsonObject): FlagIssue[] {
@@ -75,11 +76,11 @@ export function misspeltFields(filters: JsonObject): FlagIssue[] {
 /** Collects the misspelt fields of one definition, object by object. */
 export class MisspeltFields {
   readonly issues: FlagIssue[] = []
-  /** What the unknown names of a level so far were meant to be; null when they resemble nothing. */
-  private readonly meantOf = new Map<Level, Map<string, string | null>>()
-  private unknownCount = 0
+  /** Per level, what each unknown name was probably meant to be; null when it resembles nothing. */
+  readonly #meantOf = new Map<Level, Map<string, string | null>>()
+  #unknownCount = 0
 
-  /** A filter or a group of filters in a cohort's tree. */
+  /** Checks a filter or a group of filters in a cohort's tree. */
   lookAtCohortEntry(entry: JsonObject, kind: 'group' | 'filter', path: string): void {
     this.look(entry, kind === 'group' ? groupLevel : leafLevel, path)
   }
@@ -88,20 +89,20 @@ export class MisspeltFields {
     if (!isJsonObject(value)) return
     for (const name of Object.keys(value)) {
       if (level.known.includes(name)) continue
-      const meant = this.meant(name, level)
+      const meant = this.#meant(name, level)
       if (meant === null) continue
       const message = `Unknown field ${name}. Did you mean ${meant}?`
       this.issues.push({ path: `${path}.${name}`, code: 'invalid_input', message })
     }
   }
 
-  private meant(name: string, level: Level): string | null {
-    const ofLevel = this.meantOf.get(level) ?? new Map<string, string | null>()
-    this.meantOf.set(level, ofLevel)
+  #meant(name: string, level: Level): string | null {
+    const ofLevel = this.#meantOf.get(level) ?? new Map<string, string | null>()
+    this.#meantOf.set(level, ofLevel)
     const remembered = ofLevel.get(name)
     if (remembered !== undefined) return remembered
-    if (this.unknownCount >= unknownCountMax) return null
-    this.unknownCount++
+    if (this.#unknownCount >= unknownCountMax) return null
+    this.#unknownCount++
     const meant = level.wrong.get(name.toLowerCase()) ?? nearMiss(name, level.known)
     ofLevel.set(name, meant)
     return meant

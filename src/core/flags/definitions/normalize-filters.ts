@@ -1,11 +1,11 @@
-// Brings filters of definitions older than `groups` into today's form on the way in; the evaluator knows only `groups`.
+// Converts filters from before `groups` to today's form before they are stored; the evaluator knows only `groups`.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
 
 /**
- * Filters with `groups`, `groups: []` included, come back as they are. Without, the one set is
- * `{properties: filters.properties or [], rollout_percentage: the flag's own}`, in which a filter without `type` is a
- * `person` filter; `filters.properties` itself goes.
+ * Returns filters with `groups`, even `groups: []`, unchanged. Others get the one set `{properties: filters.properties
+ * or [], rollout_percentage: the flag's own}`, in which a filter without `type` becomes a `person` filter;
+ * `filters.properties` itself is removed.
  * @param legacyRolloutPercentage the flag's own `rollout_percentage`, any JSON; undefined when it has none (= 100 %).
  * Source: docs/wire/evaluation.md 4.2.
  */

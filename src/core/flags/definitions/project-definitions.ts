@@ -1,4 +1,4 @@
-// Everything about a project that an evaluation, or a client that evaluates by itself, needs and that changes rarely.
+// Everything about a project that changes rarely and that an evaluation, or a client that evaluates locally, needs.
 
 import type { EarlyAccessFeature } from '../../early-access/early-access-feature.ts'
 import type { GroupType } from '../../groups/group.ts'
@@ -9,31 +9,17 @@ import type { Flag } from './flag.ts'
 
 export interface ProjectDefinitions {
   readonly project: Project
-  /** The instance's revision at the last change of any of this. */
+  /** The instance's revision at the last change to any of these. */
   readonly revision: number
-  /** Not deleted; active or not; by ascending id. */
+  /** Without deleted ones, with inactive ones; by ascending id. */
   readonly flags: readonly Flag[]
-  /** Not deleted; by ascending id. */
+  /** Without deleted ones; by ascending id. */
   readonly cohorts: readonly Cohort[]
   readonly groupTypes: readonly GroupType[]
   /** Oldest first. */
   readonly earlyAccessFeatures: readonly EarlyAccessFeature[]
-  /** Not archived; oldest first. */
+  /** Without archived ones; oldest first. */
   readonly surveys: readonly Survey[]
-  /** SHA-256, hex, of the secret keys that are valid: the primary one and, after a rotation, the backup. */
+  /** SHA-256 (hex) of the valid secret keys: the primary one and, after a rotation, the backup. */
   readonly secretKeyHashes: readonly string[]
-}
-
-/** The definitions of a project that has none yet. */
-export function emptyDefinitions(project: Project, revision: number): ProjectDefinitions {
-  return {
-    project,
-    revision,
-    flags: [],
-    cohorts: [],
-    groupTypes: [],
-    earlyAccessFeatures: [],
-    surveys: [],
-    secretKeyHashes: [],
-  }
 }

@@ -1,26 +1,26 @@
-// Decides whether the filters of a dynamic cohort may be stored as they were written, and says everything that is wrong.
-// Single filters are left to `validate-filter.ts`, what they refer to, to `validate-references.ts`. The evaluator relies on
-// none of it.
+// Decides whether the filters of a dynamic cohort may be stored as written, and reports everything that is wrong.
+// `validate-filter.ts` checks single filters, `validate-references.ts` what they refer to. The evaluator does not rely
+// on any of it.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 import { MisspeltFields } from './misspelt-fields.ts'
 import { patternBudgetOfFlag, validateFilter } from './validate-filter.ts'
 
-/** Groups between the top one and an entry. Source: docs/wire/evaluation.md 5.11. */
+/** Largest number of groups between the top group and an entry. Source: docs/wire/evaluation.md 5.11. */
 export const cohortDepthMax = 64
-/** Filters and groups of one cohort: each may be tested in every evaluation. */
+/** Bounds the filters and groups of one cohort, since every evaluation may test each of them. */
 export const cohortEntryCountMax = 1_000
 
 const topTypes = ['OR', 'AND']
 const groupTypes = [...topTypes, 'property']
 const leafTypes = ['person', 'person_metadata', 'cohort', 'flag']
-/** PostHog's types for what a person did. Nothing here keeps that by person. */
+/** PostHog's types for what a person did. No such data is kept by person here. */
 const behaviouralTypes = ['behavioral', 'realtime']
 
 /**
- * Everything that is wrong, in the order it stands in the tree, but misspelt fields first; empty when the filters may be stored. A static cohort's
- * filters mean nothing, and are not asked for.
+ * Everything that is wrong: misspelt fields first, the rest in the order of the tree; empty when the filters may be
+ * stored. Do not call it for a static cohort, whose filters mean nothing.
  * Source: docs/wire/evaluation.md 5.9.1, 5.11; which mistakes are refused: ours.
  */
 export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
@@ -34,23 +34,23 @@ export function validateCohortFilters(filters: JsonValue): FlagIssue[] {
 }
 
 class TreeValidation {
-  private readonly patterns = patternBudgetOfFlag()
-  private readonly misspelt = new MisspeltFields()
-  private entryCount = 0
+  readonly #patterns = patternBudgetOfFlag()
+  readonly #misspelt = new MisspeltFields()
+  #entryCount = 0
 
   validateTop(top: JsonObject, path: string): FlagIssue[] {
     const type = ownValue(top, 'type')
     const isKnown = typeof type === 'string' && topTypes.includes(type)
     const issues = [
       ...(isKnown ? [] : [issue(`${path}.type`, missingOr(type), 'The type of the filters of a cohort is OR or AND.')]),
-      ...this.validateValues(top, path, 0),
+      ...this.#validateValues(top, path, 0),
     ]
-    return [...this.misspelt.issues, ...issues]
+    return [...this.#misspelt.issues, ...issues]
   }
 
-  /** @param depth groups between the top one and the entries. */
-  private validateValues(group: JsonObject, path: string, depth: number): FlagIssue[] {
-    this.misspelt.lookAtCohortEntry(group, 'group', path)
+  /** @param depth number of groups between the top group and the entries. */
+  #validateValues(group: JsonObject, path: string, depth: number): FlagIssue[] {
+    this.#misspelt.lookAtCohortEntry(group, 'group', path)
     const values = ownValue(group, 'values')
     if (!Array.isArray(values))
       return [issue(`${path}.values`, missingOr(values), 'A group of filters needs a list of values; it may be empty.')]
@@ -61,21 +61,21 @@ class TreeValidation {
     }
     const issues: FlagIssue[] = []
     for (const [index, entry] of values.entries()) {
-      if (++this.entryCount > cohortEntryCountMax) {
-        // Told once, where it became too much; what follows is not looked at.
-        if (this.entryCount === cohortEntryCountMax + 1) issues.push(tooMany(`${path}.values.${index}`))
+      if (++this.#entryCount > cohortEntryCountMax) {
+        // Reported once, at the first entry too many; the rest is not checked.
+        if (this.#entryCount === cohortEntryCountMax + 1) issues.push(tooMany(`${path}.values.${index}`))
         break
       }
-      issues.push(...this.validateEntry(entry, `${path}.values.${index}`, depth))
+      issues.push(...this.#validateEntry(entry, `${path}.values.${index}`, depth))
     }
     return issues
   }
 
-  private validateEntry(entry: JsonValue, path: string, depth: number): FlagIssue[] {
+  #validateEntry(entry: JsonValue, path: string, depth: number): FlagIssue[] {
     if (!isJsonObject(entry)) return [issue(path, 'invalid', 'A filter or a group of filters must be an object.')]
     const type = ownValue(entry, 'type')
-    if (typeof type === 'string' && groupTypes.includes(type)) return this.validateValues(entry, path, depth + 1)
-    if (typeof type === 'string' && leafTypes.includes(type)) return this.validateLeaf(entry, path)
+    if (typeof type === 'string' && groupTypes.includes(type)) return this.#validateValues(entry, path, depth + 1)
+    if (typeof type === 'string' && leafTypes.includes(type)) return this.#validateLeaf(entry, path)
     if (typeof type === 'string' && behaviouralTypes.includes(type)) {
       const message = `Filters of type ${type} are not evaluated here: nobody would be a member by them.`
       return [issue(`${path}.type`, 'invalid_input', message)]
@@ -84,16 +84,16 @@ class TreeValidation {
     return [issue(`${path}.type`, missingOr(type), message)]
   }
 
-  private validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
-    // The evaluator takes whatever has a list of values for a group.
+  #validateLeaf(leaf: JsonObject, path: string): FlagIssue[] {
+    // The evaluator takes any entry with a list of values for a group.
     if (Array.isArray(ownValue(leaf, 'values')))
       return [
         issue(`${path}.values`, 'invalid_input', 'A filter has a value; values belong to groups of type OR or AND.'),
       ]
-    this.misspelt.lookAtCohortEntry(leaf, 'filter', path)
+    this.#misspelt.lookAtCohortEntry(leaf, 'filter', path)
     const negation = ownValue(leaf, 'negation')
     return [
-      ...validateFilter(leaf, path, this.patterns),
+      ...validateFilter(leaf, path, this.#patterns),
       ...(negation === undefined || negation === null || typeof negation === 'boolean'
         ? []
         : [issue(`${path}.negation`, 'invalid', 'Must be true, false or null.')]),

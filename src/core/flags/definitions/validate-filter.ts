@@ -1,5 +1,5 @@
-// Checks one filter of a condition set: its shape, its operator, and values that could never match.
-// The evaluator needs none of this (a stored filter may be anything); it keeps mistakes out on the way in.
+// Checks one filter of a condition set: its shape, its operator, and whether its value could ever match. The evaluator
+// does not rely on this, since a stored filter may be anything; it keeps mistakes from being stored.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, textOf } from '../../json.ts'
 import { parseDateFilter } from '../match/match-date.ts'
@@ -11,7 +11,7 @@ import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
 const filterTypes = ['person', 'group', 'cohort', 'flag', 'person_metadata'] as const
 type FilterType = (typeof filterTypes)[number]
 
-/** Operators on properties and the JSON form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
+/** The operators on properties and the form that their value must have. Source: docs/wire/evaluation.md 4.2, 5.9. */
 const valueFormOf: ReadonlyMap<string, ValueForm> = new Map([
   ...forms('any', ['exact', 'is_not']),
   ...forms('none', ['is_set', 'is_not_set']),
@@ -30,16 +30,16 @@ const otherOperators = ['in', 'not_in', 'flag_evaluates_to']
 /** Every operator that a filter may have. */
 export const flagOperators: readonly string[] = [...valueFormOf.keys(), ...otherOperators]
 
-/** What the different regular expressions of a flag, or of a cohort, may have together: compiling them holds the event loop. */
+/** Bounds the distinct regular expressions of a flag or cohort together, since compiling them holds the event loop. */
 export const patternCharsOfFlagMax = 5_000
-/** In the units of `regex-cost.ts`: 15 to 30 ms for the worst ones, and room for a hundred addresses with `\w`. */
+/** In the units of `regex-cost.ts`: 15 to 30 ms at worst, and room for a hundred patterns for addresses with `\w`. */
 export const patternUnitsOfFlagMax = 15_000
 
-/** What is left for the regular expressions of one flag or cohort; spent while its filters are validated. */
+/** The budget left for the regular expressions of one flag or cohort while its filters are validated. */
 export interface PatternBudget {
   charsLeft: number
   unitsLeft: number
-  /** They are compiled once, however many filters have them. */
+  /** Patterns already counted: each is compiled once, however many filters have it. */
   readonly paidFor: Set<string>
 }
 
@@ -84,7 +84,7 @@ function validateGroupTypeIndex(filter: JsonObject, path: string): FlagIssue[] {
   return groupTypeIndexIssues(ownValue(filter, 'group_type_index'), `${path}.group_type_index`)
 }
 
-/** Absent and null are fine; otherwise a whole number from 0 to 4. */
+/** Checks that a group type index is absent, null or a whole number from 0 to 4. */
 export function groupTypeIndexIssues(value: JsonValue | undefined, path: string): FlagIssue[] {
   if (value === undefined || value === null) return []
   const index = numberOf(value)
@@ -145,7 +145,7 @@ function validatePropertyFilter(
   return problem === null ? [] : [issue(`${path}.value`, 'invalid_input', problem)]
 }
 
-/** What an operator can never match: it would be false, or off, for everybody and without a word. */
+/** Why an operator can never match a value: stored, such a filter would silently be false for everyone. */
 function valueProblem(
   form: Exclude<ValueForm, 'none'>,
   operator: string,
@@ -162,7 +162,7 @@ function valueProblem(
     case 'number':
       return Number.isNaN(rangeBound(value)) ? 'The value must be a number: texts are never compared.' : null
     case 'date':
-      // A zone that skips this wall time is the project's, which may change.
+      // Checked in UTC: whether the project's zone skips this wall time does not matter, since that zone may change.
       return parseDateFilter(value, 'UTC') === null
         ? 'The value must be text: a date such as 2026-01-31, a time such as 2026-01-31T10:00:00Z, or a span such as -7d.'
         : null
@@ -200,7 +200,7 @@ function isRange(value: JsonValue): boolean {
   return low! <= high!
 }
 
-/** NaN for what is no number, and for the text `nan`, for which no comparison is true. */
+/** NaN for a value that is not a number, and for the text `nan`, with which no comparison is true. */
 function rangeBound(value: JsonValue): number {
   return numericValue(value) ?? Number.NaN
 }

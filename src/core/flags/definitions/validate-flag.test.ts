@@ -4,7 +4,7 @@ import { parseJson } from '../../json.ts'
 import type { FlagIssue } from './flag-issue.ts'
 import { validateFlag } from './validate-flag.ts'
 
-/** `path code` of everything that is wrong with filters. */
+/** `path code` of every issue of the filters. */
 function wrong(filters: string): string[] {
   return validateFlag({ filters: parseJson(filters) }).map(
     ({ path, code }) => `${path.replace(/^filters\./, '')} ${code}`,

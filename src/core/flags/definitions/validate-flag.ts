@@ -1,5 +1,5 @@
-// Decides whether a flag may be stored as it was written, and says everything that is wrong with it.
-// Filters are left to `validate-filter.ts`, and whether the key is free to the store. The evaluator relies on none of this.
+// Decides whether a flag may be stored as written, and reports everything that is wrong with it. `validate-filter.ts`
+// checks single filters, and the store whether the key is free. The evaluator does not rely on any of this.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '../../json.ts'
 import type { FlagIssue, FlagIssueCode } from './flag-issue.ts'
@@ -10,7 +10,7 @@ export const flagKeyLengthMax = 400
 export const evaluationRuntimes = ['all', 'client', 'server'] as const
 export const bucketingIdentifiers = ['distinct_id', 'device_id'] as const
 
-/** The parts of a flag that rules apply to; absent ones are not being written and are not checked. */
+/** The parts of a flag that rules apply to. Absent ones are not being written and are not checked. */
 export interface FlagToValidate {
   readonly key?: string
   readonly filters?: JsonValue
@@ -18,13 +18,14 @@ export interface FlagToValidate {
   readonly bucketingIdentifier?: string | null
 }
 
-/** Weights are doubles: 33.33 + 33.33 + 33.34 has to be 100. */
+/** Weights are doubles, and 33.33 + 33.33 + 33.34 has to count as 100. */
 const weightTolerance = 1e-6
 
 /**
- * Everything that is wrong, in the order it stands in the definition, but misspelt fields first; empty when the flag may be stored.
- * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written); key charset and
- * weights of 100 are what the product's own forms ask for; the rest ours.
+ * Everything that is wrong, in the order of the definition, but with all misspelt fields of `filters` before its other
+ * faults; empty when the flag may be stored.
+ * Source: docs/wire/evaluation.md 4.2 (what the evaluator reads), 5.9.1 (patterns refused when written); key charset
+ * and weights of 100 are what the product's own forms ask for; the rest ours.
  */
 export function validateFlag(flag: FlagToValidate): FlagIssue[] {
   const issues: FlagIssue[] = []
@@ -42,6 +43,19 @@ export function validateFlag(flag: FlagToValidate): FlagIssue[] {
   }
   if (flag.filters !== undefined) issues.push(...validateFilters(flag.filters))
   return issues
+}
+
+/**
+ * What is wrong with switching on: an archived flag stays inactive, as in PostHog.
+ * @param written what is being written.
+ * @param current the flag as stored; absent for a new one.
+ */
+export function archivedIssues(
+  written: { readonly active?: boolean; readonly archived?: boolean },
+  current: { readonly archived: boolean } = { archived: false },
+): FlagIssue[] {
+  if (written.active !== true || !(written.archived ?? current.archived)) return []
+  return [issue('active', 'invalid_input', 'An archived flag cannot be active. Unarchive it first: `archived: false`.')]
 }
 
 function validateFlagKey(key: string): FlagIssue[] {
@@ -148,7 +162,7 @@ function validateHoldoutGroups(groups: JsonValue | undefined): FlagIssue[] {
   })
 }
 
-/** A percentage lies between 0 and 100, fractions allowed. */
+/** A percentage is between 0 and 100; fractions are allowed. */
 function percentageIssues(value: JsonValue | undefined, path: string, options: { required: boolean }): FlagIssue[] {
   if (value === undefined || value === null) {
     return options.required ? [issue(path, 'required', 'A percentage is needed.')] : []

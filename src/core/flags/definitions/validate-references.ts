@@ -1,21 +1,21 @@
-// Whether what a flag or a cohort refers to is there, and whether it comes back to itself on the way. Stored definitions may
-// do either (validation was skipped); the evaluator has an answer for both, but rarely the one that was meant.
+// Checks that what a flag or a cohort refers to exists, and that no reference leads to a cycle. Stored definitions may
+// have such faults if validation was skipped; the evaluator has an answer for both, but rarely the one that was meant.
 
 import type { DefinitionLinks, DefinitionReference, LinkedDefinition } from './definition-links.ts'
 import type { FlagIssue } from './flag-issue.ts'
 
-/** What is being written. */
+/** The definition that is being written. */
 export interface ReferringDefinition {
   readonly kind: 'flag' | 'cohort'
-  /** Null for a new definition, to which nothing can refer yet. */
+  /** Null for a new definition; nothing can refer to it yet. */
   readonly id: number | null
   /** Key of a flag, name of a cohort. */
   readonly name: string
 }
 
 /**
- * References to what does not exist or is deleted, and those through which a cycle is reached, each with the path of the
- * value. Inactive flags count like others, so that switching one on never closes a cycle.
+ * Reports references to what does not exist or is deleted, and references that lead to a cycle, each with the path of
+ * its value. Inactive flags count like active ones, so that activating a flag never closes a cycle.
  * Source: docs/wire/evaluation.md 5.11, 5.12; that they are refused: ours.
  */
 export function referenceIssues(
@@ -27,7 +27,7 @@ export function referenceIssues(
   const issues: FlagIssue[] = []
   for (const { kind, id, path } of references) {
     if (kind === 'group_type') {
-      // A free index may be named: its type comes with its first event, as in PostHog.
+      // A free index is allowed: its type is created with its first event, as in PostHog.
       const type = links.groupTypes.find(({ index }) => index === id)
       if (type?.isBeingDeleted === true) issues.push(isBeingDeleted(type, path))
       continue
@@ -51,45 +51,47 @@ function isBeingDeleted({ index, name }: DefinitionLinks['groupTypes'][number], 
   return { path, code: 'invalid_input', message }
 }
 
-/** Longer cycles are told by their beginning. */
+/** At most this many members of a cycle are named. */
 const namedMembersMax = 20
 
 type Kind = ReferringDefinition['kind']
-/** `flag:7`; the one that is written may have no id yet: `flag:null`. */
+/** `flag:7`; `flag:null` for a written definition without an id. */
 type Node = `${Kind}:${number | null}`
 
 class Graph {
-  private readonly names = new Map<Node, string>()
-  private readonly edges = new Map<Node, readonly Node[]>()
-  private readonly written: Node
-  /** Nothing behind them comes back to a node before it, whatever reference led there. */
-  private readonly harmless = new Set<Node>()
+  readonly #names = new Map<Node, string>()
+  readonly #edges = new Map<Node, readonly Node[]>()
+  readonly #written: Node
+  /** Nodes that lead to no cycle, whatever reference leads to them. */
+  readonly #harmless = new Set<Node>()
 
   constructor(written: ReferringDefinition, references: readonly DefinitionReference[], links: DefinitionLinks) {
-    for (const flag of links.flags) this.add('flag', flag)
-    for (const cohort of links.cohorts) this.add('cohort', cohort)
-    this.written = `${written.kind}:${written.id}`
-    this.names.set(this.written, written.name)
-    this.edges.set(
-      this.written,
+    for (const flag of links.flags) this.#add('flag', flag)
+    for (const cohort of links.cohorts) this.#add('cohort', cohort)
+    this.#written = `${written.kind}:${written.id}`
+    this.#names.set(this.#written, written.name)
+    this.#edges.set(
+      this.#written,
       references.flatMap(({ kind, id }): Node[] => (kind === 'group_type' ? [] : [`${kind}:${id}`])),
     )
   }
 
   has(kind: Kind, id: number): boolean {
-    return this.names.has(`${kind}:${id}`)
+    return this.#names.has(`${kind}:${id}`)
   }
 
-  /** The members of a cycle that a reference of the written definition leads to, the first one again at the end; or null. */
+  /**
+   * The members of a cycle that this reference leads to, with the first repeated at the end; null when there is none.
+   */
   cycleBehind(kind: Kind, id: number): string[] | null {
     const path: { readonly node: Node; next: number }[] = []
-    const open = new Set<Node>([this.written])
+    const open = new Set<Node>([this.#written])
     const enter = (node: Node): string[] | null => {
       if (open.has(node)) {
-        const nodes = [this.written, ...path.map(step => step.node)]
-        return this.named([...nodes.slice(nodes.indexOf(node)), node])
+        const nodes = [this.#written, ...path.map(step => step.node)]
+        return this.#named([...nodes.slice(nodes.indexOf(node)), node])
       }
-      if (this.harmless.has(node)) return null
+      if (this.#harmless.has(node)) return null
       open.add(node)
       path.push({ node, next: 0 })
       return null
@@ -98,7 +100,7 @@ class Graph {
     if (first !== null) return first
     while (path.length > 0) {
       const step = path.at(-1)!
-      const edges = this.edges.get(step.node) ?? []
+      const edges = this.#edges.get(step.node) ?? []
       if (step.next < edges.length) {
         const cycle = enter(edges[step.next++]!)
         if (cycle !== null) return cycle
@@ -106,32 +108,32 @@ class Graph {
       }
       path.pop()
       open.delete(step.node)
-      this.harmless.add(step.node)
+      this.#harmless.add(step.node)
     }
     return null
   }
 
-  private add(kind: Kind, { id, name, flagIds, cohortIds }: LinkedDefinition): void {
+  #add(kind: Kind, { id, name, flagIds, cohortIds }: LinkedDefinition): void {
     const node: Node = `${kind}:${id}`
-    this.names.set(node, name)
-    this.edges.set(node, [
+    this.#names.set(node, name)
+    this.#edges.set(node, [
       ...flagIds.map((flagId): Node => `flag:${flagId}`),
       ...cohortIds.map((cohortId): Node => `cohort:${cohortId}`),
     ])
   }
 
-  private named(cycle: readonly Node[]): string[] {
-    const names = cycle.slice(0, namedMembersMax).map(node => this.nameOf(node))
+  #named(cycle: readonly Node[]): string[] {
+    const names = cycle.slice(0, namedMembersMax).map(node => this.#nameOf(node))
     return cycle.length > namedMembersMax ? [...names, '…'] : names
   }
 
-  private nameOf(node: Node): string {
+  #nameOf(node: Node): string {
     const [kind] = node.split(':')
-    return `${kind} "${(this.names.get(node) ?? '').slice(0, 80)}"`
+    return `${kind} "${(this.#names.get(node) ?? '').slice(0, 80)}"`
   }
 }
 
-/** The flags and cohorts that refer to a cohort itself, as people know them: `flag "beta"`. */
+/** The flags and cohorts that refer directly to a cohort, named for people: `flag "beta"`. */
 export function usersOfCohort(cohortId: number, links: DefinitionLinks): string[] {
   const using = (kind: Kind, definitions: readonly LinkedDefinition[]) =>
     definitions

@@ -1,12 +1,12 @@
-// Which cohorts refer to which: those that somebody asks for are read once, put in an order in which each comes after the
-// ones it refers to, and the ones that can never be resolved are named. Takes time in proportion to what is reached.
+// The graph of cohorts that refer to each other. Reads the cohorts that are reached once each, orders each after those
+// that it refers to, and marks those that can never be resolved. Takes time in proportion to what is reached.
 // Source: docs/wire/evaluation.md 5.11.
 
 import type { Cohort } from '../definitions/cohort.ts'
 import { type CohortTree, readCohortTree } from '../definitions/cohort-tree.ts'
 import { UnreadableFilters } from '../definitions/flag-filters.ts'
 
-/** Why a flag that reaches the cohort fails. Where several apply, the first in this order. */
+/** Why a flag that reaches the cohort fails. If several apply, the first in this order. */
 export const cohortFaults = [
   'cohort_filters_parsing_error',
   'dependency_not_found_cohort',
@@ -20,9 +20,9 @@ export interface CohortNode {
   readonly tree: CohortTree | null
   /** Why it cannot be read. */
   readonly unreadable: string | null
-  /** Its own, or one of a cohort that it refers to. */
+  /** Its own fault, or that of a cohort that it refers to. */
   readonly fault: CohortFault | null
-  /** A flag is tested here or in a cohort that it refers to; also true when that was not found out. */
+  /** Whether it or a cohort that it refers to tests a flag; also true when that is unknown. */
   readonly reachesFlags: boolean
 }
 
@@ -31,23 +31,25 @@ type OpenNode = { -readonly [Field in keyof CohortNode]: CohortNode[Field] }
 const noIds: readonly number[] = []
 
 export class CohortGraph {
-  private readonly cohorts: ReadonlyMap<number, Cohort>
-  private readonly nodes = new Map<number, OpenNode>()
-  private readonly flagIdsOf = new Map<number, readonly number[]>()
+  readonly #cohorts: ReadonlyMap<number, Cohort>
+  readonly #nodes = new Map<number, OpenNode>()
+  readonly #flagIdsOf = new Map<number, readonly number[]>()
 
-  /** @param cohorts the ones that exist: not deleted, of one project. */
+  /** @param cohorts those of one project, without deleted ones. */
   constructor(cohorts: readonly Cohort[]) {
-    this.cohorts = new Map(cohorts.map(cohort => [cohort.id, cohort]))
+    this.#cohorts = new Map(cohorts.map(cohort => [cohort.id, cohort]))
   }
 
-  /** Undefined when there is no such cohort, or when it was not reached. */
+  /** Undefined when the cohort does not exist or was not reached. */
   node(id: number): CohortNode | undefined {
-    return this.nodes.get(id)
+    return this.#nodes.get(id)
   }
 
-  /** The cohorts that were not reached before: those without a fault first, each after the ones that it refers to. */
+  /**
+   * @returns the cohorts that were not reached before: first those without a fault, each after those that it refers to.
+   */
   reach(id: number): readonly CohortNode[] {
-    const reached = this.readFrom(id)
+    const reached = this.#readFrom(id)
     const dependents = new Map<number, OpenNode[]>()
     for (const node of reached) {
       for (const other of cohortIdsOf(node)) {
@@ -59,76 +61,76 @@ export class CohortGraph {
     for (const fault of cohortFaults) {
       spread(
         fault,
-        reached.filter(node => node.fault === null && this.faultHere(node) === fault),
+        reached.filter(node => node.fault === null && this.#faultHere(node) === fault),
         dependents,
       )
     }
-    const ordered = this.inOrder(reached, dependents)
+    const ordered = this.#inOrder(reached, dependents)
     const done = new Set(ordered)
     for (const node of reached) if (node.fault === null && !done.has(node)) node.fault = 'dependency_cycle_cohort'
     return [...ordered, ...reached.filter(node => node.fault !== null)]
   }
 
-  /** Ids of the flags that a cohort and those it refers to test. It has to be reached. */
+  /** Ids of the flags that a reached cohort and those that it refers to test. */
   flagIdsFrom(id: number): readonly number[] {
-    const known = this.flagIdsOf.get(id)
+    const known = this.#flagIdsOf.get(id)
     if (known !== undefined) return known
     const flagIds = new Set<number>()
     const seen = new Set<number>()
     const open = [id]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      const node = this.nodes.get(next)
+      const node = this.#nodes.get(next)
       if (node === undefined || !node.reachesFlags || seen.has(next)) continue
       seen.add(next)
       for (const flagId of node.tree?.flagIds ?? noIds) flagIds.add(flagId)
       for (const cohortId of cohortIdsOf(node)) open.push(cohortId)
     }
     const ids = flagIds.size === 0 ? noIds : [...flagIds]
-    this.flagIdsOf.set(id, ids)
+    this.#flagIdsOf.set(id, ids)
     return ids
   }
 
-  private readFrom(id: number): OpenNode[] {
+  #readFrom(id: number): OpenNode[] {
     const reached: OpenNode[] = []
     const open = [id]
     for (let next = open.pop(); next !== undefined; next = open.pop()) {
-      const cohort = this.cohorts.get(next)
-      if (cohort === undefined || this.nodes.has(next)) continue
+      const cohort = this.#cohorts.get(next)
+      if (cohort === undefined || this.#nodes.has(next)) continue
       const node = readNode(cohort)
-      this.nodes.set(next, node)
+      this.#nodes.set(next, node)
       reached.push(node)
       for (const other of cohortIdsOf(node)) open.push(other)
     }
     return reached
   }
 
-  /** What is wrong with a node itself, or with one that was reached earlier and that it refers to. */
-  private faultHere(node: OpenNode): CohortFault | null {
+  /** The fault of a node itself, or of one that it refers to and that was reached earlier. */
+  #faultHere(node: OpenNode): CohortFault | null {
     if (node.unreadable !== null) return 'cohort_filters_parsing_error'
     let worst: number = cohortFaults.length
     for (const id of cohortIdsOf(node)) {
-      const other = this.nodes.get(id)
+      const other = this.#nodes.get(id)
       const fault = other === undefined ? 'dependency_not_found_cohort' : other.fault
       if (fault !== null) worst = Math.min(worst, cohortFaults.indexOf(fault))
     }
     return cohortFaults[worst] ?? null
   }
 
-  /** What is left over is caught in a cycle. */
-  private inOrder(reached: readonly OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): OpenNode[] {
+  /** Orders the nodes without a fault. Those that it leaves out are caught in a cycle. */
+  #inOrder(reached: readonly OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): OpenNode[] {
     const isNew = new Set(reached)
     const waiting = new Map<OpenNode, number>()
     const ordered: OpenNode[] = []
     for (const node of reached) {
       if (node.fault !== null) continue
-      const openCount = cohortIdsOf(node).filter(id => isNew.has(this.nodes.get(id)!)).length
+      const openCount = cohortIdsOf(node).filter(id => isNew.has(this.#nodes.get(id)!)).length
       if (openCount === 0) ordered.push(node)
       else waiting.set(node, openCount)
     }
     for (let next = 0; next < ordered.length; next++) {
       const node = ordered[next]!
       const { flagIds, cohortIds } = node.tree ?? { flagIds: noIds, cohortIds: noIds }
-      node.reachesFlags = flagIds.length > 0 || cohortIds.some(id => this.nodes.get(id)!.reachesFlags)
+      node.reachesFlags = flagIds.length > 0 || cohortIds.some(id => this.#nodes.get(id)!.reachesFlags)
       for (const dependent of dependents.get(node.cohort.id) ?? []) {
         const left = waiting.get(dependent)
         if (left === undefined) continue
@@ -145,7 +147,7 @@ export class CohortGraph {
 
 type ReadFilters = Pick<CohortNode, 'tree' | 'unreadable'>
 
-/** Kept as long as the cohort itself, which lives on in newer definitions until it changes. */
+/** Kept as long as the cohort object itself, which newer definitions reuse until the cohort changes. */
 const readFiltersOf = new WeakMap<Cohort, ReadFilters>()
 
 function readNode(cohort: Cohort): OpenNode {
@@ -171,7 +173,7 @@ function cohortIdsOf(node: CohortNode): readonly number[] {
   return node.tree?.cohortIds ?? noIds
 }
 
-/** Gives the fault to these and to all that refer to them. */
+/** Gives the fault to these nodes and to all that refer to them. */
 function spread(fault: CohortFault, from: OpenNode[], dependents: ReadonlyMap<number, readonly OpenNode[]>): void {
   for (let node = from.pop(); node !== undefined; node = from.pop()) {
     if (node.fault !== null) continue

@@ -1,11 +1,11 @@
-// Whether stored persons are in a dynamic cohort, by the very evaluator that flags use: a flag that asks for nothing but the
-// cohort, compiled with only those definitions that the cohort reaches.
+// Tests whether stored persons are in a dynamic cohort, with the evaluator that flags use: evaluates a flag that only
+// tests the cohort, compiled with just the definitions that the cohort reaches.
 
 import type { PropertyBag } from '../../json.ts'
 import { wantedProperties } from '../../pick-properties.ts'
 import { err, ok, type Result } from '../../result.ts'
 import { type DefinitionReference, referencesOfCohort, referencesOfFlag } from '../definitions/definition-links.ts'
-import type { Flag } from '../definitions/flag.ts'
+import { type Flag, flagDefaults } from '../definitions/flag.ts'
 import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
 import { type CompiledProject, compileProject } from './compile-project.ts'
 import { FlagEvaluation } from './evaluate-flags.ts'
@@ -21,25 +21,25 @@ export interface ProbedPerson {
   readonly staticCohortIds: readonly number[]
 }
 
-/** Above all ids: the filter of another flag, whose ids have at most 15 digits, never names it. */
+/** Larger than any id that a filter can name, since those have at most 15 digits. */
 const probeId = Number.MAX_SAFE_INTEGER
 
 export class CohortProbe {
-  /** The static cohorts that it looks for among a person's. */
+  /** The static cohorts that it reaches, to be looked up for each person. */
   readonly staticCohortIds: readonly number[]
-  private readonly project: CompiledProject
-  private readonly position: number
+  readonly #project: CompiledProject
+  readonly #position: number
 
   constructor(definitions: ProjectDefinitions, cohortId: number) {
     const reached = reachedFrom(definitions, cohortId)
     this.staticCohortIds = reached.cohorts.filter(cohort => cohort.isStatic).map(({ id }) => id)
-    this.project = compileProject({ ...reached, flags: [...reached.flags, probeFlag(definitions, cohortId)] })
-    this.position = this.project.flags.length - 1
+    this.#project = compileProject({ ...reached, flags: [...reached.flags, probeFlag(definitions, cohortId)] })
+    this.#position = this.#project.flags.length - 1
   }
 
   /**
-   * A person as it is stored, with nothing that a request would add: flags that the cohort tests see the first of its
-   * distinct ids, no groups and no place. To be advanced in slices, then given to `isMember`.
+   * The evaluation of a stored person, without anything that a request would add: flags that the cohort tests get the
+   * person's first distinct id, no groups and no location. Advance it in slices, then pass it to `isMember`.
    */
   evaluationOf(person: ProbedPerson, nowMs: number): FlagEvaluation {
     const subject: EvaluationSubject = {
@@ -50,7 +50,7 @@ export class CohortProbe {
       personProperties: {},
       groupProperties: {},
       geoip: null,
-      person: ok({ properties: this.propertiesOf(person), createdAtMs: person.createdAtMs }),
+      person: ok({ properties: this.#propertiesOf(person), createdAtMs: person.createdAtMs }),
       groupRows: noGroupRows,
       hashKeyOverrides: {
         rows: new Map(person.flagOverrides.map(({ flagKey, hashKey }) => [flagKey, hashKey])),
@@ -59,17 +59,19 @@ export class CohortProbe {
       staticCohortIds: ok(new Set(person.staticCohortIds)),
       nowMs,
     }
-    return new FlagEvaluation(this.project, null, subject)
+    return new FlagEvaluation(this.#project, null, subject)
   }
 
-  private propertiesOf({ propertiesJson }: ProbedPerson): PropertyBag {
-    return wantedProperties(propertiesJson, () => this.project.personKeys.names())
+  #propertiesOf({ propertiesJson }: ProbedPerson): PropertyBag {
+    return wantedProperties(propertiesJson, () => this.#project.personKeys.names())
   }
 
-  /** @returns err when the cohort cannot be evaluated for anybody: it is unreadable, or refers to what is not there. */
+  /**
+   * @returns err when the cohort can never be evaluated: it is unreadable, or refers to something that does not exist.
+   */
   isMember(evaluation: FlagEvaluation): Result<boolean, UnknownReason> {
-    const outcome = evaluation.outcomes[this.position]
-    // Left out of the answer: a flag that the cohort tests depends on itself.
+    const outcome = evaluation.outcomes[this.#position]
+    // There is no outcome if a flag that the cohort tests depends on itself.
     if (outcome === undefined) return err('dependency_cycle_cohort')
     return outcome.kind === 'unknown' ? err(outcome.reason) : ok(outcome.kind !== 'off')
   }
@@ -77,31 +79,23 @@ export class CohortProbe {
 
 function probeFlag({ project }: ProjectDefinitions, cohortId: number): Flag {
   return {
+    ...flagDefaults,
     id: probeId,
     projectId: project.id,
     key: `cohort ${cohortId}`,
-    name: '',
     filters: {
       groups: [{ properties: [{ key: 'id', type: 'cohort', value: cohortId }], rollout_percentage: 100 }],
     },
-    active: true,
-    deleted: false,
     version: 1,
-    ensureExperienceContinuity: false,
-    bucketingIdentifier: null,
-    evaluationRuntime: 'all',
-    evaluationContexts: [],
-    hasEncryptedPayloads: false,
-    isRemoteConfiguration: false,
-    tags: [],
     hasExperiment: false,
+    conditionsSinceMs: 0,
     createdAtMs: 0,
     updatedAtMs: 0,
     createdBy: null,
   }
 }
 
-/** The definitions with nothing but what the cohort refers to, directly or not. */
+/** The definitions reduced to what the cohort refers to, directly or not. */
 function reachedFrom(definitions: ProjectDefinitions, cohortId: number): ProjectDefinitions {
   const flagOfId = new Map(definitions.flags.map(flag => [flag.id, flag]))
   const cohortOfId = new Map(definitions.cohorts.map(cohort => [cohort.id, cohort]))

@@ -1,7 +1,7 @@
-// A cohort's tree as a list of leaves, each of which says where to go on with either answer, and the walk that finds out
-// whether the subject is a member. The walk keeps its own stack, so neither the depth of a tree nor a long chain of cohorts
-// ends up on the engine's; it stops when the time is up, and goes on there. What a cohort came to is remembered for the
-// rest of the evaluation, however many flags and cohorts ask.
+// A cohort's tree as a list of leaves, each of which says where to continue after either answer, and the walk that
+// decides whether the subject is a member. The walk has its own stack, so that deep trees and long chains of cohorts
+// cannot overflow the engine's. It stops when the time is up and resumes there. A cohort's answer is remembered for the
+// rest of the evaluation, however many flags and cohorts ask for it.
 
 import type { CohortEntry } from '../definitions/cohort-tree.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
@@ -10,27 +10,27 @@ import { outOfTime } from './out-of-time.ts'
 import { fails, holds, notAsked } from './shared-tests.ts'
 
 export interface CohortProgram {
-  /** Index of the leaf to begin with, or an end (negative). */
+  /** Index of the first leaf, or an end (negative). */
   readonly first: number
   readonly leaves: readonly CohortLeaf[]
-  /** Where its answer is remembered. */
+  /** The place of its remembered answer. */
   readonly place: number
 }
 
 export interface CohortLeaf {
   /** The leaf of the cohort's tree, by which a trace names it; null for a static cohort. */
   readonly entry: CohortEntry | null
-  /** What is tested, or the cohort that is referred to; a negation is in where it goes on. */
+  /** What is tested, or the cohort that is referred to. A negation swaps `whenTrue` and `whenFalse`. */
   readonly asks: FilterTest | CohortProgram
   readonly whenTrue: number
   readonly whenFalse: number
 }
 
-/** Ends, in the place of a leaf. */
+/** The ends of a walk, used in place of a leaf's index. */
 const isMember = -1
 const isNoMember = -2
 
-/** Where a walk goes on that ran out of time. */
+/** Where a walk that ran out of time resumes. */
 class PausedWalk {
   readonly root: CohortProgram
   readonly program: CohortProgram
@@ -50,17 +50,19 @@ interface Caller {
   readonly next: number
 }
 
-/** What a leaf asks before its negation, or its answer when that is known already. */
+/** Gives what a leaf asks, without its negation, or its answer if that is already known. */
 export type AskOf = (
   leaf: Exclude<CohortEntry, { kind: 'group' }>,
 ) => FilterTest | { readonly program: CohortProgram; readonly wanted: boolean } | boolean
 
-/** @param place a place of its own among the remembered answers. */
+/** @param place a place among the remembered answers that only this cohort uses. */
 export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): CohortProgram {
   const leaves: CohortLeaf[] = []
   return { first: put(top, isMember, isNoMember), leaves, place }
 
-  /** From the last entry to the first, since each has to know where the next one begins. At most as deep as trees are. */
+  /**
+   * Works from the last entry to the first, since each has to know where the next begins. Recurses as deep as the tree.
+   */
   function put(entry: CohortEntry, whenTrue: number, whenFalse: number): number {
     if (entry.kind === 'group') {
       let next = entry.isAny ? whenFalse : whenTrue
@@ -83,12 +85,12 @@ export function cohortProgram(top: CohortEntry, place: number, askOf: AskOf): Co
   }
 }
 
-/** The program of a cohort that one test decides, as the rows of a static cohort do. */
+/** The program of a cohort that a single test decides, such as a static cohort. */
 export function singleTestProgram(asks: FilterTest, place: number): CohortProgram {
   return { first: 0, leaves: [{ entry: null, asks, whenTrue: isMember, whenFalse: isNoMember }], place }
 }
 
-/** @returns false as well when `reader.failure` says why there is no answer. */
+/** @returns whether the subject is a member; false without meaning when `reader.failure` is set. */
 export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: DecidedOutcomes): boolean {
   const { remembered } = reader
   if (remembered[root.place] !== notAsked) return remembered[root.place] === holds
@@ -137,7 +139,7 @@ export function walkCohort(root: CohortProgram, reader: SubjectReader, decided: 
   }
 }
 
-/** Whether the entry holds, with its operator and its negation. */
+/** Notes whether the entry holds, with its operator and negation applied. */
 function tellTrace({ entry }: CohortLeaf, answer: boolean, { trace, failure }: SubjectReader): void {
   if (trace === null || entry === null || (entry.kind !== 'test' && entry.kind !== 'cohort')) return
   const isMet = entry.kind === 'test' ? answer : answer === entry.wanted

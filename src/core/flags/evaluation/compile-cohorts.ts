@@ -1,4 +1,4 @@
-// A project's cohorts compiled for evaluation: those that its flags reach, each once, when the first flag names it.
+// Compiles a project's cohorts for evaluation: only those that flags reach, each once, when a flag first reaches it.
 // Source: docs/wire/evaluation.md 5.11.
 
 import { isSameJson } from '../../json-equal.ts'
@@ -18,7 +18,7 @@ interface KnownCohort extends CompiledCohort {
   readonly program: CohortProgram
 }
 
-/** A cohort as it was compiled, with what it was compiled against. */
+/** A compiled cohort, with what it was compiled against. */
 interface CohortEntry {
   readonly cohort: Cohort
   readonly compiled: Result<KnownCohort, UnknownReason>
@@ -27,106 +27,105 @@ interface CohortEntry {
   readonly positions: readonly (number | undefined)[]
 }
 
-/** A cohort that reads more keys than this reads the person: hardly any request brings all of them. */
+/** A cohort that reads more keys always reads the stored person: hardly any request has all of them. */
 const personKeysMax = 64
-/** Beyond, a flag is looked at as often as can be anyway. */
+/** From here on, the time is checked as often as possible anyway. */
 const weightMax = 4_096
 
 export class ProjectCohorts implements CompiledCohorts {
-  private readonly graph: CohortGraph
-  private readonly shared: SharedCompiler
-  private readonly entries = new Map<number, CohortEntry>()
-  private previous: ProjectCohorts | null
+  readonly #graph: CohortGraph
+  readonly #shared: SharedCompiler
+  readonly #entries = new Map<number, CohortEntry>()
+  #previous: ProjectCohorts | null
 
   /**
-   * @param cohorts the ones that exist: not deleted.
-   * @param previous of the same project, with the same settings, keys and tests: what did not change is taken over from it.
+   * @param cohorts the project's cohorts, without deleted ones.
+   * @param previous those of an earlier compilation with the same settings, keys and tests; unchanged cohorts are
+   *   reused.
    */
   constructor(cohorts: readonly Cohort[], shared: SharedCompiler, previous: ProjectCohorts | null = null) {
-    this.graph = new CohortGraph(cohorts)
-    this.shared = shared
-    this.previous = previous
+    this.#graph = new CohortGraph(cohorts)
+    this.#shared = shared
+    this.#previous = previous
   }
 
-  /** Nothing more is taken over; or each would hold on to the one before it. */
+  /** Ends the reuse; otherwise each compilation would keep the one before it in memory. */
   forgetPrevious(): void {
-    this.previous = null
+    this.#previous = null
   }
 
   reach(id: number, problem: (message: string) => void): ReachedCohort {
-    for (const node of this.graph.reach(id)) {
-      const entry = this.takenOver(node) ?? this.newEntry(node)
-      this.entries.set(node.cohort.id, entry)
+    for (const node of this.#graph.reach(id)) {
+      const entry = this.#takenOver(node) ?? this.#newEntry(node)
+      this.#entries.set(node.cohort.id, entry)
       for (const message of entry.problems) problem(`the cohort ${node.cohort.id}: ${message}`)
     }
     return {
-      cohort: this.compiled(id) ?? err('dependency_not_found_cohort'),
-      dependencyIds: this.graph.flagIdsFrom(id),
+      cohort: this.#compiled(id) ?? err('dependency_not_found_cohort'),
+      dependencyIds: this.#graph.flagIdsFrom(id),
     }
   }
 
-  private compiled(id: number): Result<KnownCohort, UnknownReason> | undefined {
-    return this.entries.get(id)?.compiled
+  #compiled(id: number): Result<KnownCohort, UnknownReason> | undefined {
+    return this.#entries.get(id)?.compiled
   }
 
-  /** What the last compilation made of it; null when it, a cohort it refers to or the position of a flag it tests changed. */
-  private takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
-    const entry = this.previous?.entries.get(cohort.id)
+  /**
+   * The earlier entry; null if the cohort, one that it refers to, or the position of a flag that it tests has changed.
+   */
+  #takenOver({ cohort, tree, fault }: CohortNode): CohortEntry | null {
+    const entry = this.#previous === null ? undefined : this.#previous.#entries.get(cohort.id)
     if (entry === undefined || !entry.compiled.ok || fault !== null) return null
     if (!isSameCohort(entry.cohort, cohort)) return null
-    const areOthersSame = tree?.cohortIds.every(id => this.compiled(id) === this.previous!.compiled(id)) ?? true
-    const areFlagsSame = this.positionsOf(tree).every((position, index) => position === entry.positions[index])
+    const areOthersSame = tree?.cohortIds.every(id => this.#compiled(id) === this.#previous!.#compiled(id)) ?? true
+    const areFlagsSame = this.#positionsOf(tree).every((position, index) => position === entry.positions[index])
     return areOthersSame && areFlagsSame ? entry : null
   }
 
-  private newEntry(node: CohortNode): CohortEntry {
+  #newEntry(node: CohortNode): CohortEntry {
     const problems: string[] = []
-    const compiled = this.compile(node, message => problems.push(message))
-    return { cohort: node.cohort, compiled, problems, positions: this.positionsOf(node.tree) }
+    const compiled = this.#compile(node, message => problems.push(message))
+    return { cohort: node.cohort, compiled, problems, positions: this.#positionsOf(node.tree) }
   }
 
-  private positionsOf(tree: CohortTree | null): readonly (number | undefined)[] {
-    return tree === null ? [] : Array.from(tree.flagIds, id => this.shared.positionOfId.get(id))
+  #positionsOf(tree: CohortTree | null): readonly (number | undefined)[] {
+    return tree === null ? [] : Array.from(tree.flagIds, id => this.#shared.positionOfId.get(id))
   }
 
-  /** The cohorts that it refers to have been compiled. */
-  private compile(node: CohortNode, problem: (message: string) => void): Result<KnownCohort, UnknownReason> {
+  /** The cohorts that it refers to are already compiled. */
+  #compile(node: CohortNode, problem: (message: string) => void): Result<KnownCohort, UnknownReason> {
     if (node.unreadable !== null) problem(`it cannot be read: ${node.unreadable}`)
     if (node.fault !== null) return err(node.fault)
     const { cohort, tree } = node
-    if (cohort.isStatic) return ok(this.staticCohort(cohort.id))
-    if (tree === null) return ok(this.emptyCohort())
+    if (cohort.isStatic) return ok(this.#staticCohort(cohort.id))
+    if (tree === null) return ok(this.#emptyCohort())
     const others: KnownCohort[] = []
     for (const id of tree.cohortIds) {
-      const other = this.compiled(id)!
+      const other = this.#compiled(id)!
       if (!other.ok) return other
       others.push(other.value)
     }
     try {
-      return ok(this.compileTree(tree, others, problem))
+      return ok(this.#compileTree(tree, others, problem))
     } catch (cause) {
-      // Whatever it is, the project's other cohorts and flags go on.
+      // Whatever went wrong, the project's other cohorts and flags still have to work.
       problem(`it cannot be compiled: ${cause instanceof Error ? cause.message : cause}`)
       return err('cohort_filters_parsing_error')
     }
   }
 
-  private compileTree(
-    tree: CohortTree,
-    others: readonly KnownCohort[],
-    problem: (message: string) => void,
-  ): KnownCohort {
+  #compileTree(tree: CohortTree, others: readonly KnownCohort[], problem: (message: string) => void): KnownCohort {
     const needs = new NeedsCollector()
-    const compiler: FilterCompiler = { ...this.shared, cohorts: this, needs, dependencyIds: new Set(), problem }
+    const compiler: FilterCompiler = { ...this.#shared, cohorts: this, needs, dependencyIds: new Set(), problem }
     let weight = 1
-    const program = cohortProgram(tree.top, this.shared.sharedTests.newPlace(), leaf => {
+    const program = cohortProgram(tree.top, this.#shared.sharedTests.newPlace(), leaf => {
       if (leaf.kind === 'behavior') return false
       if (leaf.kind === 'test') {
         weight += filterWeight(leaf.filter)
         return compileFilter(leaf.filter, null, compiler)
       }
       if (leaf.wanted === null) return false
-      return { program: this.programOf(leaf.id), wanted: leaf.wanted }
+      return { program: this.#programOf(leaf.id), wanted: leaf.wanted }
     })
     for (const other of others) {
       needs.add(other.needs)
@@ -139,10 +138,10 @@ export class ProjectCohorts implements CompiledCohorts {
     }
   }
 
-  private staticCohort(id: number): KnownCohort {
+  #staticCohort(id: number): KnownCohort {
     const needs = new NeedsCollector()
     needs.staticCohorts = true
-    const place = this.shared.sharedTests.newPlace()
+    const place = this.#shared.sharedTests.newPlace()
     return known(
       singleTestProgram(reader => reader.isInStaticCohort(id), place),
       needs,
@@ -150,9 +149,9 @@ export class ProjectCohorts implements CompiledCohorts {
     )
   }
 
-  /** Nothing is described, so nobody is a member. */
-  private emptyCohort(): KnownCohort {
-    const place = this.shared.sharedTests.newPlace()
+  /** A cohort that describes nothing has no members. */
+  #emptyCohort(): KnownCohort {
+    const place = this.#shared.sharedTests.newPlace()
     return known(
       singleTestProgram(() => false, place),
       new NeedsCollector(),
@@ -160,14 +159,14 @@ export class ProjectCohorts implements CompiledCohorts {
     )
   }
 
-  private programOf(id: number): CohortProgram {
-    const other = this.compiled(id)!
+  #programOf(id: number): CohortProgram {
+    const other = this.#compiled(id)!
     if (!other.ok) throw new Error(`the cohort ${id} was to be compiled before`)
     return other.value.program
   }
 }
 
-/** In all that compiling it reads. */
+/** Compares everything that compiling reads. */
 function isSameCohort(a: Cohort, b: Cohort): boolean {
   return a === b || (a.isStatic === b.isStatic && isSameJson(a.filters, b.filters))
 }
@@ -183,7 +182,7 @@ function known(program: CohortProgram, needs: FlagNeeds, weight: number): KnownC
   }
 }
 
-/** So that what a cohort adds to those that refer to it stays small, however many there are. */
+/** Keeps small what a cohort adds to those that refer to it, however many there are. */
 function boundedNeeds(needs: NeedsCollector): FlagNeeds {
   if (needs.personKeys.size <= personKeysMax) return needs
   needs.personKeys.clear()

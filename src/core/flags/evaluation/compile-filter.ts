@@ -1,4 +1,4 @@
-// One stored filter turned into a test, with whatever it will read noted down while it is compiled.
+// Compiles one stored filter into a test, and notes what the test will read.
 // Source: docs/wire/evaluation.md 5.9–5.12.
 
 import type { JsonValue } from '../../json.ts'
@@ -25,20 +25,20 @@ export interface FilterCompiler {
   readonly personKeys: PersonKeys
   readonly sharedTests: SharedTests
   readonly cohorts: CompiledCohorts
-  /** Position of a flag by its id, for all flags of the project; `neverDecided` for an inactive one. */
+  /** The position of each flag of the project by its id; `neverDecided` for an inactive flag. */
   readonly positionOfId: ReadonlyMap<number, number>
-  /** Collects per flag. */
+  /** What the current flag reads. */
   readonly needs: NeedsCollector
   readonly dependencyIds: Set<number>
   readonly problem: (message: string) => void
 }
 
-/** The position of an inactive flag: it is false whatever it tests. */
+/** The position of an inactive flag, which is false whatever it tests. */
 export const neverDecided = -1
 
 const neverHolds: FilterTest = () => false
 
-/** A filter of any type but `cohort`. @throws UnreadableFilters for an operator that does not exist. */
+/** Compiles a filter of any type but `cohort`. @throws UnreadableFilters for an operator that does not exist. */
 export function compileFilter(filter: StoredFilter, setTypeIndex: number | null, compiler: FilterCompiler): FilterTest {
   if (filter.type === 'flag') return compileDependency(filter, compiler)
   const match = compileMatch(filter.operator ?? 'exact', filter.value, compiler.settings)
@@ -91,7 +91,10 @@ function compileGroupFilter(
   }
 }
 
-/** `value` of another flag: true is met by any variant, a text by exactly that variant. Source: docs/wire/evaluation.md 5.12. */
+/**
+ * Tests another flag's value: any variant meets `true`, only that variant meets a text. Source: docs/wire/evaluation.md
+ * 5.12.
+ */
 function compileDependency(filter: StoredFilter, compiler: FilterCompiler): FilterTest {
   const id = dependencyId(filter.key)
   if (id === null) return neverHolds
@@ -105,8 +108,8 @@ function compileDependency(filter: StoredFilter, compiler: FilterCompiler): Filt
     const outcome = decided[position]
     if (outcome === undefined || outcome.kind === 'off') return wanted === false
     if (outcome.kind === 'unknown') {
-      // An outage makes this flag unknown too: without a value to compare, a false could be wrong. A flag that failed for
-      // its definition has no value ever, and then nothing matches it.
+      // An outage makes this flag unknown too, since false could be wrong. A flag that failed because of its definition
+      // never has a value, so nothing matches it.
       if (isPassing(outcome.reason)) reader.failure = outcome.reason
       return false
     }
@@ -125,7 +128,7 @@ export function compileCohortFilter(filter: StoredFilter, compiler: FilterCompil
 
 const slowOperators = ['regex', 'not_regex', 'icontains_multi', 'not_icontains_multi']
 
-/** How long it may take, in units of one cheap flag. */
+/** How long the test may take, in units of one cheap flag. */
 export function filterWeight(filter: StoredFilter): number {
   return slowOperators.includes(filter.operator ?? '') ? 16 : 1 + valueLength(filter.value) / 1_000
 }

@@ -1,5 +1,5 @@
-// One stored flag turned into what an evaluation walks: tests in stored order, thresholds, bounds of variants, outcomes.
-// Done once per revision of a project; nothing of the stored JSON is looked at afterwards.
+// Compiles one stored flag into what an evaluation walks: tests in stored order, thresholds, bounds of variants,
+// outcomes. An evaluation never reads the stored JSON.
 
 import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
 import type { Flag } from '../definitions/flag.ts'
@@ -18,17 +18,20 @@ import type { PersonKey } from './person-properties.ts'
 import { PreparedOutcomes } from './prepared-outcomes.ts'
 import { variantBounds } from './rollout.ts'
 
-/** Which id of a person is hashed. `continuity`: an override row, else the id before the login, else the distinct id. */
+/**
+ * Which id of a person is hashed. `continuity`: that of an override row, else the id before the login, else the
+ * distinct id.
+ */
 export type Bucketing = 'distinct_id' | 'device_id' | 'continuity'
 
 export interface CompiledSet {
-  /** The group type whose key is hashed; null when the set is about persons. */
+  /** The group type whose key is hashed; null when the set is for persons. */
   readonly groupTypeIndex: number | null
   readonly tests: readonly FilterTest[]
   readonly cohortTests: readonly CohortTest[]
-  /** Null when everybody is in, without hashing. */
+  /** Null when the set includes everyone, without hashing. */
   readonly rolloutPercentage: number | null
-  /** Index of the variant that the set names, or -1: the hash decides. */
+  /** Index of the variant that the set names; -1 when the hash decides. */
   readonly variantIndex: number
 }
 
@@ -41,7 +44,7 @@ export interface CompiledFlag {
   readonly contexts: readonly string[]
   readonly bucketing: Bucketing
   readonly groupTypeIndex: number | null
-  /** Null when the flag is no early access feature. */
+  /** Null when the flag is not an early access feature. */
   readonly enrollmentKey: PersonKey | null
   readonly holdoutPercentage: number | null
   readonly sets: readonly CompiledSet[]
@@ -49,9 +52,9 @@ export interface CompiledFlag {
   readonly earlyExit: boolean
   readonly outcomes: PreparedOutcomes
   readonly needs: FlagNeeds
-  /** Ids of the flags it tests, directly or through a cohort. */
+  /** Ids of the flags that it tests, directly or through a cohort. */
   readonly dependencyIds: readonly number[]
-  /** How long it may take, in units of one cheap flag: decides how often a long evaluation looks at the time. */
+  /** How long it may take, in units of one cheap flag: decides how often a long evaluation checks the time. */
   readonly weight: number
 }
 
@@ -105,7 +108,7 @@ function compileSet(set: StoredSet, flag: StoredFilters, compiler: FilterCompile
   }
 }
 
-/** Whether the id of a person decides something: a set that takes everybody, with one answer for all, asks for none. */
+/** Whether the person's id matters: not in a set that includes everyone with one answer for all. */
 function hashesPerson(set: CompiledSet, { variants }: StoredFilters): boolean {
   if (set.groupTypeIndex !== null) return false
   return set.rolloutPercentage !== null || (set.variantIndex < 0 && variants.length > 0)
@@ -117,7 +120,10 @@ function bucketingOf(flag: Flag, filters: StoredFilters): Bucketing {
   return flag.ensureExperienceContinuity && filters.groupTypeIndex === null ? 'continuity' : 'distinct_id'
 }
 
-/** A text as it is stored, anything else as its JSON text: typed SDKs take nothing but strings. Source: docs/wire/evaluation.md 2.7. */
+/**
+ * A text payload as stored, any other as its JSON text: typed SDKs accept only strings.
+ * Source: docs/wire/evaluation.md 2.7.
+ */
 export function payloadText(payloads: JsonObject, valueKey: string): PayloadText | undefined {
   const payload = ownValue(payloads, valueKey)
   if (payload === undefined || payload === null || typeof payload === 'string') return payload

@@ -1,5 +1,5 @@
-// A project's definitions compiled for evaluation, once per revision. One unreadable definition drops that flag alone and
-// is named among the problems, for whoever holds the project to log once.
+// Compiles a project's definitions for evaluation, once per revision. An unreadable definition drops only its own flag
+// and is listed among the problems, which the caller logs once.
 
 import type { Project } from '../../project.ts'
 import type { Flag } from '../definitions/flag.ts'
@@ -17,37 +17,39 @@ import { type CompilationMemory, type FlagEntry, isReusable, startCompilation } 
 export interface CompiledProject {
   readonly project: Project
   readonly revision: number
-  /** What all this was made of, for clients that evaluate by themselves. */
+  /** The compiled definitions themselves, for clients that evaluate locally. */
   readonly definitions: ProjectDefinitions
-  /** The active flags by ascending id; undefined for one that cannot be read. A position in here names a flag. */
+  /** The active flags by ascending id; undefined for an unreadable one. A flag's index here is its position. */
   readonly flags: readonly (CompiledFlag | undefined)[]
   readonly positionOfKey: ReadonlyMap<string, number>
-  /** Positions of the flags that can be answered, each after those it depends on; without those caught in a cycle. */
+  /**
+   * Positions of the flags that can be answered, each after those it depends on; flags caught in a cycle are left out.
+   */
   readonly order: readonly number[]
-  /** Per position: the positions it depends on. */
+  /** Per position, the positions that the flag depends on. */
   readonly dependencies: readonly (readonly number[])[]
   /** Positions of flags that depend on one that does not exist. */
   readonly missingDependency: ReadonlySet<number>
-  /** Every answer then says that not everything could be computed. */
+  /** When true, every answer says that not everything could be computed. */
   readonly hasDependencyCycle: boolean
-  /** Some flag is for clients or for servers only. */
+  /** True when some flag is for clients only or for servers only. */
   readonly hasRuntimeFlags: boolean
   readonly hasContextFlags: boolean
-  /** Keys of all active flags with experience continuity on, those that cannot be evaluated included. */
+  /** Keys of all active flags with experience continuity on, even of those that cannot be evaluated. */
   readonly continuityFlagKeys: readonly string[]
   readonly personKeys: PersonKeys
-  /** Those that some flag reaches are compiled. */
+  /** The cohorts; only those that some flag reaches are compiled. */
   readonly cohorts: CompiledCohorts
-  /** How many answers an evaluation remembers: of tests that stand in several flags, and of cohorts. */
+  /** How many answers an evaluation remembers: of tests that several flags share, and of cohorts. */
   readonly sharedTestCount: number
-  /** By index; a hole is a type that does not exist. */
+  /** By group type index; a hole is a type that does not exist. */
   readonly groupTypeNames: readonly (string | undefined)[]
   /** What all flags together may read. */
   readonly needs: FlagNeeds
   readonly readsGeoip: boolean
-  /** What whoever loads the project should log, once. */
+  /** What the process that loads the project logs, once. */
   readonly problems: readonly DefinitionProblem[]
-  /** Flags that were compiled for it; the others are taken over from the last one. */
+  /** How many flags were compiled anew; the others come from the previous compilation. */
   readonly compiledFlagCount: number
   /** For the next compilation. */
   readonly memory: CompilationMemory
@@ -59,7 +61,7 @@ export interface DefinitionProblem {
   readonly message: string
 }
 
-/** @param previous of the same project: what did not change since is taken over from it. */
+/** @param previous an earlier compilation of the same project, from which unchanged parts are reused. */
 export function compileProject(
   definitions: ProjectDefinitions,
   previous: CompiledProject | null = null,
@@ -71,7 +73,7 @@ export function compileProject(
   }
 }
 
-/** As `compileProject`, a flag a step: thousands of them would hold the event loop. */
+/** `compileProject` in steps of one flag each: thousands of flags at once would hold the event loop. */
 export function* compileProjectSteps(
   definitions: ProjectDefinitions,
   previous: CompiledProject | null = null,
@@ -113,7 +115,7 @@ export function* compileProjectSteps(
       own.forEach(tell)
       return compiled
     } catch (cause) {
-      // Whatever it is, the project's other flags (and other projects) go on.
+      // Whatever went wrong, the project's other flags (and other projects) still have to work.
       own.forEach(tell)
       const verb = cause instanceof UnreadableFilters ? 'read' : 'compiled'
       tell(`left out, because its definition cannot be ${verb}: ${cause instanceof Error ? cause.message : cause}`)

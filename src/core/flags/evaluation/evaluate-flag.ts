@@ -1,5 +1,5 @@
-// One flag for one subject: dependency, enrolment, holdout, then its sets in stored order; the first match wins, and
-// without one the most telling reason does. Stops within a flag when its time is up, and resumes there.
+// Evaluates one flag for one subject: enrolment, holdout, then its sets in stored order. The first set that matches
+// wins; if none does, the most telling reason wins. When the time is up, it stops within the flag and resumes there.
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
@@ -10,7 +10,7 @@ import { outOfTime } from './out-of-time.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
 import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
 
-/** Ranks of the reasons that sets compete with; the higher wins, the later among equals. Source: docs/wire/evaluation.md 5.5. */
+/** Ranks of the sets' reasons. The highest wins, the latest among equals. Source: docs/wire/evaluation.md 5.5. */
 const rankOf: Record<SetOffReason, number> = {
   no_group_type: 1,
   no_condition_match: 2,
@@ -20,8 +20,8 @@ const rankOf: Record<SetOffReason, number> = {
 }
 
 /**
- * Its dependencies must have been decided.
- * @returns null when `reader.isTimeUp` said so: ask again with the same reader, which knows how far it came.
+ * Evaluates a flag whose dependencies are decided.
+ * @returns null when the time is up: call again with the same reader, which knows where to resume.
  */
 export function evaluateFlag(
   flag: CompiledFlag,
@@ -57,7 +57,10 @@ function isHeldOut(flag: CompiledFlag, percentage: number, reader: SubjectReader
   return isHit
 }
 
-/** The id as for a set at the flag's own level, except that override rows play no part and a missing device id falls back. */
+/**
+ * Like the id for a set at the flag's own level, but override rows are ignored and a missing device id falls back to
+ * the distinct id.
+ */
 function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   const { subject } = reader
   if (flag.groupTypeIndex !== null) return reader.groupKey(flag.groupTypeIndex)
@@ -73,7 +76,7 @@ function holdoutId(flag: CompiledFlag, reader: SubjectReader): string {
   }
 }
 
-/** Tries the sets in order. @returns null when it could not decide: `reader.failure` says why. */
+/** Tries the sets in order. @returns null when it cannot decide; `reader.failure` says why. */
 function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: DecidedOutcomes): PreparedOutcome | null {
   let setIndex = 0
   let testIndex = 0
@@ -115,7 +118,7 @@ function decideBySets(flag: CompiledFlag, reader: SubjectReader, decided: Decide
   return flag.outcomes.noMatch(bestReason, bestIndex)
 }
 
-/** Does not look after the last set, because the next flag looks anyway. */
+/** Skips the check after the last one, because the caller checks again anyway. */
 function isTimeUpAfter(index: number, count: number, reader: SubjectReader): boolean {
   return index + 1 < count && (index & reader.lookMask) === reader.lookMask && reader.isTimeUp()
 }
@@ -159,7 +162,9 @@ function lacksDeviceId(flag: CompiledFlag, set: CompiledSet, reader: SubjectRead
   return flag.bucketing === 'device_id' && set.groupTypeIndex === null && reader.subject.deviceId === null
 }
 
-/** Every cohort is resolved before any is asked, so that an unknown one fails the flag wherever it stands. */
+/**
+ * Checks that every cohort is known before testing any, so that an unknown one fails the flag whatever its position.
+ */
 function missedCohort(
   { tests, cohortTests }: CompiledSet,
   reader: SubjectReader,
@@ -204,7 +209,7 @@ function variantOf(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader):
   return pickVariant(hash01, flag.variantBounds)
 }
 
-/** The id that is hashed for a set's rollout and its variant. Source: docs/wire/evaluation.md 5.3. */
+/** The id to hash for a set's rollout and its variant. Source: docs/wire/evaluation.md 5.3. */
 function bucketingId(flag: CompiledFlag, set: CompiledSet, reader: SubjectReader): string {
   const { subject } = reader
   if (set.groupTypeIndex !== null) return bucketedBy('group_key', reader.groupKey(set.groupTypeIndex), reader)

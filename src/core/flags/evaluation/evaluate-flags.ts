@@ -1,30 +1,32 @@
-// All flags of a project for one subject, dependencies first. Can be done in slices, so that a request with thousands of
-// flags does not hold the event loop; the caller brings the clock. Source: docs/wire/evaluation.md 5.1, 5.15.
+// Evaluates all flags of a project for one subject, dependencies first. Works in slices, so that a request with
+// thousands of flags does not hold the event loop; the caller decides when a slice ends. Source:
+// docs/wire/evaluation.md 5.1, 5.15.
 
 import type { CompiledProject } from './compile-project.ts'
 import { evaluateFlag } from './evaluate-flag.ts'
 import { type EvaluationSubject, SubjectReader } from './evaluation-subject.ts'
 import type { EvaluationTrace } from './evaluation-trace.ts'
 import type { PreparedOutcome } from './prepared-outcomes.ts'
-import { type FlagSelection, selectFlags } from './select-flags.ts'
 
-/** How much may be evaluated between two looks at the time: about half a millisecond of cheap flags. */
+/** How much may be evaluated between two checks of the time: about half a millisecond of cheap flags. */
 const weightPerLook = 256
 
 export class FlagEvaluation {
   readonly project: CompiledProject
-  /** By position; undefined for a flag that takes no part or is caught in a cycle. Complete once `advance` says so. */
+  /**
+   * By position; undefined for a flag that takes no part or is caught in a cycle. Complete once `advance` returns true.
+   */
   readonly outcomes: (PreparedOutcome | undefined)[]
   readonly trace: EvaluationTrace | null
-  /** Some flag could not be computed, or a cycle was found. */
+  /** Whether some flag could not be computed, or the project has a cycle. */
   hasErrors: boolean
-  /** The first fault of ours that made a flag unknown, for the log. */
+  /** The first internal error that made a flag unknown, for the log. */
   fault: unknown = undefined
-  private readonly selected: readonly boolean[] | null
-  private readonly reader: SubjectReader
-  private next = 0
+  readonly #selected: readonly boolean[] | null
+  readonly #reader: SubjectReader
+  #next = 0
 
-  /** @param selected as `selectFlags` gives it. @param trace notes every step, for an explanation. */
+  /** @param selected the result of `selectFlags`. @param trace records every step, for an explanation. */
   constructor(
     project: CompiledProject,
     selected: readonly boolean[] | null,
@@ -32,44 +34,44 @@ export class FlagEvaluation {
     trace: EvaluationTrace | null = null,
   ) {
     this.project = project
-    this.selected = selected
+    this.#selected = selected
     this.trace = trace
-    this.reader = new SubjectReader(subject, project, trace)
+    this.#reader = new SubjectReader(subject, project, trace)
     this.outcomes = new Array(project.flags.length).fill(undefined)
     this.hasErrors = project.hasDependencyCycle
   }
 
-  /** Evaluates until all is done (true) or `isTimeUp` says stop (false): call again then. */
+  /** Evaluates until everything is done (true) or `isTimeUp` returns true (false): then call again. */
   advance(isTimeUp: () => boolean): boolean {
     const { order, flags } = this.project
     let weight = 0
-    this.reader.isTimeUp = isTimeUp
-    while (this.next < order.length) {
+    this.#reader.isTimeUp = isTimeUp
+    while (this.#next < order.length) {
       if (weight >= weightPerLook) {
         if (isTimeUp()) return false
         weight = 0
       }
-      const position = order[this.next]!
-      if (this.selected !== null && !this.selected[position]) {
-        this.next++
+      const position = order[this.#next]!
+      if (this.#selected !== null && !this.#selected[position]) {
+        this.#next++
         continue
       }
-      if (!this.decide(position)) return false
-      this.next++
-      weight += this.reader.lookMask === 0 ? weightPerLook : flags[position]!.weight
+      if (!this.#decide(position)) return false
+      this.#next++
+      weight += this.#reader.lookMask === 0 ? weightPerLook : flags[position]!.weight
     }
     return true
   }
 
-  /** False: the time was up within the flag. */
-  private decide(position: number): boolean {
+  /** @returns false when the time was up within the flag. */
+  #decide(position: number): boolean {
     const { flags, missingDependency } = this.project
     const flag = flags[position]!
     let outcome: PreparedOutcome | null
     if (missingDependency.size > 0 && missingDependency.has(position)) outcome = flag.outcomes.missingDependency()
     else {
       try {
-        outcome = evaluateFlag(flag, this.reader, this.outcomes)
+        outcome = evaluateFlag(flag, this.#reader, this.outcomes)
       } catch (cause) {
         // A flag's failure never stops another one (5.1).
         this.fault ??= cause
@@ -81,15 +83,4 @@ export class FlagEvaluation {
     if (outcome.kind === 'unknown') this.hasErrors = true
     return true
   }
-}
-
-/** Everything at once, for the worker, previews and tests. */
-export function evaluateFlags(
-  project: CompiledProject,
-  selection: FlagSelection,
-  subject: EvaluationSubject,
-): FlagEvaluation {
-  const evaluation = new FlagEvaluation(project, selectFlags(project, selection), subject)
-  evaluation.advance(() => false)
-  return evaluation
 }

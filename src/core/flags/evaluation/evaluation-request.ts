@@ -1,11 +1,11 @@
-// One request for flag values, as the wire hands it on: typed, aliases resolved, ids in their final text.
+// One request for flag values, as the wire layer passes it on: typed, aliases resolved, ids in their final text.
 
 import type { JsonObject, PropertyBag } from '../../json.ts'
 import type { FlagSelection } from './select-flags.ts'
 
 export interface EvaluationRequest {
   readonly apiKey: string
-  /** At most 200 characters; null when it was not sent, which only a request with `disableFlags` may do. */
+  /** At most 200 characters; null when not sent, which is allowed only with `disableFlags`. */
   readonly distinctId: string | null
   readonly anonDistinctId: string | null
   readonly deviceId: string | null
@@ -17,8 +17,8 @@ export interface EvaluationRequest {
   readonly selection: FlagSelection
   readonly disableFlags: boolean
   readonly onlyUseOverridePersonProperties: boolean
-  /** What came of each condition set is wanted, and nothing is written. */
+  /** The answer has to report on each condition set, and nothing is written. */
   readonly detailedAnalysis: boolean
-  /** Whose location counts as a person property; '' for none, or when the caller switched it off. */
+  /** The address whose location becomes person properties; '' for none, or when the caller switched that off. */
   readonly geoipAddress: string
 }

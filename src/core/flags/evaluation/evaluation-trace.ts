@@ -1,26 +1,26 @@
-// What an evaluation does, written down while it does it, for people who ask why a flag has its value. The evaluator tells
-// it at the boundaries of sets and filters, and the reader tells which value it found where; nothing here decides anything.
-// Without a trace an evaluation tests one field for null at these places and makes nothing.
+// Records what an evaluation does, for people who ask why a flag has its value. The evaluator reports sets and filters,
+// the reader reports which value it found where; a trace decides nothing. Without a trace, an evaluation only tests one
+// field for null at these places and allocates nothing.
 
 import type { JsonValue } from '../../json.ts'
 import type { UnknownReason } from './flag-outcome.ts'
 import { outOfTime } from './out-of-time.ts'
 import type { SetOffReason } from './prepared-outcomes.ts'
 
-/** Which identifier is hashed. `stored_override`: the row that experience continuity keeps. */
+/** Which identifier is hashed. `stored_override`: from the row that experience continuity keeps. */
 export type BucketedBy = 'group_key' | 'distinct_id' | 'device_id' | 'anon_distinct_id' | 'stored_override'
 
-/** Where a property's value was found. `distinct_id`: the request's own id stands in for the property of that name. */
+/** Where a property's value was found. `distinct_id`: the request's own id, for the property of that name. */
 export type ValueSource = 'request' | 'geoip' | 'distinct_id' | 'group_key' | 'stored' | 'absent'
 
 export interface TracedRead {
   readonly value: JsonValue | undefined
   readonly from: ValueSource
-  /** The property that was read in its place; null when it was there itself. */
+  /** The property that was read instead; null when none was. */
   readonly substitute: string | null
 }
 
-/** Whether a filter holds, or why that could not be found out. */
+/** Whether a filter holds, or why that could not be decided. */
 export type TracedAnswer = boolean | UnknownReason
 
 export interface TracedBucketing {
@@ -29,134 +29,134 @@ export interface TracedBucketing {
 }
 
 export interface TracedSet {
-  /** By the place of the filter among those that are no cohorts; a hole was not asked. */
+  /** By the index of the filter among those that are not cohort filters; a hole was not asked. */
   readonly tests: TracedAnswer[]
-  /** By the place of the filter among the cohort filters: whether the subject is a member. */
+  /** Whether the subject is a member, by the index of the filter among the cohort filters. */
   readonly cohorts: TracedAnswer[]
   bucketing: TracedBucketing | null
-  /** Null when it was not needed, because an earlier check decided or everybody is in. */
+  /** Null when it was not needed, because an earlier check decided or the set includes everyone. */
   rolloutHash01: number | null
-  /** Null when the set matched; undefined when the evaluation of the flag failed in it. */
+  /** Null when the set matched; undefined when the flag's evaluation failed in this set. */
   missed: SetOffReason | null | undefined
 }
 
 export interface FlagTrace {
-  /** Null when the flag is no early access feature. */
+  /** Null when the flag is not an early access feature. */
   enrollment: { readonly value: JsonValue | undefined } | null
   holdout: { readonly identifier: string; readonly hash01: number | null; readonly isHeldOut: boolean } | null
   /** By index; a hole was not reached. */
   readonly sets: TracedSet[]
-  /** Null when no set matched, or when the variant of the matching one is not chosen by a hash. */
+  /** Null when no set matched, or when no hash chose the variant. */
   variantHash01: number | null
 }
 
 export class EvaluationTrace {
-  private readonly flags = new Map<object, FlagTrace>()
-  private readonly personReads = new Map<string, TracedRead>()
-  private readonly metadataReads = new Map<string, TracedRead>()
-  private readonly groupReads = new Map<string, TracedRead>()
-  private readonly leaves = new Map<object, TracedAnswer>()
+  readonly #flags = new Map<object, FlagTrace>()
+  readonly #personReads = new Map<string, TracedRead>()
+  readonly #metadataReads = new Map<string, TracedRead>()
+  readonly #groupReads = new Map<string, TracedRead>()
+  readonly #leaves = new Map<object, TracedAnswer>()
   /** The traces of the flag that is being evaluated and of its current set. */
-  private flag: FlagTrace | null = null
-  private set: TracedSet | null = null
+  #flag: FlagTrace | null = null
+  #set: TracedSet | null = null
 
-  /** What was done for a compiled flag; undefined when it was not evaluated. */
+  /** The trace of a compiled flag; undefined when it was not evaluated. */
   of(flag: object): FlagTrace | undefined {
-    return this.flags.get(flag)
+    return this.#flags.get(flag)
   }
 
-  /** What was found for a person property; undefined when it was not read. */
+  /** The last read of a person property; undefined when it was not read. */
   personReadOf(key: string): TracedRead | undefined {
-    return this.personReads.get(key)
+    return this.#personReads.get(key)
   }
 
   metadataReadOf(name: string): TracedRead | undefined {
-    return this.metadataReads.get(name)
+    return this.#metadataReads.get(name)
   }
 
   groupReadOf(typeIndex: number, key: string): TracedRead | undefined {
-    return this.groupReads.get(`${typeIndex} ${key}`)
+    return this.#groupReads.get(`${typeIndex} ${key}`)
   }
 
-  /** What the entry of a cohort's tree came to the last time that it was asked, by the object that its author chose. */
+  /** The last answer of an entry of a cohort's tree. @param leaf the object that `leafAnswered` was called with. */
   leafAnswerOf(leaf: object): TracedAnswer | undefined {
-    return this.leaves.get(leaf)
+    return this.#leaves.get(leaf)
   }
 
-  /** A flag that ran out of time is begun again, and resumes where it was. */
+  /** Called again for a flag that ran out of time; its trace then continues. */
   beginFlag(flag: object): void {
-    const known = this.flags.get(flag)
-    this.flag = known ?? { enrollment: null, holdout: null, sets: [], variantHash01: null }
+    const known = this.#flags.get(flag)
+    this.#flag = known ?? { enrollment: null, holdout: null, sets: [], variantHash01: null }
     if (known !== undefined) return
-    this.flags.set(flag, this.flag)
-    this.set = null
+    this.#flags.set(flag, this.#flag)
+    this.#set = null
   }
 
   enrollmentRead(value: JsonValue | undefined): void {
-    this.flag!.enrollment = { value }
+    this.#flag!.enrollment = { value }
   }
 
   holdoutAsked(identifier: string, hash01: number | null, isHeldOut: boolean): void {
-    this.flag!.holdout = { identifier, hash01, isHeldOut }
+    this.#flag!.holdout = { identifier, hash01, isHeldOut }
   }
 
   beginSet(index: number): void {
-    const { sets } = this.flag!
+    const { sets } = this.#flag!
     sets[index] ??= { tests: [], cohorts: [], bucketing: null, rolloutHash01: null, missed: undefined }
-    this.set = sets[index]
+    this.#set = sets[index]
   }
 
   testAnswered(index: number, holds: boolean, failure: Failure): void {
-    if (failure !== outOfTime) this.set!.tests[index] = failure ?? holds
+    if (failure !== outOfTime) this.#set!.tests[index] = failure ?? holds
   }
 
   cohortAnswered(index: number, isMember: boolean, failure: Failure): void {
-    if (failure !== outOfTime) this.set!.cohorts[index] = failure ?? isMember
+    if (failure !== outOfTime) this.#set!.cohorts[index] = failure ?? isMember
   }
 
-  /** @param leaf what `leafAnswerOf` will be asked with. */
+  /** @param leaf the object that `leafAnswerOf` will be called with. */
   leafAnswered(leaf: object, holds: boolean, failure: Failure): void {
-    if (failure !== outOfTime) this.leaves.set(leaf, failure ?? holds)
+    if (failure !== outOfTime) this.#leaves.set(leaf, failure ?? holds)
   }
 
   bucketed(by: BucketedBy, identifier: string): void {
-    this.set!.bucketing = { by, identifier }
+    this.#set!.bucketing = { by, identifier }
   }
 
   rolledOut(hash01: number): void {
-    this.set!.rolloutHash01 = hash01
+    this.#set!.rolloutHash01 = hash01
   }
 
   setAnswered(missed: SetOffReason | null): void {
-    this.set!.missed = missed
+    this.#set!.missed = missed
   }
 
-  /** Also a set that matched, when the variant could not be picked. */
+  /** Resets the set's answer, even of a set that matched: the variant may have been impossible to pick. */
   flagFailed(): void {
-    if (this.set !== null) this.set.missed = undefined
+    if (this.#set !== null) this.#set.missed = undefined
   }
 
   variantHashed(hash01: number): void {
-    this.flag!.variantHash01 = hash01
+    this.#flag!.variantHash01 = hash01
   }
 
   personRead(key: string, from: ValueSource, value: JsonValue | undefined): void {
-    this.personReads.set(key, { value, from, substitute: null })
+    this.#personReads.set(key, { value, from, substitute: null })
   }
 
-  /** @param read what was found for the other property, or nothing when it is absent as well. */
+  /** @param substitute the property that was read instead; it may be absent as well. */
   personSubstituted(key: string, substitute: string): void {
-    const read = this.personReads.get(substitute)!
+    const read = this.#personReads.get(substitute)!
     const isFound = read.from !== 'absent'
-    this.personReads.set(key, { ...read, substitute: isFound ? (read.substitute ?? substitute) : null })
+    this.#personReads.set(key, { ...read, substitute: isFound ? (read.substitute ?? substitute) : null })
   }
 
   metadataRead(name: string, value: JsonValue | undefined): void {
-    this.metadataReads.set(name, { value, from: value === undefined ? 'absent' : 'stored', substitute: null })
+    this.#metadataReads.set(name, { value, from: value === undefined ? 'absent' : 'stored', substitute: null })
   }
 
   groupRead(typeIndex: number, key: string, from: ValueSource, value: JsonValue | undefined): void {
-    this.groupReads.set(`${typeIndex} ${key}`, { value, from, substitute: null })
+    this.#groupReads.set(`${typeIndex} ${key}`, { value, from, substitute: null })
   }
 }
 

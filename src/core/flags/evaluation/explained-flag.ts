@@ -1,5 +1,5 @@
-// Everything that is known of one flag's value for one subject, before it is put into words. `services/flags/explain-flag.ts` makes
-// it.
+// Everything that is known about one flag's value for one subject, before it is put into words.
+// `services/flags/explain-flag.ts` makes it.
 
 import type { Flag } from '../definitions/flag.ts'
 import type { FlagEvaluation } from './evaluate-flags.ts'
@@ -8,7 +8,7 @@ import type { EvaluationSubject } from './evaluation-subject.ts'
 import type { EvaluationTrace } from './evaluation-trace.ts'
 import type { ProjectToExplain } from './project-to-explain.ts'
 
-/** Why /flags does not answer a flag at all. */
+/** Why an answer of /flags leaves a flag out. */
 export const leftOutReasons = [
   'deleted',
   'inactive',
@@ -17,19 +17,19 @@ export const leftOutReasons = [
   'dependency_cycle',
   'filtered_out',
 ] as const
-export type LeftOut = (typeof leftOutReasons)[number]
+export type LeftOutReason = (typeof leftOutReasons)[number]
 
 export interface ExplainedFlag extends ProjectToExplain {
-  /** As it is stored. */
+  /** The flag as stored. */
   readonly stored: Flag
-  /** Null when /flags answers it. */
-  readonly leftOut: LeftOut | null
-  /** As if the flag were active, and not filtered out. */
+  /** Null when /flags answers the flag. */
+  readonly leftOut: LeftOutReason | null
+  /** Evaluated as if the flag were active and not filtered out. */
   readonly evaluation: FlagEvaluation
   readonly trace: EvaluationTrace
   readonly subject: EvaluationSubject
   readonly request: EvaluationRequest
-  /** Whether the stored person was read, and of which group types the stored group. */
+  /** Whether the stored person was read, and the group types whose stored group was read. */
   readonly readsPerson: boolean
   readonly groupTypesRead: readonly number[]
 }

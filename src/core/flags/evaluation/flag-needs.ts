@@ -1,22 +1,22 @@
-// Which stored data a set of flags may read for one request: known before anything is loaded, so that a request that
-// brings its own properties costs no look-up. Source: docs/wire/evaluation.md 5.8 "Database use".
+// Which stored data a set of flags may read for one request. Known before anything is loaded, so that a request with
+// all properties that the flags read costs no look-up. Source: docs/wire/evaluation.md 5.8 "Database use".
 
 import type { EvaluationSubject } from './evaluation-subject.ts'
 import { requestedGroupProperty } from './evaluation-subject.ts'
 import { type PersonKey, requestedProperty } from './person-properties.ts'
 
 export interface FlagNeeds {
-  /** Reads the stored person whatever the request holds. */
+  /** Reads the stored person whatever the request contains. */
   readonly person: boolean
-  /** Person properties it may read. */
+  /** The person properties that may be read. */
   readonly personKeys: ReadonlySet<PersonKey>
-  /** Group properties it may read, by group type index. */
+  /** The group properties that may be read, by group type index. */
   readonly groupKeys: ReadonlyMap<number, ReadonlySet<string>>
-  /** May hash what an override row of experience continuity holds. */
+  /** May hash the id in an override row of experience continuity. */
   readonly hashKeyOverrides: boolean
-  /** Has experience continuity on: a request with an anonymous id leaves rows behind. */
+  /** Has experience continuity on, so a request with an anonymous id writes override rows. */
   readonly continuity: boolean
-  /** Asks which static cohorts the person is in. */
+  /** Reads which static cohorts the person is in. */
   readonly staticCohorts: boolean
 }
 
@@ -67,7 +67,7 @@ export function needsStoredPerson(needs: FlagNeeds, request: Request): boolean {
   return false
 }
 
-/** Whether a property of the group that the request leaves open may be read. `$group_key` never comes from a row. */
+/** Whether a group property that the request does not give may be read. `$group_key` is never read from a row. */
 export function needsGroupRow(needs: FlagNeeds, typeIndex: number, typeName: string, request: Request): boolean {
   for (const key of needs.groupKeys.get(typeIndex) ?? []) {
     if (key !== '$group_key' && requestedGroupProperty(request, typeName, key) === undefined) return true

@@ -1,5 +1,5 @@
-// What an evaluation can say about one flag, as a closed union: its value, payload, reason and condition index.
-// How an answer spells them on the wire is `wire/flags/decide-response.ts`.
+// The outcome of evaluating one flag, as a closed union: its value, payload, reason and condition index.
+// `wire/flags/decide-response.ts` spells them on the wire.
 
 /** JSON text of a payload, or null for one that is stored as null. */
 export type PayloadText = string | null
@@ -9,8 +9,8 @@ export const onReasons = ['condition_match', 'super_condition_value', 'holdout_c
 export type OnReason = (typeof onReasons)[number]
 
 /**
- * Why a flag is off, ascending by rank: the most telling reason wins. The two variants of `no_condition_match` share its
- * rank and differ in their description. Source: docs/wire/evaluation.md 5.5.
+ * Why a flag is off, by ascending rank: the most telling reason wins. The two variants of `no_condition_match` share
+ * its rank and differ only in their description. Source: docs/wire/evaluation.md 5.5.
  */
 export const offReasons = [
   'missing_dependency',
@@ -36,7 +36,9 @@ export const unknownReasons = [
 ] as const
 export type UnknownReason = (typeof unknownReasons)[number]
 
-/** Reasons that lie in the definitions, and stay until these are changed. The others pass, like the outage they name. */
+/**
+ * Reasons that are due to the definitions and stay until these change. The others end with the outage that they name.
+ */
 const lastingReasons: readonly UnknownReason[] = [
   'dependency_not_found_cohort',
   'dependency_cycle_cohort',
@@ -76,7 +78,9 @@ export type FlagOutcome =
       readonly payload: undefined
     }
 
-/** Undefined for a flag that `featureFlags` leaves out and v=2 answers with `enabled: false, failed: true`. */
+/**
+ * Undefined for an unknown flag, which `featureFlags` leaves out and v=2 answers with `enabled: false, failed: true`.
+ */
 export function flagValue(outcome: FlagOutcome): boolean | string | undefined {
   switch (outcome.kind) {
     case 'off':

@@ -3,10 +3,10 @@
 import type { SetOffReason } from './prepared-outcomes.ts'
 
 export interface FlagProgress {
-  /** The set to go on with, and the test of that set. */
+  /** The set to resume with, and the test of that set. */
   readonly setIndex: number
   readonly testIndex: number
-  /** What the sets before it came to. */
+  /** The result of the sets before it. */
   readonly bestReason: SetOffReason
   readonly bestIndex: number
   readonly groupsSkipped: boolean

@@ -1,20 +1,20 @@
-// Which persons a caller means, as members of a static cohort.
+// The persons that a caller names as members of a static cohort.
 
-/** Ids of persons, as they were given; a repeated one counts once. */
+/** Ids of persons as given; a repeated id counts once. */
 export interface MemberIds {
   /**
-   * `person`: ids in digits, or uuids. `any`: distinct ids and, for one in the form of a uuid that leads nowhere, the
-   * person of this uuid.
+   * `person`: ids in digits, or uuids. `any`: distinct ids; one without a person that has the form of a uuid is taken
+   * as the uuid of a person.
    */
   readonly kind: 'distinct_id' | 'person' | 'any'
   readonly ids: readonly string[]
 }
 
 export interface MemberChange {
-  /** Persons that became members, or are none any more. */
+  /** Persons that became members, or stopped being members. */
   readonly changedCount: number
-  /** Persons that were members already, or were none. */
+  /** Persons that were already members, or were not members. */
   readonly unchangedCount: number
-  /** Ids that lead to no person of the project, in the order given. */
+  /** Ids without a person in the project, in the given order. */
   readonly unknownIds: readonly string[]
 }

@@ -1,23 +1,23 @@
-// Which value a person property has in one evaluation: the request's, the GeoIP look-up's, the stored one, or one that is
-// derived. A look-up over the layers, never a merged copy, because most requests read a handful of keys.
+// Finds the value of a person property in one evaluation: the request's, the GeoIP look-up's, the stored one, or a
+// derived one. It reads the layers one by one instead of merging them, because most requests read only a few keys.
 // Source: docs/wire/evaluation.md 5.8, 6.
 
 import type { JsonValue, PropertyBag } from '../../json.ts'
 
-/** A key that some flag reads, with everything about it that does not depend on the request. */
+/** A property that some flag reads, with everything about it that does not depend on the request. */
 export interface PersonKey {
   readonly name: string
-  /** Place in the memory of one evaluation. */
+  /** Index of its value among those that one evaluation remembers. */
   readonly position: number
-  /** A name that every object answers for (`constructor`): only an own property counts. */
+  /** Every object inherits something by this name (`constructor`), so only an own property counts. */
   readonly isOnPrototype: boolean
   readonly isDistinctId: boolean
   readonly isGeoip: boolean
-  /** Read when this one is absent: `$os` and `$os_name` stand in for one another; `$initial_x` is copied from `x`. */
+  /** Read when this one is absent: `$os` and `$os_name` replace each other; `$initial_x` is copied from `x`. */
   readonly substitute: PersonKey | null
 }
 
-export const geoipKeys = [
+const geoipPropertyNames = [
   '$geoip_city_name',
   '$geoip_country_name',
   '$geoip_country_code',
@@ -42,41 +42,41 @@ const twinOf = new Map([
 
 /** Collects the keys that a project's flags read; one object per key, numbered from 0. */
 export class PersonKeys {
-  private readonly known = new Map<string, PersonKey>()
-  private allNames: ReadonlySet<string> | null = null
+  readonly #known = new Map<string, PersonKey>()
+  #allNames: ReadonlySet<string> | null = null
 
   get count(): number {
-    return this.known.size
+    return this.#known.size
   }
 
-  /** All names that may be read of a stored person, those that stand in for others among them. */
+  /** All names that may be read from a stored person, substitutes included. */
   names(): ReadonlySet<string> {
-    if (this.allNames === null) {
-      const names = new Set(this.known.keys())
-      for (let { substitute } of this.known.values())
+    if (this.#allNames === null) {
+      const names = new Set(this.#known.keys())
+      for (let { substitute } of this.#known.values())
         for (; substitute !== null; substitute = substitute.substitute) names.add(substitute.name)
-      this.allNames = names
+      this.#allNames = names
     }
-    return this.allNames
+    return this.#allNames
   }
 
   readsGeoip(): boolean {
-    return geoipKeys.some(name => this.known.has(name))
+    return geoipPropertyNames.some(name => this.#known.has(name))
   }
 
   key(name: string): PersonKey {
-    return this.known.get(name) ?? this.add(name)
+    return this.#known.get(name) ?? this.#add(name)
   }
 
-  private add(name: string): PersonKey {
-    this.allNames = null
+  #add(name: string): PersonKey {
+    this.#allNames = null
     const source = initialSourceOf.get(name)
     const twin = twinOf.get(name)
     let substitute: PersonKey | null = null
     if (source !== undefined) substitute = this.key(source)
     else if (twin !== undefined) substitute = { ...plainKey(twin), position: -1, substitute: null }
-    const key = { ...plainKey(name), position: this.known.size, substitute }
-    this.known.set(name, key)
+    const key = { ...plainKey(name), position: this.#known.size, substitute }
+    this.#known.set(name, key)
     return key
   }
 }
@@ -86,11 +86,11 @@ function plainKey(name: string): Omit<PersonKey, 'position' | 'substitute'> {
     name,
     isOnPrototype: name in Object.prototype,
     isDistinctId: name === 'distinct_id',
-    isGeoip: (geoipKeys as readonly string[]).includes(name),
+    isGeoip: (geoipPropertyNames as readonly string[]).includes(name),
   }
 }
 
-/** The layers of one evaluation. `stored` null: nothing is stored, or the request wants it left aside. */
+/** The layers above the stored person. */
 export interface PersonLayers {
   readonly request: PropertyBag
   readonly geoip: PropertyBag | null
@@ -98,8 +98,8 @@ export interface PersonLayers {
 }
 
 /**
- * The value that the request alone decides (its own property, the GeoIP look-up, its distinct id), or undefined when what
- * is stored has to be asked.
+ * The value that the request alone decides (its own property, the GeoIP look-up, its distinct id); undefined when the
+ * stored person has to be read.
  */
 export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonValue | undefined {
   const own = readProperty(layers.request, key)
@@ -111,7 +111,7 @@ export function requestedProperty(layers: PersonLayers, key: PersonKey): JsonVal
   return key.isDistinctId && layers.distinctId !== '' ? layers.distinctId : undefined
 }
 
-/** The layer that gave `requestedProperty` its value, found by asking again with layers taken away. */
+/** The layer that gave `requestedProperty` its value, found by reading again without some layers. */
 export function requestedLayer(layers: PersonLayers, key: PersonKey): 'request' | 'geoip' | 'distinct_id' {
   const value = requestedProperty(layers, key)
   const withoutId = { ...layers, distinctId: '' }

@@ -1,5 +1,6 @@
-// Every outcome a flag can have, made once and numbered, so that an evaluation only picks one and an answer finds the
-// text it prepared for it by the number. Made when first picked: a flag with a thousand sets rarely needs a thousand.
+// Every outcome that a flag can have, made once and numbered: an evaluation only picks one, and an answer finds the
+// text that it prepared for the outcome by its number. Outcomes are made when first picked, since a flag with a
+// thousand sets rarely needs them all.
 
 import type { FlagOutcome, PayloadText, UnknownReason } from './flag-outcome.ts'
 import { unknownReasons } from './flag-outcome.ts'
@@ -28,71 +29,71 @@ const unknownSlots = 5
 const setSlots = unknownSlots + unknownReasons.length
 
 export class PreparedOutcomes {
-  private readonly made: (PreparedOutcome | undefined)[] = []
-  private readonly variantKeys: readonly string[]
-  private readonly holdoutKey: string | null
-  private readonly payloadOf: (valueKey: string) => PayloadText | undefined
-  private readonly slotsPerSet: number
+  readonly #made: (PreparedOutcome | undefined)[] = []
+  readonly #variantKeys: readonly string[]
+  readonly #holdoutKey: string | null
+  readonly #payloadOf: (valueKey: string) => PayloadText | undefined
+  readonly #slotsPerSet: number
 
   constructor(options: {
     readonly variantKeys: readonly string[]
     readonly holdoutKey: string | null
     readonly payloadOf: (valueKey: string) => PayloadText | undefined
   }) {
-    this.variantKeys = options.variantKeys
-    this.holdoutKey = options.holdoutKey
-    this.payloadOf = options.payloadOf
-    this.slotsPerSet = setOffReasons.length + 1 + options.variantKeys.length
+    this.#variantKeys = options.variantKeys
+    this.#holdoutKey = options.holdoutKey
+    this.#payloadOf = options.payloadOf
+    this.#slotsPerSet = setOffReasons.length + 1 + options.variantKeys.length
   }
 
   missingDependency(): PreparedOutcome {
-    return this.pick(missingDependencySlot, () => off('missing_dependency', null, undefined))
+    return this.#pick(missingDependencySlot, () => off('missing_dependency', null, undefined))
   }
 
-  /** An early access decision: on or off, with the payload of `true` either way. */
+  /** The outcome of an early access decision: on or off, both with the payload of `true`. */
   enrollment(isEnrolled: boolean): PreparedOutcome {
     return isEnrolled
-      ? this.pick(optedInSlot, () => on('super_condition_value', 0, this.payloadOf('true')))
-      : this.pick(optedOutSlot, () => off('super_condition_value', 0, this.payloadOf('true')))
+      ? this.#pick(optedInSlot, () => on('super_condition_value', 0, this.#payloadOf('true')))
+      : this.#pick(optedOutSlot, () => off('super_condition_value', 0, this.#payloadOf('true')))
   }
 
   holdout(): PreparedOutcome {
-    const variantKey = this.holdoutKey ?? ''
-    return this.pick(holdoutSlot, () =>
-      variant(variantKey, 'holdout_condition_value', null, this.payloadOf(variantKey)),
+    const variantKey = this.#holdoutKey ?? ''
+    return this.#pick(holdoutSlot, () =>
+      variant(variantKey, 'holdout_condition_value', null, this.#payloadOf(variantKey)),
     )
   }
 
   unknown(reason: UnknownReason): PreparedOutcome {
-    return this.pick(unknownSlots + unknownReasons.indexOf(reason), () => {
+    return this.#pick(unknownSlots + unknownReasons.indexOf(reason), () => {
       return { kind: 'unknown', reason, conditionIndex: null, payload: undefined }
     })
   }
 
   /** The outcome when no set matched. @param setIndex the set that came closest; -1 when the flag has no sets. */
   noMatch(reason: SetOffReason, setIndex: number): PreparedOutcome {
-    if (setIndex < 0) return this.pick(noSetSlot, () => off('no_group_type', null, undefined))
-    const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.indexOf(reason)
-    return this.pick(slot, () => off(reason, setIndex, undefined))
+    if (setIndex < 0) return this.#pick(noSetSlot, () => off('no_group_type', null, undefined))
+    const slot = setSlots + setIndex * this.#slotsPerSet + setOffReasons.indexOf(reason)
+    return this.#pick(slot, () => off(reason, setIndex, undefined))
   }
 
   /** The outcome when a set matched. @param variantIndex -1 for no variant. */
   match(setIndex: number, variantIndex: number): PreparedOutcome {
-    const slot = setSlots + setIndex * this.slotsPerSet + setOffReasons.length + 1 + variantIndex
-    const known = this.made[slot]
+    const slot = setSlots + setIndex * this.#slotsPerSet + setOffReasons.length + 1 + variantIndex
+    const known = this.#made[slot]
     if (known !== undefined) return known
-    return this.pick(slot, () => {
-      if (variantIndex < 0) return on('condition_match', setIndex, this.payloadOf('true'))
-      const variantKey = this.variantKeys[variantIndex]!
-      return variant(variantKey, 'condition_match', setIndex, this.payloadOf(variantKey))
+    return this.#pick(slot, () => {
+      if (variantIndex < 0) return on('condition_match', setIndex, this.#payloadOf('true'))
+      const variantKey = this.#variantKeys[variantIndex]!
+      return variant(variantKey, 'condition_match', setIndex, this.#payloadOf(variantKey))
     })
   }
 
-  private pick(slot: number, make: () => FlagOutcome): PreparedOutcome {
-    const known = this.made[slot]
+  #pick(slot: number, make: () => FlagOutcome): PreparedOutcome {
+    const known = this.#made[slot]
     if (known !== undefined) return known
     const prepared = { ...make(), slot }
-    this.made[slot] = prepared
+    this.#made[slot] = prepared
     return prepared
   }
 }

@@ -1,5 +1,5 @@
-// The part of a project that one flag's value depends on, compiled as if the flag were active: what an explanation evaluates.
-// Flags that are not reached are left out, so that explaining a flag costs what the flag costs, whatever else there is.
+// Compiles the part of a project that one flag's value depends on, as if the flag were active, for an explanation to
+// evaluate. Other flags are left out, so that explaining a flag costs only what that flag costs.
 
 import type { Flag } from '../definitions/flag.ts'
 import type { CompiledFlag } from './compile-flag.ts'
@@ -13,7 +13,7 @@ export interface ProjectToExplain {
   readonly flag: CompiledFlag | undefined
 }
 
-/** @param flag as it is stored; need not be active, nor among the definitions that are served. */
+/** @param flag as stored; need not be active, nor among the served definitions. */
 export function projectToExplain(served: CompiledProject, flag: Flag): ProjectToExplain {
   const target: Flag = { ...flag, active: true, deleted: false, hasEncryptedPayloads: false }
   const alone = compileProject({ ...served.definitions, flags: [target] })
@@ -25,7 +25,9 @@ export function projectToExplain(served: CompiledProject, flag: Flag): ProjectTo
   return { project, position, flag: project.flags[position] }
 }
 
-/** With the flag itself. An inactive flag depends on nothing: it is false whatever it tests. */
+/**
+ * The ids reached from a flag, including its own. An inactive flag depends on nothing: it is false whatever it tests.
+ */
 function reachedIds(served: CompiledProject, flagId: number, dependencyIds: readonly number[]): Set<number> {
   const dependenciesOf = new Map(served.flags.map(flag => [flag?.id ?? -1, flag?.dependencyIds ?? []]))
   dependenciesOf.set(flagId, dependencyIds)
@@ -46,7 +48,7 @@ export interface MissingDependency {
   readonly testedBy: string
 }
 
-/** Why a flag is `missing_dependency`: every flag that is tested on the way and is not there. */
+/** Explains `missing_dependency`: lists every reached flag that does not exist or cannot be read. */
 export function missingDependencies({ project }: ProjectToExplain): MissingDependency[] {
   const existing = new Set(project.definitions.flags.filter(flag => !flag.hasEncryptedPayloads).map(flag => flag.id))
   for (const [position, flag] of project.flags.entries()) {
@@ -62,15 +64,15 @@ function activeFlags({ definitions }: CompiledProject): readonly Flag[] {
 }
 
 /**
- * A cycle that a flag is part of or leads to, as keys from its first flag to the same again; null when there is none.
- * Each flag tests the next one.
+ * A cycle that the flag is part of or leads to, as keys: each flag tests the next, and the first key is repeated at the
+ * end. Null when there is none.
  */
 export function dependencyCycle({ project, position }: ProjectToExplain): readonly string[] | null {
   const answered = new Set(project.order)
   if (position < 0 || answered.has(position)) return null
   const path: number[] = []
   const seen = new Set<number>()
-  // Every flag that is left waits for another one that is left, so following any of them ends in a cycle.
+  // Every unanswered flag waits for another unanswered flag, so following any of them ends in a cycle.
   for (let next: number | undefined = position; next !== undefined; ) {
     if (seen.has(next)) return [...path.slice(path.indexOf(next)), next].map(at => project.flags[at]!.key)
     seen.add(next)

@@ -2,23 +2,30 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
 import { flagFromJson } from '../../../../tests/support/decide-server.ts'
-import { cohortFilter, flagFilter, flagOn, pro, treeOf } from '../../../../tests/support/definition-builders.ts'
-import { allFlags, aSubject } from '../../../../tests/support/evaluation-subject.ts'
+import {
+  cohortFilter,
+  emptyDefinitions,
+  flagFilter,
+  flagOn,
+  pro,
+  treeOf,
+} from '../../../../tests/support/definition-builders.ts'
+import { allFlags, aSubject, evaluateFlags } from '../../../../tests/support/evaluation-subject.ts'
 import { aCohort, aProject } from '../../../../tests/support/state-builders.ts'
 import type { JsonObject } from '../../json.ts'
 import { ok } from '../../result.ts'
-import { emptyDefinitions, type ProjectDefinitions } from '../definitions/project-definitions.ts'
+import type { ProjectDefinitions } from '../definitions/project-definitions.ts'
 import { type CompiledProject, compileProject } from './compile-project.ts'
-import { evaluateFlags, FlagEvaluation } from './evaluate-flags.ts'
+import { FlagEvaluation } from './evaluate-flags.ts'
 
 interface World {
-  /** Id → what the private API would store. */
+  /** Id → definition as the private API would store it. */
   flags: Map<number, JsonObject>
   cohorts: Map<number, JsonObject>
   timezone: string
 }
 
-/** As a store hands them out: new objects each time. */
+/** The definitions as a store returns them: new objects each time. */
 function definitionsOf({ flags, cohorts, timezone }: World): ProjectDefinitions {
   const copy = <T>(value: T): T => structuredClone(value)
   return {
@@ -222,7 +229,7 @@ describe('a project that is compiled again', () => {
     world.flags.set(1, on(pro))
     const first = compileProject(definitionsOf(world))
     const evaluation = new FlagEvaluation(first, null, aSubject({ personProperties: { plan: 'pro' } }))
-    // The second flag with the same test gives it a place, which the first project's answers do not have.
+    // The second flag with the same test makes it shared: its place is not among the first project's answers.
     world.flags.set(2, on(pro))
     compileProject(definitionsOf(world), first)
     evaluation.advance(() => false)

@@ -1,6 +1,7 @@
-// What the last compilation of a project left for the next one: a flag is compiled again only when its definition, a cohort that
-// it reaches or the place of a flag that it tests is another one. The tests and keys that flags share live on with it.
+// What one compilation of a project leaves for the next. A flag is compiled again only if its definition, a cohort that
+// it reaches, or the position of a flag that it tests has changed. The tests and keys that flags share are reused too.
 
+import type { JsonObject } from '../../json.ts'
 import { isSameJson } from '../../json-equal.ts'
 import type { Flag } from '../definitions/flag.ts'
 import type { MatchSettings } from '../match/match-property.ts'
@@ -10,7 +11,7 @@ import type { ReachedCohort } from './compiled-cohort.ts'
 import { PersonKeys } from './person-properties.ts'
 import { SharedTests } from './shared-tests.ts'
 
-/** A flag as it was compiled, with what it was compiled against. */
+/** A compiled flag, with what it was compiled against. */
 export interface FlagEntry {
   readonly flag: Flag
   readonly compiled: CompiledFlag
@@ -27,19 +28,19 @@ export interface CompilationMemory {
   readonly sharedTests: SharedTests
   readonly cohorts: ProjectCohorts
   readonly entries: ReadonlyMap<number, FlagEntry>
-  /** Flags compiled since keys and tests were begun, including those that are no longer read. */
+  /** Flags compiled since keys and tests were created, including those that no longer exist. */
   readonly compiledCount: number
 }
 
-/** What a compilation begins with. */
+/** What a compilation starts with. */
 export type CompilationStart = Pick<CompilationMemory, 'personKeys' | 'sharedTests' | 'entries' | 'compiledCount'> & {
   readonly cohorts: ProjectCohorts | null
 }
 
-/** Keys and tests of earlier definitions may be as many as those of the present ones, and some more. */
+/** How many flags may be compiled before keys and tests start anew: by then about half of them are left-overs. */
 const leftOverMax = (flagCount: number) => 2 * flagCount + 100
 
-/** Begins with what was remembered, unless that is mostly about what is gone, or was made with other settings. */
+/** Starts with the memory, unless it is mostly about flags that are gone or was made with other settings. */
 export function startCompilation(
   memory: CompilationMemory | null,
   settings: MatchSettings,
@@ -69,24 +70,14 @@ export function isReusable(
 ): boolean {
   if (!isSameFlag(entry.flag, flag)) return false
   const { dependencyIds } = entry.compiled
-  // Every cohort is asked for, so that problems of those reached for the first time are reported here.
+  // Reaches every cohort, so that the problems of those reached for the first time are reported here.
   const areCohortsSame = entry.cohorts.map(([id, cohort]) => reach(id) === cohort)
   return (
     areCohortsSame.every(Boolean) && dependencyIds.every((id, index) => positionOfId.get(id) === entry.positions[index])
   )
 }
 
-/** In all that `compileFlag` reads. The filters last: they are the only ones that take long. */
+/** The version first: every write raises it, and filters take long to compare. */
 function isSameFlag(a: Flag, b: Flag): boolean {
-  return (
-    a === b ||
-    (a.key === b.key &&
-      a.version === b.version &&
-      a.hasExperiment === b.hasExperiment &&
-      a.evaluationRuntime === b.evaluationRuntime &&
-      a.bucketingIdentifier === b.bucketingIdentifier &&
-      a.ensureExperienceContinuity === b.ensureExperienceContinuity &&
-      isSameJson([...a.evaluationContexts], [...b.evaluationContexts]) &&
-      isSameJson(a.filters, b.filters))
-  )
+  return a.version === b.version && isSameJson(a as unknown as JsonObject, b as unknown as JsonObject)
 }

@@ -1,4 +1,5 @@
-// Which flags take part in one evaluation: those for the caller's runtime and contexts, and of these the ones it names.
+// Selects the flags that take part in one evaluation: those for the caller's runtime and contexts, limited to the keys
+// that it names.
 // Source: docs/wire/evaluation.md 5.1, 5.14.
 
 import { isSurveyFlagKey } from '../../surveys/survey-flags.ts'
@@ -9,19 +10,19 @@ import { type FlagNeeds, unionOfNeeds } from './flag-needs.ts'
 export interface FlagSelection {
   /** Null for all flags. */
   readonly flagKeys: readonly string[] | null
-  /** Empty when no context was named, which leaves no flag out. */
+  /** Empty when the caller named no context; then no flag is left out because of its contexts. */
   readonly contexts: readonly string[]
-  /** Asked only when the project has flags that are for clients or for servers alone. */
+  /** Used only when the project has flags that are for clients only or for servers only. */
   readonly runtime: RequestSource
   readonly surveyFlagsOnly: boolean
 }
 
-/** What tells where a request comes from. */
+/** What shows whether a request comes from a client or a server. */
 export interface RequestSource {
   /** `evaluation_runtime` of the body, as sent. */
   readonly declared: string | null
   readonly userAgent: string
-  /** `origin`, `referer`, `sec-fetch-mode` or `sec-fetch-site` was sent. */
+  /** Whether `origin`, `referer`, `sec-fetch-mode` or `sec-fetch-site` was sent. */
   readonly hasBrowserHeader: boolean
 }
 
@@ -44,7 +45,7 @@ export function requestRuntime(source: RequestSource): RequestRuntime {
   return source.hasBrowserHeader ? 'client' : 'unknown'
 }
 
-/** By position, whether the flag takes part; null in the usual case that every flag does. */
+/** Whether each flag takes part, by position; null in the usual case that all do. */
 export function selectFlags(project: CompiledProject, selection: FlagSelection): readonly boolean[] | null {
   const byRuntime = project.hasRuntimeFlags
   const byContext = project.hasContextFlags && selection.contexts.length > 0
@@ -69,7 +70,7 @@ function fitsContexts(flag: CompiledFlag, contexts: ReadonlySet<string>): boolea
   return flag.contexts.length === 0 || flag.contexts.some(context => contexts.has(context))
 }
 
-/** Positions of the named flags and, transitively, of those they test. Unknown keys are passed over. */
+/** Positions of the named flags and, transitively, of those that they test. Unknown keys are ignored. */
 function withDependencies(project: CompiledProject, flagKeys: readonly string[]): Set<number> {
   const found = new Set<number>()
   const open: number[] = []
@@ -85,7 +86,7 @@ function withDependencies(project: CompiledProject, flagKeys: readonly string[])
   return found
 }
 
-/** What the selected flags may read. */
+/** What the selected flags together may read. */
 export function needsOfSelected(project: CompiledProject, selected: readonly boolean[] | null): FlagNeeds {
   if (selected === null) return project.needs
   const positions = project.order.filter(position => selected[position])

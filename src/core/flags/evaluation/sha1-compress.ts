@@ -1,5 +1,5 @@
-// The 80 rounds of SHA-1 over one block, written out: nearly twice as fast as loops, because every word of the schedule
-// and of the state then has a register of its own and none is moved. What is hashed, and how it becomes blocks, is `sha1.ts`.
+// The 80 rounds of SHA-1 over one block, written out. This is nearly twice as fast as loops, because every word of the
+// schedule and of the state has its own register and none is moved. `sha1.ts` makes the blocks.
 // Source: FIPS 180-4, 6.1.2.
 
 function rotated1(word: number): number {

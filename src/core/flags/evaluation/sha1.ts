@@ -1,13 +1,13 @@
-// SHA-1 of a short text, for flag hashes: our own, because handing 30 bytes to node:crypto costs four times as much as
-// hashing them. Only the 60 bits that a flag hash reads are given out; nothing here is meant for secrets.
+// SHA-1 of a short text, for flag hashes. Our own, because passing 30 bytes to node:crypto costs four times as much as
+// hashing them here. It returns only the 60 bits that a flag hash reads, and is not meant for secrets.
 
 import { createHash } from 'node:crypto'
 import { compress } from './sha1-compress.ts'
 
 const blockBytes = 64
-/** Longer texts are node:crypto's, which is several times as fast by then. */
+/** Longer texts are left to node:crypto, which is several times as fast for them. */
 const ownCharsMax = 16 * 1024
-/** One block and the state so far; safe to share, since hashing never waits. */
+/** One block, and the state so far. Safe to share, since hashing is synchronous. */
 const words = new Int32Array(16)
 const state = new Int32Array(5)
 const encoder = new TextEncoder()
@@ -25,13 +25,6 @@ export function sha1Top60(first: string, second = '', third = '', fourth = ''): 
   return (state[0]! >>> 0) * 0x1000_0000 + (state[1]! >>> 4)
 }
 
-/** The whole digest in lower-case hex: what the tests compare with node:crypto. */
-export function sha1Hex(text: string): string {
-  start()
-  if (!hashShortAscii(text, '', '', '')) hashBytes(text)
-  return Array.from(state, word => (word >>> 0).toString(16).padStart(8, '0')).join('')
-}
-
 function start(): void {
   state[0] = 0x67452301
   state[1] = 0xefcdab89
@@ -40,7 +33,7 @@ function start(): void {
   state[4] = 0xc3d2e1f0
 }
 
-/** One block straight from the texts; false, with nothing done, when they are longer than that or not ASCII. */
+/** Hashes texts that fit one block without copying them; false when they are longer or not ASCII. */
 function hashShortAscii(first: string, second: string, third: string, fourth: string): boolean {
   const length = first.length + second.length + third.length + fourth.length
   if (length > blockBytes - 9) return false
@@ -53,7 +46,7 @@ function hashShortAscii(first: string, second: string, third: string, fourth: st
   return true
 }
 
-/** Writes an ASCII text into the zeroed block from byte `at` on; false when it is not ASCII. */
+/** Writes an ASCII text into the zeroed block, starting at byte `at`; false when it is not ASCII. */
 function put(text: string, at: number): boolean {
   let index = at >> 2
   let shift = 24 - 8 * (at & 3)

@@ -1,45 +1,45 @@
-// Filters that several flags of a project hold alike, as they often do (`email contains @us`, `country is NO`): one test
-// for all of them, whose answer an evaluation works out once. A filter that stands alone costs nothing extra.
+// Gives equal filters of a project's flags, which are common (`email contains @us`, `country is NO`), one shared test
+// whose answer an evaluation computes once. A filter that only one flag has costs nothing extra.
 
 import type { JsonValue } from '../../json.ts'
 import type { FilterTest } from './filter-test.ts'
 
-/** What stands in a place of the remembered answers. */
+/** The values of a remembered answer. */
 export const notAsked = 0
 export const holds = 1
 export const fails = 2
 
 interface KnownTest {
   readonly test: FilterTest
-  /** Called when a second filter is found to be alike. */
+  /** Called when a second, equal filter is found. */
   readonly share: () => void
 }
 
-/** Lives on with the compiled project: the next compilation adds to it. Answers have places that never change. */
+/** Kept with the compiled project: the next compilation adds to it. The place of an answer never changes. */
 export class SharedTests {
-  private readonly known = new Map<string, KnownTest>()
+  readonly #known = new Map<string, KnownTest>()
   /** How many answers are remembered. */
   count = 0
 
-  /** A place for another answer that an evaluation remembers, such as the membership of a cohort. */
+  /** Reserves a place for another remembered answer, such as the membership of a cohort. */
   newPlace(): number {
     return this.count++
   }
 
-  /** @param identity what makes two filters alike: equal identities must test the same thing. */
+  /** @param identity two filters with equal identities must test the same thing. */
   testOf(identity: readonly JsonValue[], make: () => FilterTest): FilterTest {
     const text = JSON.stringify(identity)
-    const known = this.known.get(text)
+    const known = this.#known.get(text)
     if (known !== undefined) {
       known.share()
       return known.test
     }
-    const made = this.rememberingOnceShared(make())
-    this.known.set(text, made)
+    const made = this.#rememberingOnceShared(make())
+    this.#known.set(text, made)
     return made.test
   }
 
-  private rememberingOnceShared(test: FilterTest): KnownTest {
+  #rememberingOnceShared(test: FilterTest): KnownTest {
     let place = -1
     return {
       share: () => {
@@ -49,10 +49,10 @@ export class SharedTests {
         if (place < 0) return test(reader, decided)
         const known = reader.remembered[place]
         if (known === holds) return true
-        // Beyond the end for an evaluation that began before the project had this place: it asks each time.
+        // In an evaluation that began before this place existed, it is beyond the end: the test then runs each time.
         if (known === fails) return false
         const answer = test(reader, decided)
-        // An answer without the data that it needs means nothing, and the next flag has to learn that as well.
+        // An answer without its data means nothing, and the next flag has to fail on it as well.
         if (reader.failure === null) reader.remembered[place] = answer ? holds : fails
         return answer
       },

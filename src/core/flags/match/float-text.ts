@@ -1,9 +1,12 @@
-// Texts that count as numbers for `gt`, `between` and dates: exactly the literals that Rust reads as a float.
+// Reads the texts that count as numbers for `gt`, `between` and dates: exactly the literals that Rust reads as a float.
 
-/** Texts come from the public: no digit may be matched in two ways, or a long run of them takes forever to refuse. */
+/** Texts come from the public: if a digit could match in two ways, refusing a long run of them would take forever. */
 const floatForm = /^[+-]?(?:(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?|(inf|infinity|nan))$/i
 
-/** The number a text stands for, `inf` and `nan` included; null when it is none. Source: docs/wire/evaluation.md 5.9. */
+/**
+ * The number that a text means, including `inf` and `nan`; null for any other text. Source: docs/wire/evaluation.md
+ * 5.9.
+ */
 export function parseFloatText(text: string): number | null {
   const match = floatForm.exec(text)
   if (match === null) return null

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { asciiFoldedText, containsAny, containsText, foldedText, type MaybeSteps } from './fold-text.ts'
+import { asciiFoldedText, type BooleanOrSteps, containsAny, containsText, foldedText } from './fold-text.ts'
 
-function answerOf(found: MaybeSteps): boolean {
+function answerOf(found: BooleanOrSteps): boolean {
   if (typeof found === 'boolean') return found
   for (;;) {
     const step = found.next()

@@ -1,12 +1,12 @@
-// Texts without their case, and texts within texts: in linear time, since property values come from the public and may be
-// millions of characters long, and with a memory for the last long one, since many filters test the same property.
+// Folds the case of texts and searches texts. Works in linear time, since property values come from the public and may
+// be millions of characters long. Remembers the last long text, since many filters test the same property.
 
 import { type JsonValue, textOf } from '../../json.ts'
 
-/** Folding shorter texts again costs less than remembering them. */
+/** Folding a shorter text again costs less than remembering it. */
 const longTextChars = 1_024
 
-/** Text forms of lists, objects and kept literals: a property is tested by many filters, and a large one takes long. */
+/** Text forms of lists, objects and kept literals: many filters test the same property, and a large one takes long. */
 const knownTexts = new WeakMap<object, string>()
 
 export function propertyText(value: JsonValue): string {
@@ -24,14 +24,14 @@ export function foldedText(value: JsonValue): string {
   return foldLong(typeof value === 'string' ? value : propertyText(value), lowerCase)
 }
 
-/** The text form with A–Z alone in lower case: `É` stays `É`. */
+/** The text form with only A–Z in lower case: `É` stays `É`. */
 export function asciiFoldedText(value: JsonValue): string {
   return foldLong(typeof value === 'string' ? value : propertyText(value), asciiFold)
 }
 
 interface Fold {
   (text: string): string
-  /** The long text that was folded last, and what came out. */
+  /** The long text that was folded last, and the result. */
   lastText: string
   lastFolded: string
 }
@@ -60,7 +60,7 @@ function foldLong(text: string, fold: Fold): string {
   return fold.lastFolded
 }
 
-/** Code unit by code unit: a replacement per letter takes ten times as long. */
+/** Works code unit by code unit: replacing letter by letter takes ten times as long. */
 function asciiFoldLong(text: string): string {
   if (!upperAscii.test(text)) return text
   if (!notAscii.test(text)) return text.toLowerCase()
@@ -72,22 +72,24 @@ function asciiFoldLong(text: string): string {
   return Buffer.from(units.buffer).toString('utf16le')
 }
 
-/** The engine's own search is linear for parts of this length; of longer ones it may compare all at every position. */
+/**
+ * The engine's own search is linear for parts up to this length; a longer part it may compare whole at every position.
+ */
 const quickPartChars = 128
 const quickProduct = 1_000_000
-/** As many characters are looked through between two looks at the time: a millisecond at most. */
+/** How many characters are searched between two checks of the time: at most a millisecond. */
 const charsPerStep = 256 * 1024
 
-/** The answer comes at once or in steps, so that the caller can stop in between. */
-export type MaybeSteps = boolean | Generator<void, boolean>
+/** The answer, or steps towards it between which the caller can stop. */
+export type BooleanOrSteps = boolean | Generator<void, boolean>
 
 /** `text.includes(part)`, in linear time for any two texts. */
-export function containsText(text: string, part: string): MaybeSteps {
+export function containsText(text: string, part: string): BooleanOrSteps {
   return isQuick(text, part) ? text.includes(part) : containsInSteps(text, part)
 }
 
-/** Whether one of the parts stands in the text. */
-export function containsAny(text: string, parts: readonly string[]): MaybeSteps {
+/** Whether the text contains one of the parts. */
+export function containsAny(text: string, parts: readonly string[]): BooleanOrSteps {
   return text.length * parts.length <= charsPerStep && parts.every(part => isQuick(text, part))
     ? parts.some(part => text.includes(part))
     : containsAnyInSteps(text, parts)
@@ -109,7 +111,7 @@ function* containsAnyInSteps(text: string, parts: readonly string[]): Generator<
   return false
 }
 
-/** Knuth, Morris and Pratt's search. */
+/** Knuth-Morris-Pratt search. */
 function* containsInSteps(text: string, part: string): Generator<void, boolean> {
   const wanted = unitsOf(part)
   const borders = bordersOf(wanted)
@@ -126,7 +128,7 @@ function* containsInSteps(text: string, part: string): Generator<void, boolean> 
   return false
 }
 
-/** Per length of a beginning: the longest shorter beginning that it ends with. */
+/** For each prefix of the part, the length of the longest shorter prefix that is also its suffix. */
 function bordersOf(part: Uint16Array): Int32Array {
   const borders = new Int32Array(part.length)
   let border = 0

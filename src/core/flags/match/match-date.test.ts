@@ -37,7 +37,7 @@ describe('dates', () => {
   })
 
   it('step on the wall clock of the project', () => {
-    // Oslo went from +01:00 to +02:00 on 2026-03-29: a day earlier on the wall is 25 hours on the clock.
+    // Oslo went from +01:00 to +02:00 on 2026-03-29, so this day on the wall clock is only 23 hours.
     const at = Date.parse('2026-03-29T10:00:00Z')
     assert.equal(filterAt('-1d', 'Europe/Oslo', at), '2026-03-28T11:00:00.000Z')
   })

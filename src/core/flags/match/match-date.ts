@@ -1,5 +1,5 @@
-// Instants out of what people write into date filters and properties: RFC 3339, dates and wall times of the project's
-// zone, epoch seconds, and `-7d`. Kept in nanoseconds, because `is_date_exact` compares all of them.
+// Reads the instants that people write into date filters and properties: RFC 3339, dates and wall times in the
+// project's zone, epoch seconds, and `-7d`. In nanoseconds, because `is_date_exact` compares all digits.
 // Source: docs/wire/evaluation.md 5.9.2.
 
 import { isRawNumber, type JsonValue } from '../../json.ts'
@@ -10,14 +10,14 @@ type Instant = bigint
 
 export type DateFilter =
   | { readonly kind: 'fixed'; readonly instant: Instant }
-  /** Depends on now: looked up once per evaluation. */
+  /** Relative to now; computed once per evaluation. */
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
 const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
 const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]| ?([+-])(\d\d):(\d\d))$/
 const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
 
-/** Null when the value is no date in any of the readable shapes. */
+/** Null when the value is not a date in any readable form. */
 export function parseDateFilter(value: JsonValue, timezone: string): DateFilter | null {
   if (typeof value !== 'string') return null
   const relative = relativeForm.exec(value)
@@ -26,7 +26,7 @@ export function parseDateFilter(value: JsonValue, timezone: string): DateFilter 
   return instant === null ? null : { kind: 'fixed', instant }
 }
 
-/** The instant a property names, or null. Numbers and numeric texts are epoch seconds. */
+/** The instant that a property's value means, or null. Numbers and numeric texts are epoch seconds. */
 export function dateOfProperty(value: JsonValue, timezone: string): Instant | null {
   if (typeof value === 'string') {
     const seconds = parseFloatText(value)
@@ -53,7 +53,7 @@ function relativeFilter(count: number, unit: Unit, timezone: string): DateFilter
   }
 }
 
-/** On the zone's wall clock; month and year steps one by one, the day cut to the month's length at each. */
+/** Steps back on the zone's wall clock; months and years one by one, each cutting the day to the month's length. */
 function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): Instant | null {
   let wall = Temporal.Instant.fromEpochMilliseconds(nowMs).toZonedDateTimeISO(timezone).toPlainDateTime()
   if (unit === 'h') wall = wall.subtract({ hours: count })
@@ -61,7 +61,7 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   else if (unit === 'w') wall = wall.subtract({ weeks: count })
   else {
     for (let left = count; left > 0; ) {
-      // From the 28th down no month cuts the day, and the rest is one step.
+      // No month cuts a day up to the 28th, so the rest can be one step.
       const taken = wall.day <= 28 ? left : 1
       wall = wall.subtract(unit === 'm' ? { months: taken } : { years: taken })
       left -= taken
@@ -89,7 +89,7 @@ function parseInstant(text: string, timezone: string): Instant | null {
   return instant === null ? null : instant + fractionNs(wall[7])
 }
 
-/** Null for a wall time that a clock change skips; the earlier instant for one that comes twice. */
+/** Null for a wall time that a clock change skips; the earlier instant for one that occurs twice. */
 function instantOfWall(wall: Temporal.PlainDateTime, timezone: string): Instant | null {
   const zoned = wall.toZonedDateTime(timezone, { disambiguation: 'earlier' })
   return zoned.toPlainDateTime().equals(wall) ? zoned.epochNanoseconds : null
@@ -108,10 +108,13 @@ function fractionNs(digits: string | undefined): bigint {
   return digits === undefined ? 0n : BigInt(digits.slice(0, 9).padEnd(9, '0'))
 }
 
-/** Beyond this many seconds either way there is no calendar date that anyone compares with (the year 262143). */
+/** The largest number of seconds, of either sign, that counts as a date (the year 262143). */
 const secondsMax = 8.21e12
 
-/** To the nanosecond; a negative number is floored to the second, `nan` is 1970, an infinity or a far number no date. */
+/**
+ * Exact to the nanosecond. A negative number is floored to the second, `nan` is 1970, infinite or far numbers give
+ * null.
+ */
 function instantOfSeconds(seconds: number, literal: string): Instant | null {
   if (Number.isNaN(seconds)) return 0n
   if (Math.abs(seconds) > secondsMax) return null

@@ -1,6 +1,7 @@
-// Why a filter that did not hold could not have held, in words: its value or the property's cannot be compared that way.
-// For explanations only; what holds is decided in `match-property.ts`, and the same readers of numbers, dates and versions
-// are asked here. Source: docs/wire/evaluation.md 5.9.
+// Explains in words why a filter could not hold: its own value, or the property's, cannot be compared that way. For
+// explanations only: `match-property.ts` decides what holds, and both use the same readers of numbers, dates and
+// versions.
+// Source: docs/wire/evaluation.md 5.9.
 
 import { type JsonValue, textOf } from '../../json.ts'
 import { propertyText } from './fold-text.ts'
@@ -16,7 +17,7 @@ export interface FilterValues {
   readonly property: JsonValue | undefined
 }
 
-/** @returns null when the two could be compared, and simply differ. */
+/** @returns null when the two values could be compared and simply differ. */
 export function matchNote({ operator, filter, property }: FilterValues, settings: MatchSettings): string | null {
   if (operator === 'is_set' || operator === 'is_not_set') return null
   if (operator === 'in' || operator === 'not_in') return `"${operator}" works on cohorts only`

@@ -12,7 +12,7 @@ function matches(operator: string, filter: JsonValue, value: JsonValue | undefin
   return typeof answer === 'boolean' ? answer : answer.next().value === true
 }
 
-/** operator, filter and property as JSON text (so that `1.0` stays `1.0`), answer. */
+/** Operator, filter and property as JSON text (so that `1.0` stays `1.0`), and the answer. */
 const rows: [string, string, string, boolean][] = [
   ['exact', '"a"', '"A"', true],
   ['exact', '"É"', '"é"', true],

@@ -1,5 +1,5 @@
-// The one table of property operators: what each makes of a filter's value when a definition is compiled, and what it
-// answers for a property that is absent. Where the property comes from is the caller's business.
+// The one table of property operators: how each compiles a filter's value into a test, and what it answers for an
+// absent property. Callers read the property.
 // Source: docs/wire/evaluation.md 5.9.
 
 import { isRawNumber, type JsonValue, textOf } from '../../json.ts'
@@ -15,15 +15,15 @@ export interface MatchSettings {
   readonly propertyMatchingVersion: 1 | 2
 }
 
-/** A test that takes long, in steps of less than a millisecond. */
+/** A long test in steps of less than a millisecond. */
 export type MatchSteps = Generator<void, boolean>
 
 export interface CompiledMatch {
-  /** Whether a property with this value matches, or the steps to find out; `nowMs` only moves relative dates. */
+  /** Whether a property with this value matches, or the steps to find out; only relative dates use `nowMs`. */
   readonly matches: (value: JsonValue, nowMs: number) => boolean | MatchSteps
-  /** The answer for a property that is not there. */
+  /** The answer for an absent property. */
   readonly whenAbsent: boolean
-  /** Why the filter can never match, for the project's log: an invalid pattern, say. */
+  /** Why the filter can never match, such as an invalid pattern; for the log. */
   readonly problem?: string
 }
 
@@ -32,7 +32,7 @@ type QuickMatches = (value: JsonValue, nowMs: number) => boolean
 
 interface Operator {
   readonly whenAbsent: boolean
-  /** Turns the filter's value (never null) into a test; text = why no value can ever match. */
+  /** Turns the filter's value (never null) into a test, or into a text that says why no value can ever match. */
   readonly compile: (filter: JsonValue, settings: MatchSettings) => Matches | string
 }
 
@@ -66,14 +66,16 @@ const operators = new Map<string, Operator>([
     { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own < bound) },
   ],
   ['is_date_after', { whenAbsent: false, compile: (filter, s) => compileDate(filter, s, (own, bound) => own > bound) }],
-  // On cohort and flag filters only; on a property they are known, and never match.
+  // For cohort and flag filters; on a property they are known but never match.
   ['in', { whenAbsent: false, compile: () => never }],
   ['not_in', { whenAbsent: false, compile: () => never }],
   ['flag_evaluates_to', { whenAbsent: false, compile: () => never }],
   ...semverOperators.map(name => [name, { whenAbsent: false, compile: semverCompiler(name) }] as const),
 ])
 
-/** Every operator that a stored definition may name; another one makes it unreadable. Source: docs/wire/evaluation.md 4.2. */
+/**
+ * Every operator that a stored definition may name; any other makes it unreadable. Source: docs/wire/evaluation.md 4.2.
+ */
 export const operatorNames: readonly string[] = ['is_set', 'is_not_set', ...operators.keys()]
 
 /** @returns null for an operator that does not exist. */
@@ -108,7 +110,7 @@ function compileExact(filter: JsonValue, settings: MatchSettings): QuickMatches 
   return value => value === wanted || (!isLongerThan(wanted.length, value) && foldedText(value) === wanted)
 }
 
-/** Folding makes no text shorter, and a long one takes long to fold. */
+/** Folding never shortens a text, so a longer one cannot match and need not be folded, which would take long. */
 function isLongerThan(chars: number, value: JsonValue): boolean {
   return typeof value === 'string' && value.length > chars
 }
@@ -155,7 +157,7 @@ function compileEndsWith(filter: JsonValue): QuickMatches {
   return value => asciiFoldedText(value).endsWith(end)
 }
 
-/** An invalid pattern and an over-long subject answer false either way. */
+/** With an invalid pattern or an over-long subject, both `regex` and `not_regex` are false. */
 function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   const regex = compileFlagRegex(textOf(filter))
   if (!regex.ok) return `the pattern cannot be used: ${regex.error}`
@@ -165,13 +167,13 @@ function compileRegex(filter: JsonValue, wanted: boolean): Matches | string {
   }
 }
 
-/** The regular expression engine cannot be interrupted, so the caller looks at the time before. */
+/** The regular expression engine cannot be interrupted, so the caller checks the time before. */
 function* findLater(regex: FlagRegex, text: string, wanted: boolean): MatchSteps {
   yield
   return regex.find(text) === wanted
 }
 
-/** The double that a number or a numeric text stands for; null otherwise. */
+/** The double that a number or a numeric text means; null for anything else. */
 export function numericValue(value: JsonValue): number | null {
   if (typeof value === 'number') return value
   if (typeof value === 'string') return parseFloatText(value)

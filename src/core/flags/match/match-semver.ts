@@ -1,4 +1,4 @@
-// Versions: how texts are normalised, ordered, and what the range operators admit.
+// Versions: parses and orders them, and compiles the version operators.
 // Source: docs/wire/evaluation.md 5.9.3.
 
 export interface Semver {
@@ -24,11 +24,11 @@ export const semverOperators = [
 export type SemverOperator = (typeof semverOperators)[number]
 
 const numberMax = 2n ** 64n - 1n
-/** Texts come from the public: no version is longer, and taking a million parts apart takes too long. Source: ours. */
+/** Bounds the parsing of texts from the public; no real version is longer. Source: ours. */
 const versionCharsMax = 1_000
 const identifiers = /^[0-9A-Za-z-]+(?:\.[0-9A-Za-z-]+)*$/
 
-/** A filter value turned into a test of a property's text; null when no version can ever satisfy it. */
+/** Compiles a filter's value into a test of a property's text; null when no version can ever satisfy it. */
 export function compileSemver(operator: SemverOperator, filterText: string): ((text: string) => boolean) | null {
   if (operator === 'semver_wildcard') return compileWildcard(filterText)
   const filter = parseSemver(filterText)
@@ -55,7 +55,7 @@ export function compileSemver(operator: SemverOperator, filterText: string): ((t
   }
 }
 
-/** `v1.02` reads as 1.2.0; null for more than three parts or anything else that is no version. */
+/** Reads `v1.02` as 1.2.0; null for more than three parts and any other text that is not a version. */
 export function parseSemver(text: string): Semver | null {
   if (text.length > versionCharsMax) return null
   const trimmed = (text.startsWith('v') ? text.slice(1) : text).trim()
@@ -77,7 +77,7 @@ function hasLeadingZero(prerelease: string): boolean {
   return prerelease.split('.').some(part => /^0\d+$/.test(part))
 }
 
-/** Negative, 0 or positive. A pre-release sorts before its release; build metadata takes part, last. */
+/** Negative, 0 or positive. A pre-release sorts before its release; build metadata is compared last. */
 export function compareSemver(a: Semver, b: Semver): number {
   return compareNumbers(a, b) || comparePrereleases(a.prerelease, b.prerelease) || compareIdentifiers(a.build, b.build)
 }
@@ -102,7 +102,7 @@ function compareIdentifiers(a: readonly string[], b: readonly string[]): number 
 function compareIdentifier(a: string, b: string): number {
   const aIsNumber = /^\d+$/.test(a)
   const bIsNumber = /^\d+$/.test(b)
-  // Leading zeros, which only build metadata may have, decide when nothing else does: 1.0.0+01 is another version.
+  // Leading zeros, which only build metadata may have, break ties: 1.0.0+01 differs from 1.0.0+1.
   if (aIsNumber && bIsNumber) return sign(BigInt(a) - BigInt(b)) || Math.sign(a.length - b.length)
   if (aIsNumber !== bIsNumber) return aIsNumber ? -1 : 1
   return a < b ? -1 : a > b ? 1 : 0
@@ -123,7 +123,10 @@ function ordered(filter: Semver, test: (order: number) => boolean): (text: strin
   }
 }
 
-/** From the filter's own version to below `end`; a pre-release only beside a pre-release of the same three numbers. */
+/**
+ * Admits versions from the filter's own up to, but without, `end`; a pre-release only if the filter has one too, with
+ * equal numbers.
+ */
 function within(filter: Semver, end: Semver): (text: string) => boolean {
   return text => {
     const version = parseSemver(text)
@@ -136,13 +139,13 @@ function within(filter: Semver, end: Semver): (text: string) => boolean {
   }
 }
 
-/** Up to the next change of the left-most part that is not zero. */
+/** The next version that changes the left-most part that is not zero. */
 function caretEnd({ major, minor, patch }: Semver): Semver {
   if (major > 0n) return release(major + 1n, 0n, 0n)
   return minor > 0n ? release(0n, minor + 1n, 0n) : release(0n, 0n, patch + 1n)
 }
 
-/** `1.2.*`, `1.*`, `*`; without a star a caret range by the parts that are given (`1` admits 1.x, `0` admits 0.x). */
+/** Compiles `1.2.*`, `1.*`, `*`; without a star, a caret range of the given parts (`1` admits 1.x, `0` admits 0.x). */
 function compileWildcard(filterText: string): ((text: string) => boolean) | null {
   const text = (filterText.startsWith('v') ? filterText.slice(1) : filterText).trim()
   if (/[<>=~^,]/.test(text)) return null

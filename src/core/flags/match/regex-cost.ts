@@ -1,21 +1,21 @@
-// What a regular expression costs to compile, estimated without compiling it: counted repetitions multiply the program,
-// and classes of Unicode take long to put together, so that 1,000 characters can hold an event loop for seconds.
-// `regex-dialect.ts` feeds it what it meets in a pattern, and decides what is too much.
+// Estimates what a regular expression costs to compile, without compiling it. Counted repetitions multiply the program,
+// and Unicode classes take long to build, so that 1,000 characters can hold the event loop for seconds.
+// `regex-dialect.ts` feeds it the pieces of a pattern and decides what is too expensive.
 
-/** Units are about a microsecond: an instruction, or a character that is read. Measured, rounded up. Source: ours. */
+/** A unit is about a microsecond: one instruction, or one character read. Measured, rounded up. Source: ours. */
 export const regexUnits = {
   char: 1,
-  /** `\p{…}`, `\d`: a table. Ones that are folded are looked through character by character. */
+  /** `\p{…}`, `\d`: a table of characters. When case is ignored, it is folded character by character. */
   table: 20,
   foldedTable: 75,
-  /** A range of a class in a pattern that somewhere ignores case, unless both ends are ASCII. */
+  /** A range in a class, unless both ends are ASCII, in a pattern that ignores case somewhere. */
   foldedRange: 3_000,
 } as const
 
-/** Meets the pieces of one pattern from left to right. */
+/** Adds up the pieces of one pattern from left to right. */
 export class RegexCost {
   #readUnits = 0
-  /** Instructions of the group that is open, and of its last piece, which a repetition would repeat. */
+  /** Instructions of the open group, and of its last piece, which a repetition would repeat. */
   #groupSize = 0
   #pieceSize = 0
   readonly #outerSizes: number[] = []
@@ -50,12 +50,12 @@ export class RegexCost {
     this.#pieceSize = size
   }
 
-  /** The cost of the whole pattern, once all of it was met. */
+  /** The cost of the whole pattern, once all pieces were added. */
   get units(): number {
     return this.#readUnits + this.instructions
   }
 
-  /** The size of the compiled program: at worst each instruction is run for each character of a text. */
+  /** The size of the compiled program. At worst, each instruction runs for each character of a text. */
   get instructions(): number {
     return this.#groupSize + this.#outerSizes.reduce((sum, size) => sum + size, 0)
   }

@@ -77,7 +77,7 @@ describe('compileFlagRegex', () => {
     assert.equal(finds('é', 'é'.repeat(subjectBytesMax / 2 + 1)), null)
   })
 
-  // Held the event loop for two seconds.
+  // Without the limit, this held the event loop for two seconds.
   it('looks through no text that would take the pattern long, and says before which it may take a while', t => {
     const searches = t.mock.method(RE2JS.prototype, 'test').mock
     for (const pattern of ['(?:a?){900}a{900}b', '(?:[ab]?){990}[ab]*a[ab]{990}[cd]']) {
@@ -93,7 +93,7 @@ describe('compileFlagRegex', () => {
     assert.deepEqual([regex.value.isSlow('a'), regex.value.isSlow('a'.repeat(1_000))], [false, true])
   })
 
-  // Compiled, each of these takes from thirty times as long as a usual one up to seconds.
+  // Compiling each of these would take from thirty times as long as a usual pattern up to seconds.
   it('refuses a pattern that takes long to compile, without compiling it', t => {
     const compilations = t.mock.method(RE2JS, 'compile').mock
     for (const piece of [

@@ -1,5 +1,5 @@
-// Regular expressions of flags and cohorts: the linear-time part of the dialect that patterns are written in, translated
-// to RE2 syntax. Patterns come from project members and subjects from the public, so nothing here may backtrack.
+// Regular expressions of flags and cohorts: translates the linear-time part of the patterns' dialect to RE2 syntax.
+// Patterns come from project members and subjects from the public, so nothing may backtrack.
 // Source: docs/wire/evaluation.md 5.9.1.
 
 import { RE2JS } from 're2js'
@@ -9,35 +9,44 @@ import { RegexCost, regexUnits } from './regex-cost.ts'
 export const patternCharsMax = 1_000
 export const subjectBytesMax = 16 * 1024
 /**
- * What looking through a text may take at worst, in instructions times characters: some 50 ms. The engine keeps to the
- * length of the text as a rule, but patterns can be written that take it through all their instructions at each character,
- * and it cannot be stopped in between. Source: ours.
+ * The most that searching a text may cost at worst, in instructions times characters: some 50 ms. Usually the engine
+ * takes time in proportion to the text, but some patterns run all their instructions at each character, and it cannot
+ * be interrupted. Source: ours.
  */
 export const searchStepsMax = 2_500_000
-/** Beyond, about 2 ms at worst, it is worth a look at the time before. */
+/** A search above this, about 2 ms at worst, is preceded by a check of the time. */
 const quickSearchSteps = 100_000
-/** About 10 ms of compiling. Far above what people write: an address with lengths and `\w` has a few hundred. */
+/** About 10 ms of compiling. Far above real patterns: one for an address, with lengths and `\w`, has a few hundred. */
 export const patternUnitsMax = 10_000
 
 export interface FlagRegex {
-  /** What compiling it cost, in the units of `regex-cost.ts`. */
+  /** The estimated cost of compiling it, in the units of `regex-cost.ts`. */
   readonly units: number
-  /** Whether looking through the text may take more than 2 ms. */
+  /**
+   * The pattern in the syntax of RE2 itself, which finds the same in texts of ASCII; `.` matches everything but `\n`. Null
+   * when it names characters by a property that RE2 may not know.
+   */
+  readonly asciiPattern: string | null
+  /** Texts of more UTF-16 units than this cost too much to be searched. */
+  readonly textCharsMax: number
+  /** Whether searching the text may take more than 2 ms. */
   isSlow(text: string): boolean
-  /** Whether the pattern is found anywhere in the text; null when the text is too long to ask, or too long for the pattern. */
+  /**
+   * Whether the pattern is found anywhere in the text; null when the text is too long, in general or for this pattern.
+   */
   find(text: string): boolean | null
 }
 
 /**
- * What is compiled, as long as somebody uses it: compiling takes some ms, and every write to a project compiles all of
- * its flags again, nearly always with the patterns they had.
+ * Compiled patterns, for as long as a compiled flag uses them. Compiling takes some ms, and changed definitions compile
+ * flags again, nearly always with the same patterns.
  */
 const inUse = new Map<string, WeakRef<FlagRegex>>()
 const unused = new FinalizationRegistry<string>(pattern => {
   if (inUse.get(pattern)?.deref() === undefined) inUse.delete(pattern)
 })
 
-/** @returns err with the reason, in words for the author of the pattern, when it is outside the dialect. */
+/** @returns err when the pattern is outside the dialect, with the reason in words for its author. */
 export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   const known = inUse.get(pattern)?.deref()
   if (known !== undefined) return ok(known)
@@ -50,7 +59,7 @@ export function compileFlagRegex(pattern: string): Result<FlagRegex, string> {
   return compiled
 }
 
-/** The newest, whether used or not: a flag that was validated is compiled for evaluation a little later. */
+/** The newest patterns, whether used or not: a flag that was validated is compiled for evaluation a little later. */
 const newest: FlagRegex[] = []
 const newestUnitsMax = 30_000
 let newestUnits = 0
@@ -61,7 +70,7 @@ function keepAWhile(regex: FlagRegex): void {
   while (newestUnits > newestUnitsMax) newestUnits -= newest.shift()!.units
 }
 
-/** What compiling a pattern costs, in the units of `regex-cost.ts`; 0 for one outside the dialect. */
+/** The estimated cost of compiling a pattern, in the units of `regex-cost.ts`; 0 for one outside the dialect. */
 export function patternUnits(pattern: string): number {
   const translated = pattern.length > 2 * patternCharsMax ? null : translate(pattern)
   return translated?.ok ? translated.value.units : 0
@@ -79,6 +88,8 @@ function compile(pattern: string): Result<FlagRegex, string> {
     const compiled = RE2JS.compile(re2Pattern)
     return ok({
       units,
+      asciiPattern: asciiPatternOf(re2Pattern),
+      textCharsMax: Math.floor(searchStepsMax / Math.max(instructions, 1)),
       isSlow: text => instructions * text.length > quickSearchSteps,
       find: text => (isTooLong(text) || instructions * text.length > searchStepsMax ? null : compiled.test(text)),
     })
@@ -87,7 +98,12 @@ function compile(pattern: string): Result<FlagRegex, string> {
   }
 }
 
-/** Why a pattern cannot be used, in a sentence for its author, or null when it can. */
+function asciiPatternOf(re2Pattern: string): string | null {
+  const pattern = re2Pattern.replaceAll(wordClass, '0-9A-Za-z_')
+  return /\\[pP](?!\{Nd\})/.test(pattern) ? null : pattern
+}
+
+/** Why a pattern cannot be used, as a sentence for its author; null when it can. */
 export function regexProblem(pattern: string): string | null {
   const compiled = compileFlagRegex(pattern)
   return compiled.ok ? null : `This regular expression cannot be used: ${compiled.error}.`
@@ -98,7 +114,7 @@ function isTooLong(text: string): boolean {
   return text.length > subjectBytesMax || Buffer.byteLength(text, 'utf8') > subjectBytesMax
 }
 
-// Contents of classes, so that each can stand in brackets of its own or inside others.
+// The contents of classes without brackets, so that they can be used alone or inside another class.
 const wordClass = '\\p{Alphabetic}\\p{M}\\p{Nd}\\p{Pc}\\x{200C}\\x{200D}'
 const spaceClass =
   '\\x{9}-\\x{D}\\x{20}\\x{85}\\x{A0}\\x{1680}\\x{2000}-\\x{200A}\\x{2028}\\x{2029}\\x{202F}\\x{205F}\\x{3000}'
@@ -152,7 +168,7 @@ function translate(pattern: string): Result<{ text: string; units: number; instr
   return ok({ text: out, units: cost.units, instructions: cost.instructions })
 }
 
-/** @returns how many characters the operator or the literal at `at` has. */
+/** @returns the length in characters of the operator or literal at `at`. */
 function countOperator(pattern: string, at: number, cost: RegexCost): number {
   const char = pattern[at]!
   if (char === '(') cost.openGroup()
@@ -171,7 +187,7 @@ function countOperator(pattern: string, at: number, cost: RegexCost): number {
   return 1
 }
 
-/** @param followsRepetition the `}` of `\p{Greek}` and a `+` behind a backslash are no repetitions. */
+/** @param followsRepetition false after the `}` of `\p{Greek}` and after `\+`, which are no repetitions. */
 function refusalAt(pattern: string, at: number, followsRepetition: boolean): string | null {
   const char = pattern[at]!
   if (char === '(') {
@@ -236,7 +252,7 @@ function translateEscape(pattern: string, at: number, inClass: boolean): Result<
   }
 }
 
-/** `\x{41}`, `\p{Greek}`: taken whole, so that nothing inside is mistaken for syntax. */
+/** Takes `\x{41}` or `\p{Greek}` whole, so that nothing inside is mistaken for syntax. */
 function bracedEscape(pattern: string, at: number): Result<Piece, string> {
   const tables = pattern[at + 1] === 'x' ? 0 : 1
   if (pattern[at + 2] !== '{') return ok({ text: pattern.slice(at, at + 2), next: at + 2, tables })
@@ -293,11 +309,11 @@ function translateClass(
   return at < pattern.length ? ok({ text: `${out}]`, next: at + 1, units }) : err('a class without a ]')
 }
 
-/** It has some 700 ranges, which take as long as this many tables. */
+/** The complement of `\w` has some 700 ranges, which take as long as this many tables. */
 const notWordTables = 25
 let notWordRanges: string | undefined
 
-/** Everything that `\w` does not hold, as ranges: RE2 has no complement inside a class. Worked out when first needed. */
+/** Everything that `\w` does not match, as ranges: RE2 has no complement inside a class. Computed when first needed. */
 function notWordClass(): string {
   if (notWordRanges !== undefined) return notWordRanges
   const word = /[\p{Alphabetic}\p{M}\p{Nd}\p{Pc}\u200c\u200d]/u

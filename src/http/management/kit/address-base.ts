@@ -1,19 +1,18 @@
-// Where a caller reaches this instance: what the addresses of other pages begin with.
+// The address at which a caller reaches this instance; absolute addresses in answers begin with it.
 
 import type { FastifyRequest } from 'fastify'
 import { withoutMapping } from '#wire/address/client-address.ts'
 import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
-/** Scheme, host and what a proxy takes away of the path, without a final slash; '' makes addresses relative. */
+/** Scheme, host and the path prefix that a proxy strips, without a final slash; '' makes addresses relative. */
 export type AddressBase = (request: FastifyRequest) => string
 
 const hostForm = /^[A-Za-z0-9.:[\]_-]{1,255}$/
 const prefixForm = /^(?:\/[A-Za-z0-9._~-]+){1,16}\/?$/
 
 /**
- * `publicUrl` where there is one; else the request's own Host, or what a trusted proxy says in `X-Forwarded-Host` and
- * `X-Forwarded-Prefix`. That a proxy took the request by https is believed from anybody: only where the caller's own next
- * request goes depends on it.
+ * Uses `publicUrl` if set; else the request's own Host, or the `X-Forwarded-Host` and `X-Forwarded-Prefix` of a trusted
+ * proxy. `X-Forwarded-Proto: https` is believed from any client: it affects only where that caller's next request goes.
  */
 export function createAddressBase(publicUrl: string | null, trustedProxies: TrustedProxies): AddressBase {
   return request => {
@@ -34,7 +33,7 @@ export function createAddressBase(publicUrl: string | null, trustedProxies: Trus
 
 const bases = new WeakMap<FastifyRequest, AddressBase>()
 
-/** Before a request is handled. */
+/** Call it before the request is handled. */
 export function noteAddressBase(request: FastifyRequest, base: AddressBase): void {
   bases.set(request, base)
 }

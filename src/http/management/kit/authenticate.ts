@@ -1,9 +1,9 @@
-// Who calls the private API and whether they may: `Authorization: Bearer phx_…`, scopes, and the projects a key is
-// limited to. Which scope a route asks for stands in the route table; whether a project exists, handlers find out.
+// Authenticates and authorizes callers of the private API: `Authorization: Bearer phx_…`, scopes, and the projects a
+// key is limited to. The route table names the scope of each route; handlers find out whether a project exists.
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { isSecretKey } from '#services/manage/generate-key.ts'
 import { type PersonalKeyCheck, personalKeyPrefix } from '#services/manage/personal-key-check.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
@@ -13,12 +13,12 @@ import { stateUnavailable } from './answers.ts'
 
 export interface AuthorizerDeps {
   readonly keyCheck: PersonalKeyCheck
-  /** `operator` routes are open to nobody without a key, this machine included. */
+  /** `operator` routes need a key even from this machine. */
   readonly operatorsNeedKey: boolean
   readonly noteStateAway: NoteStateAway
 }
 
-/** What `createHttpServer` asks before `personal_key` and `operator` routes. It answers itself when it refuses. */
+/** Makes the `authorize` of `createHttpServer`. It answers the request itself when it refuses. */
 export function createAuthorizer(
   deps: AuthorizerDeps,
 ): (route: Route, request: FastifyRequest, reply: FastifyReply) => Promise<boolean> {
@@ -38,14 +38,14 @@ export function createAuthorizer(
 
 const callers = new WeakMap<FastifyRequest, PersonalKey>()
 
-/** The key that a request was authorized with. @throws when the route is not one that asks for a key. */
+/** The key that a request was authorized with. @throws when the request was not authorized with a key. */
 export function callerOf(request: FastifyRequest): PersonalKey {
   const caller = callers.get(request)
   if (caller === undefined) throw new Error('asked for the caller of a request that was not authorized')
   return caller
 }
 
-/** Whether a key holds a scope: itself, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
+/** Whether a key holds a scope: by name, by `*`, or by the write scope that includes it. Source: PostHog's scopes. */
 export function holdsScope(key: Pick<PersonalKey, 'scopes'>, scope: string): boolean {
   if (scope === 'any' || key.scopes.includes('*') || key.scopes.includes(scope)) return true
   return scope.endsWith(':read') && key.scopes.includes(`${scope.slice(0, -':read'.length)}:write`)
@@ -67,7 +67,7 @@ async function authorize(
   request: FastifyRequest,
 ): Promise<WireError | null> {
   const secret = bearerSecret(request)
-  // Before the key itself is looked at: a key in a URL ends up in the logs of everything on the way.
+  // Checked before the key itself: a key in a URL ends up in the logs of every server on the way.
   if (hasKeyInQuery(request)) return keyInQuery
   if (secret === null) {
     if (request.headers.authorization?.startsWith(personalKeyPrefix)) return withoutBearer
@@ -103,9 +103,9 @@ export function hasKeyInQuery(request: FastifyRequest): boolean {
 const forwardingHeaders = ['forwarded', 'x-real-ip', 'via', 'x-client-ip', 'true-client-ip', 'cf-connecting-ip']
 
 /**
- * A process on this machine that speaks for itself. It is not a proxy, which names itself in some header or, like nginx by
- * default, speaks HTTP/1.0; nor a page, which names its origin, or, when its name was made to lead here (DNS rebinding),
- * asks by that name.
+ * Whether the peer is a process on this machine that speaks for itself. It is not a proxy: a proxy adds a header or,
+ * like nginx by default, speaks HTTP/1.0. Nor is it a page: a page names its origin or, when its domain was pointed
+ * here (DNS rebinding), sends that domain as the host.
  */
 function isLocalPeer({ raw: { headers, httpVersion, socket } }: FastifyRequest): boolean {
   const address = socket.remoteAddress ?? ''
@@ -149,7 +149,7 @@ const otherKindOfKey = wireError(
 )
 const otherProject = wireError(403, 'permission_denied', 'This personal API key is limited to other projects.')
 
-/** @param why of a scope that only some requests to a route need. */
+/** @param why the reason, for a scope that only some requests to a route need. */
 export function missingScope(scope: string, why = ''): WireError {
   return wireError(403, 'permission_denied', `This personal API key lacks the scope '${scope}'. ${why}`.trimEnd())
 }

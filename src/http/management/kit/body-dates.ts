@@ -1,4 +1,4 @@
-// Start and end of surveys and experiments, as bodies give them.
+// Reads the start and end of surveys and experiments from bodies.
 
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
@@ -11,7 +11,7 @@ export interface BodyDates {
   readonly endDateMs?: number | null
 }
 
-/** What the body does not name is absent; null takes a date away. */
+/** A date that the body does not name is absent; null removes a date. */
 export function readBodyDates(
   body: { readonly start_date?: string | null | undefined; readonly end_date?: string | null | undefined },
   project: Project,

@@ -1,47 +1,35 @@
-// Endpoints of one cohort: they are called with it, and what a write of it answers. The endpoints themselves are in
-// `cohorts.ts` and `cohort-persons.ts`.
+// What the endpoints of one cohort share: each is called with the cohort, and writes of it are answered alike. The
+// endpoints themselves are in `cohorts.ts` and `cohort-persons.ts`.
 
-import type { Static, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Result } from '#core/result.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { CohortRefusal, WrittenCohort } from '#services/manage/manage-cohorts.ts'
-import { encodeCohort, encodeMemberReport } from '#wire/management/management.ts'
+import { encodeCohort, encodeMemberReport } from '#wire/management/cohorts.ts'
 import { type Answer, answer, invalidInput, missing, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
+import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
+import { type ItemEndpoint, idNumber, itemRoutes } from './item-routes.ts'
 import type { QuerySpec } from './query-params.ts'
 
-export interface CohortCall<Q extends QuerySpec, B> extends ProjectCall<Q, B> {
-  readonly cohort: Cohort
-}
+export type CohortEndpointDeps = EndpointDeps & { readonly management: Pick<CohortStore, 'findCohort'> }
 
-export interface CohortEndpoint<Q extends QuerySpec, S extends TSchema>
-  extends Omit<ProjectEndpoint<Q, S>, 'prefixes' | 'handle'> {
-  /** Below the cohort: `/persons`, '' for the cohort itself. */
-  readonly path: string
-  readonly handle: (call: CohortCall<Q, Static<S>>) => Promise<Answer>
-}
-
-/** Called with the cohort of the project that `:cohortId` names; 404 when there is none. */
+/** Routes that are called with the cohort that `:cohortId` names; 404 when the project has no such cohort. */
 export function cohortRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: ManagementDeps,
-  endpoint: CohortEndpoint<Q, S>,
+  deps: CohortEndpointDeps,
+  endpoint: ItemEndpoint<Cohort, Q, S>,
 ): ManagementRoute[] {
-  return projectRoutes<Q, S>(deps, {
-    ...endpoint,
-    path: `/cohorts/:cohortId${endpoint.path}`,
-    handle: async call => {
-      const id = call.params.cohortId!
-      const cohort = /^\d{1,15}$/.test(id) ? await deps.management.findCohort(call.project.id, Number(id)) : null
-      return cohort === null ? refusal(noSuchCohort) : endpoint.handle({ ...call, cohort })
-    },
-  })
+  const find = async (projectId: number, text: string) => {
+    const id = idNumber(text)
+    return id === null ? null : deps.management.findCohort(projectId, id)
+  }
+  return itemRoutes(deps, { itemPath: '/cohorts/:cohortId', find, missing: noSuchCohort }, endpoint)
 }
 
 export const noSuchCohort = missing('There is no cohort with this id here.')
 
-/** The cohort as it is after a write, what became of the ids, and what validation would have refused when it was skipped. */
+/** The cohort after a write, what became of the ids, and, when validation was skipped, what it would have refused. */
 export function answerCohortWrite(
   status: number,
   written: Result<WrittenCohort, CohortRefusal>,

@@ -1,5 +1,4 @@
-// How a write of a flag or a cohort is refused, which is the same for both: for its first mistake, or because another write
-// came in between.
+// How writes of flags and of cohorts are refused: for the first mistake, or because another write came in between.
 
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { wireError } from '#wire/wire-error.ts'
@@ -11,7 +10,7 @@ export function refuseInvalid(issues: readonly FlagIssue[]): Answer {
   return refusal(wireError(400, first.code, first.message, first.path))
 }
 
-/** 409 with both versions. @param kind for people: `flag`. */
+/** 409 with both versions. @param kind the word for the sentence. */
 export function refuseStale(
   kind: 'flag' | 'cohort',
   { current, sentVersion }: { readonly current: { readonly version: number }; readonly sentVersion: number },

@@ -1,12 +1,18 @@
-// What the private API is made of; `compose/front.ts` fills it in.
+// The dependencies of the private API; `compose/front/management.ts` provides them.
 
-import type { LogLane } from '#core/events/captured-event.ts'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventLogReader } from '#ports/event-log.ts'
-import type { EventStore } from '#ports/event-store.ts'
-import type { ManagementStore } from '#ports/management-store.ts'
+import type { EventExports } from '#ports/events/event-exports.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import type { RecordingStore } from '#ports/events/recording-store.ts'
+import type { RejectStore } from '#ports/events/reject-store.ts'
+import type { SqlQueries } from '#ports/events/sql-queries.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { OpenParquetFile } from '#ports/parquet-files.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { RejectReplay } from '#services/capture/replay-rejects.ts'
+import type { ExportPlaces } from '#services/exports/export-places.ts'
 import type { DecideService } from '#services/flags/decide.ts'
 import type { LiveEvents } from '#services/live/live-events.ts'
 import type { RandomBytes } from '#services/manage/generate-key.ts'
@@ -20,28 +26,22 @@ export interface ManagementDeps {
   readonly addressBase: AddressBase
   readonly management: ManagementStore
   readonly rejects: RejectReplay
-  readonly events: Pick<
-    EventStore,
-    | 'listEvents'
-    | 'findEvent'
-    | 'listRejected'
-    | 'listReplays'
-    | 'findReplay'
-    | 'listEventNames'
-    | 'listPropertyNames'
-    | 'countSurveyEvents'
-  >
-  /** As `EventLogReader.status`. */
-  readonly logStatus: (lane: LogLane, offset: number) => Promise<{ endOffset: number; appendedAtMs: number | null }>
-  /** As `EventLogReader.losses`. */
-  readonly logLosses: EventLogReader['losses']
-  /** Resolves when this front serves everything up to the revision: a definition write is answered after it. */
+  readonly events: EventQueries &
+    EventExports &
+    InsightQueries &
+    SqlQueries &
+    Pick<RejectStore, 'listRejected'> &
+    RecordingStore
+  readonly log: Pick<EventLogReader, 'streams' | 'status' | 'losses'>
+  /** Resolves when this front serves everything up to the revision; only then is a definition write answered. */
   readonly definitionsReady: (revision: number) => Promise<void>
-  /** The one that `createAuthorizer` was given, so that a deleted key ends at once. */
+  /** The same instance as in `createAuthorizer`, so that a deleted key stops working at once. */
   readonly keyCheck: PersonalKeyCheck
-  /** What this front serves of a project; null when it knows no such project. */
+  /** The project as this front serves it; null when the front knows no such project. */
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly decide: Pick<DecideService, 'traceEvaluation'>
+  readonly exportPlaces: ExportPlaces
+  readonly openParquetFile: OpenParquetFile
   readonly liveEvents: Pick<LiveEvents, 'enter'>
   readonly payloadCipher: PayloadCipher
   readonly clock: Clock

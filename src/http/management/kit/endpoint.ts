@@ -1,11 +1,12 @@
-// One endpoint of the private API: what it takes, what it answers and the function in between. Routes and the OpenAPI
-// document are both made from it, so neither can drift from the other. Authorization happened before (`authenticate.ts`).
+// An endpoint of the private API: its input, its answer and the function in between. Routes and the OpenAPI document
+// are both made from it, so neither can drift from the other. Authorization runs before it (`authenticate.ts`).
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static, TSchema } from 'typebox'
 import type { Project } from '#core/project.ts'
-import type { ManagementStore, PersonalKey } from '#ports/management-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { clientGone } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
@@ -16,11 +17,11 @@ import { callerOf, isLimited, mayUseProject } from './authenticate.ts'
 import { type QuerySpec, type QueryValues, readQuery } from './query-params.ts'
 import { createBodyParser } from './request-json.ts'
 
-/** Bytes of a body; the largest flags stay far below. */
+/** Bytes of a body; the largest flags are far smaller. */
 export const managementBodyBytesMax = 1024 * 1024
 
 export interface Operation {
-  /** The same on every path of the endpoint. */
+  /** The id, which is the same on every path of the endpoint. */
   readonly id: string
   readonly tag: string
   readonly summary: string
@@ -42,7 +43,7 @@ export interface Call<Q extends QuerySpec, B> {
   readonly params: Readonly<Record<string, string>>
   readonly query: QueryValues<Q>
   readonly body: B
-  /** Aborted when the caller goes away before the answer. */
+  /** Aborted when the caller disconnects before the answer. */
   readonly signal: AbortSignal
 }
 
@@ -55,44 +56,44 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly id: string
   readonly tag: string
   readonly summary: string
-  /** `any` for every valid key. Of several scopes, separated by spaces, a key needs every one. */
+  /** The scope that a key needs, several separated by spaces when it needs each of them; `any` for every valid key. */
   readonly scope: string
   readonly query?: Q
   readonly body?: S
-  /** Bytes of a body, unless the usual `managementBodyBytesMax`; JSON never takes more than that. */
+  /** Bytes of a body; `managementBodyBytesMax` when absent, and for JSON always. */
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
-  /** Fields of a body that nothing resembles but that are taken for another, with what is meant: 400. */
+  /** Unknown fields that resemble no known one but have an obvious meaning, with the right name; they are a 400. */
   readonly wrongNames?: Readonly<Record<string, string>>
-  /** An answer that is not JSON has a `contentType`, and its schema only describes it. */
+  /** `contentType` is given when the answer is not JSON; its schema then only describes it. */
   readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
   /** `management` unless given. */
   readonly group?: RouteGroup
 }
 
-/** An answer that stays open: whoever gave it writes the whole response. */
+/** An answer that stays open; `stream` writes the whole response. */
 export interface StreamAnswer {
   readonly stream: (reply: FastifyReply) => void
 }
 
 export interface InstanceEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
-  /** Whole paths. */
+  /** Complete paths. */
   readonly paths: readonly string[]
   readonly handle: (call: Call<Q, Static<S>>) => Promise<Answer>
 }
 
 export interface ProjectEndpoint<Q extends QuerySpec, S extends TSchema> extends EndpointBase<Q, S> {
-  /** Below the project: `/feature_flags/:flagId`, '' for the project itself. */
+  /** Below the project, such as `/feature_flags/:flagId`; '' for the project itself. */
   readonly path: string
-  /** Prefixes that end in `:projectId`; the two of the API unless given. */
+  /** Prefixes that end in `:projectId`; `projectPrefixes` when absent. */
   readonly prefixes?: readonly string[]
   readonly handle: (call: ProjectCall<Q, Static<S>>) => Promise<Answer | StreamAnswer>
 }
 
 export interface EndpointDeps {
   readonly addressBase: AddressBase
-  readonly management: Pick<ManagementStore, 'findProject' | 'listProjects'>
+  readonly management: Pick<ProjectStore, 'findProject' | 'listProjects'>
   readonly noteStateAway: NoteStateAway
 }
 
@@ -111,7 +112,7 @@ export function instanceRoutes<Q extends QuerySpec, S extends TSchema>(
   )
 }
 
-/** The same endpoint under every prefix, called with the project: 404 when there is none, 403 when the key is limited. */
+/** The endpoint under every prefix, called with the project: 404 for an unknown one, 403 if the key may not see it. */
 export function projectRoutes<Q extends QuerySpec, S extends TSchema>(
   deps: EndpointDeps,
   endpoint: ProjectEndpoint<Q, S>,
@@ -155,7 +156,7 @@ function findProjectOf(
   return /^\d{1,15}$/.test(projectId) ? management.findProject(Number(projectId)) : Promise.resolve(null)
 }
 
-/** Elsewhere an empty body is `{}`; of what is to be made nothing could be said with less help than of its first field. */
+/** Elsewhere an empty body means `{}`; a creation would then report only its first missing field, which helps less. */
 const noBody = wireError(400, 'required', 'The request has no body: send a JSON object that says what is to be made.')
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
@@ -217,7 +218,7 @@ function toRoute(
         if ('stream' in answered) answered.stream(reply)
         else send(reply, answered)
       } catch (error) {
-        // When the client is gone there is nobody to answer, and what its cancelled query throws is no failure of ours.
+        // A client that is gone needs no answer, and the error of its cancelled query is no failure of ours.
         if (!gone.aborted) {
           if (!(error instanceof PortError)) throw error
           deps.noteStateAway(error, request)

@@ -1,65 +1,64 @@
-// Endpoints of one flag: they are called with it, and what a write of it answers. The endpoints themselves are in
-// `feature-flags.ts` and `flag-versions.ts`.
+// What the endpoints of one flag share: each is called with the flag, and writes of it are answered alike. The
+// endpoints themselves are in `feature-flags.ts` and `flag-versions.ts`.
 
-import type { Static, TSchema } from 'typebox'
+import type { TSchema } from 'typebox'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Result } from '#core/result.ts'
-import type { PersonalKey } from '#ports/management-store.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { FlagRefusal, WrittenFlag } from '#services/manage/manage-flags.ts'
-import { encodeFlag, type FlagJson } from '#wire/management/management.ts'
+import { encodeFlagInUse, type FlagJson } from '#wire/management/flags.ts'
 import { wireError } from '#wire/wire-error.ts'
 import { type Answer, answer, missing, notFoundHere, refusal } from './answers.ts'
 import { holdsScope } from './authenticate.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
-import type { ManagementDeps } from './deps.ts'
-import { type ManagementRoute, type ProjectCall, type ProjectEndpoint, projectRoutes } from './endpoint.ts'
+import type { EndpointDeps, ManagementRoute } from './endpoint.ts'
+import { type ItemEndpoint, itemRoutes } from './item-routes.ts'
 import type { QuerySpec } from './query-params.ts'
 
-export interface FlagCall<Q extends QuerySpec, B> extends ProjectCall<Q, B> {
-  readonly flag: Flag
+/** Dependencies of endpoints that are called with a flag and answer with it. */
+export type FlagEndpointDeps = EndpointDeps & ShownFlagDeps & { readonly management: Pick<FlagStore, 'findFlag'> }
+
+/** Dependencies of endpoints that answer with flags. */
+export interface ShownFlagDeps {
+  readonly management: Pick<FlagStore, 'listFlagOwners' | 'listLastCalls'>
+  readonly clock: Clock
 }
 
-export interface FlagEndpoint<Q extends QuerySpec, S extends TSchema>
-  extends Omit<ProjectEndpoint<Q, S>, 'prefixes' | 'handle'> {
-  /** Below the flag: `/versions`, '' for the flag itself. */
-  readonly path: string
-  readonly handle: (call: FlagCall<Q, Static<S>>) => Promise<Answer>
-}
-
-/** Called with the flag of the project that `:flagId` names, an id or a key; 404 when there is none. */
+/** Routes called with the flag that `:flagId` names by id or key; 404 when the project has no such flag. */
 export function flagRoutes<Q extends QuerySpec, S extends TSchema>(
-  deps: ManagementDeps,
-  endpoint: FlagEndpoint<Q, S>,
+  deps: EndpointDeps & { readonly management: Pick<FlagStore, 'findFlag'> },
+  endpoint: ItemEndpoint<Flag, Q, S>,
 ): ManagementRoute[] {
-  return projectRoutes<Q, S>(deps, {
-    ...endpoint,
-    path: `/feature_flags/:flagId${endpoint.path}`,
-    handle: async call => {
-      const flag = await deps.management.findFlag(call.project.id, call.params.flagId!)
-      return flag === null ? refusal(noSuchFlag) : endpoint.handle({ ...call, flag })
-    },
-  })
+  const find = (projectId: number, id: string) => deps.management.findFlag(projectId, id)
+  return itemRoutes(deps, { itemPath: '/feature_flags/:flagId', find, missing: noSuchFlag }, endpoint)
 }
 
 const noSuchFlag = missing('There is no flag with this id or key here. A deleted flag is found by its id.')
 
-/** Flags of one project, with what they belong to: features as far as the key may read them. */
+/** Flags of one project with their owners, calls and status; features are shown only to a key that may read them. */
 export async function encodeFlags(
-  { management }: Pick<ManagementDeps, 'management'>,
+  { management, clock }: ShownFlagDeps,
   caller: PersonalKey,
   flags: readonly Flag[],
 ): Promise<FlagJson[]> {
+  if (flags.length === 0) return []
+  const { projectId } = flags[0]!
   const ids = flags.map(flag => flag.id)
-  const found = flags.length === 0 ? [] : await management.listFlagOwners(flags[0]!.projectId, ids)
+  const found = await management.listFlagOwners(projectId, ids)
   const showsFeatures = holdsScope(caller, 'early_access_feature:read')
   const shown = showsFeatures ? found : found.map(owners => ({ ...owners, features: [] }))
   const ownersOf = new Map(shown.map(owners => [owners.flagId, owners]))
-  return flags.map(flag => encodeFlag(flag, ownersOf.get(flag.id)))
+  const calls = await management.listLastCalls(projectId, ids)
+  const callOf = new Map(calls.map(({ flagId, calledAtMs }) => [flagId, calledAtMs]))
+  const nowMs = clock.nowMs()
+  return flags.map(flag => encodeFlagInUse(flag, ownersOf.get(flag.id), callOf.get(flag.id) ?? null, nowMs))
 }
 
-/** The flag as it is after a write, with what validation would have refused when it was skipped; or the refusal. */
+/** The refusal, or the flag after a write and, when validation was skipped, what it would have refused. */
 export async function answerFlagWrite(
-  deps: Pick<ManagementDeps, 'management'>,
+  deps: ShownFlagDeps,
   caller: PersonalKey,
   status: number,
   written: Result<WrittenFlag, FlagRefusal>,

@@ -1,19 +1,22 @@
-// Times in query strings: what date filters of flags read, in the project's zone.
+// Times in query strings, in the same forms as in date filters of flags, in the project's time zone.
 
+import { storableBeforeMs, storableFromMs } from '#core/events/storable-time.ts'
 import { parseDateFilter } from '#core/flags/match/match-date.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalid } from './answers.ts'
 
+/** What a time without a zone, and a span, are read by. */
+export interface Zone {
+  readonly timezone: string
+  readonly nowMs: number
+}
+
 /**
- * Epoch ms of an RFC 3339 instant, a date, a wall time of the zone, or a span before now such as `-7d`.
+ * Epoch ms of an RFC 3339 instant, a date, a wall time in the zone, or a span before now such as `-7d`.
  * Source: docs/wire/evaluation.md 5.9.2.
  */
-export function readInstant(
-  text: string,
-  name: string,
-  zone: { readonly timezone: string; readonly nowMs: number },
-): Result<number, WireError> {
+export function readInstant(text: string, name: string, zone: Zone): Result<number, WireError> {
   const filter = parseDateFilter(text, zone.timezone)
   const instant = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(zone.nowMs)
   if (instant === undefined || instant === null) {
@@ -22,27 +25,38 @@ export function readInstant(
   return ok(Number(instant / 1_000_000n))
 }
 
-/** What the event store can hold: outside the years 1900–2299 there is no event. */
-const earliestMs = Date.UTC(1900, 0, 1)
-const latestMs = Date.UTC(2300, 0, 1) - 1
+/** No event is later, because later instants cannot be stored. */
+const lastMs = storableBeforeMs - 1
 
-/** `-7d` means another instant on the next page: what bounds meant on this one, for the address of the next. */
-export function pinnedBounds(afterMs: number | undefined, beforeMs: number | undefined): Record<string, string> {
+/** Exclusive bounds of a search, epoch ms. */
+export interface TimeBounds {
+  readonly afterMs?: number
+  readonly beforeMs?: number
+}
+
+/**
+ * Leaves out a bound that is absent or beyond every event.
+ * @param prefix what stands before the names in the error, for parameters that are part of a body.
+ */
+export function readBounds(
+  written: { readonly after?: string | undefined; readonly before?: string | undefined },
+  zone: Zone,
+  prefix = '',
+): Result<TimeBounds, WireError> {
+  const after = written.after === undefined ? null : readInstant(written.after, `${prefix}after`, zone)
+  if (after?.ok === false) return after
+  const before = written.before === undefined ? null : readInstant(written.before, `${prefix}before`, zone)
+  if (before?.ok === false) return before
+  return ok({
+    ...(after !== null && after.value >= storableFromMs && { afterMs: Math.min(after.value, lastMs) }),
+    ...(before !== null && before.value <= lastMs && { beforeMs: Math.max(before.value, storableFromMs) }),
+  })
+}
+
+/** The bounds as instants, for the address of the next page: `-7d` would mean another instant there. */
+export function pinnedBounds({ afterMs, beforeMs }: TimeBounds): Record<string, string> {
   return {
     ...(afterMs === undefined ? {} : { after: new Date(afterMs).toISOString() }),
     ...(beforeMs === undefined ? {} : { before: new Date(beforeMs).toISOString() }),
   }
-}
-
-/** An exclusive bound of a search; undefined when it bounds nothing, because it is absent or beyond every event. */
-export function readBound(
-  text: string | undefined,
-  name: 'after' | 'before',
-  zone: { readonly timezone: string; readonly nowMs: number },
-): Result<number | undefined, WireError> {
-  if (text === undefined) return ok(undefined)
-  const instant = readInstant(text, name, zone)
-  if (!instant.ok) return instant
-  const boundsNothing = name === 'after' ? instant.value < earliestMs : instant.value > latestMs
-  return ok(boundsNothing ? undefined : Math.min(Math.max(instant.value, earliestMs), latestMs))
 }

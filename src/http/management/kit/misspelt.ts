@@ -1,5 +1,5 @@
-// Misspelt names in a request. Unknown names are ignored, since PostHog's tools send many that mean nothing here. One that is
-// nearly one of ours is refused: a flag with `filter` for `filters` would be on for everybody.
+// Misspelt names in a request. Unknown names are ignored, since PostHog's tools send many that mean nothing here. A
+// name that is nearly one of ours is refused: a flag with `filter` for `filters` would be on for every person.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
@@ -7,15 +7,15 @@ import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
 
-/** PostHog's tools send some thirty; a body of nothing but unknown names must not hold the event loop. */
+/** PostHog's tools send some thirty. A body full of unknown names must not hold the event loop. */
 const unknownCountMax = 200
 
 /**
- * The error for the first name that is not one of ours but nearly is, or null.
- * @param kind what the names are, for the sentence.
- * @param known names that mean something here, among which is what was meant.
- * @param ignored names that are right, although nothing is done with them.
- * @param wrong names that resemble none of ours but are taken for one, with what is meant.
+ * The error for the first name that is nearly one of ours; null when there is none.
+ * @param kind the kind of the names, for the sentence.
+ * @param known names that mean something here; the suggestion is one of them.
+ * @param ignored names that are correct although they have no effect.
+ * @param wrong unknown names with an obvious meaning, with the right name.
  * Source: ours, docs/wire/private-api.md §2.
  */
 export function findMisspelt(
@@ -36,8 +36,8 @@ export function findMisspelt(
 }
 
 /**
- * The same within the objects that a body's fields hold, where their schema names properties. Where the schema takes no other
- * properties, every unknown name is an error: no other tool sends it, and a condition that is ignored lets everything pass.
+ * The same for the objects in a body's fields whose schema names properties. When the schema allows no others, every
+ * unknown name is an error: no other tool sends it, and ignoring a condition would let everything pass.
  */
 export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError | null {
   const fields = ('properties' in schema ? schema.properties : {}) as Readonly<Record<string, TSchema>>
@@ -53,7 +53,7 @@ export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError
   return null
 }
 
-/** The names of an object's properties; none for any other schema. */
+/** The names of an object schema's properties; none for any other schema. */
 export function propertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
 }
@@ -67,7 +67,7 @@ function findUnknown(sent: JsonObject, known: readonly string[]): WireError | nu
   return name === undefined ? null : invalidInput(name, `Unknown field ${name}. There are ${known.join(', ')}.`)
 }
 
-/** The schema of the object that a value is, or may be instead of null. */
+/** The object schema of a value that may also be null. */
 function objectOf(schema: TSchema): TSchema {
   const members = ('anyOf' in schema ? schema.anyOf : [schema]) as readonly TSchema[]
   return members.find(member => 'properties' in member) ?? schema

@@ -1,8 +1,8 @@
-// The OpenAPI 3.1 document: management routes describe themselves by the very schemas that check their bodies, the others
-// are described in `../openapi`. Built once, at start.
+// The OpenAPI 3.1 document, built once at start: the schemas that check the bodies of management routes also describe
+// them; other routes are described in `../openapi`.
 
 import type { TSchema } from 'typebox'
-import { organizationId } from '#wire/management/management.ts'
+import { organizationId } from '#wire/management/projects.ts'
 import { componentSchemas, documented } from '../../openapi/components.ts'
 import { type Json, ref } from '../../openapi/shapes.ts'
 import { type WireOperation, wireOperations } from '../../openapi/wire-operations.ts'
@@ -13,11 +13,11 @@ export interface OpenApiDeps {
   /** Version of this server. */
   readonly version: string
   readonly managementRoutes: readonly ManagementRoute[]
-  /** Every other route of the table: wire, health, metrics. */
+  /** All other routes: wire, health, metrics. */
   readonly otherRoutes: readonly Route[]
 }
 
-/** `GET /api/schema/` and `/openapi.json`: open, they hold nothing that is not in the source. */
+/** `GET /api/schema/` and `/openapi.json`, which are open: they hold nothing that is not in the source. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
   const document = JSON.stringify(openApiDocument(deps))
   return ['/api/schema', '/openapi.json'].map(path => ({
@@ -91,6 +91,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   personal_api_keys: 'Keys of the private API.',
   persons: 'Persons with their properties and distinct ids.',
   projects: 'Projects and their settings.',
+  query: 'Counts over events.',
   rejected_events: 'Events that were refused, and their replay.',
   replay: 'Recordings of sessions.',
   surveys: 'Surveys, and what became of them.',
@@ -105,7 +106,7 @@ function tagsOf(paths: Readonly<Record<string, Json>>): Json[] {
     .map(name => ({ name, description: tagDescriptions[name] ?? name }))
 }
 
-/** Every private path ends in a slash, as PostHog documents them. */
+/** The path as the document writes it. Private paths end in a slash, as in PostHog's documentation. */
 export function documentedPath(path: string): string {
   const braced = path.replaceAll(/:([A-Za-z]+)/g, (_match, name: string) => `{${snakeCase(name)}}`)
   return braced.startsWith('/api/') && !braced.includes('.') && !braced.endsWith('*') ? `${braced}/` : braced
@@ -116,7 +117,7 @@ function add(paths: Record<string, Json>, route: Route, operation: Json): void {
   paths[path] = { ...paths[path], [route.method.toLowerCase()]: operation }
 }
 
-/** The same operation under another prefix: its name says which. */
+/** The operation's id; under another prefix, a word in front says which. */
 function operationId(route: ManagementRoute): string {
   const id = route.operation.id
   if (route.path.startsWith('/api/environments')) return `environments_${id}`
@@ -227,7 +228,7 @@ const accessSummaries: Record<RouteAccess, string> = {
   operator: 'From this machine, or with a personal API key.',
 }
 
-/** `{}`: without any, which is what a process on this machine may. A key in a body is none that OpenAPI knows. */
+/** `{}` means no key, for processes on this machine. OpenAPI cannot describe a `project_key`, which is in the body. */
 const accessSecurity: Record<RouteAccess, Json[]> = {
   open: [],
   project_key: [],

@@ -1,8 +1,10 @@
-// What features, surveys and experiments answer about the flags that they have, and about writes of them that were refused;
-// and what the key of a request may do with flags that were not made for them.
+// What features, surveys and experiments answer about their flags and about refused writes of them, and what a
+// request's key may do with flags that were not made for them.
 
 import type { Flag } from '#core/flags/definitions/flag.ts'
-import type { FlagStore, PersonalKey } from '#ports/management-store.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { Writer } from '#services/manage/flag-with-owner.ts'
 import type { InvalidFlag } from '#services/manage/manage-flags.ts'
 import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
@@ -10,8 +12,8 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { holdsScope, missingScope } from './authenticate.ts'
 
 /**
- * Flags by their id, deleted ones too, in one call for all of them: a page of surveys names thousands, and as many calls
- * would crowd out those of others. Only a key that may read flags is shown their conditions.
+ * Finds flags by id, deleted ones too. One call reads all of them: a page of surveys names thousands, and as many calls
+ * would crowd out other requests. Only a key that may read flags is shown their conditions.
  */
 export async function linkedFlagsById(
   management: Pick<FlagStore, 'listFlagsById'>,
@@ -40,13 +42,23 @@ export const flagNotWritable = missingScope(
 )
 export const flagNotReadable = missingScope('feature_flag:read', 'It is asked for where a survey is linked to a flag.')
 
-/** @param attrOf what the body calls the field of a flag at this path (`key`, `filters.groups.0.…`). */
-export function invalidFlagError(error: InvalidFlag, attrOf: (path: string) => string): WireError {
-  const { code, message, path } = error.issues[0]!
-  return wireError(400, code, message, attrOf(path))
+/**
+ * @param errors the refusals that only this kind of owner has.
+ * @param attrOf the body's name for the flag's field at a path (`key`, `filters.groups.0.…`).
+ */
+export function flagOwnerError<E extends string>(
+  refused: E | FlagWriteRefusal | InvalidFlag,
+  errors: Readonly<Record<Exclude<E, FlagWriteRefusal>, WireError>>,
+  attrOf: (path: string) => string,
+): WireError {
+  if (typeof refused === 'object') {
+    const { code, message, path } = refused.issues[0]!
+    return wireError(400, code, message, attrOf(path))
+  }
+  return (errors as Readonly<Record<string, WireError>>)[refused] ?? flagKeepsChanging
 }
 
-export const flagKeepsChanging = wireError(
+const flagKeepsChanging = wireError(
   409,
   'conflict',
   'This, or its flag, was changed by somebody else at the same moment. Try again.',

@@ -1,4 +1,4 @@
-// Lists in pages: absolute addresses of the next and the previous page, as PostHog answers them.
+// Lists in pages, with the absolute addresses of the next and the previous page, as PostHog answers them.
 
 import type { FastifyRequest } from 'fastify'
 import { addressBaseOf } from './address-base.ts'
@@ -8,19 +8,19 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** `{"count","next","previous","results"}`. A page of large items may be shorter than its limit: the next begins where it ends. */
+/** `{"count","next","previous","results"}`. A page of large items may end before its limit; the next begins there. */
 export function countedPage<T>(request: FastifyRequest, page: PageRequest, count: number, results: readonly T[]) {
   const nextOffset = page.offset + results.length
   const hasMore = nextOffset < count && results.length > 0
   return { count, ...neighbours(request, page, hasMore ? nextOffset : null), results }
 }
 
-/** `{"next","previous"}` of a list that is not counted; the next page begins where this one ends. */
+/** `{"next","previous"}` for a list that is not counted; the next page begins where this one ends. */
 export function uncountedPage(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
   return neighbours(request, page, hasMore ? page.offset + resultCount : null)
 }
 
-/** The request's own address with some parameters changed; null takes one away. */
+/** The request's own address with some parameters changed; null removes one. */
 export function addressWith(request: FastifyRequest, changes: Readonly<Record<string, string | null>>): string {
   const [path, query = ''] = splitOnce(request.url, '?')
   const params = new URLSearchParams(query)
@@ -32,7 +32,7 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
   return `${addressBaseOf(request)}${path}${text === '' ? '' : `?${text}`}`
 }
 
-/** @param nextOffset null: this page is the last. */
+/** @param nextOffset null when this page is the last. */
 function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
   return {

@@ -1,4 +1,4 @@
-// Filters on event properties in a query string: equalities, as a JSON list of PostHog's property filters.
+// Filters on event properties in a query string: equalities, written as a JSON list of PostHog's property filters.
 
 import Type from 'typebox'
 import { isJsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
@@ -48,7 +48,7 @@ function readEquality(filter: JsonValue, path: string): Result<PropertyEquality,
   return ok({ key, value })
 }
 
-/** Undefined for text that is not JSON, or nested too deep for a parameter. The caller says what is expected. */
+/** Undefined for text that is not JSON or is nested too deeply; the caller's error says what is expected. */
 export function readJson(text: string): JsonValue | undefined {
   if (nestsDeeperThan(text, 20)) return undefined
   try {

@@ -1,7 +1,7 @@
-// Parameters of a query string, each with its schema (for OpenAPI) and the way it is read. A parameter that is empty
-// counts as absent, as browsers' forms send it, unless it is a filter, which would then answer everything. Of a repeated
-// one the last counts. Unknown ones are ignored, as PostHog does, unless they look like a known one misspelt, which would
-// answer more than was asked for.
+// Parameters of a query string, each with its schema (for OpenAPI) and its reader. An empty parameter counts as absent,
+// since browsers' forms send it; an empty filter is an error, because the answer would hold everything. The last of a
+// repeated parameter counts. Unknown ones are ignored, as in PostHog, unless they look like a known one misspelt: the
+// answer would then hold more than was asked for.
 
 import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -13,10 +13,10 @@ import { findMisspelt } from './misspelt.ts'
 export interface QueryParam<T> {
   readonly schema: TSchema
   readonly required: boolean
-  /** It narrows the answer, so an empty one is an error: most likely a script's variable is empty. */
+  /** The parameter narrows the answer, so an empty one is an error: most likely a script's variable is empty. */
   readonly isFilter?: true
   read(text: string | undefined, name: string): Result<T, WireError>
-  /** Reads a parameter that may be repeated: gets all of its texts that are not empty, instead of the last one. */
+  /** For a parameter that may be repeated: gets all texts that are not empty, while `read` gets only the last. */
   readAll?(texts: readonly string[], name: string): Result<T, WireError>
 }
 
@@ -25,7 +25,7 @@ export type QueryValues<Q extends QuerySpec> = {
   readonly [K in keyof Q]: Q[K] extends QueryParam<infer T> ? T : never
 }
 
-/** All parameters of a request, or the error of the first that cannot be read. */
+/** All parameters of a request, or the error of the first one that cannot be read. */
 export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
   const misspelt = findMisspelt('parameter', query, Object.keys(spec))
   if (misspelt !== null) return err(misspelt)
@@ -47,7 +47,7 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
   return ok(values)
 }
 
-/** A parameter that may be absent, and is not empty when it is there. */
+/** A parameter that may be absent but not empty. */
 export function filterParam<T>(
   schema: TSchema,
   read: (text: string, name: string) => Result<T, WireError>,
@@ -89,12 +89,12 @@ export function requiredParam<T>(param: QueryParam<T | undefined>): QueryParam<T
 
 const textLengthMax = 1_000
 
-/** Text without NUL, which nothing that is stored as a name or an id holds and databases refuse or end at. */
+/** Text without NUL: no stored name or id contains one, and databases refuse it or end the text there. */
 export function textParam(description: string): QueryParam<string | undefined> {
   return filterParam(Type.String({ description, minLength: 1, maxLength: textLengthMax }), readText)
 }
 
-/** Text as `textParam` takes it, of which the empty one is no filter: it is a part of everything. */
+/** Text as in `textParam`, but it may be empty: every text contains the empty one. */
 export function searchParam(description: string): QueryParam<string | undefined> {
   return optional(Type.String({ description, maxLength: textLengthMax }), readText)
 }
@@ -104,7 +104,7 @@ function readText(text: string, name: string): Result<string, WireError> {
   return text.includes('\0') ? err(invalidInput(name, 'NUL is no part of any text.')) : ok(text)
 }
 
-/** Texts as `textParam` takes them, one for each time that the parameter is there; undefined without any. */
+/** Texts as in `textParam`, one for each time the parameter appears; undefined when it never does. */
 export function textListParam(description: string, countMax = 100): QueryParam<readonly string[] | undefined> {
   const one = textParam(description)
   const readAll = (texts: readonly string[], name: string): Result<readonly string[] | undefined, WireError> => {
@@ -124,7 +124,7 @@ export function textListParam(description: string, countMax = 100): QueryParam<r
   }
 }
 
-/** A whole number; above `clampTo` it becomes `clampTo`. */
+/** A whole number; a larger one than `clampTo` becomes `clampTo`. */
 export function wholeNumberParam(options: {
   description: string
   minimum: number
@@ -142,6 +142,21 @@ export function wholeNumberParam(options: {
   })
 }
 
+/** One of a few words. */
+export function choiceParam<const T extends string>(
+  choices: readonly T[],
+  description: string,
+): QueryParam<T | undefined> {
+  const schema = Type.Union(
+    choices.map(choice => Type.Literal(choice)),
+    { description },
+  )
+  return optional(schema, (text, name) => {
+    const chosen = choices.find(choice => choice === text)
+    return chosen === undefined ? err(invalidInput(name, `Must be one of ${choices.join(', ')}.`)) : ok(chosen)
+  })
+}
+
 export function booleanParam(description: string): QueryParam<boolean | undefined> {
   return filterParam(Type.Boolean({ description }), (text, name) => {
     const folded = text.toLowerCase()
@@ -151,11 +166,11 @@ export function booleanParam(description: string): QueryParam<boolean | undefine
   })
 }
 
-/** A parameter that PostHog's API has and this one does not: to leave it unread would answer more than was asked for. */
+/** A parameter of PostHog's API that is not served. It is refused: ignoring it would answer more than was asked for. */
 export function refusedParam(instead: string): QueryParam<undefined> {
   const description = `Not served: ${instead}`
   return {
-    // There were only empty texts, which count as absent.
+    // Only empty texts are allowed, which count as absent.
     schema: Type.String({ description, deprecated: true, maxLength: 0 }),
     required: false,
     read: (text, name) => (text === undefined ? ok(undefined) : err(invalidInput(name, description))),
@@ -171,7 +186,7 @@ export function uuidParam(description: string): QueryParam<string | undefined> {
 
 const offsetMax = 10_000_000
 
-/** `limit` and `offset` of lists; a limit above the maximum is cut to it. */
+/** `limit` and `offset` of lists; a limit above the maximum becomes the maximum. */
 export function pageParams(limitDefault = 100, limitMax = 1_000) {
   return {
     limit: withDefault(

@@ -1,4 +1,4 @@
-// A body of multipart/form-data as the same fields in JSON: what forms of browsers and file uploads of scripts send.
+// Turns a multipart/form-data body, from a browser's form or a script's file upload, into the same fields in JSON.
 
 import type { TSchema } from 'typebox'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
@@ -16,8 +16,8 @@ export function isMultipart(contentType: string): boolean {
 }
 
 /**
- * Text fields and files become text, those of which the schema wants something else are read as JSON (`true`, `{…}`); what
- * is no JSON is left as text, and then refused by the schema. Of a repeated field the last one counts.
+ * Fields and files become text. When the schema wants another type, the text is read as JSON (`true`, `{…}`); text that
+ * is not JSON stays text, and the schema refuses it later. The last of a repeated field counts.
  */
 export async function parseForm(
   bytes: Buffer,
@@ -40,7 +40,7 @@ export async function parseForm(
 
 const unreadable = invalid(null, 'The request body is not valid multipart/form-data.')
 
-/** Node's own reader; null when it cannot read the body. */
+/** Reads the form with Node's own reader; null when it cannot read the body. */
 async function readForm(bytes: Buffer, contentType: string): Promise<FormData | null> {
   try {
     return await new Response(new Uint8Array(bytes), { headers: { 'content-type': contentType } }).formData()
@@ -56,7 +56,7 @@ function countOf(bytes: Buffer, text: string, countMax: number): number {
   return count
 }
 
-/** Fields that the schema does not name are ignored later, whatever they are. */
+/** Also true for fields that the schema does not name, since they are ignored later. */
 function wantsText(schema: TSchema, name: string): boolean {
   const properties = 'properties' in schema ? (schema.properties as Record<string, TSchema>) : {}
   if (!Object.hasOwn(properties, name)) return true

@@ -1,4 +1,4 @@
-// The body of a private API request: bytes → JSON → checked against the endpoint's schema, or the one error to answer.
+// Reads the body of a private API request: bytes → JSON, checked against the endpoint's schema, or the error to answer.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
@@ -9,23 +9,23 @@ import { invalid, invalidInput, required } from './answers.ts'
 import { findMisspelt, findMisspeltWithin, propertyNames } from './misspelt.ts'
 import { isMultipart, parseForm } from './request-form.ts'
 
-/** A cohort's groups may be nested 64 deep, two levels each; far below what recursive code stands. */
+/** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
 const nestingMax = 300
 
 export type BodyParser = (bytes: Buffer, contentType: string) => Promise<Result<JsonObject, WireError>>
 
 export interface BodyParserOptions {
-  /** The largest JSON body, where the route takes larger ones for the sake of forms. */
+  /** The largest JSON body; the route's own limit may be larger, for forms. */
   readonly jsonBytesMax: number
   readonly takesForms: boolean
-  /** Names that are taken for another of the schema's, with what is meant. */
+  /** Unknown names with an obvious meaning, with the schema's name for it. */
   readonly wrongNames?: Readonly<Record<string, string>>
 }
 
 /**
- * Compiles the schema with the first body, not before: the compiler is 8 MiB, and most starts never need it. An empty
- * body is `{}`. Fields that the schema does not name are let through, unless they are one of its own misspelt.
- * @param answerSchema what the endpoint answers: a client may send back all that it was given.
+ * Compiles the schema at the first body, because the compiler takes 8 MiB and most starts never need it. An empty body
+ * means `{}`. Fields that the schema does not name are let through, unless they look like a misspelt one of its own.
+ * @param answerSchema the schema of the endpoint's answer: a client may send back every field that it received.
  */
 export function createBodyParser(
   schema: TSchema,
@@ -46,7 +46,7 @@ export function createBodyParser(
     if (misspelt !== null) return err(misspelt)
     compiled ??= compile(schema)
     const validator = await compiled
-    // A number that is kept as its literal is an object to the validator, so both of its faces have to fit.
+    // To the validator, a number kept as its literal is an object, so the body also has to fit with plain numbers.
     const faces = new Set([parsed.value, withPlainNumbers(parsed.value)])
     const fault = [...faces].find(value => !validator.Check(value))
     if (fault === undefined) return parsed
@@ -78,13 +78,15 @@ function parseBody(bytes: Buffer): Result<JsonObject, WireError> {
   }
 }
 
-/** Where Node stopped reading, when it says so. */
+/** What Node did not like, and where, if its message says so; without the excerpt of the body that it quotes. */
 function placeOf({ message }: SyntaxError): string {
-  const place = /^Unexpected (?:token '.'|end)|\(line \d+ column \d+\)$/su.exec(message)
-  return place === null ? '' : `: ${place[0]}`
+  const [, reason, place] = /^([^"]+?) in JSON at position \d+(?: (\(line \d+ column \d+\)))?/.exec(message) ?? []
+  if (reason !== undefined) return `: ${reason}${place === undefined ? '' : ` ${place}`}`
+  const start = /^Unexpected (?:token '.'|end of JSON input)/su.exec(message)
+  return start === null ? '' : `: ${start[0]}`
 }
 
-/** What TypeBox says of one place that does not fit. */
+/** TypeBox's report of one place that does not fit. */
 interface SchemaProblem {
   readonly keyword: string
   readonly instancePath: string
@@ -92,7 +94,7 @@ interface SchemaProblem {
   readonly message: string
 }
 
-/** One error for the first place that does not fit. A union reports each of its members: they are told together. */
+/** One error for the first place that does not fit. A union reports each of its members; they become one sentence. */
 function describe(problems: readonly SchemaProblem[]): WireError {
   const first = problems[0]!
   const place = first.instancePath.slice(1).replaceAll('/', '.')

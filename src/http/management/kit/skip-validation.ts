@@ -1,6 +1,6 @@
-// `?skip_validation=true`: definitions are stored whatever they are, for tests and for moving in what another server took.
+// `?skip_validation=true` stores definitions unchecked, for tests and for moving in what another server accepted.
 
-import type { PersonalKey } from '#ports/management-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import { type Answer, permissionDenied, refusal } from './answers.ts'
 import { holdsScope } from './authenticate.ts'
 import { booleanParam } from './query-params.ts'
@@ -9,7 +9,7 @@ export const skipValidationParam = booleanParam(
   'Store the definition whatever it is, and answer `warnings`. Needs a key with all scopes.',
 )
 
-/** The refusal; null when skipping was not asked for, or the key may. */
+/** The refusal; null when skipping was not asked for or the key may do it. */
 export function refuseSkipping(skips: boolean, caller: PersonalKey): Answer | null {
   if (!skips || holdsScope(caller, '*')) return null
   return refusal(permissionDenied("skip_validation needs a personal API key with all scopes ('*')."))

@@ -1,0 +1,54 @@
+// The rights and settings of the user that runs SQL of people, on either kind of server. Which project's rows it sees is
+// not in the SQL: a policy on each table compares them with a header of the request, which only Pennon writes
+// (docs/decisions/0052).
+
+/** Says on every request of this user whose rows it may see. Without it, every query fails. */
+export const projectHeader = 'Pennon-Project'
+
+/** The database that has nothing but the views. */
+export function viewsDatabase(database: string): string {
+  return `${database}_sql`
+}
+
+/** In whose name the views read the tables. It has no password that anybody knows. */
+export const viewsUser = 'pennon_views'
+
+/** The tables of `viewedTables` that have rows of several projects. */
+export const rowsOfProjects = ['events', 'person_distinct_id_overrides', 'thinned_flag_calls', 'persons', 'groups']
+
+export const viewedTables = [...rowsOfProjects, 'subject_mirror_fill']
+
+/** The policy: applied to rows before any condition of the query, so that none can tell others from their errors. */
+export const isRowOfProject = `project_id = toUInt32(getClientHTTPHeader('${projectHeader}'))`
+
+/**
+ * Settings that make answers correct, bound them, and that nobody can change: `readonly` 1 refuses every change. A
+ * client may only repeat the values.
+ */
+export function analystSettings(queryTimeoutSeconds: number) {
+  return {
+    readonly: 1,
+    allow_ddl: 0,
+    allow_get_client_http_header: 1,
+    max_execution_time: queryTimeoutSeconds,
+    timeout_overflow_mode: 'throw',
+    max_query_size: 262_144,
+    cancel_http_readonly_queries_on_client_close: 1,
+    send_progress_in_http_headers: 1,
+    do_not_merge_across_partitions_select_final: 0,
+    enable_automatic_decision_for_merging_across_partitions_for_final: 0,
+    defer_partition_pruning_after_final: 1,
+    optimize_move_to_prewhere_if_final: 0,
+    // Caches are shared by all projects.
+    use_query_cache: 0,
+    use_query_condition_cache: 0,
+    allow_introspection_functions: 0,
+    enable_http_compression: 1, // for clients that ask for it
+    session_timezone: 'UTC',
+    date_time_output_format: 'simple',
+    // 64-bit numbers and decimals are written with all their digits.
+    output_format_json_quote_64bit_integers: 0,
+    output_format_json_quote_decimals: 0,
+    output_format_json_quote_denormals: 0,
+  }
+}

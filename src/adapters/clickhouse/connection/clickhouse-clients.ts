@@ -1,0 +1,200 @@
+// The two connections of the event store: one user inserts and migrates, one reads under limits. Follows the engine
+// when it comes back on another port or with other passwords, and turns failures into PortErrors.
+
+import { createHmac } from 'node:crypto'
+import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
+import { PortError } from '#ports/port-error.ts'
+import { viewsDatabase } from './analyst.ts'
+import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
+import { ProvingAgent } from './proving-agent.ts'
+
+/** Where to connect; the embedded engine's endpoint file has this shape. */
+export interface ClickHouseEndpoint {
+  readonly url: string
+  readonly database: string
+  /** The server proves on each connection, before anything is sent, that it knows this; null for an operator's server. */
+  readonly secret: string | null
+  readonly writer: { readonly username: string; readonly password: string }
+  readonly reader: { readonly username: string; readonly password: string }
+  /** Runs SQL of people. On an operator's server it has to be made first: `sql/set-up.ts`. */
+  readonly analyst: { readonly username: string; readonly password: string }
+}
+
+export type ClickHouseClient = ReturnType<typeof createClient>
+
+export interface ClickHouseClients {
+  write<T>(call: (client: ClickHouseClient, database: string, endpoint: ClickHouseEndpoint) => Promise<T>): Promise<T>
+  /**
+   * For SQL of people: like `read`, but with the limit left to the server and the caller, and with the engine's own errors,
+   * since most of them are the query's.
+   */
+  analyse<T>(call: (client: ClickHouseClient, database: string) => Promise<T>): Promise<T>
+  /**
+   * The query limit covers all queries of `call` together, which passes its signal to each of them. That signal aborts
+   * with the caller's `signal`, and its reason is thrown, or at the limit, with a PortError `timeout`.
+   */
+  read<T>(call: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>, signal?: AbortSignal): Promise<T>
+  close(): Promise<void>
+}
+
+export interface ClickHouseClientsOptions {
+  /** Looked up at first use and after each failure to connect; null when it is not known yet. */
+  readonly endpoint: () => ClickHouseEndpoint | null
+  readonly queryTimeoutSeconds: number
+}
+
+/** Lets the server's own limit end a query before the client does. */
+const graceMs = 500
+/** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
+const writeTimeoutMs = 60_000
+const idleConnectionMs = 20_000
+
+/**
+ * Retries a call once when it could not connect and the endpoint has changed since. Calls therefore have to be
+ * repeatable.
+ */
+export function createClickHouseClients(options: ClickHouseClientsOptions): ClickHouseClients {
+  let current: Connected | null = null
+
+  /** The clients for the endpoint as it is now; null when it is still the one that failed. */
+  const connect = (failed: Connected | null): Connected | null => {
+    if (current !== null && current !== failed) return current
+    const endpoint = options.endpoint()
+    const key = JSON.stringify(endpoint)
+    if (key === failed?.key) return null
+    const closing = current
+    current =
+      endpoint === null
+        ? null
+        : { key, endpoint, database: endpoint.database, ...openClients(endpoint, options.queryTimeoutSeconds) }
+    if (closing !== null) void closeClients(closing)
+    return current
+  }
+
+  const call = async <T>(
+    which: 'write' | 'read' | 'analyse',
+    run: (connected: Connected) => Promise<T>,
+  ): Promise<T> => {
+    const failure = (error: unknown) => (which === 'analyse' ? error : storeError(error, which))
+    const first = connect(null)
+    if (first === null) throw new PortError('event-store', 'unavailable', new Error('the engine is not running'))
+    try {
+      return await run(first)
+    } catch (error) {
+      const second = isEndpointFailure(error) ? connect(first) : null
+      if (second === null) throw failure(error)
+      return await run(second).catch((again: unknown) => {
+        throw failure(again)
+      })
+    }
+  }
+
+  return {
+    write: run => call('write', ({ write, database, endpoint }) => run(write, database, endpoint)),
+    analyse: run => call('analyse', ({ analyse, database }) => run(analyse, database)),
+    read: async (run, signal) => {
+      const limit = AbortSignal.timeout(options.queryTimeoutSeconds * 1000 + graceMs)
+      const either = signal === undefined ? limit : AbortSignal.any([signal, limit])
+      try {
+        return await call('read', ({ read }) => run(read, either))
+      } catch (error) {
+        if (signal?.aborted) throw signal.reason
+        throw limit.aborted ? new PortError('event-store', 'timeout', error) : error
+      }
+    },
+    close: async () => {
+      const closing = current
+      current = null
+      if (closing !== null) await closeClients(closing)
+    },
+  }
+}
+
+interface Connected {
+  readonly key: string
+  readonly database: string
+  readonly endpoint: ClickHouseEndpoint
+  readonly write: ClickHouseClient
+  readonly read: ClickHouseClient
+  readonly analyse: ClickHouseClient
+}
+
+function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) {
+  const shared = {
+    url: endpoint.url,
+    log: { level: ClickHouseLogLevel.OFF }, // it would print failed queries with their parameters
+    compression: { request: false, response: false }, // costs more than loopback; a read-only user may not ask for it
+  }
+  const connections = (countMax: number) => ({
+    max_open_connections: countMax,
+    ...(endpoint.secret !== null && {
+      http_agent: new ProvingAgent(endpoint.secret, countMax),
+      // Long enough to make use of a proof, and below the engine's own 30 s.
+      keep_alive: { enabled: true, idle_socket_ttl: idleConnectionMs },
+    }),
+  })
+  return {
+    write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, ...connections(8) }),
+    read: createClient({
+      ...shared,
+      ...endpoint.reader,
+      ...connections(32),
+      database: endpoint.database,
+      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
+      clickhouse_settings: readSettings(queryTimeoutSeconds),
+    }),
+    // Its settings are in its profile, and it may change none of them.
+    analyse: createClient({
+      ...shared,
+      ...endpoint.analyst,
+      ...connections(16),
+      database: viewsDatabase(endpoint.database),
+      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
+    }),
+  }
+}
+
+/**
+ * Settings that make reads correct whatever the server's defaults: one event in two partitions counts once (`FINAL`
+ * merges across partitions, filters and partition pruning come after it), and a cancelled request ends its query,
+ * which takes both of the last two. The embedded engine's read-only user has the same values in its profile.
+ * Source: ours, docs/decisions/0006-dedupe-by-reading-final.md.
+ */
+function readSettings(queryTimeoutSeconds: number) {
+  return {
+    max_execution_time: queryTimeoutSeconds,
+    do_not_merge_across_partitions_select_final: 0 as const,
+    enable_automatic_decision_for_merging_across_partitions_for_final: 0 as const,
+    defer_partition_pruning_after_final: 1,
+    optimize_move_to_prewhere_if_final: 0 as const,
+    cancel_http_readonly_queries_on_client_close: 1 as const,
+    send_progress_in_http_headers: 1 as const,
+    // An answer that has begun can only be cut off, so a limit that is met on the way would look like a broken connection.
+    wait_end_of_query: 1 as const,
+  }
+}
+
+async function closeClients(clients: Connected): Promise<void> {
+  await Promise.all([clients.write.close(), clients.read.close(), clients.analyse.close()])
+}
+
+/**
+ * `CLICKHOUSE_URL`: `http(s)://user:pass@host:8123/db`, one user for both.
+ * @throws Error for the operator when the path is not the name of a database.
+ */
+export function endpointOfUrl(text: string): ClickHouseEndpoint {
+  const url = new URL(text)
+  const database = url.pathname === '/' || url.pathname === '' ? 'default' : url.pathname.slice(1).replace(/\/$/, '')
+  if (!/^[A-Za-z_][A-Za-z0-9_]*$/.test(database)) {
+    throw new Error(
+      'CLICKHOUSE_URL: its path has to be the name of a database, for example http://localhost:8123/pennon',
+    )
+  }
+  const user = { username: decodeURIComponent(url.username) || 'default', password: decodeURIComponent(url.password) }
+  // Every process has to know the password, and nobody else: it derives from the one that they all have.
+  const password = createHmac('sha256', user.password)
+    .update(`pennon analyst ${user.username} ${database}`)
+    .digest('hex')
+  const analyst = { username: `pennon_analyst_${database}`, password }
+  return { url: url.origin, database, secret: null, writer: user, reader: user, analyst }
+}

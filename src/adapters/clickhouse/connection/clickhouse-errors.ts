@@ -1,0 +1,86 @@
+// Translates failures of ClickHouse and of the connection to it into PortErrors, and knows which refusals of an insert
+// are the rows' own fault.
+
+import { AssertionError } from 'node:assert'
+import { ClickHouseError } from '@clickhouse/client'
+import { MirrorFillingError, PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { UnprovedServerError } from './proving-agent.ts'
+
+/** What a query of the mirror throws while the mirror is filled: see `queries/persons-of-today.ts`. */
+export const fillingMessage = 'PENNON: persons and groups are being copied into the event store'
+
+/** Refusals that the same rows would get again: find the row and continue without it, do not wait. */
+const contentCodes: ReadonlySet<string> = new Set([
+  '6', // CANNOT_PARSE_TEXT
+  '27', // CANNOT_PARSE_INPUT_ASSERTION_FAILED
+  '33', // CANNOT_READ_ALL_DATA
+  '53', // TYPE_MISMATCH
+  '69', // ARGUMENT_OUT_OF_BOUND
+  '70', // CANNOT_CONVERT_TYPE
+  '117', // INCORRECT_DATA
+  '128', // TOO_LARGE_ARRAY_SIZE
+  '131', // TOO_LARGE_STRING_SIZE
+  '321', // VALUE_IS_OUT_OF_RANGE_OF_DATA_TYPE
+  '376', // CANNOT_PARSE_UUID
+  '467', // CANNOT_PARSE_BOOL
+  '469', // VIOLATED_CONSTRAINT
+])
+
+const portCodes: Readonly<Record<string, PortErrorCode>> = {
+  '40': 'corrupt', // CHECKSUM_DOESNT_MATCH
+  '246': 'corrupt', // CORRUPTED_DATA
+  '159': 'timeout', // TIMEOUT_EXCEEDED
+  '160': 'timeout', // TOO_SLOW
+  '202': 'full', // TOO_MANY_SIMULTANEOUS_QUERIES
+  '243': 'full', // NOT_ENOUGH_SPACE
+  '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of a read
+}
+
+/** Refused before it began: a retry at another endpoint or with another password may succeed at once. */
+const accessCodes: ReadonlySet<string> = new Set(['192', '193', '194', '516'])
+
+export function isContentError(error: unknown): error is ClickHouseError {
+  return error instanceof ClickHouseError && contentCodes.has(error.code)
+}
+
+/** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
+export function isEndpointFailure(error: unknown): boolean {
+  if (error instanceof ClickHouseError) return accessCodes.has(error.code)
+  return isConnectionError(error) && !isClientTimeout(error)
+}
+
+function isClientTimeout(error: unknown): boolean {
+  return error instanceof Error && error.message.startsWith('Timeout error')
+}
+
+export function isUnknownDatabase(error: unknown): boolean {
+  return error instanceof ClickHouseError && error.code === '81'
+}
+
+/**
+ * @param during `read`: running out of memory is the query's own size (`full`); `write`: it is the server's state, and
+ *   so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is tried again.
+ */
+export function storeError(error: unknown, during: 'read' | 'write'): unknown {
+  if (error instanceof PortError) return error
+  if (error instanceof ClickHouseError) {
+    if (error.code === '395' && error.message.includes(fillingMessage)) return new MirrorFillingError(error)
+    const code = portCodes[error.code] ?? (during === 'read' && error.code === '241' ? 'full' : 'unavailable')
+    return new PortError('event-store', code, error)
+  }
+  if (error instanceof Error && error.message.startsWith('Timeout'))
+    return new PortError('event-store', 'timeout', error)
+  return isConnectionError(error) ? new PortError('event-store', 'unavailable', error) : error
+}
+
+/**
+ * The client has no class for these: system errors have a code, everything else that went wrong on the way is a plain
+ * Error (a socket that closed, an answer that is not ClickHouse's, the embedded engine's 404 for passwords that are
+ * not its own any more), and what did not prove to be the engine has a class of its own. Others are mistakes of ours.
+ */
+function isConnectionError(error: unknown): boolean {
+  if (!(error instanceof Error)) return false
+  if (error instanceof AssertionError || error instanceof TypeError) return false
+  if (error instanceof UnprovedServerError) return true
+  return 'code' in error || Object.getPrototypeOf(error) === Error.prototype
+}

@@ -1,0 +1,62 @@
+// Bounds how many queries of one project run at once and how many wait; further ones are refused at once, so that one
+// project's screens or scripts cannot take the store from the others.
+
+import { PortError } from '#ports/port-error.ts'
+
+export interface ProjectQueueLimits {
+  /** Queries of one project that run at once. */
+  readonly runningMax: number
+  /** Queries of one project that wait for one of those to end. */
+  readonly waitingMax: number
+}
+
+interface ProjectTurns {
+  running: number
+  readonly waiting: Array<() => void>
+}
+
+export class ProjectQueue {
+  readonly #limits: ProjectQueueLimits
+  readonly #projects = new Map<number, ProjectTurns>()
+
+  constructor(limits: ProjectQueueLimits) {
+    this.#limits = limits
+  }
+
+  /**
+   * Runs `query` when there is room. A waiting query whose signal aborts leaves the queue.
+   * @throws PortError `full` when the project's queue is full; the signal's reason when it aborted before the start.
+   */
+  async run<T>(projectId: number, signal: AbortSignal | undefined, query: () => Promise<T>): Promise<T> {
+    signal?.throwIfAborted()
+    const state = this.#projects.get(projectId) ?? { running: 0, waiting: [] }
+    this.#projects.set(projectId, state)
+    if (state.running < this.#limits.runningMax) state.running++
+    else await this.#turn(state, signal) // a query that ends hands its place over
+    try {
+      return await query()
+    } finally {
+      const next = state.waiting.shift()
+      if (next !== undefined) next()
+      else if (--state.running === 0) this.#projects.delete(projectId)
+    }
+  }
+
+  #turn(state: ProjectTurns, signal: AbortSignal | undefined): Promise<void> {
+    if (state.waiting.length >= this.#limits.waitingMax) {
+      throw new PortError('event-store', 'full', new Error('too many queries of this project are waiting'))
+    }
+    return new Promise((start, leave) => {
+      const onAbort = () => {
+        state.waiting.splice(state.waiting.indexOf(onTurn), 1)
+        leave(signal?.reason)
+      }
+      const onTurn = () => {
+        signal?.removeEventListener('abort', onAbort)
+        start()
+      }
+      state.waiting.push(onTurn)
+      signal?.addEventListener('abort', onAbort, { once: true })
+    })
+  }
+}

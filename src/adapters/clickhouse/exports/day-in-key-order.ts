@@ -1,0 +1,117 @@
+// Reads a busy day in the order of the sort key, in which its rows lie: each page is a stretch of the key, so every row
+// is read a fixed number of times, however many there are and whatever their times.
+
+import type { ExportCursor, ExportedEvent } from '#ports/events/event-exports.ts'
+import type { EventCursor } from '#ports/events/event-queries.ts'
+import { PortError } from '#ports/port-error.ts'
+import { type Filter, tieBreak } from '../queries/event-filter.ts'
+import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import { eventsWithPersons } from '../queries/persons-of-today.ts'
+import { rowsInTurns } from '../queries/rows-in-turns.ts'
+import type { Ask } from './export-queries.ts'
+import { type KeyPlace, rangeCondition } from './key-ranges.ts'
+import { narrowBytes, sizeOf } from './row-size.ts'
+
+/** Rows and bytes that one page reads, copies and rows that the finer filters leave out included. */
+export interface PageLimits {
+  readonly sliceRowsMax: number
+  readonly sliceBytesMax: number
+}
+
+export interface DayToRead {
+  readonly filter: Filter
+  /** `2026-01-31` */
+  readonly day: string
+  /** Exclusive; null begins with the day. */
+  readonly above: KeyPlace | null
+  /** The place in time behind which the export began, of which the filter has the condition. */
+  readonly base: EventCursor | null
+}
+
+/**
+ * An identity keeps its place in this order when it is sent again, so none is missed and none repeated.
+ * @throws PortError
+ */
+export async function* readDayInKeyOrder(
+  ask: Ask,
+  { filter, day, above, base }: DayToRead,
+  limits: PageLimits,
+): AsyncGenerator<readonly ExportedEvent[]> {
+  const params = { ...filter.params, key_day: day }
+  const ofDay = 'toDate32(timestamp) = {key_day:Date32}'
+  let share = 1
+  for (let last = above; ; ) {
+    const rowsMax = Math.max(1, Math.floor(limits.sliceRowsMax / share))
+    try {
+      const upTo = await endOfPage(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
+      if (upTo === null) return
+      const events = await readPage(last, upTo)
+      if (events.length > 0) yield events
+      last = upTo
+      share = 1
+    } catch (error) {
+      // More came since the page was measured, or its rows take more memory than their texts.
+      if (!isTooMuch(error) || rowsMax === 1) throw error
+      share *= 4
+    }
+  }
+
+  /** The last key of the next page; null when no row is left. A single row may have more bytes than a page. */
+  async function endOfPage(last: KeyPlace | null, rowsMax: number, bytesMax: number): Promise<KeyPlace | null> {
+    const range = rangeCondition({ above: last, upTo: null })
+    const [row] = await ask(async (client, signal) => {
+      const result = await client.query({
+        // Ordered by the whole sort key, which lets the engine stop as soon as it has as many rows as asked for.
+        query: `SELECT event, distinct_id, toString(uuid) FROM (
+            SELECT event, distinct_id, uuid, row_number() OVER in_order AS number, sum(bytes) OVER in_order AS bytes_so_far
+            FROM (
+              SELECT event, distinct_id, uuid, ${sizeOf} + ${narrowBytes} AS bytes FROM events
+              WHERE ${[...filter.keyConditions, ofDay, range.condition].join(' AND ')}
+              ORDER BY project_id, toDate32(timestamp), event, distinct_id, uuid LIMIT {rows:UInt32}
+            )
+            WINDOW in_order AS (ORDER BY event, distinct_id, uuid ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW)
+          ) WHERE number = 1 OR bytes_so_far <= {bytes:UInt64} ORDER BY number DESC LIMIT 1`,
+        query_params: { ...params, ...range.params, rows: rowsMax, bytes: bytesMax },
+        use_multipart_params: true,
+        format: 'JSONCompactEachRow',
+        abort_signal: signal,
+      })
+      return result.json<[event: string, distinctId: string, uuid: string]>()
+    })
+    return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
+  }
+
+  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<readonly ExportedEvent[]> {
+    const range = rangeCondition({ above: last, upTo })
+    const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
+    const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')
+    const events = eventsWithPersons(
+      storedColumns,
+      `WHERE ${conditions}`,
+      `SELECT distinct_id FROM events WHERE ${inRange}`,
+    )
+    const { personId } = filter
+    return ask(async (client, signal) => {
+      const result = await client.query({
+        query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events})
+          ${personId === undefined ? '' : 'WHERE person = {person:UUID}'} ORDER BY event, distinct_id, uuid`,
+        query_params: { ...params, ...range.params, ...(personId !== undefined && { person: personId }) },
+        use_multipart_params: true,
+        format: 'JSONCompactEachRow',
+        abort_signal: signal,
+      })
+      const rows = await rowsInTurns<[...EventRow, tie: string]>(result)
+      return rows.map(row => {
+        const event = viewOfRow(row as unknown as EventRow)
+        const { timestampMs, uuid, distinctId } = event
+        const key = { event: event.event, distinctId, base }
+        const cursor: ExportCursor = { timestampMs, uuid, tieBreak: row.at(-1) as string, key }
+        return { event, cursor }
+      })
+    })
+  }
+}
+
+function isTooMuch(error: unknown): boolean {
+  return error instanceof PortError && (error.code === 'timeout' || error.code === 'full')
+}

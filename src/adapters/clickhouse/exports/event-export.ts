@@ -1,0 +1,398 @@
+// Reads every event of a filter: days in the order of the list, and a day's events a slice of time at a time, or in the
+// order of the sort key when there are too many. Each query ends by itself, under the limits that every query has; while
+// the reader is slow, none is open.
+
+import { isUuid } from '#core/events/uuid.ts'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import type { EventExport, EventExportQuery, ExportedEvent } from '#ports/events/event-exports.ts'
+import type { EventCursor, EventQuery } from '#ports/events/event-queries.ts'
+import { PortError } from '#ports/port-error.ts'
+import { timeParam } from '../parameters/time-param.ts'
+import { type Filter, filterOf, tieBreak } from '../queries/event-filter.ts'
+import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
+import { eventsWithPersons } from '../queries/persons-of-today.ts'
+import { rowsInTurns } from '../queries/rows-in-turns.ts'
+import { readDayInKeyOrder } from './day-in-key-order.ts'
+import type { Ask, ExportAsk } from './export-queries.ts'
+import {
+  type Bucket,
+  bucketWidthMs,
+  type ExportWindow,
+  type SliceLimits,
+  slicesOf,
+  windowsOf,
+} from './export-slices.ts'
+import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
+import { narrowBytes, sizeOf } from './row-size.ts'
+
+export interface ExportLimits extends SliceLimits {
+  /** Rows that one query reads through, about. */
+  readonly rangeRowsMax: number
+  /** Slices of a window. Its days are read through once for each, so that days with more are read by their key. */
+  readonly sliceCountMax: number
+}
+
+export const usualExportLimits: ExportLimits = {
+  windowRowsMin: 300_000,
+  dayRowsMax: 300_000,
+  sliceCountMax: 64,
+  sliceRowsMax: 40_000,
+  sliceBytesMax: 16 * 1024 * 1024,
+  rangeRowsMax: 1_000_000,
+}
+
+/** Into how many ranges the rows of one day are divided at most, while queries of it fail for their size. */
+const rangeCountMax = 512
+/** Days that one query returns; a store takes events of four centuries. */
+const dayCountMax = 50_000
+
+/** @throws PortError, as do the batches. */
+export async function openEventExport(
+  { once, patiently }: ExportAsk,
+  query: EventExportQuery,
+  limits: ExportLimits,
+): Promise<EventExport> {
+  const { after } = query
+  const place = after?.key ?? null
+  const filter = filterOf(listQuery(query))
+  if (filter === null || (place !== null && !isUuid(after!.uuid))) return { eventCountMax: 0, batches: nothing() }
+  const keyDay = place === null ? null : utcDay(after!.timestampMs)
+  if (keyDay !== null) {
+    filter.keyConditions.push(`toDate32(timestamp) ${query.descending ? '<' : '>'}= {from_day:Date32}`)
+    filter.conditions.push(filter.keyConditions.at(-1)!)
+    filter.params.from_day = keyDay
+  }
+  const days = await daysOf(once, filter, query.descending)
+  const windows = windowsOf(days, limits, keyDay)
+  const base = place?.base ?? (place === null ? (after ?? null) : null)
+  const inKeyOrder = (day: string) => {
+    const above = day === keyDay ? { event: place!.event, distinctId: place!.distinctId, uuid: after!.uuid } : null
+    return readDayInKeyOrder(patiently, { filter, day, above, base }, limits)
+  }
+  return {
+    eventCountMax: windows.reduce((sum, window) => sum + window.rowCount, 0),
+    batches: exportWindows(windows, inKeyOrder, window => new WindowReader(patiently, query, filter, window, limits)),
+  }
+}
+
+/** Behind a place in a day that is read by its key, only the place in time has a condition in the list's terms. */
+function listQuery({ after, ...query }: EventExportQuery): Omit<EventQuery, 'limit'> {
+  const inTime = after?.key === undefined ? after : after.key.base
+  return inTime === undefined || inTime === null ? query : { ...query, after: inTime }
+}
+
+async function* nothing(): AsyncGenerator<never> {}
+
+async function* exportWindows(
+  windows: readonly ExportWindow[],
+  inKeyOrder: (day: string) => AsyncGenerator<readonly ExportedEvent[]>,
+  readerOf: (window: ExportWindow) => WindowReader,
+): AsyncGenerator<readonly ExportedEvent[]> {
+  for (const window of windows) {
+    const reader = readerOf(window)
+    const slices = window.isBusy ? null : await reader.slices()
+    if (slices === null) for (const day of window.days) yield* inKeyOrder(day)
+    else for (const slice of slices) yield* reader.read(slice)
+  }
+}
+
+/** The sort key alone has the days and their rows, copies included. */
+async function daysOf(ask: Ask, filter: Filter, descending: boolean): Promise<Array<[string, number]>> {
+  const days: Array<[string, number]> = []
+  for (;;) {
+    const last = days.at(-1)?.[0]
+    const beyond = last === undefined ? 'true' : `toDate32(timestamp) ${descending ? '<' : '>'} {last_day:Date32}`
+    const rows = await ask(async (client, signal) => {
+      const result = await client.query({
+        query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
+          WHERE ${filter.keyConditions.join(' AND ')} AND ${beyond}
+          GROUP BY day ORDER BY day ${orderOf(descending)} LIMIT {days:UInt32}`,
+        query_params: { ...filter.params, ...(last !== undefined && { last_day: last }), days: dayCountMax },
+        use_multipart_params: true,
+        format: 'JSONCompactEachRow',
+        abort_signal: signal,
+      })
+      return result.json<[day: string, rowCount: number | string]>()
+    })
+    for (const [day, rowCount] of rows) days.push([day, Number(rowCount)])
+    if (rows.length < dayCountMax) return days
+  }
+}
+
+/** A page of a slice ends with `upTo`, or with the slice. */
+interface Page {
+  readonly after: EventCursor | null
+  readonly upTo: EventCursor | null
+}
+
+class WindowReader {
+  readonly #ask: Ask
+  readonly #query: EventExportQuery
+  readonly #filter: Filter
+  readonly #window: ExportWindow
+  readonly #limits: ExportLimits
+  readonly #span: { readonly fromMs: number; readonly toMs: number }
+  /** Set before anything is read. */
+  #ranges: readonly KeyRange[] = []
+
+  constructor(ask: Ask, query: EventExportQuery, filter: Filter, window: ExportWindow, limits: ExportLimits) {
+    this.#ask = ask
+    this.#query = query
+    this.#filter = filter
+    this.#window = window
+    this.#limits = limits
+    const [firstDay, lastDay] = [window.days[0]!, window.days.at(-1)!].sort()
+    this.#span = { fromMs: startOfDay(firstDay!), toMs: startOfDay(lastDay!) + dayMs }
+  }
+
+  /** @returns null when there are too many. */
+  async slices(): Promise<readonly Bucket[] | null> {
+    const { rowCount } = this.#window
+    await this.#divide(Math.ceil(rowCount / this.#limits.rangeRowsMax))
+    const { fromMs, toMs } = this.#span
+    const width = bucketWidthMs(toMs - fromMs, rowCount, this.#limits)
+    const buckets = new Map<number, { rowCount: number; bytes: number }>()
+    const found = await this.#overRanges(range => this.#histogram(range, width))
+    for (const [bucket, rows, bytes] of found.flat()) {
+      const sum = buckets.get(bucket) ?? { rowCount: 0, bytes: 0 }
+      buckets.set(bucket, { rowCount: sum.rowCount + rows, bytes: sum.bytes + bytes + rows * narrowBytes })
+    }
+    const { descending } = this.#query
+    const inOrder = [...buckets]
+      .sort(([a], [b]) => (descending ? b - a : a - b))
+      .map(([bucket, sum]) => ({
+        ...sum,
+        fromMs: fromMs + bucket * width,
+        toMs: Math.min(toMs, fromMs + (bucket + 1) * width),
+      }))
+    const slices = slicesOf(inOrder, this.#span, descending, this.#limits)
+    const { sliceRowsMax, sliceBytesMax, sliceCountMax } = this.#limits
+    // A slice whose events have one time is read in as many pages.
+    const pages = ({ rowCount, bytes }: Bucket) =>
+      Math.max(1, Math.ceil(rowCount / sliceRowsMax), Math.ceil(bytes / sliceBytesMax))
+    return slices.reduce((sum, slice) => sum + pages(slice), 0) > sliceCountMax ? null : slices
+  }
+
+  /** Rows of a slice in batches; usually one. */
+  async *read(slice: Bucket): AsyncGenerator<readonly ExportedEvent[]> {
+    const { sliceRowsMax, sliceBytesMax } = this.#limits
+    // More than one bucket could tell apart: as events of an import that all have one time.
+    let isLarge = slice.bytes > sliceBytesMax || slice.rowCount > sliceRowsMax
+    let after: EventCursor | null = null
+    for (;;) {
+      const upTo: EventCursor | null = isLarge ? await this.#endOfPage(slice, after) : null
+      let events: readonly ExportedEvent[]
+      try {
+        events = await this.#readPage(slice, { after, upTo }, isLarge)
+      } catch (error) {
+        // So many more came since the slice was measured that they are read in pages.
+        if (isLarge || !isFull(error)) throw error
+        isLarge = true
+        continue
+      }
+      if (events.length > 0) yield events
+      const isCut: boolean = events.length > sliceRowsMax
+      if (upTo === null && !isCut) return
+      after = isCut ? events.at(-1)!.cursor : upTo
+    }
+  }
+
+  async #divide(count: number): Promise<void> {
+    const { conditions, params } = this.#inDays(this.#filter.keyConditions, this.#span)
+    const { rowCount } = this.#window
+    this.#ranges = await keyRanges(this.#ask, { conditions: conditions.join(' AND '), params, rowCount, count })
+  }
+
+  /** Asks for each range, one after the other, and divides them further when that is too much for one query. */
+  async #overRanges<T>(ask: (range: KeyRange) => Promise<T>, mayDivide = isTooMuch): Promise<T[]> {
+    for (;;) {
+      try {
+        const answers: T[] = []
+        for (const range of this.#ranges) answers.push(await ask(range))
+        return answers
+      } catch (error) {
+        const count = this.#ranges.length
+        if (!mayDivide(error) || count >= rangeCountMax) throw error
+        await this.#divide(4 * count)
+        if (this.#ranges.length <= count) throw error // there are no keys to divide them by
+      }
+    }
+  }
+
+  async #histogram(range: KeyRange, width: number): Promise<Array<[bucket: number, rows: number, bytes: number]>> {
+    const { conditions, params } = this.#inSlice(this.#span, range)
+    // A winner that passes the filters is itself a row that does, so rows of all copies are enough to measure.
+    const columns = `timestamp, distinct_id, ${sizeOf} AS bytes`
+    const where = `WHERE ${conditions}`
+    const { personId } = this.#filter
+    const rows =
+      personId === undefined
+        ? `(SELECT ${columns} FROM events ${where})`
+        : `(${eventsWithPersons(columns, where, `SELECT distinct_id FROM events ${where}`)}) WHERE person = {person:UUID}`
+    return this.#ask(async (client, signal) => {
+      const result = await client.query({
+        query: `SELECT intDiv(toUnixTimestamp64Milli(timestamp) - {start:Int64}, {width:Int64}) AS bucket, count(), sum(bytes)
+          FROM ${rows} GROUP BY bucket`,
+        query_params: { ...params, ...this.#person(), start: this.#span.fromMs, width },
+        use_multipart_params: true,
+        format: 'JSONCompactEachRow',
+        abort_signal: signal,
+      })
+      const buckets = await result.json<[number | string, number | string, number | string]>()
+      return buckets.map(([bucket, rowCount, bytes]) => [Number(bucket), Number(rowCount), Number(bytes)])
+    })
+  }
+
+  /** The last place that still fits a page after `after`; null when the rest does. Copies count as well. */
+  async #endOfPage(slice: Bucket, after: EventCursor | null): Promise<EventCursor | null> {
+    const { sliceRowsMax, sliceBytesMax } = this.#limits
+    const order = orderOf(this.#query.descending)
+    const found = await this.#overRanges(range => {
+      const { conditions, params } = this.#inSlice(slice, range, { after, upTo: null })
+      return this.#ask(async (client, signal) => {
+        const result = await client.query({
+          query: `SELECT toUnixTimestamp64Milli(timestamp), toString(uuid), toString(${tieBreak}), ${sizeOf}
+            FROM events WHERE ${conditions}
+            ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
+          query_params: { ...params, rows: sliceRowsMax },
+          use_multipart_params: true,
+          format: 'JSONCompactEachRow',
+          abort_signal: signal,
+        })
+        return result.json<[number | string, string, string, number | string]>()
+      })
+    })
+    const sizes = found.flat().map(([timestampMs, uuid, tie, bytes]) => ({
+      cursor: { timestampMs: Number(timestampMs), uuid, tieBreak: tie },
+      bytes: Number(bytes) + narrowBytes,
+    }))
+    sizes.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
+    const most = sizes.slice(0, sliceRowsMax)
+    let bytes = 0
+    const end = most.findIndex((row, index) => {
+      bytes += row.bytes
+      return bytes > sliceBytesMax && index > 0
+    })
+    if (end !== -1) return most[end - 1]!.cursor
+    return most.length === sliceRowsMax ? most.at(-1)!.cursor : null
+  }
+
+  /** At most `sliceRowsMax` and one more, which says that the page was cut. */
+  async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<readonly ExportedEvent[]> {
+    const order = orderOf(this.#query.descending)
+    const rowCountMax = this.#limits.sliceRowsMax + 1
+    const { personId } = this.#filter
+    const found = await this.#overRanges(
+      range => {
+        const { conditions, params } = this.#inSlice(slice, range, page)
+        // All copies of the identities are read, and nothing of others: which copy wins decides FINAL.
+        const where = `PREWHERE uuid IN (SELECT uuid FROM events WHERE ${conditions}) WHERE ${conditions}`
+        const events = eventsWithPersons(storedColumns, where, `SELECT distinct_id FROM events WHERE ${conditions}`)
+        const withPerson = personId === undefined ? '' : 'WHERE person = {person:UUID}'
+        return this.#ask(async (client, signal) => {
+          const result = await client.query({
+            query: `SELECT ${viewColumns}, toString(${tieBreak}) FROM (${events}) ${withPerson}
+            ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
+            query_params: { ...params, ...this.#person(), rows: rowCountMax },
+            use_multipart_params: true,
+            format: 'JSONCompactEachRow',
+            abort_signal: signal,
+          })
+          return rowsInTurns<[...EventRow, tie: string]>(result)
+        })
+      },
+      isMeasured ? isTooMuch : isTimeout,
+    )
+    const events = found.flat().map(row => {
+      const event = viewOfRow(row as unknown as EventRow)
+      return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row.at(-1) as string } }
+    })
+    if (found.length > 1) events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
+    return events.slice(0, rowCountMax)
+  }
+
+  #person(): Record<string, string> {
+    const { personId } = this.#filter
+    return personId === undefined ? {} : { person: personId }
+  }
+
+  #inSlice(
+    slice: { fromMs: number; toMs: number },
+    range: KeyRange,
+    { after, upTo }: Page = { after: null, upTo: null },
+  ) {
+    const { conditions, params } = this.#inDays(this.#filter.conditions, slice)
+    const inRange = rangeCondition(range)
+    conditions.push(
+      inRange.condition,
+      `timestamp >= ${timeParam('slice_from')} AND timestamp < ${timeParam('slice_to')}`,
+    )
+    const { descending } = this.#query
+    Object.assign(params, inRange.params, { slice_from: slice.fromMs, slice_to: slice.toMs })
+    const bound = (name: string, operator: string, place: EventCursor) => {
+      conditions.push(
+        `(timestamp, uuid, ${tieBreak}) ${operator} (${timeParam(`${name}_at`)}, {${name}_uuid:UUID}, {${name}_tie:UInt64})`,
+      )
+      Object.assign(params, {
+        [`${name}_at`]: place.timestampMs,
+        [`${name}_uuid`]: place.uuid,
+        [`${name}_tie`]: place.tieBreak,
+      })
+    }
+    if (after !== null) bound('page_after', descending ? '<' : '>', after)
+    if (upTo !== null) bound('page_end', descending ? '>=' : '<=', upTo)
+    return { conditions: conditions.join(' AND '), params }
+  }
+
+  #inDays(conditions: readonly string[], { fromMs, toMs }: { fromMs: number; toMs: number }) {
+    return {
+      conditions: [...conditions, 'toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}'],
+      params: { ...this.#filter.params, first_day: utcDay(fromMs), last_day: utcDay(toMs - 1) } as Record<
+        string,
+        unknown
+      >,
+    }
+  }
+}
+
+function startOfDay(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`)
+}
+
+function orderOf(descending: boolean): 'ASC' | 'DESC' {
+  return descending ? 'DESC' : 'ASC'
+}
+
+function isTimeout(error: unknown): boolean {
+  return error instanceof PortError && error.code === 'timeout'
+}
+
+function isFull(error: unknown): boolean {
+  return error instanceof PortError && error.code === 'full'
+}
+
+function isTooMuch(error: unknown): boolean {
+  return isTimeout(error) || isFull(error)
+}
+
+function comparePlaces(a: EventCursor, b: EventCursor, descending: boolean): number {
+  const ascending =
+    a.timestampMs - b.timestampMs ||
+    compare(sortedUuid(a.uuid), sortedUuid(b.uuid)) ||
+    compareNumbers(a.tieBreak, b.tieBreak)
+  return descending ? -ascending : ascending
+}
+
+/** ClickHouse compares the second half of a UUID first. */
+function sortedUuid(uuid: string): string {
+  return uuid.slice(19) + uuid.slice(0, 18)
+}
+
+function compareNumbers(a: string, b: string): number {
+  return a.length - b.length || compare(a, b)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

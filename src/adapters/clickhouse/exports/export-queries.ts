@@ -1,0 +1,52 @@
+// Runs the queries of exports: one at a time in a process, so that however many people export, the queries of everybody
+// else keep their place in the engine; and again when the engine is away for the moment that a restart takes.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { ProjectQueue } from '../connection/project-queue.ts'
+
+/** Runs one query in the turn of exports, under the query limit. */
+export type Ask = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
+
+export interface ExportAsk {
+  /** Fails at once when the store is away. */
+  readonly once: Ask
+  /** Tries again when the store is away. */
+  readonly patiently: Ask
+}
+
+export interface ExportQueriesOptions {
+  /** How long to wait before each further try. */
+  readonly retryPausesMs: readonly number[]
+}
+
+/** Together longer than the engine takes to come back after a crash. */
+const usualPausesMs = [250, 1_000, 2_000, 4_000]
+/** More than there may be exports, each of which has one query at a time. */
+const waitingMax = 1_000
+/** All exports stand in one queue, whatever their project. */
+const everyProject = 0
+
+/** @returns the two ways to ask, for an export that `signal` ends. */
+export function exportQueries(
+  clients: Pick<ClickHouseClients, 'read'>,
+  { retryPausesMs = usualPausesMs }: Partial<ExportQueriesOptions> = {},
+): (signal: AbortSignal) => ExportAsk {
+  const queue = new ProjectQueue({ runningMax: 1, waitingMax })
+  return signal => {
+    const once: Ask = query => queue.run(everyProject, signal, () => clients.read(query, signal))
+    const patiently: Ask = async query => {
+      for (const pauseMs of retryPausesMs) {
+        try {
+          return await once(query)
+        } catch (error) {
+          if (!(error instanceof PortError) || error.code !== 'unavailable') throw error
+          await sleep(pauseMs, undefined, { signal }).catch(() => signal.throwIfAborted())
+        }
+      }
+      return once(query)
+    }
+    return { once, patiently }
+  }
+}

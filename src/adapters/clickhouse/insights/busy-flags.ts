@@ -1,0 +1,69 @@
+// Finds whose calls are worth counting ahead, and which counts a merge of persons has made old.
+
+import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import type { BusyFlag, FlagUsageUpkeep, MovedDay } from '#ports/events/flag-usage-upkeep.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { timeParam } from '../parameters/time-param.ts'
+
+/** See `FlagUsageUpkeep.listBusyFlags`. Counts every copy, without FINAL: an estimate is enough. */
+export async function listBusyFlags(
+  client: ClickHouseClient,
+  projectId: number,
+  { fromMs, callsMin, limit }: Parameters<FlagUsageUpkeep['listBusyFlags']>[1],
+  signal: AbortSignal,
+): Promise<BusyFlag[]> {
+  const since = 'project_id = {project:UInt32} AND toDate32(timestamp) >= {day:Date32}'
+  const result = await client.query({
+    query: `SELECT toString(flag), groupArray((toInt32(day), toFloat64(calls))), sum(calls) AS total FROM (
+        SELECT flag_called AS flag, toDate32(timestamp) AS day, count() AS calls FROM events
+        WHERE ${since} AND event = {event:String} GROUP BY flag, day
+        UNION ALL
+        SELECT feature_flag AS flag, toDate32(timestamp) AS day, count() AS calls FROM thinned_flag_calls
+        WHERE ${since} GROUP BY flag, day
+      ) WHERE flag != '' GROUP BY flag HAVING total >= {calls_min:UInt64} ORDER BY total DESC, flag LIMIT {limit:UInt32}`,
+    query_params: {
+      ...{ project: projectId, day: utcDay(fromMs), event: flagCallEventName, calls_min: callsMin, limit },
+    },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<[flag: string, days: [day: number, calls: number][]]>()).map(([flagKey, days]) => {
+    const callsOfDay = new Map<number, number>()
+    for (const [day, calls] of days) callsOfDay.set(day * dayMs, calls + (callsOfDay.get(day * dayMs) ?? 0))
+    return { flagKey, callsOfDay }
+  })
+}
+
+/** See `FlagUsageUpkeep.listMovedDays`. A thinned call has a stored one of its distinct id on its day. */
+export async function listMovedDays(
+  client: ClickHouseClient,
+  projectId: number,
+  movedFromMs: number,
+  signal: AbortSignal,
+): Promise<MovedDay[]> {
+  const moved = `SELECT distinct_id, max(stored_at) AS moved_at FROM person_distinct_id_overrides
+    WHERE project_id = {project:UInt32} AND stored_at >= ${timeParam('from')} GROUP BY distinct_id`
+  const query_params = { project: projectId, from: movedFromMs, event: flagCallEventName }
+  // Most rounds find no merge, and must not read all calls to see that none of them moved.
+  const anyMoved = await client.query({
+    query: `SELECT 1 FROM (${moved}) LIMIT 1`,
+    query_params,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  if ((await anyMoved.json<[number]>()).length === 0) return []
+  const result = await client.query({
+    query: `SELECT toInt32(toDate32(timestamp)) AS day, toUnixTimestamp64Milli(max(m.moved_at))
+      FROM events AS e INNER JOIN (${moved}) AS m USING (distinct_id)
+      WHERE project_id = {project:UInt32} AND event = {event:String}
+        AND distinct_id IN (SELECT distinct_id FROM (${moved}))
+      GROUP BY day`,
+    query_params,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[day: number, movedAtMs: number | string]>()
+  return rows.map(([day, movedAt]) => ({ dayMs: day * dayMs, movedAtMs: Number(movedAt) }))
+}

@@ -1,0 +1,171 @@
+// A tree of conditions in SQL. Conditions on an event's own texts become columns of the innermost query, those on groups
+// and persons of today columns of tables that are joined, so that no text of properties has to pass a join.
+
+import type { Breakdown, Condition, PropertyCondition } from '#core/insights/conditions.ts'
+import { flagProperty, jsonProperty, type PropertyAccess, textProperty } from './property-access.ts'
+import { type MatchContext, type PropertyTest, propertyTest } from './property-test.ts'
+import type { QueryParams } from './query-params.ts'
+
+/** What Node has said of values that were left to it, as hex digests of `digestOf`. */
+export interface Decided {
+  readonly known: readonly string[]
+  readonly matching: readonly string[]
+}
+
+/** A table whose texts conditions read. */
+export type TableName = 'events' | 'persons' | `group_${number}`
+
+/** A condition on a property, as it stands in its table. */
+export interface Leaf extends PropertyTest {
+  readonly id: string
+  readonly key: string
+  /** The column that says whether it holds. */
+  readonly column: string
+}
+
+interface Table {
+  /** SQL of the columns, with their names. */
+  readonly columns: string[]
+  readonly leaves: Leaf[]
+}
+
+export interface ConditionContext extends MatchContext {
+  /** See `flagProperty`. */
+  readonly readsFlagMap: boolean
+}
+
+/** SQL of what stands for a left-over text in lists, whose texts may be long. */
+export function digestOf(text: string): string {
+  return `hex(sipHash128(${text}))`
+}
+
+export class ConditionSql {
+  readonly tables = new Map<TableName, Table>()
+  /** Whether the person of today is needed. */
+  needsPerson = false
+  /** Whether any flag is read. */
+  readsFlags = false
+  readonly #context: ConditionContext
+  readonly #params: QueryParams
+  readonly #decided: ReadonlyMap<string, Decided>
+  readonly #columns = new Map<string, string>()
+
+  /** @param decided by the id of a leaf; leaves that it lacks leave values undecided. */
+  constructor(context: ConditionContext, params: QueryParams, decided: ReadonlyMap<string, Decided>) {
+    this.#context = context
+    this.#params = params
+    this.#decided = decided
+  }
+
+  /**
+   * SQL over the columns of `tables` that is 1 or 0, or NULL where it depends on a value that is undecided.
+   */
+  of(condition: Condition, table: TableName = 'events'): string {
+    switch (condition.kind) {
+      case 'all':
+      case 'any': {
+        const parts = condition.conditions.map(one => this.of(one, table))
+        if (parts.length === 0) return condition.kind === 'all' ? '1' : '0'
+        return `(${parts.join(condition.kind === 'all' ? ' AND ' : ' OR ')})`
+      }
+      case 'not':
+        return `NOT (${this.of(condition.condition, table)})`
+      case 'persons':
+        if (table === 'events') this.needsPerson = true
+        return `(${table === 'events' ? 'person' : 'uuid'} IN (${this.#params.list('UUID', condition.personIds)}))`
+      case 'person_today': {
+        if (table !== 'events') return this.of(condition.condition, table)
+        this.needsPerson = true
+        return `if(person_known, ${this.#column('persons', this.of(condition.condition, 'persons'))}, 0)`
+      }
+      case 'property':
+        return this.#property(condition, table)
+      case 'cohort':
+        throw new Error('cohorts are replaced before a store is asked')
+    }
+  }
+
+  /** SQL of the text that a breakdown shows, '' for none. */
+  shown({ source, key }: Breakdown): string {
+    // Longer values count by their beginning.
+    const shown = (access: PropertyAccess) => `leftUTF8(toString(${access.shown}), ${breakdownCharsMax})`
+    if (source.kind !== 'group') return this.#column('events', shown(this.#access(source.kind, key)))
+    if (key === '$group_key') return this.#column('events', groupColumn(source.groupTypeIndex))
+    const table: TableName = `group_${source.groupTypeIndex}`
+    return this.#column(table, shown(this.#json(table, 'properties', key)))
+  }
+
+  #property(condition: PropertyCondition, table: TableName): string {
+    const { source, key } = condition
+    if (source.kind === 'group') {
+      const { groupTypeIndex } = source
+      const groupKey = groupColumn(groupTypeIndex)
+      // A group's key is a property of it, which every event of a group has.
+      if (key === '$group_key') return this.#leaf(condition, 'events', textProperty(groupKey, `${groupKey} != ''`))
+      const groups: TableName = `group_${groupTypeIndex}`
+      const leaf = this.#leaf(condition, groups, this.#json(groups, 'properties', key))
+      const { compiled } = this.#table(groups).leaves.find(({ column }) => column === leaf)!
+      return `if(${groups}_known, ${leaf}, ${compiled.whenAbsent ? 1 : 0})`
+    }
+    if (source.kind === 'person_today')
+      return this.#leaf(condition, 'persons', this.#json('persons', 'properties', key))
+    return this.#leaf(condition, table, this.#access(source.kind, key))
+  }
+
+  #access(kind: 'event' | 'person' | 'flag', key: string): PropertyAccess {
+    if (kind === 'flag') {
+      this.readsFlags = true
+      return flagProperty(key, this.#context.readsFlagMap, this.#params, sql => this.#column('events', sql))
+    }
+    return this.#json('events', kind === 'event' ? 'properties' : 'person_properties', key)
+  }
+
+  #json(table: TableName, column: string, key: string): PropertyAccess {
+    return jsonProperty(column, key, this.#params, sql => this.#column(table, sql))
+  }
+
+  /** @returns the column of the table that says whether the condition holds. */
+  #leaf(condition: PropertyCondition, table: TableName, access: PropertyAccess): string {
+    const { key, operator, value, source } = condition
+    const id = JSON.stringify([table, source, key, operator, value])
+    const { leaves } = this.#table(table)
+    const known = leaves.find(leaf => leaf.id === id)
+    if (known !== undefined) return known.column
+    const test = propertyTest(condition, access, this.#context, this.#params)
+    const left = this.#column(table, test.left)
+    const decided = this.#decided.get(id)
+    const isIn = (digests: readonly string[]) => `${digestOf(left)} IN (${this.#params.list('String', digests)})`
+    const decision =
+      decided === undefined || decided.known.length === 0
+        ? 'NULL'
+        : `if(${isIn(decided.known)}, ${decided.matching.length === 0 ? '0' : isIn(decided.matching)}, NULL)`
+    const { isPresent, matches, compiled } = test
+    const column = this.#column(
+      table,
+      `multiIf(${left} != '', ${decision}, ${isPresent}, toUInt8(${matches}), ${compiled.whenAbsent ? 1 : 0})`,
+    )
+    leaves.push({ ...test, left, id, key, column })
+    return column
+  }
+
+  #column(table: TableName, sql: string): string {
+    const known = this.#columns.get(`${table} ${sql}`)
+    if (known !== undefined) return known
+    const name = `${table}_${this.#columns.size}`
+    this.#columns.set(`${table} ${sql}`, name)
+    this.#table(table).columns.push(`${sql} AS ${name}`)
+    return name
+  }
+
+  #table(name: TableName): Table {
+    const table = this.tables.get(name) ?? { columns: [], leaves: [] }
+    this.tables.set(name, table)
+    return table
+  }
+}
+
+const breakdownCharsMax = 1_000
+
+export function groupColumn(groupTypeIndex: number): string {
+  return `\`$group_${groupTypeIndex}\``
+}

@@ -1,0 +1,70 @@
+// The calls of one flag as rows to count: those stored as events, each once, and those that were thinned out.
+
+import { flagCallEventName } from '#core/processing/thin-flag-calls.ts'
+import type { FlagUsageQuery } from '#ports/events/insight-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { eventsWithPersons } from '../queries/persons-of-today.ts'
+import { bucketParams, isWithin } from './bucket-expression.ts'
+
+/** A query of the calls, and its parameters. */
+export interface FlagCallRows {
+  /** Rows of `timestamp`, `value` and `person`, the person of today. */
+  readonly sql: string
+  readonly params: Record<string, unknown>
+}
+
+/** Thinned calls are joined to persons only if the flag has any. */
+export async function flagCallRows(
+  client: ClickHouseClient,
+  { projectId, flagKey, buckets }: FlagUsageQuery,
+  signal: AbortSignal,
+): Promise<FlagCallRows> {
+  const params = { ...bucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName }
+  const result = await client.query({
+    query: `SELECT 1 FROM thinned_flag_calls WHERE ${thinnedWithin} LIMIT 1`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const hasThinned = (await result.json()).length > 0
+  const stored = `SELECT timestamp, value, person FROM (${storedCalls})`
+  return { sql: hasThinned ? `${stored} UNION ALL ${thinnedCalls}` : stored, params }
+}
+
+const ofFlag = `project_id = {project:UInt32} AND event = {flag_call:String} AND flag_called = {flag:String}`
+const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
+const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
+const thinnedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
+
+const storedCalls = eventsWithPersons(
+  'timestamp, distinct_id, flag_response AS value',
+  `WHERE ${ofFlag} AND ${isWithin('timestamp')}`,
+)
+
+/**
+ * A thinned call has no person of its own: it repeats a stored call of its distinct id and UTC day, whose person made it.
+ * One that was stored all the same, because the project thinned no more when it came again, counts as stored. Where a
+ * repeat has replaced the stored call by another flag's, the distinct id alone tells callers apart.
+ */
+const thinnedCalls = `SELECT timestamp, value, if(o.is_overridden, o.person_id, c.stored_person_id) AS person
+  FROM (
+    SELECT t.timestamp AS timestamp, t.value AS value, t.distinct_id AS distinct_id,
+      if(p.is_known, p.person_id, reinterpretAsUUID(sipHash128(t.distinct_id))) AS stored_person_id
+    FROM (
+      SELECT timestamp, toDate32(timestamp) AS day, distinct_id, feature_flag_response AS value
+      FROM thinned_flag_calls FINAL
+      WHERE ${thinnedWithin} AND (toDate32(timestamp), distinct_id, uuid) NOT IN (
+        SELECT toDate32(timestamp), distinct_id, uuid FROM events
+        WHERE project_id = {project:UInt32} AND ${onDays} AND event = {flag_call:String}
+      )
+    ) AS t
+    LEFT ANY JOIN (
+      SELECT toDate32(timestamp) AS day, distinct_id, person_id, true AS is_known FROM events FINAL
+      WHERE ${ofFlag} AND ${onDays}
+    ) AS p USING (day, distinct_id)
+  ) AS c
+  LEFT ANY JOIN (
+    SELECT distinct_id, person_id, true AS is_overridden FROM person_distinct_id_overrides FINAL
+    WHERE project_id = {project:UInt32}
+  ) AS o USING (distinct_id)`

@@ -1,0 +1,37 @@
+// Counts whom a flag exposed to its variants: every person once, by the first call with a variant.
+
+import type { ExposureQuery, FlagExposure } from '#ports/events/insight-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { bucketStart } from './bucket-expression.ts'
+import { flagCallRows } from './flag-calls.ts'
+
+/** See `InsightQueries.countExposures`. */
+export async function countExposures(
+  client: ClickHouseClient,
+  query: ExposureQuery,
+  signal: AbortSignal,
+): Promise<FlagExposure> {
+  const rows = await flagCallRows(client, query, signal)
+  const result = await client.query({
+    query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
+        toFloat64(count())
+      FROM (
+        SELECT min(value) != max(value) AS is_multiple, toString(any(value)) AS variant, ${bucketStart('min(timestamp)')} AS start
+        FROM (${rows.sql}) WHERE value IN {variants:Array(String)} GROUP BY person
+      ) GROUP BY is_multiple, only, first`,
+    query_params: { ...rows.params, variants: [...query.variants] },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const { edges } = query.buckets
+  const indexOf = new Map(edges.map((ms, index) => [ms, index]))
+  const firsts = new Map(query.variants.map(variant => [variant, new Array<number>(edges.length - 1).fill(0)]))
+  let multiple = 0
+  for (const row of await result.json<[0 | 1 | boolean, string, number | string, number]>()) {
+    const [isMultiple, variant, start, persons] = row
+    if (isMultiple) multiple = persons
+    else firsts.get(variant)![indexOf.get(Number(start))!] = persons
+  }
+  return { firsts: query.variants.map(variant => firsts.get(variant)!), multiple }
+}

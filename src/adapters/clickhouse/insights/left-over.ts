@@ -1,0 +1,72 @@
+// Lets Node decide the values that conditions in SQL leave to it: reads their distinct values, within bounds, and holds
+// each against the same matcher that evaluates flags.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { TooManyValues } from '#ports/events/insight-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { rowsInTurns } from '../queries/rows-in-turns.ts'
+import { type Decided, digestOf, type Leaf } from './condition-sql.ts'
+import { matchesLeftOver } from './property-test.ts'
+
+/** Distinct values of a query, and their bytes: reading and sending them back costs about a second at most. */
+const valueCountMax = 10_000
+const valueBytesMax = 16 * 1024 * 1024
+
+export interface LeftOver {
+  readonly leaves: readonly Leaf[]
+  /** SQL of the columns that they use. */
+  readonly columns: readonly string[]
+  /** SQL behind FROM; every copy of an identity may be among its rows. */
+  readonly source: string
+  readonly params: Record<string, unknown>
+}
+
+/**
+ * @throws TooManyValues
+ */
+export async function decideLeftOver(
+  client: ClickHouseClient,
+  { leaves, columns, source, params }: LeftOver,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, Decided>> {
+  const pairs = leaves.map(({ left }, index) => `(toUInt16(${index}), ${left})`)
+  const result = await client.query({
+    query: `SELECT leaf, text, ${digestOf('text')}, bytes FROM (
+        SELECT leaf, text, sum(length(text)) OVER (ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes FROM (
+          SELECT DISTINCT pair.1 AS leaf, pair.2 AS text FROM (
+            SELECT arrayJoin(arrayFilter(one -> one.2 != '', [${pairs.join(', ')}])) AS pair FROM (
+              SELECT ${columns.join(', ')} FROM ${source}
+            )
+          ) LIMIT ${valueCountMax + 1}
+        )
+      ) WHERE bytes - length(text) <= ${valueBytesMax}`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await rowsInTurns<[leaf: number, text: string, digest: string, bytes: number | string]>(result)
+  if (rows.length > valueCountMax || Number(rows.at(-1)?.[3] ?? 0) > valueBytesMax) throw new TooManyValues()
+  const decided = leaves.map(() => ({ known: [] as string[], matching: [] as string[] }))
+  let turnEndMs = performance.now() + turnMs
+  for (const [index, text, digest] of rows) {
+    const leaf = leaves[index]!
+    decided[index]!.known.push(digest)
+    const answer = matchesLeftOver(text, leaf.key, leaf, nowMs)
+    let matches = answer === true
+    if (typeof answer !== 'boolean') {
+      let step = answer.next()
+      for (; !step.done; step = answer.next()) await nextTurn()
+      matches = step.value
+    }
+    if (matches) decided[index]!.matching.push(digest)
+    if (performance.now() < turnEndMs) continue
+    await nextTurn()
+    signal.throwIfAborted()
+    turnEndMs = performance.now() + turnMs
+  }
+  return new Map(leaves.map((leaf, index) => [leaf.id, decided[index]!]))
+}
+
+const turnMs = 10

@@ -1,0 +1,298 @@
+// A condition on one property in SQL, equal to `core/flags/match` on every value. The engine decides values whose text
+// or number it reads as we do. All others are left to Node: the test is NULL for them until Node has seen the distinct
+// values and said which of them match.
+
+import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
+import { parseDateFilter } from '#core/flags/match/match-date.ts'
+import { type CompiledMatch, compileMatch, type MatchSettings, numericValue } from '#core/flags/match/match-property.ts'
+import { compileFlagRegex, subjectBytesMax } from '#core/flags/match/regex-dialect.ts'
+import type { PropertyCondition } from '#core/insights/conditions.ts'
+import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
+import { leftOver, type PropertyAccess } from './property-access.ts'
+import type { QueryParams } from './query-params.ts'
+
+export interface MatchContext extends MatchSettings {
+  /** What relative dates count from. */
+  readonly nowMs: number
+  /** False after the engine refused a pattern: Node then finds all of them. */
+  readonly usesEngineRegex: boolean
+}
+
+export interface PropertyTest {
+  readonly compiled: CompiledMatch
+  /** SQL of whether the value matches, where it is present and not left to Node. */
+  readonly matches: string
+  /** SQL of what is left to Node, as `leftOver` says, '' where nothing is. */
+  readonly left: string
+  readonly isPresent: string
+}
+
+type Condition = Pick<PropertyCondition, 'operator' | 'value'>
+
+/** @throws Error for an operator that does not exist; readers of queries refuse those. */
+export function propertyTest(
+  condition: Condition,
+  access: PropertyAccess,
+  context: MatchContext,
+  params: QueryParams,
+): PropertyTest {
+  const compiled = compileMatch(condition.operator, condition.value, context)
+  if (compiled === null) throw new Error(`no operator ${condition.operator}`)
+  const { isPresent } = access
+  const test = testOf(condition, access, context, params)
+  // Nothing has to be read of a value that never matters.
+  if (test === null) {
+    const left = `if(${access.isUnreadable}, ${access.leftOverText}, '')`
+    return { compiled, isPresent, matches: condition.operator === 'is_set' ? '1' : '0', left }
+  }
+  const left = `multiIf(${access.isUnreadable}, ${access.leftOverText},
+    NOT (${isPresent}), '',
+    ${access.type} IN ('Array', 'Object'), if(${access.mayLoseLiteral}, ${access.leftOverText}, ${access.leftOverValue}),
+    ${test.left.map(([when, text]) => `${when}, ${text},`).join(' ')} '')`
+  return { compiled, isPresent, matches: test.matches, left }
+}
+
+interface Test {
+  readonly matches: string
+  /** SQL of cases that are left to Node, and of what it decides by. */
+  readonly left: readonly (readonly [when: string, text: string])[]
+}
+
+/** Null when the value of the property does not matter. */
+function testOf(condition: Condition, access: PropertyAccess, context: MatchContext, params: QueryParams): Test | null {
+  const { operator, value } = condition
+  if (operator === 'is_set' || operator === 'is_not_set' || value === null) return null
+  if (hasHalfPair(value) || operator.startsWith('semver_')) {
+    return { matches: '0', left: [...numberTexts(access), ['1', access.leftOverValue]] }
+  }
+  if (operator.startsWith('is_date_')) return dateTest(condition, access, context, params)
+  const numbers = numberTest(condition, access, params)
+  if (numbers !== undefined) return numbers
+  return textTest(condition, access, context, params)
+}
+
+function isText({ type }: PropertyAccess): string {
+  return `${type} = 'String'`
+}
+
+/** The engine and we write fractions and `-0` differently. */
+function numberTexts({ type, text, mayLoseLiteral, leftOverText, leftOverDouble }: PropertyAccess): Test['left'] {
+  return [
+    [`${type} = 'Double'`, leftOverDouble],
+    [`${type} = 'Int64' AND ${text} = '0' AND ${mayLoseLiteral}`, leftOverText],
+  ]
+}
+
+function textTest(condition: Condition, access: PropertyAccess, context: MatchContext, params: QueryParams): Test {
+  const { operator, value } = condition
+  const { text } = access
+  const isNegated = operator.startsWith('not_') || operator === 'is_not'
+  const wanted = (sql: string) => (isNegated ? `NOT (${sql})` : sql)
+  const part = () => params.text(asciiFoldedText(value))
+  const left = [...numberTexts(access)]
+  switch (operator) {
+    case 'exact':
+    case 'is_not': {
+      const truth = truthOf(value, context)
+      if (truth !== null) return { matches: wanted(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), left }
+      const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
+      return { matches: wanted(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), left }
+    }
+    case 'icontains':
+    case 'not_icontains':
+      return { matches: wanted(`position(lower(${text}), ${part()}) > 0`), left }
+    case 'icontains_multi':
+    case 'not_icontains_multi': {
+      const parts = (Array.isArray(value) ? value : [value]).map(asciiFoldedText)
+      return { matches: wanted(containsAny(`lower(${text})`, parts, params)), left }
+    }
+    case 'starts_with':
+    case 'not_starts_with':
+      return { matches: wanted(`startsWith(lower(${text}), ${part()})`), left }
+    case 'ends_with':
+    case 'not_ends_with':
+      return { matches: wanted(`endsWith(lower(${text}), ${part()})`), left }
+    case 'regex':
+    case 'not_regex':
+      return regexTest(value, !isNegated, access, context, params)
+    default:
+      return { matches: '0', left: [] }
+  }
+}
+
+/** The engine looks for so many texts at once. */
+const soughtTextsMax = 255
+
+/** Not a parameter for each part: the server takes a thousand of them in a query. */
+function containsAny(text: string, parts: readonly string[], params: QueryParams): string {
+  if (parts.includes('')) return '1'
+  const found = ['0']
+  for (let start = 0; start < parts.length; start += soughtTextsMax)
+    found.push(`multiSearchAny(${text}, ${params.list('String', parts.slice(start, start + soughtTextsMax))})`)
+  return `(${found.join(' OR ')})`
+}
+
+/** What a boolean-like value asks for; null for one that is compared as a text. As in `match-property.ts`. */
+function truthOf(value: JsonValue, { propertyMatchingVersion }: MatchContext): boolean | null {
+  if (Array.isArray(value) && value.length === 0) return true
+  return propertyMatchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
+}
+
+function isBooleanLike(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.every(isBooleanLike)
+  return typeof value === 'boolean' || (typeof value === 'string' && /^(?:true|false)$/i.test(value))
+}
+
+function isTruthy(value: JsonValue): boolean {
+  if (Array.isArray(value)) return value.every(isTruthy)
+  return value === true || (typeof value === 'string' && value.toLowerCase() === 'true')
+}
+
+/** The engine's texts have no half of a surrogate pair, which to us is a part of both of its characters. */
+function hasHalfPair(value: JsonValue): boolean {
+  return /\\ud[89a-f][0-9a-f]{2}/.test(JSON.stringify(value))
+}
+
+/**
+ * Both engines find the same, but their tables of characters may be of different years. Where a pattern needs one, Node
+ * looks at the texts that are not ASCII.
+ */
+function regexTest(
+  value: JsonValue,
+  wanted: boolean,
+  access: PropertyAccess,
+  context: MatchContext,
+  params: QueryParams,
+): Test {
+  const regex = compileFlagRegex(textOf(value))
+  if (!regex.ok) return { matches: '0', left: [] }
+  const { text } = access
+  const { asciiPattern, textCharsMax } = regex.value
+  if (asciiPattern === null || !context.usesEngineRegex) {
+    return { matches: '0', left: [...numberTexts(access), ['1', access.leftOverValue]] }
+  }
+  const needsTables = /\\[pPbB]|\(\?[a-zA-Z]*i|0-9A-Za-z_/.test(asciiPattern)
+  const isAscii = `length(${text}) = lengthUTF8(${text})`
+  const mayBeLong = `length(${text}) > ${textCharsMax}`
+  return {
+    matches: `length(${text}) <= ${Math.min(subjectBytesMax, textCharsMax)}
+      AND match(${text}, ${params.text(`(?-s)${asciiPattern}`)}) = ${wanted ? 1 : 0}`,
+    left: [
+      ...numberTexts(access),
+      [
+        `length(${text}) <= ${subjectBytesMax} AND NOT (${isAscii})${needsTables ? '' : ` AND ${mayBeLong}`}`,
+        access.leftOverValue,
+      ],
+      [`position(${text}, char(0)) > 0`, access.leftOverValue],
+    ],
+  }
+}
+
+/** Undefined for an operator that does not compare numbers. */
+function numberTest({ operator, value }: Condition, access: PropertyAccess, params: QueryParams): Test | undefined {
+  const comparison = comparisons[operator]
+  const never: Test = { matches: '0', left: [] }
+  if (comparison !== undefined) {
+    const bound = numericValue(value)
+    return bound === null ? never : numbersOf(access, own => `${own} ${comparison} ${params.number(bound)}`)
+  }
+  if (operator !== 'between' && operator !== 'not_between') return undefined
+  if (!Array.isArray(value) || value.length !== 2) return never
+  const [min, max] = [numericValue(value[0]!), numericValue(value[1]!)]
+  if (min === null || max === null || !(min <= max)) return never
+  const wanted = operator === 'between' ? 1 : 0
+  return numbersOf(access, own => `(${own} >= ${params.number(min)} AND ${own} <= ${params.number(max)}) = ${wanted}`)
+}
+
+const comparisons: Readonly<Record<string, string>> = { gt: '>', gte: '>=', lt: '<', lte: '<=' }
+
+/** Texts that the engine reads as the same numbers. */
+const plainNumber = '^[+-]?[0-9]{1,15}([.][0-9]{1,15})?$'
+
+function numbersOf(access: PropertyAccess, holds: (own: string) => string): Test {
+  const { type, text, number } = access
+  const isNumber = `${type} IN ('Int64', 'UInt64', 'Double')`
+  return {
+    matches: `multiIf(${isNumber}, ${holds(number)},
+      ${isText(access)} AND match(${text}, '${plainNumber}'), ${holds(`ifNull(toFloat64OrNull(${text}), nan)`)}, 0)`,
+    // What cannot be a number is none to Node either, and is not sent there.
+    left: [
+      [
+        `${isText(access)} AND match(${text}, '^[+-]?[0-9.iInN]') AND NOT match(${text}, '${plainNumber}')`,
+        access.leftOverValue,
+      ],
+    ],
+  }
+}
+
+/** The form in which nearly all times are written. */
+const utcForm = '^[0-9]{4}-[0-9]{2}-[0-9]{2}T([01][0-9]|2[0-3])(:[0-5][0-9]){2}([.][0-9]+)?Z$'
+
+function dateTest(
+  { operator, value }: Condition,
+  access: PropertyAccess,
+  context: MatchContext,
+  params: QueryParams,
+): Test {
+  const filter = parseDateFilter(value, context.timezone)
+  const bound = filter === null || filter.kind === 'fixed' ? filter?.instant : filter.at(context.nowMs)
+  if (bound === undefined || bound === null) return { matches: '0', left: [] }
+  const { text, type } = access
+  const day = `substring(${text}, 1, 10)`
+  const comparison = { is_date_before: '<', is_date_after: '>', is_date_exact: '=' }[operator]
+  if (comparison === undefined) return { matches: '0', left: [] }
+  // Such texts are in the order of their times once the fraction has nine digits.
+  const fraction = `rightPad(substring(extract(${text}, '[.]([0-9]+)Z$'), 1, 9), 9, '0')`
+  const own = `concat(substring(${text}, 1, 19), '.', ${fraction})`
+  const isKnownDay = `${day} BETWEEN '1900-01-01' AND '2299-12-31' AND ifNull(toString(toDate32OrNull(${day})) = ${day}, 0)`
+  const form = utcText(bound)
+  const isUtc = form === null ? '0' : `match(${text}, '${utcForm}') AND ${isKnownDay}`
+  return {
+    matches: form === null ? '0' : `${isText(access)} AND ${isUtc} AND ${own} ${comparison} ${params.text(form)}`,
+    left: [
+      // Whole numbers keep their digits in the engine, fractions of seconds may not.
+      [`${type} = 'Double'`, access.leftOverText],
+      [`${type} IN ('Int64', 'UInt64')`, access.leftOverValue],
+      [`${isText(access)} AND match(${text}, '^[+-]?[0-9.nNiI]') AND NOT (${isUtc})`, access.leftOverValue],
+    ],
+  }
+}
+
+/** `2026-01-31T12:00:00.000000000`; null for years that have not four digits. */
+function utcText(instant: bigint): string | null {
+  const ms = instant / 1_000_000n - (instant % 1_000_000n < 0n ? 1n : 0n)
+  const time = new Date(Number(ms))
+  const year = time.getUTCFullYear()
+  if (!(year >= 0 && year <= 9999)) return null
+  const fraction = String(instant - ms * 1_000_000n).padStart(6, '0')
+  return `${time.toISOString().slice(0, 23)}${fraction}`
+}
+
+/**
+ * Whether a left-over value matches.
+ * @param text as `left` gave it.
+ */
+export function matchesLeftOver(
+  text: string,
+  key: string,
+  { compiled }: Pick<PropertyTest, 'compiled'>,
+  nowMs: number,
+): ReturnType<CompiledMatch['matches']> {
+  const value = valueOfLeftOver(text, key)
+  return value === undefined ? compiled.whenAbsent : compiled.matches(value, nowMs)
+}
+
+function valueOfLeftOver(text: string, key: string): JsonValue | undefined {
+  const rest = text.slice(1)
+  switch (text[0]) {
+    case leftOver.value:
+      return parseJson(rest)
+    case leftOver.double:
+      // The engine writes the fraction only where there is one; to us it is a part of the text.
+      return parseJson(/[.eE]/.test(rest) ? rest : `${rest}.0`)
+    default: {
+      const properties = rest === '' ? {} : parseJson(rest)
+      return isJsonObject(properties) ? ownValue(properties, key) : undefined
+    }
+  }
+}

@@ -1,0 +1,40 @@
+// Collects the parameters of a query while its text is made. Whatever a caller sent is a parameter, never SQL.
+
+import { fieldLists } from '../parameters/field-lists.ts'
+
+export class QueryParams {
+  readonly values: Record<string, unknown> = {}
+  readonly #prefix: string
+  #count = 0
+
+  /** @param prefix of the parameters' names, which no others of the query have. */
+  constructor(prefix = 'asked_') {
+    this.#prefix = prefix
+  }
+
+  /** @returns the placeholder. Equal values have one, so that the engine computes an expression of them once. */
+  text(value: string): string {
+    return this.#add('String', value)
+  }
+
+  number(value: number): string {
+    return this.#add('Float64', value)
+  }
+
+  /** @returns SQL of an array. Long lists are sent in several fields, since each field has a limit. */
+  list(type: 'String' | 'UUID', values: readonly string[]): string {
+    const lists = fieldLists(values, value => value.length + 4)
+    if (lists.length === 0) return `CAST([], 'Array(${type})')`
+    const placeholders = lists.map(list => this.#add(`Array(${type})`, list))
+    return placeholders.length === 1 ? placeholders[0]! : `arrayConcat(${placeholders.join(', ')})`
+  }
+
+  #add(type: string, value: unknown): string {
+    for (const [name, known] of Object.entries(this.values)) {
+      if (known === value && name.startsWith(`${this.#prefix}${type.toLowerCase()}_`)) return `{${name}:${type}}`
+    }
+    const name = `${this.#prefix}${type.toLowerCase().replaceAll(/[()]/g, '_')}_${this.#count++}`
+    this.values[name] = value
+    return `{${name}:${type}}`
+  }
+}

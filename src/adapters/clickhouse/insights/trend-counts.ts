@@ -1,0 +1,290 @@
+// Counts one series of a trend. One query gives the answer as a rule; it takes another one when values have to be decided
+// by Node, and when there are so many values of a breakdown that only the engine can put the rest together.
+
+import { ClickHouseError } from '@clickhouse/client'
+import type { NumberAggregate, TrendMath } from '#core/insights/trends-query.ts'
+import {
+  type BreakdownValue,
+  TooManyConditions,
+  type TrendCountQuery,
+  type TrendLine,
+} from '#ports/events/insight-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { rowsInTurns } from '../queries/rows-in-turns.ts'
+import { bucketParams } from './bucket-expression.ts'
+import type { Decided } from './condition-sql.ts'
+import { decideLeftOver } from './left-over.ts'
+import { QueryParams } from './query-params.ts'
+import { type TrendReading, type TrendSource, trendSource, wideFlagsQuery } from './trend-source.ts'
+
+/** See `InsightQueries.countTrend`. @throws TooManyValues, TooManyConditions */
+export async function countTrend(
+  client: ClickHouseClient,
+  query: TrendCountQuery,
+  signal: AbortSignal,
+): Promise<readonly TrendLine[]> {
+  try {
+    return await countDecided(client, query, true, signal)
+  } catch (error) {
+    // The engine compiles patterns within bounds of its own.
+    if (!(error instanceof ClickHouseError && error.type === 'CANNOT_COMPILE_REGEXP')) throw error
+    return countDecided(client, query, false, signal)
+  }
+}
+
+async function countDecided(
+  client: ClickHouseClient,
+  query: TrendCountQuery,
+  usesEngineRegex: boolean,
+  signal: AbortSignal,
+): Promise<readonly TrendLine[]> {
+  let reading = { usesEngineRegex, readsFlagMap: false }
+  let source = sourceOf(query, new Map(), reading)
+  if (source.readsFlags && (await hasWideFlags(client, query, signal))) {
+    reading = { usesEngineRegex, readsFlagMap: true }
+    source = sourceOf(query, new Map(), reading)
+  }
+  const first = await countIn(client, query, source, false, signal)
+  if (first !== 'undecided') return first
+  const decided = new Map<string, Decided>()
+  for (const undecided of source.undecided) {
+    const asked = { ...undecided, params: source.params }
+    for (const [id, decision] of await decideLeftOver(client, asked, query.settings.nowMs, signal))
+      decided.set(id, decision)
+  }
+  const lines = await countIn(client, query, sourceOf(query, decided, reading), true, signal)
+  return lines as readonly TrendLine[]
+}
+
+async function hasWideFlags(client: ClickHouseClient, query: TrendCountQuery, signal: AbortSignal): Promise<boolean> {
+  const result = await client.query({
+    query: wideFlagsQuery,
+    query_params: { project: query.projectId, ...bucketParams(query.buckets) },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json()).length > 0
+}
+
+/** A form field of the server holds 128 KiB, and the query is one. What is written around the source is short. */
+const sourceBytesMax = 120 * 1024
+
+/** @throws TooManyConditions */
+function sourceOf(query: TrendCountQuery, decided: ReadonlyMap<string, Decided>, reading: TrendReading) {
+  const source = trendSource(query, decided, reading)
+  if (Buffer.byteLength(source.sql) > sourceBytesMax) throw new TooManyConditions()
+  return source
+}
+
+/** Rows of bucket and value that are read to be put together here. */
+const cellCountMax = 20_000
+
+/** What was found for a bucket and a value. */
+interface Cell {
+  readonly bucket: number
+  readonly value: BreakdownValue
+  /** Figures that are added up, or compared, when values are put together. */
+  readonly figure: number
+  readonly weight: number
+  readonly rowCount: number
+}
+
+/**
+ * @param isLast rows that are still undecided, since they came just now, do not match.
+ * @returns `undecided` when some rows are and it is not the last time.
+ */
+async function countIn(
+  client: ClickHouseClient,
+  query: TrendCountQuery,
+  source: TrendSource,
+  isLast: boolean,
+  signal: AbortSignal,
+): Promise<readonly TrendLine[] | 'undecided'> {
+  const { breakdown, math } = query
+  const given = breakdown?.values
+  const read = (values?: readonly BreakdownValue[]) => readCells(client, { query, source, isLast, values, signal })
+  const all = await read(given)
+  if (all === 'undecided') return all
+  if (breakdown === null || given !== undefined) return linesOf(query, all.cells, given ?? [])
+  const ranked = all.isWhole ? rankValues(all.cells, breakdown.limit) : await readTop(client, query, source, signal)
+  const shown = new Set([...ranked, noValue(query)].map(value => JSON.stringify(value)))
+  const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
+  // Persons and percentiles of several values cannot be had from those of each.
+  if (!isCut || (all.isWhole && isAdditive(math))) return linesOf(query, all.cells, ranked)
+  const cells = await read(ranked)
+  return cells === 'undecided' ? cells : linesOf(query, cells.cells, ranked)
+}
+
+interface ReadOptions {
+  readonly query: TrendCountQuery
+  readonly source: TrendSource
+  readonly isLast: boolean
+  /** Puts all other values together. */
+  readonly values: readonly BreakdownValue[] | undefined
+  readonly signal: AbortSignal
+}
+
+async function readCells(
+  client: ClickHouseClient,
+  { query, source, isLast, values, signal }: ReadOptions,
+): Promise<{ cells: Cell[]; isWhole: boolean } | 'undecided'> {
+  const count = query.breakdown?.by.length ?? 0
+  const columns = valueColumns(count)
+  const kept = new QueryParams('kept_')
+  // Events without any value are a line of their own.
+  const keptTexts = [...(values ?? []), noValue(query)].map(oneText)
+  const isKept = `${oneTextSql(columns)} IN (${kept.list('String', keptTexts)})`
+  const shown = columns.map(column => (values === undefined ? column : `if(is_kept, ${column}, '')`))
+  const keys = count === 0 ? '' : `, ${shown.map((sql, index) => `${sql} AS shown_${index}`).join(', ')}`
+  const groups = count === 0 ? '' : `, ${shown.map((_, index) => `shown_${index}`).join(', ')}`
+  const rows = values === undefined ? source.sql : `(SELECT *, ${isKept} AS is_kept FROM ${source.sql})`
+  const other = values === undefined ? 'toUInt8(0)' : 'NOT is_kept'
+  const { figure, weight } = figureSql(query.math)
+  const result = await client.query({
+    query: `SELECT bucket, ${figure}, ${weight}, toFloat64(count()), countIf(isNull(matched)), ${other} AS is_other ${keys}
+      FROM ${rows} ${isLast ? 'WHERE matched' : ''}
+      GROUP BY bucket, is_other ${groups} LIMIT ${cellCountMax + 1}`,
+    query_params: { ...source.params, ...(values !== undefined && kept.values) },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  type Row = [
+    bucket: number | string,
+    figure: number,
+    weight: number,
+    rows: number,
+    undecided: number | string,
+    other: number,
+  ]
+  const indexOf = new Map(query.buckets.edges.map((edge, index) => [edge, index]))
+  const cells: Cell[] = []
+  const found = await rowsInTurns<[...Row, ...string[]]>(result)
+  for (const [edge, figure, weight, rowCount, undecided, isOther, ...value] of found) {
+    if (Number(undecided) > 0) return 'undecided'
+    const bucket = indexOf.get(Number(edge))!
+    cells.push({ bucket, figure, weight, rowCount, value: isOther ? otherValue : value })
+  }
+  return { cells: cells.slice(0, cellCountMax), isWhole: cells.length <= cellCountMax }
+}
+
+/** The values that most events have, when there are more than can be read. */
+async function readTop(
+  client: ClickHouseClient,
+  query: TrendCountQuery,
+  source: TrendSource,
+  signal: AbortSignal,
+): Promise<readonly BreakdownValue[]> {
+  const columns = valueColumns(query.breakdown!.by.length)
+  const result = await client.query({
+    query: `SELECT ${columns.join(', ')} FROM ${source.sql} WHERE matched AND NOT (${columns.map(column => `${column} = ''`).join(' AND ')})
+      GROUP BY ${columns.join(', ')} ORDER BY count() DESC, ${columns.join(', ')} LIMIT ${query.breakdown!.limit}`,
+    query_params: source.params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return result.json<string[]>()
+}
+
+function valueColumns(count: number): string[] {
+  return Array.from({ length: count }, (_, index) => `value_${index}`)
+}
+
+/** One text for a value of one or two parts; different values have different texts. */
+function oneText(value: BreakdownValue): string {
+  return value.map(text => `${Buffer.byteLength(text)}:${text}`).join('')
+}
+
+function oneTextSql(columns: readonly string[]): string {
+  return `concat('', ${columns.map(column => `toString(length(${column})), ':', ${column}`).join(', ')})`
+}
+
+function noValue({ breakdown }: TrendCountQuery): BreakdownValue {
+  return (breakdown?.by ?? []).map(() => '')
+}
+
+/** Stands for all values without a line of their own; no real value has no part. */
+const otherValue: BreakdownValue = []
+
+function rankValues(cells: readonly Cell[], limit: number): BreakdownValue[] {
+  const counts = new Map<string, { value: BreakdownValue; rowCount: number }>()
+  for (const { value, rowCount } of cells) {
+    if (value.every(text => text === '')) continue
+    const key = JSON.stringify(value)
+    counts.set(key, { value, rowCount: (counts.get(key)?.rowCount ?? 0) + rowCount })
+  }
+  const ranked = [...counts.values()].sort((a, b) => b.rowCount - a.rowCount || compareBytes(a.value, b.value))
+  return ranked.slice(0, limit).map(({ value }) => value)
+}
+
+function compareBytes(a: BreakdownValue, b: BreakdownValue): number {
+  for (let index = 0; index < a.length; index++) {
+    const order = Buffer.compare(Buffer.from(a[index]!), Buffer.from(b[index]!))
+    if (order !== 0) return order
+  }
+  return 0
+}
+
+/** In the order of `ranked`, then without a value, then the others. */
+function linesOf(query: TrendCountQuery, cells: readonly Cell[], ranked: readonly BreakdownValue[]): TrendLine[] {
+  const count = query.buckets.days.length
+  if (query.breakdown === null) return [{ value: null, data: merged(query.math, cells, count) }]
+  const cellsOf = new Map<string, Cell[]>([...ranked, noValue(query)].map(value => [JSON.stringify(value), []]))
+  const others: Cell[] = []
+  for (const cell of cells) (cellsOf.get(JSON.stringify(cell.value)) ?? others).push(cell)
+  const lines: TrendLine[] = []
+  for (const [key, own] of cellsOf)
+    if (own.length > 0) lines.push({ value: JSON.parse(key), data: merged(query.math, own, count) })
+  if (others.length > 0) lines.push({ value: 'other', data: merged(query.math, others, count) })
+  return lines
+}
+
+function merged(math: TrendMath, cells: readonly Cell[], bucketCount: number): number[] {
+  const data = new Array<number>(bucketCount).fill(0)
+  const weights = new Array<number>(bucketCount).fill(0)
+  for (const { bucket, figure, weight } of cells) {
+    if (weight === 0) continue
+    data[bucket] = weights[bucket] === 0 ? figure : combine(math, data[bucket]!, figure)
+    weights[bucket]! += weight
+  }
+  if (math.kind !== 'numbers' || math.aggregate !== 'avg') return data
+  return data.map((sum, bucket) => (weights[bucket] === 0 ? 0 : sum / weights[bucket]!))
+}
+
+function combine(math: TrendMath, a: number, b: number): number {
+  if (math.kind === 'numbers' && math.aggregate === 'min') return Math.min(a, b)
+  return math.kind === 'numbers' && math.aggregate === 'max' ? Math.max(a, b) : a + b
+}
+
+/** Whether the figure of several values follows from those of each. */
+function isAdditive(math: TrendMath): boolean {
+  return math.kind === 'events' || (math.kind === 'numbers' && ['sum', 'avg', 'min', 'max'].includes(math.aggregate))
+}
+
+/** SQL of a figure, and of how many values it was made of. */
+function figureSql(math: TrendMath): { figure: string; weight: string } {
+  switch (math.kind) {
+    case 'events':
+      return { figure: 'toFloat64(count())', weight: 'toFloat64(count())' }
+    case 'persons':
+      return { figure: 'toFloat64(uniqExact(counted))', weight: 'toFloat64(count())' }
+    case 'groups':
+      return { figure: `toFloat64(uniqExactIf(counted, counted != ''))`, weight: 'toFloat64(count())' }
+    case 'numbers':
+      return { figure: `ifNull(${numberAggregate[math.aggregate]}, 0)`, weight: 'toFloat64(count(counted))' }
+  }
+}
+
+/** A percentile lies between the two values around its rank, in proportion. */
+const numberAggregate: Readonly<Record<NumberAggregate, string>> = {
+  sum: 'sum(counted)',
+  avg: 'sum(counted)',
+  min: 'min(counted)',
+  max: 'max(counted)',
+  median: 'quantileExactInclusive(0.5)(counted)',
+  p90: 'quantileExactInclusive(0.9)(counted)',
+  p95: 'quantileExactInclusive(0.95)(counted)',
+  p99: 'quantileExactInclusive(0.99)(counted)',
+}

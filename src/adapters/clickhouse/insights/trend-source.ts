@@ -1,0 +1,125 @@
+// The rows that a trend counts: events within its buckets, each identity once, with the columns that its conditions,
+// breakdowns and figures need.
+
+import type { TrendCountQuery } from '#ports/events/insight-queries.ts'
+import { eventsWithPersons, mirrorIsFilled } from '../queries/persons-of-today.ts'
+import { bucketParams, bucketStart, isWithin } from './bucket-expression.ts'
+import { type ConditionContext, ConditionSql, type Decided, groupColumn, type TableName } from './condition-sql.ts'
+import type { LeftOver } from './left-over.ts'
+import { jsonProperty, wideFlagSet } from './property-access.ts'
+import { QueryParams } from './query-params.ts'
+
+export interface TrendSource {
+  /**
+   * SQL behind FROM: `bucket` (the start of its bucket), `matched` (1, or NULL while it is undecided), `value_0`,
+   * `value_1`, `counted`.
+   */
+  readonly sql: string
+  readonly params: Record<string, unknown>
+  readonly readsFlags: boolean
+  /** What conditions may leave to Node, per table. */
+  readonly undecided: readonly Omit<LeftOver, 'params'>[]
+}
+
+/** How a source is read. */
+export type TrendReading = Pick<ConditionContext, 'usesEngineRegex' | 'readsFlagMap'>
+
+export function trendSource(
+  query: TrendCountQuery,
+  decided: ReadonlyMap<string, Decided>,
+  reading: TrendReading,
+): TrendSource {
+  const { math, event, settings, projectId } = query
+  const params = new QueryParams()
+  const own: Record<string, unknown> = { project: projectId, ...bucketParams(query.buckets) }
+  const conditions = new ConditionSql({ ...settings, ...reading }, params, decided)
+  const matched = conditions.of(query.condition)
+  const values = (query.breakdown?.by ?? []).map(breakdown => conditions.shown(breakdown))
+
+  const isAsked = ['project_id = {project:UInt32}', isWithin('timestamp')]
+  if (event !== null) isAsked.push(`event = ${params.text(event)}`)
+  const where = `WHERE ${isAsked.join(' AND ')}`
+  const groupTables = [...conditions.tables.keys()].flatMap(groupTypeOf)
+  const needsPerson = conditions.needsPerson || math.kind === 'persons'
+  const columns = new Set([
+    `${bucketStart('timestamp')} AS bucket`,
+    ...(needsPerson ? ['distinct_id'] : []),
+    ...groupTables.map(groupColumn),
+    ...(conditions.tables.get('events')?.columns ?? []),
+    ...(math.kind === 'groups' ? [groupColumn(math.groupTypeIndex)] : []),
+    ...(math.kind === 'numbers' ? [`${numberOf(math.property, params)} AS number_value`] : []),
+  ])
+  const events = [...columns].join(', ')
+  let sql = needsPerson ? eventsWithPersons(events, where) : `SELECT ${events} FROM events FINAL ${where}`
+  const persons = conditions.tables.get('persons')
+  if (persons !== undefined) {
+    sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
+      SELECT uuid AS person, 1 AS person_known, ${persons.columns.join(', ')} FROM persons FINAL ${personsOf}
+    ) AS person_today USING (person)`
+  }
+  for (const index of groupTables) {
+    const table = conditions.tables.get(`group_${index}`)!
+    sql = `SELECT * FROM (${sql}) AS counted_events LEFT ANY JOIN (
+      SELECT group_key AS ${groupColumn(index)}, 1 AS group_${index}_known, ${table.columns.join(', ')}
+      FROM groups FINAL ${groupsOf(index)}
+    ) AS group_${index}_today USING (${groupColumn(index)})`
+  }
+  const outer = [
+    'bucket',
+    `${matched} AS matched`,
+    ...values.map((value, index) => `${value} AS value_${index}`),
+    ...countedColumns(query),
+  ]
+  const isLeftOut = matched === '1' ? '' : `WHERE ifNull(matched, 1)`
+  const from = {
+    events: `events ${where}`,
+    persons: `persons ${personsOf}`,
+  }
+  return {
+    sql: `(SELECT ${outer.join(', ')} FROM (${sql}) ${isLeftOut})`,
+    params: { ...own, ...params.values },
+    readsFlags: conditions.readsFlags,
+    undecided: [...conditions.tables].flatMap(([name, { leaves, columns }]) => {
+      if (leaves.length === 0) return []
+      const [index] = groupTypeOf(name)
+      return [{ leaves, columns, source: index === undefined ? from[name as 'events'] : `groups ${groupsOf(index)}` }]
+    }),
+  }
+}
+
+/** SQL of a row for whether flags of some events of a trend are in the map alone, of `bucketParams` and `project`. */
+export const wideFlagsQuery = `SELECT 1 FROM events
+  WHERE project_id = {project:UInt32} AND ${isWithin('timestamp')} AND flag_set = '${wideFlagSet}' LIMIT 1`
+
+const personsOf = `WHERE project_id = {project:UInt32} AND is_deleted = 0 AND ${mirrorIsFilled()}`
+
+function groupsOf(groupTypeIndex: number): string {
+  return `WHERE project_id = {project:UInt32} AND group_type_index = ${groupTypeIndex} AND is_deleted = 0
+    AND ${mirrorIsFilled()}`
+}
+
+function groupTypeOf(table: TableName): number[] {
+  return table.startsWith('group_') ? [Number(table.slice('group_'.length))] : []
+}
+
+function countedColumns({ math }: TrendCountQuery): string[] {
+  if (math.kind === 'persons') return ['person AS counted']
+  if (math.kind === 'groups') return [`${groupColumn(math.groupTypeIndex)} AS counted`]
+  return math.kind === 'numbers' ? ['number_value AS counted'] : []
+}
+
+/** Larger numbers count as none, so that no sum of them leaves what a number can be. */
+const magnitudeMax = '1e300'
+
+/** SQL of the number that a property has, or that its text is; NULL for anything else. */
+function numberOf(property: string, params: QueryParams): string {
+  const { type, text, number } = jsonProperty('properties', property, params, sql => sql)
+  const value = `multiIf(${type} IN ('Int64', 'UInt64', 'Double'), ${number},
+    ${type} = 'String' AND match(${text}, '${numberForm}'), ifNull(toFloat64OrNull(${text}), nan), nan)`
+  const isCounted = `abs(${value}) <= ${magnitudeMax}`
+  // The engine's min and max reckon with what is behind a NULL: an infinity there would make them NaN.
+  return `if(${isCounted}, toNullable(if(${isCounted}, ${value}, 0)), NULL)`
+}
+
+/** The texts that filters take for numbers, without the words. Source: docs/wire/evaluation.md 5.9. */
+const numberForm = '^[+-]?([0-9]+([.][0-9]*)?|[.][0-9]+)([eE][+-]?[0-9]+)?$'

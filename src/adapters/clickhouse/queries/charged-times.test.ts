@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ClickHouseError } from '@clickhouse/client'
+import { PortError } from '#ports/port-error.ts'
+import { anEvent } from '../../../../tests/support/an-event.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { findChargedTimes } from './charged-times.ts'
+
+const events = Array.from({ length: 2_000 }, (_, n) => anEvent({ distinctId: `person-${n}` }))
+
+/** What the adapter makes of a query that the server has ended. */
+const tooLong = new PortError(
+  'event-store',
+  'timeout',
+  new ClickHouseError({ message: 'Timeout exceeded', code: '159', type: 'TIMEOUT_EXCEEDED' }),
+)
+
+/** A store that has a copy of every event and fails with `failure` when more than `limit` are asked for at once. */
+function aStore(limit: number, failure: PortError) {
+  const sizes: number[] = []
+  const client = {
+    query: async ({ query_params }: { query_params: Record<string, { values: unknown[] }[]> }) => {
+      const asked = Object.values(query_params).flat()
+      sizes.push(asked.length)
+      if (asked.length > limit) throw failure
+      const rows = asked.map(({ values: [projectId, day, event, distinctId, uuid] }) => [
+        projectId,
+        Date.parse(String(day)) / 86_400_000,
+        event,
+        distinctId,
+        uuid,
+        String(distinctId).slice('person-'.length),
+      ])
+      return { json: async () => rows }
+    },
+  } as unknown as ClickHouseClient
+  const write: ClickHouseClients['write'] = call => call(client, 'pennon', null as never)
+  return { sizes, clients: { write } }
+}
+
+describe('asking for the days of charge', () => {
+  it('asks once, and answers in the order of the question', async () => {
+    const { clients, sizes } = aStore(10_000, tooLong)
+    const times = await findChargedTimes(clients, events.toReversed())
+    assert.deepEqual(times, events.map((_, n) => n).toReversed())
+    assert.deepEqual(sizes, [2_000])
+  })
+
+  it('asks for less at a time when the server takes too long', async () => {
+    const { clients, sizes } = aStore(500, tooLong)
+    const times = await findChargedTimes(clients, events)
+    assert.deepEqual(
+      times,
+      events.map((_, n) => n),
+    )
+    assert.deepEqual(sizes, [2_000, 1_000, 500, 500, 1_000, 500, 500])
+  })
+
+  it('gives up when even a few take too long, and at once when nobody answers', async () => {
+    const slow = aStore(0, tooLong)
+    await assert.rejects(findChargedTimes(slow.clients, events), { code: 'timeout' })
+    assert.deepEqual(slow.sizes, [2_000, 1_000, 500, 250])
+    for (const code of ['unavailable', 'timeout'] as const) {
+      const silent = aStore(0, new PortError('event-store', code))
+      await assert.rejects(findChargedTimes(silent.clients, events), { code })
+      assert.deepEqual(silent.sizes, [2_000])
+    }
+  })
+
+  it('asks for nothing that no row can be', async () => {
+    const { clients, sizes } = aStore(10_000, tooLong)
+    const impossible = [
+      anEvent({ uuid: 'no uuid' }),
+      anEvent({ timestampMs: Number.NaN }),
+      anEvent({ event: 'x'.repeat(200_000) }),
+    ]
+    assert.deepEqual(await findChargedTimes(clients, impossible), [null, null, null])
+    assert.deepEqual(sizes, [])
+  })
+
+  it('splits what one query would be too large for', async () => {
+    const { clients, sizes } = aStore(20_000, tooLong)
+    const long = Array.from({ length: 6_000 }, (_, n) => anEvent({ event: 'x'.repeat(900), distinctId: `person-${n}` }))
+    assert.equal((await findChargedTimes(clients, long)).at(-1), 5_999)
+    assert.equal(sizes.length, 2)
+  })
+})

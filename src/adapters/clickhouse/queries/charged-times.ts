@@ -1,0 +1,93 @@
+// Finds when events that are sent again were charged, thousands in one query. The worker asks before it inserts, so this
+// has to be cheap: nearly always there is no copy, and then only the uuids of a few granules are read. It uses the
+// connection of the inserts, so that queries of API clients, however many, do not hold the worker up.
+
+import { ClickHouseError } from '@clickhouse/client'
+import { isStorableTime } from '#core/events/storable-time.ts'
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
+import { dayMs } from '#core/time.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
+
+/** No captured event has a longer name or distinct id. */
+const textCharsMax = 1000
+/** 4 MB: twice what 10,000 ordinary identities need. */
+const listsPerQueryMax = 100
+/** A query of more identities than this is halved when it takes longer than this. */
+const halvedAbove = 300
+const querySecondsMax = 8
+
+/** See `EventWriter.findChargedTimes`. */
+export async function findChargedTimes(
+  clients: Pick<ClickHouseClients, 'write'>,
+  identities: readonly EventIdentity[],
+): Promise<(number | null)[]> {
+  const times = new Map<string, number>()
+  const lists = identityLists(identities.filter(isStorable))
+  for (let from = 0; from < lists.length; from += listsPerQueryMax)
+    await findIn(clients, lists.slice(from, from + listsPerQueryMax).flat(), times)
+  return identities.map(identity => times.get(identityKey(identity)) ?? null)
+}
+
+async function findIn(
+  clients: Pick<ClickHouseClients, 'write'>,
+  identities: readonly EventIdentity[],
+  times: Map<string, number>,
+): Promise<void> {
+  try {
+    const rows = await clients.write((client, database) => ask(client, database, identities))
+    for (const row of rows) times.set(identityKey(identityOfRow(row)), Number(row[5]))
+  } catch (error) {
+    // Only a timeout that the server reports: a server that does not answer at all is down, however small the query.
+    const tooMuch = error instanceof PortError && error.code === 'timeout' && error.cause instanceof ClickHouseError
+    if (!tooMuch || identities.length <= halvedAbove) throw error
+    const middle = identities.length >> 1
+    await findIn(clients, identities.slice(0, middle), times)
+    await findIn(clients, identities.slice(middle), times)
+  }
+}
+
+type ChargedRow = [
+  ...[projectId: number, day: number, event: string, distinctId: string, uuid: string],
+  chargedAtMs: number | string,
+]
+
+/**
+ * The sort key finds the granules, the uuid selects which of their rows to read in full. `FINAL` would read every
+ * column of the key first; instead this takes the copy with the highest version, the one that reads see.
+ */
+async function ask(
+  client: ClickHouseClient,
+  database: string,
+  identities: readonly EventIdentity[],
+): Promise<ChargedRow[]> {
+  const { prewhere, where, params } = askedIdentities(identities)
+  const result = await client.query({
+    query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
+        toUnixTimestamp64Milli(argMax(charged_at, row_version))
+      FROM ${database}.events
+      PREWHERE ${prewhere}
+      WHERE ${where}
+        AND import_job_id = 0
+      GROUP BY project_id, day, event, distinct_id, uuid`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    clickhouse_settings: { max_execution_time: querySecondsMax },
+  })
+  return result.json<ChargedRow>()
+}
+
+/** Identities that no row can have are left out: the server would refuse the query. */
+function isStorable({ uuid, timestampMs, event, distinctId }: EventIdentity): boolean {
+  return (
+    isUuid(uuid) && isStorableTime(timestampMs) && event.length <= textCharsMax && distinctId.length <= textCharsMax
+  )
+}
+
+function identityOfRow([projectId, day, event, distinctId, uuid]: ChargedRow): EventIdentity {
+  return { projectId, timestampMs: day * dayMs, event, distinctId, uuid }
+}

@@ -1,0 +1,96 @@
+// Lists the names of a project's events and properties. Only the events themselves hold these names: event names are all
+// read by the sort key, property names from the newest events alone.
+
+import type { EventName, PropertyName } from '#core/capture/known-names.ts'
+import type { EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+
+/** A client that sends a new name with each event must not fill the memory: further names are left out. */
+const namesMax = 100_000
+
+/** See `EventQueries.listEventNames`. Copies of an event have one name, so nothing is deduplicated. */
+export async function listEventNames(
+  client: ClickHouseClient,
+  { projectId, search, limit, offset }: EventNameQuery,
+  signal: AbortSignal,
+): Promise<{ count: number; results: readonly EventName[] }> {
+  const isWanted = search === undefined ? '' : 'AND positionCaseInsensitiveUTF8(event, {search:String}) > 0'
+  const result = await client.query({
+    query: `SELECT event, toUnixTimestamp64Milli(min(captured_at)), toUnixTimestamp64Milli(max(timestamp)),
+        count() OVER () FROM events WHERE project_id = {project:UInt32} AND event IN (
+        SELECT DISTINCT event FROM events WHERE project_id = {project:UInt32} ${isWanted} LIMIT ${namesMax}
+      ) GROUP BY event ORDER BY event LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
+    query_params: { project: projectId, limit, offset, ...(search === undefined ? {} : { search }) },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[string, number | string, number | string, number | string]>()
+  return {
+    count: rows.length === 0 ? 0 : Number(rows[0]![3]),
+    results: rows.map(([name, first, last]) => ({ name, firstCapturedAtMs: Number(first), lastSeenMs: Number(last) })),
+  }
+}
+
+/** How many of the newest events are read, and how long their properties may be: reading them is the main cost. */
+const sampledEventsMax = 2_000
+const sampledCharsMax = 16_384
+const dateTimeForm = '^"\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:?\\d\\d)?)?"$'
+
+/** See `EventQueries.listPropertyNames`. */
+export async function listPropertyNames(
+  client: ClickHouseClient,
+  query: PropertyNameQuery,
+  signal: AbortSignal,
+): Promise<{ count: number; results: readonly PropertyName[] }> {
+  const { projectId, kind, events = [], search, limit, offset } = query
+  const column = kind === 'person' ? 'person_properties' : 'properties'
+  const conditions = ['1']
+  if (search !== undefined) conditions.push('positionCaseInsensitiveUTF8(name, {search:String}) > 0')
+  if (query.names !== undefined) conditions.push('name IN {names:Array(String)}')
+  if (query.leavesOutCore) conditions.push("NOT startsWith(name, '$')")
+  if (query.ofFlags !== undefined) conditions.push(`${query.ofFlags ? '' : 'NOT '}startsWith(name, '$feature/')`)
+  const onlyThese = query.onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''
+  const result = await client.query({
+    query: `SELECT name, countIf(match(raw, '^-?[0-9]')), countIf(raw IN ('true', 'false')),
+        countIf(match(raw, {date_time:String})), countIf(startsWith(raw, '"')), countIf(raw != 'null'),
+        countIf(event IN {events:Array(String)}), count() OVER ()
+      FROM (
+        SELECT event, arrayJoin(JSONExtractKeysAndValuesRaw(text)) AS pair, pair.1 AS name, pair.2 AS raw FROM (
+          SELECT event, ${column} AS text FROM events
+          WHERE project_id = {project:UInt32} ${onlyThese} AND length(${column}) <= ${sampledCharsMax}
+          ORDER BY project_id DESC, toDate32(timestamp) DESC LIMIT ${sampledEventsMax}
+        )
+      ) WHERE ${conditions.join(' AND ')}
+      GROUP BY name ORDER BY name LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
+    query_params: {
+      project: projectId,
+      events,
+      limit,
+      offset,
+      date_time: dateTimeForm,
+      ...(search === undefined ? {} : { search }),
+      ...(query.names === undefined ? {} : { names: query.names }),
+    },
+    use_multipart_params: true, // many names do not fit a URL
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[string, ...(number | string)[]]>()
+  return {
+    count: rows.length === 0 ? 0 : Number(rows[0]![7]),
+    results: rows.map(([name, ...counts]) => {
+      const [numbers, booleans, dateTimes, texts, values, seen] = counts.map(Number)
+      const all = (count: number | undefined) => values! > 0 && count === values
+      const type = all(numbers)
+        ? 'Numeric'
+        : all(booleans)
+          ? 'Boolean'
+          : all(dateTimes)
+            ? 'DateTime'
+            : all(texts)
+              ? 'String'
+              : null
+      return { name, type, isSeenOnEvents: seen! > 0 }
+    }),
+  }
+}

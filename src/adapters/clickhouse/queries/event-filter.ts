@@ -1,0 +1,72 @@
+// The filters of a list of events as conditions in SQL. A caller's values are always query parameters.
+
+import { isUuid } from '#core/events/uuid.ts'
+import { type JsonValue, numberOf, textOf } from '#core/json.ts'
+import type { EventQuery } from '#ports/events/event-queries.ts'
+import { timeParam } from '../parameters/time-param.ts'
+
+export interface Filter {
+  readonly conditions: string[]
+  /** The conditions that hold for every copy of an identity or for none, and bounds of its day. */
+  readonly keyConditions: string[]
+  readonly personId: string | undefined
+  readonly params: Record<string, unknown>
+}
+
+/** Tells apart events of one time and uuid. */
+export const tieBreak = 'sipHash64(event, distinct_id)'
+
+/** @returns null when nothing can match: an id that is no UUID. */
+export function filterOf(query: Omit<EventQuery, 'limit'>): Filter | null {
+  const keyConditions = ['project_id = {project:UInt32}']
+  const conditions: string[] = []
+  const params: Record<string, unknown> = { project: query.projectId }
+  const where = (to: string[], condition: string, values: Record<string, unknown>) => {
+    to.push(condition)
+    Object.assign(params, values)
+  }
+  /** Copies of one identity may differ in time within the day: the day bounds all copies, the time only the winner. */
+  const whereTime = (operator: '<' | '<=' | '>' | '>=', name: string, ms: number) => {
+    where(conditions, `timestamp ${operator} ${timeParam(name)}`, { [name]: ms })
+    keyConditions.push(`toDate32(timestamp) ${operator[0]}= toDate32(${timeParam(name)})`)
+  }
+  if (query.event !== undefined) where(keyConditions, 'event = {event:String}', { event: query.event })
+  if (query.distinctId !== undefined) where(keyConditions, 'distinct_id = {id:String}', { id: query.distinctId })
+  if (query.uuid !== undefined) {
+    if (!isUuid(query.uuid)) return null
+    where(keyConditions, 'uuid = {uuid:UUID}', { uuid: query.uuid })
+  }
+  if (query.afterMs !== undefined) whereTime('>', 'after', query.afterMs)
+  if (query.beforeMs !== undefined) whereTime('<', 'before', query.beforeMs)
+  if (query.personId !== undefined && !isUuid(query.personId)) return null
+  query.properties?.forEach(({ key, value }, index) => {
+    const params = { [`key${index}`]: key, [`texts${index}`]: textsOf(value) }
+    where(conditions, propertyEquals(`key${index}`, `texts${index}`), params)
+  })
+  if (query.after !== undefined) {
+    const { timestampMs, uuid, tieBreak: tie } = query.after
+    if (!isUuid(uuid) || !/^\d{1,20}$/.test(tie)) return null
+    whereTime(query.descending ? '<=' : '>=', 'from', timestampMs)
+    const beyond = query.descending ? '<' : '>'
+    where(
+      conditions,
+      `(timestamp, uuid, ${tieBreak}) ${beyond} (${timeParam('from')}, {from_uuid:UUID}, {from_tie:UInt64})`,
+      { from_uuid: uuid, from_tie: tie },
+    )
+  }
+  return { conditions: [...keyConditions, ...conditions], keyConditions, personId: query.personId, params }
+}
+
+/** Strings compare by value, everything else by its JSON text; an absent property equals nothing. */
+function propertyEquals(key: string, texts: string): string {
+  return `JSONHas(properties, {${key}:String}) AND if(
+    JSONType(properties, {${key}:String}) = 'String',
+    JSONExtractString(properties, {${key}:String}),
+    JSONExtractRaw(properties, {${key}:String})) IN {${texts}:Array(String)}`
+}
+
+/** The texts that the engine may write for an equal value: it formats numbers its own way (`1.0` as 1, `1e+21` as 1e21). */
+function textsOf(value: JsonValue): string[] {
+  const number = numberOf(value)
+  return number === undefined ? [textOf(value)] : [textOf(value), String(number), String(number).replace('e+', 'e')]
+}

@@ -1,0 +1,230 @@
+// Lists single events. Each identity appears once (`FINAL`), person ids are those of today, and a caller's values are
+// always query parameters, never SQL. Three steps keep it light: find the page by narrow columns, cut it by the sizes of
+// its rows, and read only the rest in full.
+
+import { TupleParam } from '@clickhouse/client'
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import type { EventCursor, EventQuery, EventView } from '#ports/events/event-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { type AskedIdentities, askedIdentities } from '../parameters/identity-lists.ts'
+import { type Filter, filterOf, tieBreak } from './event-filter.ts'
+import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+import { eventsWithPersons } from './persons-of-today.ts'
+import { rowsInTurns } from './rows-in-turns.ts'
+
+export interface EventPage {
+  readonly events: readonly EventView[]
+  readonly next: EventCursor | null
+}
+
+/** Expressions that identify one event within its project: the rest of the sort key, in its order. */
+const identity = 'toDate32(timestamp), event, distinct_id, uuid'
+
+/** Bounds the texts of one page, which only its first event may exceed. A thousand usual events stay below it. */
+const pageBytesMax = 4 * 1024 * 1024
+
+/** One page; see `EventQueries.listEvents`. */
+export async function listEvents(client: ClickHouseClient, query: EventQuery, signal: AbortSignal): Promise<EventPage> {
+  const filter = filterOf(query)
+  if (filter === null) return { events: [], next: null }
+  const order = query.descending ? 'DESC' : 'ASC'
+  const places: Place[] = []
+  for await (const days of dayWindows(client, filter, order, signal)) {
+    const bounds = 'toDate32(timestamp) BETWEEN {first_day:Date32} AND {last_day:Date32}'
+    const params = { ...filter.params, ...days, rows: query.limit + 1 - places.length }
+    const conditions = [...filter.conditions, bounds]
+    places.push(...(await findPlaces(client, query.projectId, { ...filter, conditions, params, order }, signal)))
+    if (places.length > query.limit) break
+  }
+  const page = await fittingPlaces(client, places.slice(0, query.limit), signal)
+  const events = await readEvents(client, query.projectId, page, signal)
+  const last = page.at(-1)
+  return { events, next: places.length > page.length && last !== undefined ? cursorOf(last) : null }
+}
+
+/** An event of a page, by its narrow columns. */
+interface Place extends EventIdentity {
+  readonly tieBreak: string
+}
+
+async function findPlaces(
+  client: ClickHouseClient,
+  projectId: number,
+  filter: Omit<Filter, 'keyConditions'> & { readonly order: 'ASC' | 'DESC' },
+  signal: AbortSignal,
+): Promise<Place[]> {
+  const { personId, params, order } = filter
+  const conditions = `WHERE ${filter.conditions.join(' AND ')}`
+  const columns = 'timestamp, event, distinct_id, uuid'
+  // The overrides are joined only for a filter by person.
+  const events =
+    personId === undefined
+      ? `events FINAL ${conditions}`
+      : `(${eventsWithPersons(columns, conditions)}) WHERE person = {person:UUID}`
+  const result = await client.query({
+    query: `SELECT toUnixTimestamp64Milli(timestamp), event, distinct_id, toString(uuid), toString(${tieBreak})
+      FROM ${events}
+      ORDER BY timestamp ${order}, uuid ${order}, ${tieBreak} ${order} LIMIT {rows:UInt32}`,
+    query_params: { ...params, person: personId },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[time: number | string, event: string, id: string, uuid: string, tie: string]>()
+  return rows.map(([time, event, distinctId, uuid, tie]) => ({
+    ...{ projectId, timestampMs: Number(time), event, distinctId, uuid, tieBreak: tie },
+  }))
+}
+
+/**
+ * Returns as many places as fit a page, at least one. It reads only lengths, of every copy and without FINAL, which
+ * would gather the texts of a whole block first.
+ */
+async function fittingPlaces(
+  client: ClickHouseClient,
+  places: readonly Place[],
+  signal: AbortSignal,
+): Promise<readonly Place[]> {
+  if (places.length <= 1) return places
+  const { prewhere, where, params } = askedPlaces(places)
+  const result = await client.query({
+    query: `SELECT toInt32(toDate32(timestamp)) AS day, event, distinct_id, toString(uuid),
+        max(length(properties) + 2 * length(person_properties) + 3 * length(elements_chain))
+      FROM events PREWHERE ${prewhere} WHERE ${where} GROUP BY day, event, distinct_id, uuid`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[day: number, event: string, id: string, uuid: string, bytes: number | string]>()
+  const { projectId } = places[0]!
+  const bytesOf = new Map(
+    rows.map(([day, event, distinctId, uuid, bytes]) => [
+      identityKey({ projectId, timestampMs: day * dayMs, event, distinctId, uuid }),
+      Number(bytes),
+    ]),
+  )
+  let bytes = 0
+  const end = places.findIndex((place, index) => {
+    bytes += bytesOf.get(identityKey(place)) ?? 0
+    return bytes > pageBytesMax && index > 0
+  })
+  return end === -1 ? places : places.slice(0, end)
+}
+
+/** In the order of the places. */
+async function readEvents(
+  client: ClickHouseClient,
+  projectId: number,
+  places: readonly Place[],
+  signal: AbortSignal,
+): Promise<readonly EventView[]> {
+  if (places.length === 0) return []
+  const { prewhere, where, distinctIds, params } = askedPlaces(places)
+  const events = eventsWithPersons(storedColumns, `PREWHERE ${prewhere} WHERE ${where}`, distinctIds)
+  const result = await client.query({
+    query: `SELECT ${viewColumns} FROM (${events})`,
+    query_params: { ...params, project: projectId },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const views = (await rowsInTurns<EventRow>(result)).map(viewOfRow)
+  const viewOf = new Map(views.map(view => [identityKey(view), view]))
+  return places.flatMap(place => viewOf.get(identityKey(place)) ?? [])
+}
+
+/** Longer texts, which no captured event has, are not sent as parameters: uuid and `tieBreak` identify such events. */
+const askedTextCharsMax = 1_000
+
+function askedPlaces(places: readonly Place[]): AskedIdentities {
+  const isShort = ({ event, distinctId }: Place) => Math.max(event.length, distinctId.length) <= askedTextCharsMax
+  const short = places.filter(isShort)
+  if (short.length === places.length) return askedIdentities(short)
+  const asked = '(SELECT arrayJoin({places:Array(Tuple(Date32, UUID, UInt64))}) AS place)'
+  const prewhere = `uuid IN (SELECT place.2 FROM ${asked})`
+  const where = `(toDate32(timestamp), uuid, ${tieBreak}) IN (SELECT place.1, place.2, place.3 FROM ${asked})
+    AND project_id = {project:UInt32}`
+  const long = {
+    prewhere,
+    where,
+    distinctIds: `SELECT distinct_id FROM events PREWHERE ${prewhere} WHERE ${where}`,
+    params: {
+      project: places[0]!.projectId,
+      places: places
+        .filter(place => !isShort(place))
+        .map(place => new TupleParam([utcDay(place.timestampMs), place.uuid, BigInt(place.tieBreak)])),
+    },
+  }
+  if (short.length === 0) return long
+  const usual = askedIdentities(short)
+  return {
+    prewhere: `(${usual.prewhere} OR ${long.prewhere})`,
+    where: `(${usual.where} OR ${long.where})`,
+    distinctIds: `${usual.distinctIds} UNION ALL ${long.distinctIds}`,
+    params: { ...usual.params, ...long.params },
+  }
+}
+
+function cursorOf({ timestampMs, uuid, tieBreak: tie }: Place): EventCursor {
+  return { timestampMs, uuid, tieBreak: tie }
+}
+
+/** How many rows the first window of a list has at least, and how much each next window grows. */
+const windowRowCountFirst = 200_000
+const windowGrowth = 4
+
+/**
+ * Yields the days that may have matching events, in the order of the list, in ever larger windows: deduplication costs
+ * per row, and the newest days nearly always fill a page. The sort key alone gives the days and their row counts,
+ * copies included.
+ */
+async function* dayWindows(
+  client: ClickHouseClient,
+  filter: Filter,
+  order: 'ASC' | 'DESC',
+  signal: AbortSignal,
+): AsyncGenerator<{ first_day: string; last_day: string }> {
+  const result = await client.query({
+    query: `SELECT toString(toDate32(timestamp)) AS day, count() FROM events
+      WHERE ${filter.keyConditions.join(' AND ')} GROUP BY day ORDER BY day ${order}`,
+    query_params: filter.params,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const days = await result.json<[day: string, rowCount: number | string]>()
+  let rowCountMin = windowRowCountFirst
+  let rowCount = 0
+  let start = 0
+  for (const [index, [day, dayRowCount]] of days.entries()) {
+    rowCount += Number(dayRowCount)
+    if (rowCount < rowCountMin && index < days.length - 1) continue
+    const edge = days[start]![0]
+    yield order === 'ASC' ? { first_day: edge, last_day: day } : { first_day: day, last_day: edge }
+    start = index + 1
+    rowCount = 0
+    rowCountMin *= windowGrowth
+  }
+}
+
+/** Finds the event with this uuid, the latest if several have it (on another day, or with another name or distinct id). */
+export async function findEvent(
+  client: ClickHouseClient,
+  projectId: number,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<EventView | null> {
+  if (!isUuid(uuid)) return null
+  // Without FINAL the inner query reads one column of the project; every copy has the same identity.
+  const conditions = [
+    'project_id = {project:UInt32}',
+    `(${identity}) IN (
+      SELECT DISTINCT ${identity} FROM events WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000)`,
+  ]
+  const params = { project: projectId, uuid, rows: 1 }
+  const latest = await findPlaces(client, projectId, { conditions, personId: undefined, params, order: 'DESC' }, signal)
+  return (await readEvents(client, projectId, latest, signal))[0] ?? null
+}

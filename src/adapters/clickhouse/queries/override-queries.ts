@@ -1,0 +1,59 @@
+// Finds the person that a distinct id's earlier events belong to by now, thousands of ids in one query. A starting worker
+// asks before it inserts; it uses the connection of the inserts, so that queries of API clients do not hold it up.
+
+import { TupleParam } from '@clickhouse/client'
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { fieldLists } from '../parameters/field-lists.ts'
+
+export interface IdOfProject {
+  readonly projectId: number
+  readonly distinctId: string
+}
+
+/** Characters of an id in a field, without its text. */
+const charsPerId = 20
+/** 4 MB. */
+const listsPerQueryMax = 100
+
+type OverrideRow = [projectId: number, distinctId: string, personId: string, version: number | string]
+
+/** See `EventWriter.findOverrides`. */
+export async function findOverrides(
+  clients: Pick<ClickHouseClients, 'write'>,
+  ids: readonly IdOfProject[],
+): Promise<PersonIdOverride[]> {
+  const lists = fieldLists(ids, ({ distinctId }) => charsPerId + distinctId.length)
+  const found: PersonIdOverride[] = []
+  for (let from = 0; from < lists.length; from += listsPerQueryMax)
+    found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
+  return found
+}
+
+async function findIn(
+  clients: Pick<ClickHouseClients, 'write'>,
+  lists: readonly (readonly IdOfProject[])[],
+): Promise<PersonIdOverride[]> {
+  const params = lists.map((_, index) => `{ids${index}:Array(Tuple(UInt32, String))}`)
+  const rows = await clients.write(async (client, database) => {
+    const result = await client.query({
+      query: `SELECT project_id, distinct_id, toString(person_id), version
+        FROM ${database}.person_distinct_id_overrides FINAL
+        WHERE (project_id, distinct_id) IN (SELECT arrayJoin(arrayConcat(${params.join(', ')})))`,
+      query_params: Object.fromEntries(lists.map((list, index) => [`ids${index}`, list.map(tupleOf)])),
+      use_multipart_params: true, // thousands of ids do not fit a URL
+      format: 'JSONCompactEachRow',
+    })
+    return result.json<OverrideRow>()
+  })
+  return rows.map(([projectId, distinctId, personId, version]) => ({
+    projectId,
+    distinctId,
+    personId,
+    version: Number(version),
+  }))
+}
+
+function tupleOf({ projectId, distinctId }: IdOfProject): TupleParam {
+  return new TupleParam([projectId, distinctId])
+}

@@ -1,0 +1,32 @@
+// Finds the person that an event counts for. A row keeps the person of its distinct id at storing time; a merge moves the
+// distinct id to another person and leaves an override. Every query that returns, filters or counts persons uses this.
+
+import { fillingMessage } from '../connection/clickhouse-errors.ts'
+
+/**
+ * Builds a query of events, each identity once, with the person of today as `person`.
+ * @param columns columns and aliased expressions to read of each event; must include `distinct_id`.
+ * @param conditions `WHERE …`, or `PREWHERE … WHERE …`, on events as they are stored.
+ * @param distinctIds a query of the distinct ids that the events can have. It bounds the overrides to
+ *   read; without it, all of the project are read.
+ * The query takes the parameter `project`, and the conditions have to include the project.
+ */
+export function eventsWithPersons(columns: string, conditions: string, distinctIds?: string): string {
+  const bound = distinctIds === undefined ? '' : `AND distinct_id IN (${distinctIds})`
+  return `SELECT e.*, if(o.is_overridden, o.person_id, e.stored_person_id) AS person
+    FROM (SELECT ${columns}, person_id AS stored_person_id FROM events FINAL ${conditions}) AS e
+    LEFT ANY JOIN (
+      SELECT distinct_id, person_id, true AS is_overridden FROM person_distinct_id_overrides FINAL
+      WHERE project_id = {project:UInt32} ${bound}
+    ) AS o USING (distinct_id)`
+}
+
+/**
+ * A condition for queries of `persons` and `groups`: true once the mirror is filled, and otherwise the query fails, which
+ * reads as a `MirrorFillingError`. Counting what is there so far would give a wrong figure that nobody notices.
+ * @param database names it where the connection has another one.
+ */
+export function mirrorIsFilled(database?: string): string {
+  const table = database === undefined ? 'subject_mirror_fill' : `${database}.subject_mirror_fill`
+  return `(SELECT throwIf(ifNull(argMax(is_complete, version), 0) = 0, '${fillingMessage}') FROM ${table}) = 0`
+}

@@ -1,0 +1,102 @@
+// Lists recordings, and reads one with its items. Items are only ever read for a single row.
+
+import type { RecordingCursor, RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { timeParam } from '../parameters/time-param.ts'
+
+const viewColumns = `project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes,
+  toUnixTimestamp64Milli(timestamp), toUnixTimestamp64Milli(received_at)`
+
+export async function listRecordings(
+  client: ClickHouseClient,
+  query: RecordingQuery,
+  signal: AbortSignal,
+): Promise<{ recordings: RecordingView[]; next: RecordingCursor | null }> {
+  const conditions = ['project_id = {project:UInt32}']
+  if (query.sessionId !== undefined) conditions.push('session_id = {session:String}')
+  if (query.distinctId !== undefined) conditions.push('distinct_id = {id:String}')
+  if (query.afterMs !== undefined) conditions.push(`timestamp > ${timeParam('after')}`)
+  if (query.beforeMs !== undefined) conditions.push(`timestamp < ${timeParam('before')}`)
+  if (query.after !== undefined) conditions.push(`(timestamp, uuid) < (${timeParam('last')}, {last_uuid:UUID})`)
+  const result = await client.query({
+    query: `SELECT ${viewColumns} FROM replay_messages FINAL WHERE ${conditions.join(' AND ')}
+      ORDER BY timestamp DESC, uuid DESC LIMIT {rows:UInt32}`,
+    query_params: {
+      project: query.projectId,
+      session: query.sessionId,
+      id: query.distinctId,
+      after: query.afterMs,
+      before: query.beforeMs,
+      last: query.after?.timestampMs,
+      last_uuid: query.after?.uuid,
+      rows: query.limit + 1,
+    },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = (await result.json<RecordingRow>()).map(viewOfRow)
+  const recordings = rows.slice(0, query.limit)
+  const last = recordings.at(-1)
+  const hasMore = rows.length > query.limit && last !== undefined
+  return { recordings, next: hasMore ? { timestampMs: last.timestampMs, uuid: last.uuid } : null }
+}
+
+/** No client gives two sessions the same uuid; should it happen, the latest one is returned. */
+export async function findRecording(
+  client: ClickHouseClient,
+  projectId: number,
+  uuid: string,
+  signal: AbortSignal,
+): Promise<{ recording: RecordingView; items: Uint8Array | null } | null> {
+  // The inner query reads narrow columns of the project.
+  const result = await client.query({
+    query: `SELECT ${viewColumns} FROM replay_messages FINAL
+      WHERE project_id = {project:UInt32} AND session_id IN (
+        SELECT session_id FROM replay_messages WHERE project_id = {project:UInt32} AND uuid = {uuid:UUID} LIMIT 1000
+      ) AND uuid = {uuid:UUID} ORDER BY timestamp DESC LIMIT 1`,
+    query_params: { project: projectId, uuid },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const [row] = await result.json<RecordingRow>()
+  if (row === undefined) return null
+  const recording = viewOfRow(row)
+  const items = await readItems(client, recording, signal)
+  return { recording, items: items.length === 0 ? null : items }
+}
+
+/** Reads raw bytes, piece by piece: parsing a text of many megabytes would block the event loop. */
+async function readItems(client: ClickHouseClient, recording: RecordingView, signal: AbortSignal): Promise<Uint8Array> {
+  const { stream } = await client.exec({
+    query: `SELECT items FROM replay_messages FINAL
+      WHERE project_id = {project:UInt32} AND session_id = {session:String} AND uuid = {uuid:UUID} FORMAT RawBLOB`,
+    query_params: { project: recording.projectId, session: recording.sessionId, uuid: recording.uuid },
+    abort_signal: signal,
+  })
+  const pieces: Buffer[] = []
+  for await (const piece of stream) pieces.push(piece as Buffer)
+  return Buffer.concat(pieces)
+}
+
+type RecordingRow = [
+  ...[projectId: number, uuid: string, sessionId: string, windowId: string, distinctId: string],
+  ...[snapshotSource: 'mobile' | 'web', lib: string, itemCount: number, itemsBytes: string | number],
+  ...[timestampMs: string | number, receivedAtMs: string | number],
+]
+
+function viewOfRow(row: RecordingRow): RecordingView {
+  const [projectId, uuid, sessionId, windowId, distinctId, snapshotSource, lib, itemCount, bytes, time, received] = row
+  return {
+    projectId,
+    uuid,
+    sessionId,
+    windowId,
+    distinctId,
+    snapshotSource,
+    lib,
+    itemCount,
+    itemsBytes: Number(bytes),
+    timestampMs: Number(time),
+    receivedAtMs: Number(received),
+  }
+}

@@ -1,0 +1,173 @@
+// Lists events that were accepted but could not be stored. It takes two steps, because a body may have 64 KiB: find the
+// page by narrow columns, then read as many of its rows as fit an answer.
+
+import type { Lane } from '#core/events/captured-event.ts'
+import { decodeRejectSource } from '#core/events/reject-source.ts'
+import type { RejectedCursor, RejectedFilter, RejectedQuery, RejectedView } from '#ports/events/reject-store.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { timeParam } from '../parameters/time-param.ts'
+import { rowsInTurns } from './rows-in-turns.ts'
+
+/** Bounds the bodies of one page, which only its first body may exceed. */
+const pageBytesMax = 8 * 1024 * 1024
+
+interface Place {
+  readonly receivedAtMs: number
+  readonly rejectId: string
+}
+
+export async function listRejected(
+  client: ClickHouseClient,
+  query: RejectedQuery,
+  signal: AbortSignal,
+): Promise<{ rejected: RejectedView[]; next: RejectedCursor | null }> {
+  const places = await findPlaces(client, query, signal)
+  const page = places.slice(0, query.limit)
+  if (page.length === 0) return { rejected: [], next: null }
+  const rows = await readRows(client, query, page, signal)
+  const replayedTimes = await findReplayedTimes(client, query.projectId, page, signal)
+  const rejected = rows.map(row => viewOf(row, replayedTimes))
+  const last = rejected.at(-1)
+  const hasMore = last !== undefined && (rejected.length < page.length || places.length > page.length)
+  return { rejected, next: hasMore ? { receivedAtMs: last.receivedAtMs, rejectId: last.rejectId } : null }
+}
+
+export async function countRejected(
+  client: ClickHouseClient,
+  filter: RejectedFilter,
+  signal: AbortSignal,
+): Promise<number> {
+  const { conditions, params } = conditionsOf(filter)
+  const result = await client.query({
+    query: `SELECT count() FROM rejected_events FINAL WHERE ${conditions.join(' AND ')}`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const [row] = await result.json<[string | number]>()
+  return Number(row?.[0] ?? 0)
+}
+
+/** Finds up to one more than the page holds, to show whether more follow. */
+async function findPlaces(client: ClickHouseClient, query: RejectedQuery, signal: AbortSignal): Promise<Place[]> {
+  const { conditions, params } = conditionsOf(query)
+  const order = query.oldestFirst === true ? 'ASC' : 'DESC'
+  const result = await client.query({
+    query: `SELECT toUnixTimestamp64Milli(received_at), reject_id FROM rejected_events FINAL
+      WHERE ${conditions.join(' AND ')} ORDER BY received_at ${order}, reject_id ${order} LIMIT {rows:UInt32}`,
+    query_params: { ...params, rows: query.limit + 1 },
+    use_multipart_params: true, // a thousand ids do not fit a URL
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[receivedAtMs: string | number, rejectId: string]>()
+  return rows.map(([receivedAtMs, rejectId]) => ({ receivedAtMs: Number(receivedAtMs), rejectId }))
+}
+
+async function readRows(
+  client: ClickHouseClient,
+  { projectId, oldestFirst }: RejectedQuery,
+  page: readonly Place[],
+  signal: AbortSignal,
+): Promise<RejectedRow[]> {
+  const times = page.map(({ receivedAtMs }) => receivedAtMs)
+  const order = oldestFirst === true ? 'ASC' : 'DESC'
+  const orderBy = `ORDER BY received_at ${order}, reject_id ${order}`
+  const result = await client.query({
+    query: `SELECT reject_id, project_id, toUnixTimestamp64Milli(received_at), reason, field, lane, import_job_id, uuid,
+        event, distinct_id, body, source
+      FROM (
+        SELECT *, sum(length(body)) OVER (${orderBy} ROWS BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS bytes_so_far
+        FROM rejected_events FINAL
+        WHERE project_id = {project:UInt32} AND reject_id IN {ids:Array(String)}
+          AND received_at BETWEEN ${timeParam('from')} AND ${timeParam('to')}
+      ) WHERE bytes_so_far - length(body) < {bytes:UInt64} ${orderBy}`,
+    query_params: {
+      project: projectId,
+      ids: page.map(({ rejectId }) => rejectId),
+      from: Math.min(...times),
+      to: Math.max(...times),
+      bytes: pageBytesMax,
+    },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return rowsInTurns<RejectedRow>(result)
+}
+
+async function findReplayedTimes(
+  client: ClickHouseClient,
+  projectId: number,
+  page: readonly Place[],
+  signal: AbortSignal,
+): Promise<ReadonlyMap<string, number>> {
+  const result = await client.query({
+    query: `SELECT reject_id, toUnixTimestamp64Milli(max(replayed_at)) FROM replayed_rejects
+      WHERE project_id = {project:UInt32} AND reject_id IN {ids:Array(String)} GROUP BY reject_id`,
+    query_params: { project: projectId, ids: page.map(({ rejectId }) => rejectId) },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const rows = await result.json<[rejectId: string, replayedAtMs: string | number]>()
+  return new Map(rows.map(([rejectId, replayedAtMs]) => [rejectId, Number(replayedAtMs)]))
+}
+
+function conditionsOf(filter: RejectedFilter): { conditions: string[]; params: Record<string, unknown> } {
+  const conditions = ['project_id = {project:UInt32}']
+  const params: Record<string, unknown> = { project: filter.projectId }
+  const where = (name: string, value: unknown, condition: string) => {
+    if (value === undefined) return
+    params[name] = value
+    conditions.push(condition)
+  }
+  where('ids', filter.ids, 'reject_id IN {ids:Array(String)}')
+  where('reason', filter.reason, 'reason = {reason:String}')
+  // A field of an item has the item's place before it.
+  where('field', filter.field, `(field = {field:String} OR endsWith(field, concat('.', {field:String})))`)
+  where('event', filter.event, 'event = {event:String}')
+  where('distinct', filter.distinctId, 'distinct_id = {distinct:String}')
+  where('uuid', filter.uuid, 'uuid = {uuid:String}')
+  where('lane', filter.lane, 'lane = {lane:String}')
+  where('after', filter.afterMs, `received_at > ${timeParam('after')}`)
+  where('before', filter.beforeMs, `received_at < ${timeParam('before')}`)
+  where('search', filter.search, 'positionCaseInsensitiveUTF8(body, {search:String}) > 0')
+  if (filter.replayed !== undefined) {
+    const replayed = 'SELECT reject_id FROM replayed_rejects WHERE project_id = {project:UInt32}'
+    conditions.push(`reject_id ${filter.replayed ? 'IN' : 'NOT IN'} (${replayed})`)
+  }
+  if (filter.beyond !== undefined) {
+    params.last = filter.beyond.receivedAtMs
+    params.last_id = filter.beyond.rejectId
+    const operator = filter.oldestFirst === true ? '>' : '<'
+    conditions.push(`(received_at, reject_id) ${operator} (${timeParam('last')}, {last_id:String})`)
+  }
+  return { conditions, params }
+}
+
+type RejectedRow = [
+  ...[rejectId: string, projectId: number, receivedAtMs: string | number, reason: string, field: string, lane: Lane],
+  ...[importJobId: number, uuid: string, event: string, distinctId: string, body: string, source: string],
+]
+
+function viewOf(row: RejectedRow, replayedTimes: ReadonlyMap<string, number>): RejectedView {
+  const [rejectId, projectId, receivedAtMs, reason, field, lane, importJobId, uuid, event, distinctId, body, source] =
+    row
+  return {
+    rejectId,
+    projectId,
+    receivedAtMs: Number(receivedAtMs),
+    reason,
+    field,
+    lane,
+    importJobId,
+    uuid,
+    event,
+    distinctId,
+    body,
+    source: decodeRejectSource(source),
+    replayedAtMs: replayedTimes.get(rejectId) ?? null,
+  }
+}

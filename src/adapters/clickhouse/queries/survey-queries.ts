@@ -1,0 +1,65 @@
+// Counts the events of surveys. Each identity counts once, as do answers sent in parts; persons are resolved as of
+// today.
+// Source: PostHog's survey statistics.
+
+import { type SurveyCount, type SurveyCounts, surveyEvents } from '#core/surveys/survey-events.ts'
+import type { SurveyCountQuery } from '#ports/events/event-queries.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { timeParam } from '../parameters/time-param.ts'
+import { eventsWithPersons } from './persons-of-today.ts'
+
+const { shown, dismissed, sent } = surveyEvents
+
+/** See `EventQueries.countSurveyEvents`. */
+export async function countSurveyEvents(
+  client: ClickHouseClient,
+  query: SurveyCountQuery,
+  signal: AbortSignal,
+): Promise<SurveyCounts> {
+  const { projectId, surveyIds, fromMs, toMs } = query
+  const bound = (operator: string, name: string, ms: number | undefined) =>
+    ms === undefined ? '' : `AND timestamp ${operator} ${timeParam(name)}`
+  // A dismissal after answered questions does not count as one: the answers were sent.
+  const conditions = `WHERE project_id = {project:UInt32} AND event IN {names:Array(String)}
+    AND JSONExtractString(properties, '$survey_id') IN {surveys:Array(String)}
+    AND (event != {dismissed:String} OR NOT JSONExtractBool(properties, '$survey_partially_completed'))
+    ${bound('>=', 'from', fromMs)} ${bound('<=', 'to', toMs)}`
+  const submission = "JSONExtractString(properties, '$survey_submission_id') AS submission"
+  const events = `SELECT event, timestamp, person,
+      if(event = {sent:String} AND submission != '', submission, toString((toDate32(timestamp), distinct_id, uuid))) AS answer
+    FROM (${eventsWithPersons(`event, timestamp, distinct_id, uuid, ${submission}`, conditions)})`
+  const rowsOf = async <Row>(statement: string): Promise<Row[]> => {
+    const result = await client.query({
+      query: statement,
+      query_params: {
+        ...{ project: projectId, names: [shown, dismissed, sent], sent, dismissed, surveys: surveyIds },
+        ...(fromMs === undefined ? {} : { from: fromMs }),
+        ...(toMs === undefined ? {} : { to: toMs }),
+      },
+      use_multipart_params: true, // a thousand ids do not fit a URL
+      format: 'JSONCompactEachRow',
+      abort_signal: signal,
+    })
+    return result.json<Row>()
+  }
+  const counted = await rowsOf<[string, ...(number | string)[]]>(
+    `SELECT event, uniqExact(answer), uniqExact(person), toUnixTimestamp64Milli(min(timestamp)),
+      toUnixTimestamp64Milli(max(timestamp)) FROM (${events}) GROUP BY event`,
+  )
+  const [both] = await rowsOf<[number | string]>(
+    `SELECT count() FROM (SELECT person FROM (${events}) GROUP BY person
+      HAVING countIf(event = {dismissed:String}) > 0 AND countIf(event = {sent:String}) > 0)`,
+  )
+  const countOf = (name: string): SurveyCount => {
+    const row = counted.find(([event]) => event === name)
+    if (row === undefined) return { count: 0, persons: 0, firstMs: null, lastMs: null }
+    const [count, persons, firstMs, lastMs] = row.slice(1).map(Number)
+    return { count: count!, persons: persons!, firstMs: firstMs!, lastMs: lastMs! }
+  }
+  return {
+    shown: countOf(shown),
+    dismissed: countOf(dismissed),
+    sent: countOf(sent),
+    personsDismissedAndSent: Number(both![0]),
+  }
+}

@@ -1,0 +1,84 @@
+// What people are told when the engine does not answer their SQL: the engine's own words, which name the place and the
+// mistake, without the tables, users and versions behind the views.
+
+import { ClickHouseError } from '@clickhouse/client'
+import type { SqlFailure } from '#ports/events/sql-queries.ts'
+import { viewsUser } from '../connection/analyst.ts'
+import { fillingMessage, storeError } from '../connection/clickhouse-errors.ts'
+
+/** The server's own state: the same query may work later. */
+const serverCodes: ReadonlySet<string> = new Set([
+  ...[
+    '40',
+    '246',
+    '159',
+    '160',
+    '202',
+    '209',
+    '210',
+    '243',
+    '192',
+    '193',
+    '194',
+    '516',
+    '473',
+    '394',
+    '395',
+    '999',
+    '1000',
+  ],
+])
+const forbiddenCodes: ReadonlySet<string> = new Set(['497'])
+const tooLargeCodes: ReadonlySet<string> = new Set(['158', '241', '307', '396', '191', '193'])
+const detailLengthMax = 500
+
+/** @throws PortError when the store is at fault, and whatever else was thrown. */
+export function sqlFailureOf(error: unknown, database: string): SqlFailure {
+  if (!(error instanceof ClickHouseError)) throw storeError(error, 'write')
+  return failureOfMessage(error.code, error.message, database) ?? throwing(storeError(error, 'write'))
+}
+
+/** @returns null when the store is at fault. */
+function failureOfMessage(code: string, message: string, database: string): SqlFailure | null {
+  if (forbiddenCodes.has(code)) return { kind: 'forbidden' }
+  if (tooLargeCodes.has(code))
+    return {
+      kind: 'too_large',
+      detail: 'The query needs more memory than one may use. Read a shorter span, or group by fewer values.',
+    }
+  // A query may throw by itself (`throwIf`), as the views do while the mirror is filled.
+  if (serverCodes.has(code) && !(code === '395' && !message.includes(fillingMessage))) return null
+  return { kind: 'failed', detail: cleaned(message, database) }
+}
+
+/** A query took the words behind it, which say the format, for its own end. */
+export const incompleteQuery: SqlFailure = {
+  kind: 'failed',
+  detail: 'The query is not complete: something has to follow at its end.',
+}
+
+/** Whether a failure is about the words that say the format, which are none of the query. */
+export function namesFormat(failure: SqlFailure, format: string, sql: string): boolean {
+  if (failure.kind !== 'failed') return false
+  return failure.detail.includes(format) || (/ identifier ['`]FORMAT['`]/.test(failure.detail) && !/format/i.test(sql))
+}
+
+/** One line, without scopes, internal names and the version. */
+function cleaned(message: string, database: string): string {
+  const text = message
+    .replace(/^Code: \d+\. DB::Exception: /, '')
+    .split('\n', 1)[0]!
+    .replace(/:? (?:in|In) scope .*$/s, '')
+    .replace(/: while executing .*$/is, '')
+    .replace(/ \(version [^)]*\)\.?/, '')
+    .replace(/ ?Stack trace:.*$/s, '')
+    .replaceAll(new RegExp(`\\b${database}(?:_sql)?\\.`, 'g'), '')
+    .replaceAll(/\b__table\d+\./g, '')
+    .replaceAll(new RegExp(`\\b(?:pennon_analyst|${viewsUser})\\b`, 'g'), 'this user')
+    .trim()
+  return text.length > detailLengthMax ? `${text.slice(0, detailLengthMax)}…` : text
+}
+
+function throwing(error: unknown): never {
+  throw error
+}

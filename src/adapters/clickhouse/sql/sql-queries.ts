@@ -1,0 +1,222 @@
+// Runs SQL of people: checks it, binds its values, and reads as many rows as an answer takes. The engine stops when
+// enough rows are read.
+
+import { err, ok, type Result } from '#core/result.ts'
+import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
+import { bindValues } from '#core/sql/sql-values.ts'
+import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
+import { PortError } from '#ports/port-error.ts'
+import { projectHeader } from '../connection/analyst.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import type { ProjectQueue } from '../connection/project-queue.ts'
+import { fieldLists } from '../parameters/field-lists.ts'
+import type { SqlSetUp } from './set-up.ts'
+import { incompleteQuery, namesFormat, sqlFailureOf } from './sql-errors.ts'
+
+/** The client writes it behind the query. */
+const answerFormat = 'JSONCompactEachRowWithNamesAndTypes'
+
+/** A query with values is a form field of the server, which holds 128 KiB with the format behind it. */
+const queryFieldBytesMax = 131_000
+
+/** Bytes of the rows of one answer, which a front holds. */
+const answerBytesMax = 32 * 1024 * 1024
+
+interface SqlQueriesDeps {
+  readonly clients: ClickHouseClients
+  readonly setUp: SqlSetUp
+  readonly queue: ProjectQueue
+  readonly queryTimeoutSeconds: number
+}
+
+export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
+  const { clients, setUp, queue } = deps
+
+  /** Runs a call in the name of the project; the first after a loss of the store makes the views again. */
+  async function asProject<T>(
+    projectId: number,
+    signal: AbortSignal,
+    call: (client: ClickHouseClient, headers: Record<string, string>) => Promise<Result<T, SqlFailure>>,
+  ): Promise<Result<T, SqlFailure>> {
+    const headers = { [projectHeader]: String(projectId) }
+    for (let attempt = 0; ; attempt++) {
+      const { lacking } = await setUp.ready()
+      if (lacking !== null) return err({ kind: 'not_set_up', detail: lacking })
+      try {
+        return await clients.analyse(async (client, database) => {
+          try {
+            return await call(client, headers)
+          } catch (error) {
+            if (attempt === 0 && isViewMissing(error)) throw error
+            return err(sqlFailureOf(error, database))
+          }
+        })
+      } catch (error) {
+        if (signal.aborted) throw signal.reason
+        if (!isViewMissing(error)) throw error
+        setUp.forget()
+      }
+    }
+  }
+
+  return {
+    async runSql({ projectId, sql, values, defaultRowCount, rowCountMax }, signal) {
+      const checked = checkSql(sql, await setUp.functions(), 'query')
+      if (!checked.ok) return err({ kind: 'refused', ...checked.error })
+      // Clients of the read-only port list tables and columns; a query has the docs.
+      if (namesSystemTables(checked.value)) return err({ kind: 'forbidden' })
+      const bound = bindValues(checked.value, values, fieldLists)
+      if (!bound.ok) return err({ kind: 'refused', ...bound.error })
+      const bytes = Buffer.byteLength(bound.value.sql)
+      if (Object.keys(bound.value.params).length > 0 && bytes > queryFieldBytesMax)
+        return err({
+          ...{ kind: 'refused', at: null },
+          detail: `With values, a query may have ${queryFieldBytesMax} bytes, and this one has ${bytes}.`,
+        })
+      const rowsMax = checked.value.hasLimit ? rowCountMax : defaultRowCount
+      const ran = await queue.run(projectId, signal, () =>
+        limited(signal, deps.queryTimeoutSeconds, either =>
+          asProject(projectId, either, async (client, http_headers) => {
+            const result = await client.query({
+              query: bound.value.sql,
+              query_params: bound.value.params as Record<string, unknown>,
+              use_multipart_params: true,
+              format: answerFormat,
+              http_headers,
+              abort_signal: either,
+            })
+            const stream = result.stream()
+            if (result.response_headers['x-clickhouse-format'] === answerFormat) return readRows(stream, rowsMax)
+            stream.destroy()
+            return err(incompleteQuery)
+          }),
+        ),
+      )
+      return !ran.ok && namesFormat(ran.error, answerFormat, sql) ? err(incompleteQuery) : ran
+    },
+
+    async passSql({ projectId, sql, params, acceptEncoding }, signal) {
+      const checked = checkSql(sql, await setUp.functions(), 'read')
+      if (!checked.ok) return err({ kind: 'refused', ...checked.error })
+      const typed = bindValues(checked.value, null)
+      if (!typed.ok) return err({ kind: 'refused', ...typed.error })
+      // The place in the queue is held until the last byte has been taken.
+      const held = Promise.withResolvers<void>()
+      // A body that nobody begins to read never ends by itself.
+      signal.addEventListener('abort', () => held.resolve(), { once: true })
+      return new Promise<Result<SqlAnswer, SqlFailure>>((resolve, reject) => {
+        queue
+          .run(projectId, signal, async () => {
+            const answered = await asProject(projectId, signal, async (client, headers) => {
+              const result = await client.exec({
+                query: typed.value.sql,
+                clickhouse_settings: Object.fromEntries(params),
+                http_headers: { ...headers, ...(acceptEncoding !== null && { 'Accept-Encoding': acceptEncoding }) },
+                abort_signal: signal,
+                decompress_response_stream: false,
+              })
+              return ok({
+                headers: answerHeaders(result.response_headers),
+                body: released(result.stream, held.resolve),
+              })
+            })
+            resolve(answered)
+            if (answered.ok) await held.promise
+          })
+          .catch(reject)
+      })
+    },
+  }
+}
+
+const unknownTable = '60'
+const unknownDatabase = '81'
+
+function isViewMissing(error: unknown): boolean {
+  return (
+    error instanceof Error &&
+    'code' in error &&
+    (error.code === unknownDatabase ||
+      (error.code === unknownTable && /'(?:events|persons|groups|flag_calls)'/.test(error.message)))
+  )
+}
+
+/** Ends the query with a PortError `timeout` when the server's own limit does not. */
+async function limited<T>(
+  signal: AbortSignal | undefined,
+  timeoutSeconds: number,
+  run: (either: AbortSignal) => Promise<T>,
+): Promise<T> {
+  const limit = AbortSignal.timeout(timeoutSeconds * 1000 + 500)
+  try {
+    return await run(signal === undefined ? limit : AbortSignal.any([signal, limit]))
+  } catch (error) {
+    if (signal?.aborted) throw signal.reason
+    throw limit.aborted ? new PortError('event-store', 'timeout', error) : error
+  }
+}
+
+interface TextRow {
+  readonly text: string
+}
+
+async function readRows(
+  stream: AsyncIterable<readonly TextRow[]> & { destroy(): unknown },
+  rowCountMax: number,
+): Promise<Result<SqlRows, SqlFailure>> {
+  const head: string[][] = []
+  const rows: string[] = []
+  let bytes = 0
+  let hasMore = false
+  try {
+    for await (const page of stream) {
+      for (const { text } of page) {
+        if (head.length < 2) {
+          head.push(JSON.parse(text) as string[])
+          continue
+        }
+        hasMore = rows.length === rowCountMax
+        if (hasMore) break
+        bytes += text.length
+        if (bytes > answerBytesMax)
+          return err({
+            kind: 'too_large',
+            detail: `The answer is larger than ${answerBytesMax / 1024 / 1024} MB. Ask for fewer columns or rows.`,
+          })
+        rows.push(text)
+      }
+      if (hasMore) break
+    }
+  } finally {
+    stream.destroy()
+  }
+  const [columns = [], types = []] = head
+  return ok({ columns, types, rows, rowCountMax, hasMore })
+}
+
+/** Headers that clients of ClickHouse read. */
+const passedHeaders = [
+  'content-type',
+  'content-encoding',
+  'x-clickhouse-format',
+  'x-clickhouse-timezone',
+  'x-clickhouse-exception-tag',
+]
+
+function answerHeaders(headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
+  const passed: Record<string, string> = {}
+  for (const name of passedHeaders) {
+    const value = headers[name]
+    if (typeof value === 'string') passed[name] = value
+  }
+  return passed
+}
+
+async function* released(stream: AsyncIterable<Uint8Array> & { destroy(): unknown }, release: () => void) {
+  try {
+    yield* stream
+  } finally {
+    stream.destroy()
+    release()
+  }
+}

@@ -1,0 +1,58 @@
+// Notes on which days flag calls arrived. Counts that are kept of a day are right as long as its note is the same. A note is
+// a sum of random numbers, one for each insert: it needs no clock, no order and no reading, and another history of the
+// store, such as an older copy of it, never has the same sum by chance.
+
+import { randomInt } from 'node:crypto'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import { flagCallEventName, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import { dayMs } from '#core/time.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import type { RowWritten } from './event-rows.ts'
+import type { RowBinaryWriter } from './row-binary.ts'
+
+export interface FlagArrival {
+  readonly projectId: number
+  /** Since 1970-01-01. */
+  readonly day: number
+}
+
+/** The days of the calls; each once. */
+export function flagArrivals(events: readonly StoredEvent[], thinned: readonly ThinnedCall[]): FlagArrival[] {
+  const arrivals = new Map<string, FlagArrival>()
+  const note = ({ projectId, timestampMs }: { projectId: number; timestampMs: number }) => {
+    const day = Math.floor(timestampMs / dayMs)
+    arrivals.set(`${projectId} ${day}`, { projectId, day })
+  }
+  // By name, not by flag: a call that names no flag may replace one that does.
+  for (const event of events) if (event.event === flagCallEventName) note(event)
+  for (const call of thinned) note(call)
+  return [...arrivals.values()]
+}
+
+export const arrivalColumns = 'project_id, day, token'
+
+export function writeArrivalRow(to: RowBinaryWriter, { projectId, day }: FlagArrival): RowWritten {
+  to.uint32(projectId)
+  to.uint32(day >>> 0)
+  to.int64(randomInt(2 ** 32), randomInt(2 ** 31))
+  return 'written'
+}
+
+/** Notes the days of a published job's calls. Its rows are in `events` by now, so a repeat after a crash finds them. */
+export function noteJobArrivals(client: ClickHouseClient, database: string, importJobId: number): Promise<unknown> {
+  return client.command({
+    query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns})
+      SELECT project_id, day, rand64() FROM (
+        SELECT DISTINCT project_id, toDate32(timestamp) AS day FROM ${database}.events
+        WHERE import_partition = {job:UInt32} AND event = {event:String}
+      )`,
+    query_params: { job: importJobId, event: flagCallEventName },
+  })
+}
+
+/** Makes all kept counts wrong, of every project: which days a dropped job had is not known any more. */
+export function noteAnyArrival(client: ClickHouseClient, database: string): Promise<unknown> {
+  return client.command({
+    query: `INSERT INTO ${database}.flag_call_arrivals (${arrivalColumns}) SELECT 0, toDate32(0), rand64()`,
+  })
+}

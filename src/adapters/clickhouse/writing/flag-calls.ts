@@ -1,0 +1,101 @@
+// The flag calls that projects thin. Before a chunk is applied, finds in the events which kinds of call are stored already;
+// writes the rows that count the thinned calls. Uses the connection of the inserts, like every query of a worker.
+
+import { TupleParam } from '@clickhouse/client'
+import { isStorableTime } from '#core/events/storable-time.ts'
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { fieldLists } from '../parameters/field-lists.ts'
+import type { RowWritten } from './event-rows.ts'
+import type { RowBinaryWriter } from './row-binary.ts'
+
+/** Characters of a call in a field, without its distinct id. */
+const charsPerCall = 70
+const listsPerQueryMax = 100
+
+/** The properties that define a kind of call, in the order of the answer's columns. */
+const kindKeys = ['$feature_flag', '$feature_flag_response', '$groups', '$feature_flag_has_experiment'] as const
+
+type CallRow = [projectId: number, day: number, distinctId: string, kind: string[], uuids: string[]]
+
+/** See `EventWriter.findFlagCalls`. */
+export async function findFlagCalls(
+  clients: Pick<ClickHouseClients, 'write'>,
+  calls: readonly EventIdentity[],
+): Promise<StoredFlagCall[]> {
+  const storable = calls.filter(({ uuid, timestampMs }) => isUuid(uuid) && isStorableTime(timestampMs))
+  const lists = fieldLists(storable, ({ distinctId }) => charsPerCall + distinctId.length)
+  const found: StoredFlagCall[] = []
+  for (let from = 0; from < lists.length; from += listsPerQueryMax)
+    found.push(...(await findIn(clients, lists.slice(from, from + listsPerQueryMax))))
+  return found
+}
+
+async function findIn(
+  clients: Pick<ClickHouseClients, 'write'>,
+  lists: readonly (readonly EventIdentity[])[],
+): Promise<StoredFlagCall[]> {
+  const params = lists.map((_, index) => `{calls${index}:Array(Tuple(UInt32, Date32, String, UUID))}`)
+  const asked = `(SELECT arrayJoin(arrayConcat(${params.join(', ')})) AS call)`
+  const kind = kindKeys.map(key => `JSONExtractRaw(properties, '${key}')`).join(', ')
+  const rows = await clients.write(async (client, database) => {
+    const result = await client.query({
+      query: `SELECT project_id, toInt32(toDate32(timestamp)) AS day, distinct_id, [${kind}] AS kind,
+          arrayMap(id -> toString(id), groupUniqArrayIf(uuid, uuid IN (SELECT call.4 FROM ${asked})))
+        FROM ${database}.events
+        WHERE (project_id, toDate32(timestamp), event, distinct_id)
+            IN (SELECT call.1, call.2, {event:String}, call.3 FROM ${asked})
+          AND import_job_id = 0
+        GROUP BY project_id, day, distinct_id, kind`,
+      query_params: {
+        event: flagCallEventName,
+        ...Object.fromEntries(lists.map((list, index) => [`calls${index}`, list.map(tupleOf)])),
+      },
+      use_multipart_params: true, // thousands of calls do not fit a URL
+      format: 'JSONCompactEachRow',
+    })
+    return result.json<CallRow>()
+  })
+  return rows.map(([projectId, day, distinctId, texts, uuids]) => ({
+    projectId,
+    timestampMs: day * dayMs,
+    distinctId,
+    properties: propertiesOf(texts),
+    uuids,
+  }))
+}
+
+function propertiesOf(texts: readonly string[]): JsonObject {
+  const properties: JsonObject = {}
+  for (const [index, key] of kindKeys.entries()) if (texts[index] !== '') properties[key] = parseJson(texts[index]!)
+  return properties
+}
+
+function tupleOf({ projectId, timestampMs, distinctId, uuid }: EventIdentity): TupleParam {
+  return new TupleParam([projectId, utcDay(timestampMs), distinctId, uuid])
+}
+
+export const thinnedColumns =
+  'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version'
+
+/** The copy that was accepted first counts, on its day. */
+export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall): RowWritten {
+  const start = to.byteLength
+  to.uint32(call.projectId)
+  if (!to.uuid(call.uuid)) {
+    to.truncate(start)
+    return { refused: 'uuid is not a UUID' }
+  }
+  to.text(call.distinctId)
+  to.int64(call.timestampMs)
+  to.int64(call.chargedAtMs)
+  to.text(call.flag)
+  to.text(call.response)
+  to.int64(Number.MAX_SAFE_INTEGER - call.chargedAtMs)
+  return 'written'
+}

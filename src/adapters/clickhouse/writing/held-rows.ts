@@ -1,0 +1,144 @@
+// Reads the server's own lists of the tables' parts, and the mark that a worker leaves in the store. Together they show,
+// without reading an event, that parts are gone or broken, or that this is another copy of the store.
+
+import { ClickHouseError } from '@clickhouse/client'
+import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { HeldRows, StoreMark } from '#ports/events/event-store-upkeep.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+
+/** Only tables of this engine are checked part by part: replicas of a Replicated… table merge each at its own pace. */
+const checkedEngine = 'ReplacingMergeTree'
+
+/** Tables that the log or the state can restore. Not `events_pending`, which empties when a job is published. */
+const checkedTables = [
+  'events',
+  'person_distinct_id_overrides',
+  'rejected_events',
+  'replay_messages',
+  'thinned_flag_calls',
+]
+
+const accessDenied = '497'
+
+/** A worker leaves a mark every 10 s at most, and two more around a stop; of the first of three in a slot nothing stays. */
+const markSlotSeconds = 5
+const markSlotCount = (7 * 86_400) / markSlotSeconds
+
+/** See `EventStoreUpkeep.findHeldRows`. */
+export async function findHeldRows(
+  clients: Pick<ClickHouseClients, 'write'>,
+  instance: string,
+  markId: string | null,
+): Promise<HeldRows | null> {
+  return clients.write(async (client, database) => {
+    try {
+      const ranges = await findRanges(client, database, checkedTables)
+      return ranges === null ? null : { ranges, isMarked: await isMarked(client, database, instance, markId) }
+    } catch (error) {
+      if (error instanceof ClickHouseError && error.code === accessDenied) return null
+      throw error
+    }
+  })
+}
+
+/** The ranges of rows that these tables have; null when the user may not ask. */
+export async function findRanges(
+  client: ClickHouseClient,
+  database: string,
+  names: readonly string[],
+): Promise<HeldRange[] | null> {
+  try {
+    const tables = await findTables(client, database, names)
+    const checked = tables.filter(({ engine }) => engine === checkedEngine)
+    const parts = await findParts(client, database, checked)
+    // The other tables are only checked to be the same ones and not empty.
+    const whole = tables
+      .filter(({ engine, hasRows }) => engine !== checkedEngine && hasRows)
+      .map(({ table, tableId }) => ({
+        table,
+        tableId,
+        partition: '',
+        from: 0,
+        to: 0,
+        oldestMs: null,
+        newestMs: null,
+      }))
+    return [...parts, ...whole]
+  } catch (error) {
+    if (error instanceof ClickHouseError && error.code === accessDenied) return null
+    throw error
+  }
+}
+
+/** See `EventStoreUpkeep.writeMark`. */
+export function writeMark(
+  clients: Pick<ClickHouseClients, 'write'>,
+  { instance, id, former }: StoreMark,
+): Promise<void> {
+  return clients.write(async (client, database) => {
+    await client.command({
+      query: `INSERT INTO ${database}.worker_marks (instance, slot, id, former, written_at)
+        SELECT {instance:String}, intDiv(toUnixTimestamp(now()), ${markSlotSeconds}) % ${markSlotCount},
+          {id:String}, {former:String}, now64(6)`,
+      query_params: { instance, id, former: former ?? '' },
+    })
+  })
+}
+
+interface FoundTable {
+  readonly table: string
+  readonly tableId: string
+  readonly engine: string
+  readonly hasRows: boolean
+}
+
+async function findTables(client: ClickHouseClient, database: string, names: readonly string[]): Promise<FoundTable[]> {
+  const result = await client.query({
+    query: `SELECT name, toString(uuid), engine, coalesce(total_rows, 1) > 0 FROM system.tables
+      WHERE database = {database:String} AND name IN {tables:Array(String)}`,
+    query_params: { database, tables: names },
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, string, string, number]>()
+  return rows.map(([table, tableId, engine, hasRows]) => ({ table, tableId, engine, hasRows: Boolean(hasRows) }))
+}
+
+async function findParts(
+  client: ClickHouseClient,
+  database: string,
+  tables: readonly FoundTable[],
+): Promise<HeldRange[]> {
+  const result = await client.query({
+    query: `SELECT table, partition_id, toString(min_block_number), toString(max_block_number),
+        toUnixTimestamp(min_time), toUnixTimestamp(max_time)
+      FROM system.parts WHERE database = {database:String} AND table IN {tables:Array(String)} AND active`,
+    query_params: { database, tables: tables.map(({ table }) => table) },
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, string, string, string, number, number]>()
+  const ids = new Map(tables.map(({ table, tableId }) => [table, tableId]))
+  return rows.map(([table, partition, from, to, oldest, newest]) => ({
+    ...{ table, tableId: ids.get(table)!, partition, from: Number(from), to: Number(to) },
+    // 0 when the table's partitions have no time. Times are whole seconds, so the last one is taken to its end.
+    oldestMs: newest === 0 ? null : oldest * 1000,
+    newestMs: newest === 0 ? null : newest * 1000 + 999,
+  }))
+}
+
+/** A replaced row that no merge has removed yet counts as well. */
+async function isMarked(
+  client: ClickHouseClient,
+  database: string,
+  instance: string,
+  id: string | null,
+): Promise<boolean> {
+  if (id === null) return false
+  const result = await client.query({
+    query: `SELECT count() > 0 FROM ${database}.worker_marks
+      WHERE instance = {instance:String} AND (id = {id:String} OR former = {id:String})`,
+    query_params: { instance, id },
+    format: 'JSONCompactEachRow',
+  })
+  const [row] = await result.json<[number | boolean]>()
+  return Boolean(row![0])
+}

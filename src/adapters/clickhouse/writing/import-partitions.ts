@@ -1,0 +1,57 @@
+// Publishes and discards the rows of one import job. A job has partitions of its own (`import_partition`), so both
+// are operations on whole partitions: nothing is rewritten, other jobs and live rows are not touched, and running one
+// again after a crash finishes it. Imports without a job of their own share partition 1 and are not undone this way.
+
+import assert from 'node:assert/strict'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { noteAnyArrival, noteJobArrivals } from './flag-arrivals.ts'
+
+/** Moves the job's pending partitions into `events`, one at a time. */
+export function publishJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
+  assertOwnPartition(importJobId)
+  return clients.write(async (client, database) => {
+    for (const partition of await partitionsOf(client, database, 'events_pending', importJobId)) {
+      await client.command({
+        query: `ALTER TABLE ${database}.events_pending MOVE PARTITION ID '${partition}' TO TABLE ${database}.events`,
+      })
+    }
+    await noteJobArrivals(client, database, importJobId)
+  })
+}
+
+/** Drops the job's partitions, pending and published. */
+export function discardJob(clients: ClickHouseClients, importJobId: number): Promise<void> {
+  assertOwnPartition(importJobId)
+  return clients.write(async (client, database) => {
+    for (const table of ['events_pending', 'events']) {
+      for (const partition of await partitionsOf(client, database, table, importJobId)) {
+        await client.command({ query: `ALTER TABLE ${database}.${table} DROP PARTITION ID '${partition}'` })
+      }
+    }
+    await noteAnyArrival(client, database)
+  })
+}
+
+async function partitionsOf(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  importJobId: number,
+): Promise<string[]> {
+  const result = await client.query({
+    query: `SELECT DISTINCT partition_id FROM system.parts
+      WHERE database = {database:String} AND table = {table:String} AND active
+        AND startsWith(partition_id, {prefix:String}) ORDER BY partition_id`,
+    query_params: { database, table, prefix: `${importJobId}-` }, // '7-202611': (import_partition, month of arrival)
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string]>()
+  return rows.map(([partition]) => {
+    assert.match(partition, /^\d+-\d+$/)
+    return partition
+  })
+}
+
+function assertOwnPartition(importJobId: number): void {
+  assert(Number.isInteger(importJobId) && importJobId >= 2, `import job ${importJobId} has no partition of its own`)
+}

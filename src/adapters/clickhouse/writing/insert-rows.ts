@@ -1,0 +1,123 @@
+// Writes rows of one table in pieces of about 24 MB and waits for each. A piece that the engine refuses for its content
+// is halved until the rows at fault are alone; all its other rows are stored. event-rows.ts defines the bytes of a row.
+
+import { Readable } from 'node:stream'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { isContentError } from '../connection/clickhouse-errors.ts'
+import type { RowWritten } from './event-rows.ts'
+import { RowBinaryWriter } from './row-binary.ts'
+
+/** A piece is sent at this size: the fixed cost of a part stays small, and the engine's memory suffices. */
+const pieceBytes = 24 * 1024 * 1024
+/** A buffer that a huge row has grown beyond this is not kept. */
+const keptBufferBytes = 2 * pieceBytes
+
+export interface RowsOfTable<Row> {
+  readonly table: string
+  /** In the order in which `write` writes them. */
+  readonly columns: string
+  readonly rows: readonly Row[]
+  readonly write: (to: RowBinaryWriter, row: Row) => RowWritten
+}
+
+/** Index of a row that cannot be stored, ascending, and why. */
+export interface RowRefused {
+  readonly index: number
+  readonly message: string
+}
+
+export interface RowInserter {
+  /** @throws PortError when the engine could not take the rows: some may be stored, so repeat them all. */
+  insert<Row>(rows: RowsOfTable<Row>): Promise<RowRefused[]>
+}
+
+export function createRowInserter(clients: ClickHouseClients): RowInserter {
+  const idleWriters: RowBinaryWriter[] = []
+
+  /** Sends the rows at `indexes`, none of which `write` refuses, and halves them to find those that the engine refuses. */
+  const bisect = async <Row>(
+    batch: RowsOfTable<Row>,
+    indexes: readonly number[],
+    refused: RowRefused[],
+  ): Promise<void> => {
+    const writer = new RowBinaryWriter()
+    for (const index of indexes) batch.write(writer, batch.rows[index]!)
+    const problem = await sendPiece(clients, batch, writer.written(), indexes.length)
+    if (problem === null) return
+    if (indexes.length === 1) {
+      refused.push({ index: indexes[0]!, message: problem })
+      return
+    }
+    const middle = indexes.length >> 1
+    await bisect(batch, indexes.slice(0, middle), refused)
+    await bisect(batch, indexes.slice(middle), refused)
+  }
+
+  return {
+    insert: async batch => {
+      const refused: RowRefused[] = []
+      if (batch.rows.length === 0) return refused
+      const writer = idleWriters.pop() ?? new RowBinaryWriter()
+      let inPiece: number[] = []
+      const flush = async () => {
+        if (inPiece.length === 0) return
+        const problem = await sendPiece(clients, batch, writer.written(), inPiece.length)
+        if (problem !== null) await bisect(batch, inPiece, refused)
+        inPiece = []
+        writer.truncate(0)
+      }
+      try {
+        for (let index = 0; index < batch.rows.length; index++) {
+          const written = batch.write(writer, batch.rows[index]!)
+          if (written === 'written') inPiece.push(index)
+          else refused.push({ index, message: written.refused })
+          if (writer.byteLength >= pieceBytes) await flush()
+        }
+        await flush()
+      } finally {
+        writer.truncate(0)
+        if (writer.capacity <= keptBufferBytes) idleWriters.push(writer)
+      }
+      return refused.sort((a, b) => a.index - b.index)
+    },
+  }
+}
+
+/** @returns why the engine refuses the content, or null when the rows are durable. */
+async function sendPiece<Row>(
+  clients: ClickHouseClients,
+  batch: RowsOfTable<Row>,
+  bytes: Buffer,
+  rowCount: number,
+): Promise<string | null> {
+  return clients.write(async (client, database) => {
+    try {
+      const { stream, summary } = await client.exec({
+        query: `INSERT INTO ${database}.${batch.table} (${batch.columns}) FORMAT RowBinary`,
+        values: Readable.from([bytes], { objectMode: false }),
+        // Not queued by the server, and one block even when the months of a late chunk make several partitions.
+        clickhouse_settings: { async_insert: 0, max_partitions_per_insert_block: '1000' },
+      })
+      for await (const _ of stream) {
+        // The answer of an INSERT has no content; reading it to its end frees the connection.
+      }
+      requireWritten(summary?.written_rows, rowCount, batch.table)
+      return null
+    } catch (error) {
+      if (isContentError(error)) return error.message
+      throw error
+    }
+  })
+}
+
+/**
+ * A 200 alone only shows that something answered. ClickHouse reports how many rows it wrote, views on the table included.
+ * @throws PortError when it wrote fewer than were sent: repeat the insert.
+ */
+function requireWritten(writtenText: string | undefined, rowCount: number, table: string): void {
+  if (Number(writtenText) >= rowCount) return
+  const written = writtenText === undefined ? 'does not say how many it wrote' : `wrote ${writtenText}`
+  const cause = new Error(`${rowCount} rows were sent for ${table}, and the event store ${written}`)
+  throw new PortError('event-store', 'unavailable', cause)
+}

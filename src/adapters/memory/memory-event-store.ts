@@ -1,0 +1,197 @@
+// The event store of the worker and the usage schedule, in memory, for tests of its users. It passes the contracts of
+// `event-writer` and `charged-usage`. It promises neither durability nor limits of time and memory, and no call fails.
+// Tests see its rows, which no port shows.
+
+import assert from 'node:assert/strict'
+import { quotaResourceOf } from '#core/capture/quota-resource.ts'
+import { isStorableTime } from '#core/events/storable-time.ts'
+import type {
+  EventIdentity,
+  PersonIdOverride,
+  RejectedEvent,
+  StoredEvent,
+  StoredRecording,
+} from '#core/events/stored-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { identityKey } from '#core/processing/charge-once.ts'
+import type { RefusedRow } from '#core/processing/refused-rows.ts'
+import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+import { noEventUsage, utcDay } from '#core/usage.ts'
+import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
+import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
+import { keyOf } from './memory-state.ts'
+
+/** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
+interface Copy {
+  readonly row: StoredEvent
+  readonly rank: number
+  readonly place: number
+}
+
+export class MemoryEventStore implements EventWriter, ChargedUsage {
+  /** By `identityKey`: the winning copy of each job. */
+  readonly copies = new Map<string, Map<number, Copy>>()
+  readonly pending: StoredEvent[] = []
+  readonly rejected = new Map<string, RejectedEvent>()
+  /** By project, session and uuid. */
+  readonly recordings = new Map<string, StoredRecording>()
+  /** By project and distinct id. */
+  readonly overrides = new Map<string, PersonIdOverride>()
+  /** By uuid. */
+  readonly thinned = new Map<string, ThinnedCall>()
+  insertedCount = 0
+
+  /** Each event as queries see it, by `identityKey`. */
+  get rows(): Map<string, StoredEvent> {
+    return new Map(Array.from(this.copies.keys(), key => [key, this.#find(key)!]))
+  }
+
+  async insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }> {
+    const refused: RefusedRow[] = []
+    const storable = <Row>(list: RefusedRow['list'], given: readonly Row[], whyRefused: (row: Row) => string | null) =>
+      given.filter((row, index) => {
+        const message = whyRefused(row)
+        if (message !== null) refused.push({ list, index, message })
+        return message === null
+      })
+    for (const row of storable('events', rows.events, each => this.whyRefused(each)))
+      this.#put(row, rows.areRestored === true)
+    this.pending.push(...storable('pendingEvents', rows.pendingEvents, each => this.whyRefused(each)))
+    for (const row of storable('recordings', rows.recordings, each => this.whyRecordingRefused(each)))
+      this.recordings.set(keyOf(row.projectId, row.sessionId, row.uuid), row)
+    for (const reject of rows.rejected) this.rejected.set(reject.rejectId, reject)
+    for (const call of rows.thinned ?? [])
+      if ((this.thinned.get(call.uuid)?.chargedAtMs ?? Number.POSITIVE_INFINITY) > call.chargedAtMs)
+        this.thinned.set(call.uuid, call)
+    for (const override of rows.overrides) {
+      const key = keyOf(override.projectId, override.distinctId)
+      if ((this.overrides.get(key)?.version ?? -1) <= override.version) this.overrides.set(key, override)
+    }
+    return { refused }
+  }
+
+  async findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]> {
+    return identities.map(identity => this.copies.get(identityKey(identity))?.get(0)?.row.chargedAtMs ?? null)
+  }
+
+  async findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]> {
+    const kinds = new Map<string, StoredFlagCall & { uuids: string[] }>()
+    const subjectOf = ({ projectId, distinctId, timestampMs }: EventIdentity) =>
+      keyOf(projectId, distinctId, utcDay(timestampMs))
+    const asked = new Set(calls.map(subjectOf))
+    const askedUuids = new Set(calls.map(({ uuid }) => uuid))
+    for (const copies of this.copies.values()) {
+      const row = copies.get(0)?.row
+      if (row === undefined || row.event !== flagCallEventName || !asked.has(subjectOf(row))) continue
+      const properties = kindProperties(row)
+      const key = keyOf(subjectOf(row), JSON.stringify(properties))
+      const kind = kinds.get(key) ?? { ...row, properties, uuids: [] }
+      kinds.set(key, kind)
+      if (askedUuids.has(row.uuid)) kind.uuids.push(row.uuid)
+    }
+    return Array.from(kinds.values(), ({ projectId, timestampMs, distinctId, properties, uuids }) => {
+      return { projectId, timestampMs, distinctId, properties, uuids }
+    })
+  }
+
+  async findOverrides(ids: Parameters<EventWriter['findOverrides']>[0]): Promise<readonly PersonIdOverride[]> {
+    return ids.flatMap(({ projectId, distinctId }) => this.overrides.get(keyOf(projectId, distinctId)) ?? [])
+  }
+
+  publishJob(importJobId: number): Promise<void> {
+    assertOwnId(importJobId)
+    for (const row of this.#takePending(importJobId)) this.#put(row, false)
+    return Promise.resolve()
+  }
+
+  discardJob(importJobId: number): Promise<void> {
+    assertOwnId(importJobId)
+    this.#takePending(importJobId)
+    for (const [key, copies] of this.copies) {
+      copies.delete(importJobId)
+      if (copies.size === 0) this.copies.delete(key)
+    }
+    return Promise.resolve()
+  }
+
+  async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {
+    const days = new Map<string, { -readonly [K in keyof UsageDay]: UsageDay[K] }>()
+    const countOf = (timeMs: number) => {
+      const day = utcDay(timeMs)
+      const counts = days.get(day) ?? { day, ...noEventUsage }
+      days.set(day, counts)
+      return counts
+    }
+    for (const row of this.rows.values()) if (row.projectId === projectId) countEvent(countOf(row.chargedAtMs), row)
+    for (const call of this.thinned.values())
+      if (call.projectId === projectId) countOf(call.chargedAtMs).eventsCharged++
+    const sessions = new Map<string, number>()
+    for (const { projectId: itsProjectId, sessionId, receivedAtMs } of this.recordings.values())
+      if (itsProjectId === projectId)
+        sessions.set(sessionId, Math.min(sessions.get(sessionId) ?? receivedAtMs, receivedAtMs))
+    for (const firstMs of sessions.values()) countOf(firstMs).recordings++
+    return [...days.values()]
+      .filter(({ day }) => day >= fromDay && day <= toDay)
+      .sort((a, b) => (a.day < b.day ? -1 : 1))
+  }
+
+  protected whyRefused(row: StoredEvent): string | null {
+    if (!isUuid(row.uuid)) return 'uuid is not a UUID'
+    if (!isUuid(row.personId)) return 'person_id is not a UUID'
+    const times = [row.timestampMs, row.capturedAtMs, row.chargedAtMs, row.personCreatedAtMs]
+    return times.every(isStorableTime) ? null : 'a time is outside the years 1900 to 2299'
+  }
+
+  protected whyRecordingRefused(row: StoredRecording): string | null {
+    return isUuid(row.uuid) ? null : 'uuid is not a UUID'
+  }
+
+  #put(row: StoredEvent, isRestored: boolean): void {
+    const key = identityKey(row)
+    const copies = this.copies.get(key) ?? new Map<number, Copy>()
+    this.copies.set(key, copies)
+    const rank = (row.importJobId === 0 ? 2 : 0) + (isRestored ? 0 : 1)
+    const copy = { row, rank, place: this.insertedCount++ }
+    const before = copies.get(row.importJobId)
+    if (before === undefined || before.rank <= rank) copies.set(row.importJobId, copy)
+  }
+
+  #find(key: string): StoredEvent | undefined {
+    const copies = [...(this.copies.get(key)?.values() ?? [])]
+    return copies.sort((a, b) => b.rank - a.rank || b.place - a.place)[0]?.row
+  }
+
+  #takePending(importJobId: number): StoredEvent[] {
+    const { taken = [], left = [] } = Object.groupBy(this.pending, row =>
+      row.importJobId === importJobId ? 'taken' : 'left',
+    )
+    this.pending.splice(0, this.pending.length, ...left)
+    return taken
+  }
+}
+
+/** The properties that define the kind of a flag call. Source: docs/wire/ingestion.md 6.9 (2). */
+function kindProperties({ propertiesJson }: StoredEvent): JsonObject {
+  const all = parseJson(propertiesJson) as JsonObject
+  const kind: JsonObject = {}
+  for (const key of ['$feature_flag', '$feature_flag_response', '$groups', '$feature_flag_has_experiment'])
+    if (all[key] !== undefined) kind[key] = all[key]
+  return kind
+}
+
+function countEvent(counts: { -readonly [K in keyof UsageDay]: UsageDay[K] }, row: StoredEvent): void {
+  if (row.importJobId > 0) {
+    counts.eventsImported++
+    return
+  }
+  counts.eventsCharged++
+  const resource = quotaResourceOf(row.event, () => '$product_tour_id' in JSON.parse(row.propertiesJson))
+  if (resource === 'exceptions') counts.exceptions++
+  if (resource === 'llm_events') counts.llmEvents++
+  if (resource === 'survey_responses') counts.surveyResponses++
+}
+
+function assertOwnId(importJobId: number): void {
+  assert(Number.isInteger(importJobId) && importJobId >= 2, `import job ${importJobId} has no rows of its own`)
+}

@@ -1,0 +1,15 @@
+// What the thread of a Parquet file is sent, and what it answers.
+
+import type { ParquetColumn, ParquetValue } from '#ports/parquet-files.ts'
+
+export interface ParquetThreadData {
+  readonly columns: readonly ParquetColumn[]
+}
+
+export type ParquetRequest =
+  | { readonly kind: 'rows'; readonly columns: readonly (readonly ParquetValue[])[] }
+  | { readonly kind: 'endGroup' }
+  | { readonly kind: 'end'; readonly metadata: Readonly<Record<string, string>> }
+
+/** Answers `endGroup` and `end`, in their order. */
+export type ParquetReply = { readonly bytes: Uint8Array }

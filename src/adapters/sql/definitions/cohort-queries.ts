@@ -1,0 +1,154 @@
+// Cohorts, and the references of flags and cohorts; `cohort-member-queries.ts` has the members. A delete is a change
+// like any other and `deleted: false` reverts it; the members stay meanwhile.
+
+import { type Kysely, sql } from 'kysely'
+import { definedOf } from '#core/defined-of.ts'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
+import { err, ok } from '#core/result.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
+import type { DefinitionLinkReader, LinkedWrite } from '#ports/state/definition-links.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
+import { containsText } from '../tables/like.ts'
+import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { jsonObjectOf } from '../tables/rows.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { cohortOf, cohortRowOf } from './definition-rows.ts'
+
+export function cohortQueries(db: Kysely<StateSchema>): CohortStore & DefinitionLinkReader {
+  return {
+    createCohort: (input, options) =>
+      db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
+        const cohort: Cohort = {
+          ...input,
+          id: await nextId(trx, 'cohort'),
+          deleted: false,
+          version: 1,
+          memberCount: input.isStatic ? 0 : null,
+          countedAtMs: input.isStatic ? input.createdAtMs : null,
+          updatedAtMs: input.createdAtMs,
+        }
+        await trx.insertInto('cohort').values(cohortRowOf(cohort)).execute()
+        return ok({ value: cohort, revision: await bumpRevision(trx, cohort.projectId) })
+      }),
+
+    updateCohort: (projectId, cohortId, patch, options) =>
+      db.transaction().execute(async trx => {
+        const current = await findCohort(trx, projectId, cohortId)
+        if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
+        const { expectedVersion } = options
+        if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
+        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        const cohort: Cohort = { ...current, ...definedOf(patch), version: current.version + 1 }
+        const isCountKept = patch.filters === undefined || current.isStatic
+        // A new member count may be written at the same moment, so the old count is not written back.
+        const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)
+        await trx
+          .updateTable('cohort')
+          .set({ ...columns, ...(isCountKept ? {} : { member_count: null, counted_at: null }) })
+          .where('id', '=', cohortId)
+          .execute()
+        const value = isCountKept ? cohort : { ...cohort, memberCount: null, countedAtMs: null }
+        return ok({ value, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findCohort: (projectId, cohortId) => findCohort(db, projectId, cohortId),
+
+    async listCohorts(projectId, { limit, offset, search }) {
+      let cohorts = db.selectFrom('cohort').where('project_id', '=', projectId).where('deleted', '=', 0)
+      if (search !== undefined && search !== '') cohorts = cohorts.where(containsText('name', search))
+      const { count } = await cohorts.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = cohorts.orderBy('id', 'desc').offset(offset)
+      const sizes = await page
+        .select(sql<number>`octet_length(filters) + octet_length(description)`.as('bytes'))
+        .limit(limit)
+        .execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(cohortOf) }
+    },
+
+    async findLinks(projectId) {
+      // Read before the definitions: a write in between makes them newer than this revision, never older.
+      const revision = await projectRevision(db, projectId)
+      // Most definitions refer to nothing, and a search in their text shows it: JSON is stored as JSON.stringify writes
+      // it.
+      const linking = sql<
+        string | null
+      >`CASE WHEN filters LIKE '%"cohort"%' OR filters LIKE '%"flag"%' THEN filters END`
+      const flags = await db
+        .selectFrom('feature_flag')
+        .select(['id', 'key', linking.as('filters')])
+        .where('project_id', '=', projectId)
+        .where('deleted', '=', 0)
+        .orderBy('id')
+        .execute()
+      const cohorts = await db
+        .selectFrom('cohort')
+        .select(['id', 'name', 'is_static', linking.as('filters')])
+        .where('project_id', '=', projectId)
+        .where('deleted', '=', 0)
+        .orderBy('id')
+        .execute()
+      const groupTypes = await db
+        .selectFrom('group_type_mapping')
+        .select(['group_type', 'group_type_index', 'removed'])
+        .where('project_id', '=', projectId)
+        .orderBy('group_type_index')
+        .execute()
+      return {
+        revision,
+        groupTypes: groupTypes.map(row => ({
+          index: Number(row.group_type_index),
+          name: row.group_type,
+          ...(row.removed === 1 && { isBeingDeleted: true as const }),
+        })),
+        flags: flags.map(({ id, key, filters }) =>
+          linkedDefinition(Number(id), key, filters === null ? [] : referencesOfFlag(jsonObjectOf(filters))),
+        ),
+        cohorts: cohorts.map(({ id, name, is_static, filters }) =>
+          linkedDefinition(
+            Number(id),
+            name,
+            filters === null || is_static === 1 ? [] : referencesOfCohort(jsonObjectOf(filters)),
+          ),
+        ),
+      }
+    },
+    async saveCohortCount({ projectId, id, version }, count, countedAtMs) {
+      await db
+        .updateTable('cohort')
+        .set({ member_count: count, counted_at: countedAtMs })
+        .where('id', '=', id)
+        .where('project_id', '=', projectId)
+        .where('version', '=', version)
+        .execute()
+    },
+  }
+}
+
+/**
+ * Whether the project's definitions changed since a write was checked against them. Call it in the write's transaction.
+ */
+export async function haveLinksChanged(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  { linksRevision }: LinkedWrite,
+): Promise<boolean> {
+  return linksRevision !== undefined && linksRevision !== (await projectRevision(trx, projectId))
+}
+
+async function projectRevision(db: Kysely<StateSchema>, projectId: number): Promise<number> {
+  const row = await db.selectFrom('project').select('revision').where('id', '=', projectId).executeTakeFirst()
+  return Number(row?.revision ?? 0)
+}
+
+async function findCohort(db: Kysely<StateSchema>, projectId: number, cohortId: number): Promise<Cohort | null> {
+  const row = await db
+    .selectFrom('cohort')
+    .selectAll()
+    .where('id', '=', cohortId)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return row === undefined ? null : cohortOf(row)
+}

@@ -1,0 +1,159 @@
+// Definitions of every project that changed after a revision, read in one transaction so that they fit together.
+
+import type { Kysely, Selectable } from 'kysely'
+import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
+import { readRevision } from '../tables/revision-queries.ts'
+import { flagOf, groupTypeOf, projectOf } from '../tables/rows.ts'
+import type { ProjectTable, StateSchema } from '../tables/schema.ts'
+import { cohortOf, earlyAccessFeatureOf, surveyOf } from './definition-rows.ts'
+import { type HeldVersions, type ReadChanges, type ReadProject, versionsOf, withHeld } from './held-definitions.ts'
+
+/** Projects, and flags or cohorts, read per query: keeps `IN` lists bounded. */
+const projectsPerQuery = 200
+const idsPerQuery = 500
+
+/** Implements `DefinitionStore.loadChanges`. */
+export async function loadDefinitionChanges(
+  db: Kysely<StateSchema>,
+  revision: number,
+  held: HeldDefinitions = () => null,
+): Promise<DefinitionChanges> {
+  const changes = await readDefinitionChanges(db, revision, projectId => {
+    const definitions = held(projectId)
+    return definitions === null ? null : versionsOf(definitions)
+  })
+  return withHeld(changes, held)
+}
+
+/** @param heldOf the versions that the caller holds of a project; null when it holds none. */
+export async function readDefinitionChanges(
+  db: Kysely<StateSchema>,
+  revision: number,
+  heldOf: (projectId: number) => HeldVersions | null,
+): Promise<ReadChanges> {
+  return db.transaction().execute(async trx => {
+    const current = await readRevision(trx)
+    const changed = await trx
+      .selectFrom('project')
+      .selectAll()
+      .where('revision', '>', revision)
+      .orderBy('revision')
+      .execute()
+    const living = changed.filter(row => row.deleted === 0)
+    const projects: ReadProject[] = []
+    for (let start = 0; start < living.length; start += projectsPerQuery)
+      projects.push(...(await readProjects(trx, living.slice(start, start + projectsPerQuery), heldOf)))
+    return {
+      revision: current,
+      projects,
+      deletedProjectIds: changed.filter(row => row.deleted === 1).map(row => Number(row.id)),
+    }
+  })
+}
+
+export async function listChangedProjectIds(db: Kysely<StateSchema>, revision: number): Promise<number[]> {
+  const changed = await db
+    .selectFrom('project')
+    .select('id')
+    .where('revision', '>', revision)
+    .where('deleted', '=', 0)
+    .execute()
+  return changed.map(({ id }) => Number(id))
+}
+
+async function readProjects(
+  trx: Kysely<StateSchema>,
+  projects: readonly Selectable<ProjectTable>[],
+  heldOf: (projectId: number) => HeldVersions | null,
+): Promise<ReadProject[]> {
+  const ids = projects.map(row => row.id)
+  const held = new Map(ids.map(id => [id, heldOf(Number(id))]))
+  const flags = await readVersioned(trx, 'feature_flag', ids, id => held.get(id)?.flags ?? null)
+  const cohorts = await readVersioned(trx, 'cohort', ids, id => held.get(id)?.cohorts ?? null)
+  const groupTypes = await trx
+    .selectFrom('group_type_mapping')
+    .selectAll()
+    .where('project_id', 'in', ids)
+    .where('removed', '=', 0)
+    .orderBy('group_type_index')
+    .execute()
+  const features = await trx
+    .selectFrom('early_access_feature')
+    .selectAll()
+    .where('project_id', 'in', ids)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  const surveys = await trx
+    .selectFrom('survey')
+    .selectAll()
+    .where('project_id', 'in', ids)
+    .where('archived', '=', 0)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute()
+  const secretKeys = await trx.selectFrom('secret_api_key').selectAll().where('project_id', 'in', ids).execute()
+  const flagsOf = byProject(flags.rows)
+  const cohortsOf = byProject(cohorts.rows)
+  const groupTypesOf = byProject(groupTypes)
+  const featuresOf = byProject(features)
+  const surveysOf = byProject(surveys)
+  const secretKeysOf = byProject(secretKeys)
+  return projects.map(row => ({
+    read: {
+      project: projectOf(row),
+      revision: Number(row.revision),
+      flags: (flagsOf.get(row.id) ?? []).map(flagOf),
+      cohorts: (cohortsOf.get(row.id) ?? []).map(cohortOf),
+      groupTypes: (groupTypesOf.get(row.id) ?? []).map(groupTypeOf),
+      earlyAccessFeatures: (featuresOf.get(row.id) ?? []).map(earlyAccessFeatureOf),
+      surveys: (surveysOf.get(row.id) ?? []).map(surveyOf),
+      secretKeyHashes: (secretKeysOf.get(row.id) ?? []).map(key => key.secret_hash),
+    },
+    gone: { flags: flags.gone.get(row.id) ?? [], cohorts: cohorts.gone.get(row.id) ?? [] },
+  }))
+}
+
+/**
+ * The projects' rows that the caller does not hold in their present version, by ascending id, and the ids it holds that
+ * are gone. For all other rows it reads only id and version.
+ */
+async function readVersioned<T extends 'feature_flag' | 'cohort'>(
+  trx: Kysely<StateSchema>,
+  table: T,
+  projectIds: readonly number[],
+  heldOf: (projectId: number) => HeldVersions['flags'] | null,
+): Promise<{ readonly rows: Selectable<StateSchema[T]>[]; readonly gone: ReadonlyMap<number, number[]> }> {
+  // Both tables have the columns named here.
+  const living = trx
+    .selectFrom(table as 'feature_flag')
+    .where('deleted', '=', 0)
+    .orderBy('id')
+  const rows: Selectable<StateSchema['feature_flag']>[] = []
+  const read = async (query: typeof living) => {
+    rows.push(...(await query.selectAll().execute()))
+  }
+  const isHeld = Object.groupBy(projectIds, id => (heldOf(id) === null ? 'no' : 'yes'))
+  if (isHeld.no !== undefined) await read(living.where('project_id', 'in', isHeld.no))
+  const gone = new Map<number, number[]>()
+  if (isHeld.yes !== undefined) {
+    const present = await living.select(['id', 'project_id', 'version']).where('project_id', 'in', isHeld.yes).execute()
+    const presentOf = byProject(present)
+    const changedIds: number[] = []
+    for (const projectId of isHeld.yes) {
+      const left = new Map(heldOf(projectId))
+      for (const { id, version } of presentOf.get(projectId) ?? []) {
+        if (left.get(Number(id)) !== Number(version)) changedIds.push(id)
+        left.delete(Number(id))
+      }
+      if (left.size > 0) gone.set(projectId, [...left.keys()])
+    }
+    for (let start = 0; start < changedIds.length; start += idsPerQuery)
+      await read(living.where('id', 'in', changedIds.slice(start, start + idsPerQuery)))
+  }
+  return { rows: rows as unknown as Selectable<StateSchema[T]>[], gone }
+}
+
+function byProject<T extends { readonly project_id: number }>(rows: readonly T[]): Map<number, T[]> {
+  return Map.groupBy(rows, row => row.project_id)
+}

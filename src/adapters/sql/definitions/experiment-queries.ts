@@ -1,0 +1,127 @@
+// Experiments, each with its flag. A deleted experiment keeps its row, so that its id is never used again.
+
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { definedOf } from '#core/defined-of.ts'
+import type { Experiment } from '#core/experiments/experiment.ts'
+import { err, ok } from '#core/result.ts'
+import type { ExperimentStore } from '#ports/state/experiment-store.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
+import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { flagBit, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import type { ExperimentTable, StateSchema } from '../tables/schema.ts'
+import { numberOrNull } from './definition-rows.ts'
+import { changeFlag } from './flag-queries.ts'
+import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
+
+export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
+  return {
+    createExperiment: (input, flag) =>
+      transactionUnlessRefused(db, async trx => {
+        const { projectId } = input
+        const written = await applyFlagWrite(trx, projectId, flag)
+        if (!written.ok) return written
+        const id = await nextId(trx, 'experiment')
+        const experiment: Experiment = {
+          ...input,
+          id,
+          flagId: written.value,
+          flagIsOwn: flag.kind === 'create',
+          updatedAtMs: input.createdAtMs,
+        }
+        await trx
+          .insertInto('experiment')
+          .values({ ...rowOf(experiment), deleted: 0 })
+          .execute()
+        return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    updateExperiment: (projectId, id, patch, flag, basedOn) =>
+      transactionUnlessRefused(db, async trx => {
+        const current = await find(trx, projectId, id)
+        if (current === null) return err('not_found')
+        if (isChanged(rowOf, current, basedOn)) return err('flag_changed')
+        const written = flag === null ? null : await applyFlagWrite(trx, projectId, flag)
+        if (written?.ok === false) return written
+        const experiment: Experiment = { ...current, ...definedOf(patch) }
+        await trx.updateTable('experiment').set(rowOf(experiment)).where('id', '=', id).execute()
+        return ok({ value: experiment, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteExperiment: (projectId, id, { nowMs, changedBy }) =>
+      transactionUnlessRefused(db, async trx => {
+        const current = await find(trx, projectId, id)
+        if (current === null) return err('not_found')
+        await trx.updateTable('experiment').set({ deleted: 1, updated_at: nowMs }).where('id', '=', id).execute()
+        const other = await trx
+          .selectFrom('experiment')
+          .select('id')
+          .where('project_id', '=', projectId)
+          .where('feature_flag_id', '=', current.flagId)
+          .where('deleted', '=', 0)
+          .executeTakeFirst()
+        if (other === undefined) {
+          const patch = { hasExperiment: false, updatedAtMs: nowMs }
+          const changed = await changeFlag(trx, projectId, current.flagId, patch, { changedBy })
+          // A flag that is already deleted has no mark to remove.
+          if (!changed.ok && changed.error !== 'not_found') return err('flag_changed')
+        }
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findExperiment: (projectId, id) => find(db, projectId, id),
+
+    async listExperiments(projectId, { limit, offset }) {
+      const experiments = db.selectFrom('experiment').where('project_id', '=', projectId).where('deleted', '=', 0)
+      const { count } = await experiments.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = experiments.orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`octet_length(content)`.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(experimentOf) }
+    },
+  }
+}
+
+async function find(db: Kysely<StateSchema>, projectId: number, id: number): Promise<Experiment | null> {
+  const row = await db
+    .selectFrom('experiment')
+    .selectAll()
+    .where('id', '=', id)
+    .where('project_id', '=', projectId)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row === undefined ? null : experimentOf(row)
+}
+
+function experimentOf(row: Selectable<ExperimentTable>): Experiment {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    name: row.name,
+    flagId: Number(row.feature_flag_id),
+    flagIsOwn: row.flag_is_own === 1,
+    content: jsonObjectOf(row.content),
+    startDateMs: numberOrNull(row.start_date),
+    endDateMs: numberOrNull(row.end_date),
+    archived: row.archived === 1,
+    createdAtMs: Number(row.created_at),
+    updatedAtMs: Number(row.updated_at),
+    createdBy: row.created_by,
+  }
+}
+
+function rowOf(experiment: Experiment): Omit<Selectable<ExperimentTable>, 'deleted'> {
+  return {
+    id: experiment.id,
+    project_id: experiment.projectId,
+    name: experiment.name,
+    feature_flag_id: experiment.flagId,
+    flag_is_own: flagBit(experiment.flagIsOwn),
+    content: jsonText(experiment.content),
+    start_date: experiment.startDateMs,
+    end_date: experiment.endDateMs,
+    archived: flagBit(experiment.archived),
+    created_at: experiment.createdAtMs,
+    updated_at: experiment.updatedAtMs,
+    created_by: experiment.createdBy,
+  }
+}

@@ -1,0 +1,254 @@
+// Flags and their history. Every write keeps a snapshot of the whole flag. A delete is a change like any other: it
+// frees the key, and `deleted: false` reverts it while the key is still free.
+
+import type { Kysely } from 'kysely'
+import { sql } from 'kysely'
+import { changedFlag, type Flag, flagDefaults, withoutArchivedActive } from '#core/flags/definitions/flag.ts'
+import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagQuery, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
+import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
+import { containsText } from '../tables/like.ts'
+import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { flagBit, flagOf, flagRowOf, jsonObjectOf, jsonText } from '../tables/rows.ts'
+import type { FlagVersionTable, StateSchema } from '../tables/schema.ts'
+import { haveLinksChanged } from './cohort-queries.ts'
+
+/** Flags read per query: keeps `IN` lists bounded. */
+const idsPerQuery = 500
+
+const flagBytes = sql<number>`octet_length(filters) + octet_length(name) + octet_length(tags)
+  + octet_length(evaluation_contexts)`
+
+export function flagQueries(
+  db: Kysely<StateSchema>,
+): Omit<FlagStore, 'listFlagOwners' | 'listFlagUses' | 'listLastCalls'> {
+  return {
+    createFlag: (input, options = {}) =>
+      db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, input.projectId, options)) return err('definitions_changed')
+        const inserted = await insertFlag(trx, input)
+        if (!inserted.ok) return inserted
+        return ok({ value: inserted.value, revision: await bumpRevision(trx, input.projectId) })
+      }),
+
+    updateFlag: (projectId, flagId, patch, options) =>
+      db.transaction().execute(async trx => {
+        if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
+        const changed = await changeFlag(trx, projectId, flagId, patch, options)
+        if (!changed.ok) return changed
+        return ok({ value: changed.value, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    async findFlag(projectId, idOrKey) {
+      const id = /^\d{1,15}$/.test(idOrKey) ? await findById(db, projectId, Number(idOrKey)) : null
+      return id ?? findByKey(db, projectId, idOrKey)
+    },
+
+    findFlagByKey: (projectId, key) => findByKey(db, projectId, key),
+
+    async listFlagsById(projectId, flagIds) {
+      const found: Flag[] = []
+      for (let start = 0; start < flagIds.length; start += idsPerQuery) {
+        const rows = await db
+          .selectFrom('feature_flag')
+          .selectAll()
+          .where('project_id', '=', projectId)
+          .where('id', 'in', flagIds.slice(start, start + idsPerQuery))
+          .execute()
+        found.push(...rows.map(flagOf))
+      }
+      return found
+    },
+
+    async listFlags(projectId, query) {
+      const flags = chosenFlags(db, projectId, query)
+      const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = flags.orderBy('id', 'desc').offset(query.offset)
+      const sizes = await page.select(flagBytes.as('bytes')).limit(query.limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(flagOf) }
+    },
+
+    async listStaleFlags(projectId, { nowMs, ...query }) {
+      const ids = await staleFlagIds(chosenFlags(db, projectId, { ...query, active: true }), nowMs)
+      const page = ids.slice(query.offset, query.offset + query.limit)
+      if (page.length === 0) return { count: ids.length, results: [] }
+      const flags = db.selectFrom('feature_flag').where('id', 'in', page).orderBy('id', 'desc')
+      const sizes = await flags.select(flagBytes.as('bytes')).execute()
+      const rows = await flags.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: ids.length, results: rows.map(flagOf) }
+    },
+
+    async listFlagVersions(projectId, flagId, { limit, offset }) {
+      const versions = db
+        .selectFrom('feature_flag_version')
+        .where('flag_id', '=', flagId)
+        .where('project_id', '=', projectId)
+      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = versions.orderBy('version', 'desc').offset(offset)
+      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(flagVersionOf) }
+    },
+
+    async listProjectFlagVersions(projectId, { limit, offset }) {
+      const versions = db.selectFrom('feature_flag_version').where('project_id', '=', projectId)
+      const { count } = await versions.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = versions
+        .orderBy('created_at', 'desc')
+        .orderBy('flag_id', 'desc')
+        .orderBy('version', 'desc')
+        .offset(offset)
+      const sizes = await page.select(sql<number>`octet_length(snapshot)`.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(flagVersionOf) }
+    },
+
+    async findFlagVersion(projectId, flagId, version) {
+      const row = await db
+        .selectFrom('feature_flag_version')
+        .selectAll()
+        .where('flag_id', '=', flagId)
+        .where('version', '=', version)
+        .where('project_id', '=', projectId)
+        .executeTakeFirst()
+      return row === undefined ? null : flagVersionOf(row)
+    },
+  }
+}
+
+/** Runs in the caller's transaction, which also bumps the revision. */
+export async function insertFlag(
+  trx: Kysely<StateSchema>,
+  input: NewFlag,
+  hasExperiment = false,
+): Promise<Result<Flag, 'key_taken'>> {
+  // Checked before an id is taken, so that a refused flag leaves no gap.
+  if ((await findByKey(trx, input.projectId, input.key)) !== null) return err('key_taken')
+  const flag: Flag = {
+    ...withoutArchivedActive(input),
+    id: await nextId(trx, 'feature_flag'),
+    version: 1,
+    deleted: false,
+    hasExperiment,
+    updatedAtMs: input.createdAtMs,
+    conditionsSinceMs: input.createdAtMs,
+  }
+  await trx.insertInto('feature_flag').values(flagRowOf(flag)).execute()
+  await saveSnapshot(trx, flag, flag.createdBy)
+  return ok(flag)
+}
+
+/** Like `FlagStore.updateFlag`, in the caller's transaction, which also bumps the revision. */
+export async function changeFlag(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  flagId: number,
+  patch: FlagPatch,
+  options: { readonly expectedVersion?: number; readonly changedBy: string | null },
+): Promise<Result<Flag, 'not_found' | 'key_taken' | { readonly staleVersion: Flag }>> {
+  const current = await findById(trx, projectId, flagId)
+  if (current === null || (current.deleted && patch.deleted !== false)) return err('not_found')
+  if (options.expectedVersion !== undefined && options.expectedVersion !== current.version)
+    return err({ staleVersion: current })
+  const flag = changedFlag(current, { ...patch, version: current.version + 1 })
+  if (!flag.deleted) {
+    const holder = await findByKey(trx, projectId, flag.key)
+    if (holder !== null && holder.id !== flagId) return err('key_taken')
+  }
+  // Checks the version again, since an engine may let two transactions read at the same time.
+  const { numUpdatedRows } = await trx
+    .updateTable('feature_flag')
+    .set(flagRowOf(flag))
+    .where('id', '=', flagId)
+    .where('version', '=', current.version)
+    .executeTakeFirstOrThrow()
+  if (numUpdatedRows === 0n) return err({ staleVersion: (await findById(trx, projectId, flagId)) ?? current })
+  await saveSnapshot(trx, flag, options.changedBy)
+  return ok(flag)
+}
+
+function chosenFlags(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  { search, active, archived = false }: Pick<FlagQuery, 'search' | 'active' | 'archived'>,
+) {
+  let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)
+  if (active !== undefined) flags = flags.where('active', '=', flagBit(active))
+  if (archived !== 'all') flags = flags.where('archived', '=', flagBit(archived))
+  if (search !== undefined && search !== '')
+    flags = flags.where(sql<boolean>`(${containsText('key', search)} OR ${containsText('name', search)})`)
+  return flags
+}
+
+/**
+ * Ids of the stale ones among flags, descending. Whom a flag is rolled out to is decided by its filters, which no query
+ * can read, so those of every flag that has not changed for long are read, a bounded number of bytes at a time.
+ */
+async function staleFlagIds(flags: ReturnType<typeof chosenFlags>, nowMs: number): Promise<number[]> {
+  const beforeMs = nowMs - staleAfterMs
+  const candidates = flags
+    .leftJoin('flag_last_call as call', 'call.flag_id', 'feature_flag.id')
+    .where(eb => eb.or([eb('call.called_at', '<=', beforeMs), eb('conditions_since', '<=', beforeMs)]))
+    .orderBy('id', 'desc')
+  const stale: number[] = []
+  for (let lastId: number | null = null; ; ) {
+    const next: typeof candidates = lastId === null ? candidates : candidates.where('id', '<', lastId)
+    const sizes = await next.select(flagBytes.as('bytes')).limit(idsPerQuery).execute()
+    if (sizes.length === 0) return stale
+    const rows = await next.selectAll('feature_flag').select('call.called_at').limit(fittingRows(sizes)).execute()
+    for (const row of rows) {
+      const calledAtMs = row.called_at === null ? null : Number(row.called_at)
+      if (statusOfFlag(flagOf(row), calledAtMs, nowMs).status === 'STALE') stale.push(Number(row.id))
+    }
+    lastId = Number(rows.at(-1)!.id)
+  }
+}
+
+async function findById(db: Kysely<StateSchema>, projectId: number, flagId: number): Promise<Flag | null> {
+  const row = await db
+    .selectFrom('feature_flag')
+    .selectAll()
+    .where('id', '=', flagId)
+    .where('project_id', '=', projectId)
+    .executeTakeFirst()
+  return row === undefined ? null : flagOf(row)
+}
+
+async function findByKey(db: Kysely<StateSchema>, projectId: number, key: string): Promise<Flag | null> {
+  const row = await db
+    .selectFrom('feature_flag')
+    .selectAll()
+    .where('project_id', '=', projectId)
+    .where('key', '=', key)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row === undefined ? null : flagOf(row)
+}
+
+async function saveSnapshot(trx: Kysely<StateSchema>, flag: Flag, changedBy: string | null): Promise<void> {
+  await trx
+    .insertInto('feature_flag_version')
+    .values({
+      flag_id: flag.id,
+      version: flag.version,
+      project_id: flag.projectId,
+      snapshot: jsonText({ ...flag, evaluationContexts: [...flag.evaluationContexts], tags: [...flag.tags] }),
+      changed_by: changedBy,
+      created_at: flag.updatedAtMs,
+    })
+    .execute()
+}
+
+function flagVersionOf(row: FlagVersionTable): FlagVersion {
+  return {
+    flagId: Number(row.flag_id),
+    version: Number(row.version),
+    // A field that a later release added is missing from older snapshots.
+    flag: { ...flagDefaults, ...(jsonObjectOf(row.snapshot) as unknown as Flag) },
+    changedBy: row.changed_by,
+    createdAtMs: Number(row.created_at),
+  }
+}

@@ -1,0 +1,48 @@
+// Definitions that a caller already holds are neither read nor parsed again. A flag or a cohort is identified by its
+// id, which is never reused, and its version, which every write raises. Both sides of a state thread work with these
+// shapes.
+
+import type { ProjectDefinitions } from '#core/flags/definitions/project-definitions.ts'
+import type { DefinitionChanges, HeldDefinitions } from '#ports/state/definition-store.ts'
+
+type Versioned = { readonly id: number; readonly version: number }
+type VersionedList = 'flags' | 'cohorts'
+
+/** The ids and versions of the definitions held of one project. */
+export type HeldVersions = { readonly [L in VersionedList]: readonly (readonly [id: number, version: number])[] }
+
+/** The definitions of a project, of which the caller holds some flags and cohorts. */
+export interface ReadProject {
+  /** Has only those flags and cohorts that the caller does not hold in their present version, by ascending id. */
+  readonly read: ProjectDefinitions
+  /** Ids that the caller holds and that no longer exist. */
+  readonly gone: { readonly [L in VersionedList]: readonly number[] }
+}
+
+export type ReadChanges = Omit<DefinitionChanges, 'projects'> & { readonly projects: readonly ReadProject[] }
+
+export function versionsOf({ flags, cohorts }: ProjectDefinitions): HeldVersions {
+  const versions = (items: readonly Versioned[]) => items.map(({ id, version }) => [id, version] as const)
+  return { flags: versions(flags), cohorts: versions(cohorts) }
+}
+
+/** @param held the definitions that the caller held when it asked. */
+export function withHeld(changes: ReadChanges, held: HeldDefinitions): DefinitionChanges {
+  const projects = changes.projects.map(({ read, gone }) => {
+    const before = held(read.project.id)
+    if (before === null) return read
+    return {
+      ...read,
+      flags: merged(before.flags, read.flags, gone.flags),
+      cohorts: merged(before.cohorts, read.cohorts, gone.cohorts),
+    }
+  })
+  return { ...changes, projects }
+}
+
+/** Merges by ascending id, the order of both lists. */
+function merged<T extends Versioned>(held: readonly T[], read: readonly T[], gone: readonly number[]): readonly T[] {
+  if (read.length === 0 && gone.length === 0) return held
+  const replaced = new Set([...gone, ...read.map(({ id }) => id)])
+  return [...held.filter(({ id }) => !replaced.has(id)), ...read].sort((a, b) => a.id - b.id)
+}

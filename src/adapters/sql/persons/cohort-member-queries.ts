@@ -1,0 +1,233 @@
+// Members of static cohorts: rows of persons. Ids are resolved in the transaction that writes, so that a person who is
+// merged into another at the same moment is found either as the survivor or not at all.
+
+import type { Kysely } from 'kysely'
+import { isUuid } from '#core/events/uuid.ts'
+import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { storableText } from '../tables/storable-text.ts'
+import { pageOfPersons } from './person-views.ts'
+
+/** Parameters of one statement; the engines take far more, but each length is a different statement. */
+const idsPerStatement = 500
+/** Bounds one page of persons, which a front evaluates in one go. A page of one person may exceed it. */
+const pageBytesMax = 256 * 1024
+
+export function cohortMemberQueries(db: Kysely<StateSchema>): CohortMemberStore {
+  return {
+    addCohortMembers: (projectId, cohortId, members) =>
+      change(db, projectId, cohortId, members, async (trx, personIds) => {
+        const { numInsertedOrUpdatedRows = 0n } = await trx
+          .insertInto('cohort_person')
+          .values(personIds.map(personId => ({ person_id: personId, cohort_id: cohortId })))
+          .onConflict(conflict => conflict.doNothing())
+          .executeTakeFirstOrThrow()
+        return Number(numInsertedOrUpdatedRows)
+      }),
+
+    removeCohortMembers: (projectId, cohortId, members) =>
+      change(db, projectId, cohortId, members, async (trx, personIds) => {
+        const { numDeletedRows } = await trx
+          .deleteFrom('cohort_person')
+          .where('cohort_id', '=', cohortId)
+          .where('person_id', 'in', personIds)
+          .executeTakeFirstOrThrow()
+        return Number(numDeletedRows)
+      }),
+
+    listCohortMembers: (projectId, cohortId, { afterPersonId, limit }) => {
+      const ids = db
+        .selectFrom('cohort_person')
+        .innerJoin('person', 'person.id', 'cohort_person.person_id')
+        .select('person.id as id')
+        .where('cohort_person.cohort_id', '=', cohortId)
+        .where('cohort_person.person_id', '>', afterPersonId)
+        .where('person.project_id', '=', projectId)
+        .orderBy('cohort_person.person_id')
+        .limit(limit + 1)
+      return pageOfPersons(db, ids.as('page'), { limit, direction: 'asc', bytesMax: pageBytesMax })
+    },
+
+    async listCohortMemberUuids(projectId, cohortId, limit) {
+      const rows = await db
+        .selectFrom('cohort_person')
+        .innerJoin('person', 'person.id', 'cohort_person.person_id')
+        .select('person.uuid as uuid')
+        .where('cohort_person.cohort_id', '=', cohortId)
+        .where('person.project_id', '=', projectId)
+        .orderBy('cohort_person.person_id')
+        .limit(limit)
+        .execute()
+      return rows.map(({ uuid }) => uuid)
+    },
+
+    async listPersonsAfter(projectId, { afterPersonId, limit }, ofCohortIds) {
+      const ids = db
+        .selectFrom('person')
+        .select('person.id as id')
+        .where('project_id', '=', projectId)
+        .where('person.id', '>', afterPersonId)
+        .orderBy('person.id')
+        .limit(limit + 1)
+      const { results, hasMore } = await pageOfPersons(db, ids.as('page'), {
+        limit,
+        direction: 'asc',
+        bytesMax: pageBytesMax,
+      })
+      const cohortsOf = await staticCohortsOf(
+        db,
+        results.map(person => person.id),
+        ofCohortIds,
+      )
+      return {
+        results: results.map(person => ({ ...person, staticCohortIds: cohortsOf.get(person.id) ?? [] })),
+        hasMore,
+      }
+    },
+
+    async countCohortMembers(cohortId) {
+      const { count } = await db
+        .selectFrom('cohort_person')
+        .select(eb => eb.fn.countAll().as('count'))
+        .where('cohort_id', '=', cohortId)
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
+  }
+}
+
+/** @param write changes the rows of these persons, at most `idsPerStatement`, and returns how many it changed. */
+function change(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  cohortId: number,
+  members: MemberIds,
+  write: (trx: Kysely<StateSchema>, personIds: readonly number[]) => Promise<number>,
+): Promise<Result<MemberChange, 'not_static'>> {
+  return db.transaction().execute(async trx => {
+    const cohort = await trx
+      .selectFrom('cohort')
+      .select('is_static')
+      .where('id', '=', cohortId)
+      .where('project_id', '=', projectId)
+      .where('deleted', '=', 0)
+      .executeTakeFirst()
+    if (cohort?.is_static !== 1) return err('not_static')
+    const personOfId = await resolve(trx, projectId, members)
+    const personIds = [...new Set(personOfId.values())]
+    let changedCount = 0
+    for (const batch of batches(personIds)) changedCount += await write(trx, batch)
+    return ok({
+      changedCount,
+      unchangedCount: personIds.length - changedCount,
+      unknownIds: [...new Set(members.ids)].filter(id => !personOfId.has(id)),
+    })
+  })
+}
+
+/** @returns the person by each id, in the spelling of the caller. */
+async function resolve(
+  trx: Kysely<StateSchema>,
+  projectId: number,
+  { kind, ids }: MemberIds,
+): Promise<Map<string, number>> {
+  const found = new Map<string, number>()
+  const unique = [...new Set(ids)]
+  const take = async (wanted: readonly string[], find: (batch: string[]) => Promise<ReadonlyMap<string, number>>) => {
+    for (const batch of batches(wanted)) {
+      const persons = await find(batch.map(stored))
+      for (const id of batch) {
+        const person = persons.get(stored(id))
+        if (person !== undefined) found.set(id, person)
+      }
+    }
+    return wanted.filter(id => !found.has(id))
+  }
+  // A uuid is stored in lower case, a distinct id unchanged.
+  const stored = (id: string) => storableText(kind === 'person' ? id.toLowerCase() : id)
+  if (kind === 'person') {
+    await take(
+      unique.filter(id => /^\d{1,15}$/.test(id)),
+      batch => personsById(trx, projectId, batch),
+    )
+    await take(
+      unique.filter(id => isUuid(id)),
+      batch => personsByUuid(trx, projectId, batch),
+    )
+    return found
+  }
+  const unknown = await take(unique, batch => personsByDistinctId(trx, projectId, batch))
+  if (kind === 'any')
+    await take(
+      unknown.filter(id => isUuid(id)),
+      async batch => {
+        const persons = await personsByUuid(
+          trx,
+          projectId,
+          batch.map(id => id.toLowerCase()),
+        )
+        return new Map(
+          batch.flatMap(id => (persons.has(id.toLowerCase()) ? [[id, persons.get(id.toLowerCase())!]] : [])),
+        )
+      },
+    )
+  return found
+}
+
+async function personsByDistinctId(trx: Kysely<StateSchema>, projectId: number, distinctIds: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person_distinct_id')
+    .select(['distinct_id', 'person_id'])
+    .where('project_id', '=', projectId)
+    .where('distinct_id', 'in', distinctIds)
+    .execute()
+  return new Map(rows.map(row => [row.distinct_id, Number(row.person_id)]))
+}
+
+async function personsByUuid(trx: Kysely<StateSchema>, projectId: number, uuids: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person')
+    .select(['uuid', 'id'])
+    .where('project_id', '=', projectId)
+    .where('uuid', 'in', uuids)
+    .execute()
+  return new Map(rows.map(row => [row.uuid, Number(row.id)]))
+}
+
+async function personsById(trx: Kysely<StateSchema>, projectId: number, ids: readonly string[]) {
+  const rows = await trx
+    .selectFrom('person')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('id', 'in', ids.map(Number))
+    .execute()
+  const known = new Set(rows.map(row => Number(row.id)))
+  return new Map(ids.filter(id => known.has(Number(id))).map(id => [id, Number(id)]))
+}
+
+async function staticCohortsOf(
+  db: Kysely<StateSchema>,
+  personIds: readonly number[],
+  cohortIds: readonly number[],
+): Promise<Map<number, number[]>> {
+  if (personIds.length === 0 || cohortIds.length === 0) return new Map()
+  const rows = await db
+    .selectFrom('cohort_person')
+    .selectAll()
+    .where('person_id', 'in', personIds)
+    .where('cohort_id', 'in', cohortIds)
+    .execute()
+  const cohortsOf = new Map<number, number[]>()
+  for (const { person_id, cohort_id } of rows) {
+    const known = cohortsOf.get(Number(person_id))
+    if (known === undefined) cohortsOf.set(Number(person_id), [Number(cohort_id)])
+    else known.push(Number(cohort_id))
+  }
+  return cohortsOf
+}
+
+function* batches<T>(items: readonly T[]): Iterable<T[]> {
+  for (let at = 0; at < items.length; at += idsPerStatement) yield items.slice(at, at + idsPerStatement)
+}

@@ -1,0 +1,160 @@
+// Groups and group types as the private API shows them.
+
+import { type Kysely, sql } from 'kysely'
+import { usesGroupType } from '#core/flags/definitions/definition-links.ts'
+import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
+import { err, ok } from '#core/result.ts'
+import { type GroupStore, type GroupView, namedFlagsMax } from '#ports/state/group-store.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
+import { containsText } from '../tables/like.ts'
+import { bumpRevision } from '../tables/revision-queries.ts'
+import { groupTypeOf, jsonObjectOf } from '../tables/rows.ts'
+import type { GroupTable, StateSchema } from '../tables/schema.ts'
+
+/** Large flags are up to a MiB each. */
+const flagsPerQuery = 20
+
+/** Leaves out columns that are not shown: marks may be as long as the properties. */
+const shownColumns = [
+  ...(['project_id', 'group_type_index', 'group_key'] as const),
+  ...(['group_properties', 'created_at', 'version'] as const),
+]
+
+export function groupQueries(db: Kysely<StateSchema>): GroupStore {
+  return {
+    async listGroupTypes(projectId) {
+      const rows = await db
+        .selectFrom('group_type_mapping')
+        .selectAll()
+        .where('project_id', '=', projectId)
+        .orderBy('group_type_index')
+        .execute()
+      return rows.map(groupTypeOf)
+    },
+
+    startDeletingGroupType: (projectId, typeIndex) =>
+      db.transaction().execute(async trx => {
+        const type = await trx
+          .selectFrom('group_type_mapping')
+          .select('removed')
+          .where(isOfType(projectId, typeIndex))
+          .executeTakeFirst()
+        if (type === undefined) return err('not_found')
+        // In the transaction that marks the type: a flag written later was checked against older definitions.
+        const usedBy = type.removed === 1 ? [] : await flagsWithType(trx, projectId, typeIndex)
+        if (usedBy.length > 0) return err({ usedBy })
+        await trx.updateTable('group_type_mapping').set({ removed: 1 }).where(isOfType(projectId, typeIndex)).execute()
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteGroupsOfType: (projectId, typeIndex, countMax) =>
+      db.transaction().execute(async trx => {
+        // A write, so that it locks the row to the end: another call may free the index meanwhile, and the type that
+        // takes it then is not being deleted.
+        const { numUpdatedRows } = await trx
+          .updateTable('group_type_mapping')
+          .set({ removed: 1 })
+          .where(isOfType(projectId, typeIndex))
+          .where('removed', '=', 1)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return false
+        const rows = await trx
+          .selectFrom('group')
+          .select('group_key')
+          .where(isOfType(projectId, typeIndex))
+          .orderBy('group_key')
+          .limit(countMax)
+          .execute()
+        const keys = rows.map(row => row.group_key)
+        if (keys.length > 0) {
+          await trx.deleteFrom('group').where(isOfType(projectId, typeIndex)).where('group_key', 'in', keys).execute()
+          const groups = keys.map(key => ({ projectId, typeIndex, key }))
+          await trx
+            .insertInto('subject_change')
+            .values({ subjects: encodeSubjects({ persons: [], groups }) })
+            .execute()
+        }
+        if (keys.length >= countMax) return true
+        await trx.deleteFrom('group_type_mapping').where(isOfType(projectId, typeIndex)).execute()
+        return false
+      }),
+
+    async listGroups(projectId, { typeIndex, search, limit, offset }) {
+      let groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
+      if (search !== undefined && search !== '') {
+        groups = groups.where(
+          sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
+        )
+      }
+      const sizes = await groups
+        .select(['group_key', sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes')])
+        .orderBy('created_at', 'desc')
+        .orderBy('group_key')
+        .limit(limit + 1)
+        .offset(offset)
+        .execute()
+      const keys = sizes.slice(0, fittingRows(sizes.slice(0, limit))).map(row => row.group_key)
+      if (keys.length === 0) return { results: [], hasMore: false }
+      const rows = await db
+        .selectFrom('group')
+        .select(shownColumns)
+        .where(isOfType(projectId, typeIndex))
+        .where('group_key', 'in', keys)
+        .orderBy('created_at', 'desc')
+        .orderBy('group_key')
+        .execute()
+      return { results: rows.map(viewOf), hasMore: sizes.length > keys.length }
+    },
+
+    async findStoredGroup(projectId, typeIndex, key) {
+      const row = await db
+        .selectFrom('group')
+        .select(shownColumns)
+        .where(isOfType(projectId, typeIndex))
+        .where('group_key', '=', key)
+        .executeTakeFirst()
+      return row === undefined ? null : viewOf(row)
+    },
+  }
+}
+
+/** For JSON as JSON.stringify writes it; in most flags the field is null, and they need not be parsed. */
+const namesAType = /group_type_index":(?!null)/
+
+/** Keys of flags that use a group type, newest first. */
+async function flagsWithType(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<string[]> {
+  const keys: string[] = []
+  for (let beforeId = Number.MAX_SAFE_INTEGER; keys.length < namedFlagsMax; ) {
+    const flags = await trx
+      .selectFrom('feature_flag')
+      .select(['id', 'key', 'filters'])
+      .where('project_id', '=', projectId)
+      .where('deleted', '=', 0)
+      .where('id', '<', beforeId)
+      .where('filters', 'like', '%group_type_index":%')
+      .orderBy('id', 'desc')
+      .limit(flagsPerQuery)
+      .execute()
+    for (const { key, filters } of flags)
+      if (namesAType.test(filters) && usesGroupType(jsonObjectOf(filters), typeIndex)) keys.push(key)
+    if (flags.length < flagsPerQuery) break
+    beforeId = Number(flags.at(-1)!.id)
+  }
+  return keys.slice(0, namedFlagsMax)
+}
+
+/** Matches rows of a group type or of its groups: both tables name the type by these two columns. */
+function isOfType(projectId: number, typeIndex: number) {
+  return sql<boolean>`project_id = ${projectId} AND group_type_index = ${typeIndex}`
+}
+
+function viewOf(row: Pick<GroupTable, (typeof shownColumns)[number]>): GroupView {
+  return {
+    projectId: Number(row.project_id),
+    typeIndex: Number(row.group_type_index),
+    key: row.group_key,
+    propertiesJson: row.group_properties,
+    createdAtMs: Number(row.created_at),
+    version: Number(row.version),
+  }
+}

@@ -1,0 +1,64 @@
+// Queries of the private API for persons, and for the distinct ids of one person.
+
+import { type Kysely, sql } from 'kysely'
+import type { PersonStore } from '#ports/state/person-store.ts'
+import { containsText } from '../tables/like.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { findPersonView, pageOfPersons } from './person-views.ts'
+
+export function personQueries(db: Kysely<StateSchema>): PersonStore {
+  return {
+    findPersonByUuid: (projectId, uuid) => findPersonView(db, projectId, uuid),
+
+    async listPersons(projectId, { distinctId, uuid, search, belowId, limit, offset }) {
+      let persons = db.selectFrom('person').select('person.id as id').where('person.project_id', '=', projectId)
+      if (belowId !== undefined) persons = persons.where('person.id', '<', belowId)
+      if (uuid !== undefined) persons = persons.where('person.uuid', '=', uuid)
+      if (distinctId !== undefined)
+        persons = persons.where('person.id', 'in', eb =>
+          eb
+            .selectFrom('person_distinct_id')
+            .select('person_id')
+            .where('project_id', '=', projectId)
+            .where('distinct_id', '=', distinctId),
+        )
+      if (search !== undefined && search !== '') {
+        persons = persons.where(
+          sql<boolean>`(${containsText('person.properties', search)} OR EXISTS (
+            SELECT 1 FROM person_distinct_id
+            WHERE person_distinct_id.person_id = person.id AND ${containsText('distinct_id', search)}))`,
+        )
+      }
+      const page = persons
+        .orderBy('person.id', 'desc')
+        .limit(limit + 1)
+        .offset(offset)
+      return pageOfPersons(db, page.as('page'), { limit, direction: 'desc' })
+    },
+
+    async listDistinctIds(projectId, uuid, { after, limit }) {
+      const person = await db
+        .selectFrom('person')
+        .select('id')
+        .where('project_id', '=', projectId)
+        .where('uuid', '=', uuid)
+        .executeTakeFirst()
+      if (person === undefined) return null
+      const ids = db.selectFrom('person_distinct_id').where('person_id', '=', person.id)
+      const { count } = await ids.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const beyond = after === undefined ? ids : ids.where('distinct_id', '>', after)
+      const rows = await beyond
+        .select(['distinct_id', 'version'])
+        .orderBy('distinct_id')
+        .limit(limit + 1)
+        .execute()
+      return {
+        count: Number(count),
+        results: rows
+          .slice(0, limit)
+          .map(row => ({ projectId, distinctId: row.distinct_id, personUuid: uuid, version: Number(row.version) })),
+        hasMore: rows.length > limit,
+      }
+    },
+  }
+}

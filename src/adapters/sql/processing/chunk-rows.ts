@@ -1,0 +1,218 @@
+// The part of loading a chunk that both engines share: the choice of rows, and their conversion to values.
+
+import type { Group, GroupType } from '#core/groups/group.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
+import { groupOf, personOf } from '../tables/rows.ts'
+
+/** Longer than any stored text; fits the integers of every engine. */
+export const longestTextBytes = 1_000_000_000
+
+/** Budget for a load's texts. A row whose text exceeds its share is read without it; the text follows once all fit. */
+export class TextRoom {
+  readonly #bytesMax: number
+  readonly #bytesOf = new Map<number, number>()
+  #takenBytes = 0
+
+  constructor(bytesMax: number) {
+    this.#bytesMax = bytesMax
+  }
+
+  get takenBytes(): number {
+    return this.#takenBytes
+  }
+
+  /** The taken bytes by project id. */
+  get bytesOf(): ReadonlyMap<number, number> {
+    return this.#bytesOf
+  }
+
+  get isExceeded(): boolean {
+    return this.#takenBytes > this.#bytesMax
+  }
+
+  get leftBytes(): number {
+    return Math.max(0, this.#bytesMax - this.#takenBytes)
+  }
+
+  take(projectId: number, bytes: number): void {
+    this.#takenBytes += bytes
+    this.#bytesOf.set(projectId, (this.#bytesOf.get(projectId) ?? 0) + bytes)
+  }
+
+  /** Each of so many rows may have two texts of this length without exceeding the room. */
+  textBytesOfEach(rowCount: number): number {
+    return Math.min(Math.floor(this.leftBytes / (2 * Math.max(rowCount, 1))), longestTextBytes)
+  }
+}
+
+/** A distinct id with its person; a person with several ids has several rows. */
+export interface MappedPersonRow {
+  readonly distinct_id: string
+  readonly mapping_version: number
+  readonly id: number
+  readonly project_id: number
+  readonly uuid: string
+  readonly text_bytes: number
+  /** Null when the text is too long for its share of what a chunk may load. */
+  readonly properties: string | null
+  readonly property_marks: string | null
+  readonly created_at: number
+  readonly is_identified: number
+  readonly version: number
+  readonly last_seen_at: number
+}
+
+export interface PersonTextRow {
+  readonly id: number
+  readonly properties: string
+  readonly property_marks: string
+}
+
+export interface LoadedGroupRow {
+  readonly project_id: number
+  readonly group_type_index: number
+  readonly group_key: string
+  readonly text_bytes: number
+  /** Null when the text is too long for its share of what a chunk may load. */
+  readonly group_properties: string | null
+  readonly property_marks: string | null
+  readonly created_at: number
+  readonly version: number
+}
+
+export interface PersonMappingRow {
+  readonly person_id: number
+  readonly distinct_id: string
+  readonly version: number
+}
+
+export interface MappedPersons {
+  /** By row id, in the order of `personPropertiesJson`. */
+  readonly persons: Map<number, Person>
+  readonly personPropertiesJson: string[]
+  readonly mappings: readonly DistinctIdMapping[]
+  /** By row id: persons read without their texts, which have to be added before anything else. */
+  readonly large: ReadonlyMap<number, MappedPersonRow>
+}
+
+export function mappedPersonsOf(rows: Iterable<MappedPersonRow>, room: TextRoom): MappedPersons {
+  const mappings: DistinctIdMapping[] = []
+  const persons = new Map<number, Person>()
+  const personPropertiesJson: string[] = []
+  const large = new Map<number, MappedPersonRow>()
+  for (const row of rows) {
+    mappings.push({
+      projectId: row.project_id,
+      distinctId: row.distinct_id,
+      personUuid: row.uuid,
+      version: row.mapping_version,
+    })
+    if (persons.has(row.id) || large.has(row.id)) continue
+    room.take(row.project_id, row.text_bytes)
+    const { properties, property_marks } = row
+    if (properties === null || property_marks === null) large.set(row.id, row)
+    else addPerson({ persons, personPropertiesJson }, row, properties, property_marks)
+  }
+  return { persons, personPropertiesJson, mappings, large }
+}
+
+export function addLargePersons(to: MappedPersons, texts: Iterable<PersonTextRow>): void {
+  for (const { id, properties, property_marks } of texts) addPerson(to, to.large.get(id)!, properties, property_marks)
+}
+
+function addPerson(
+  to: Pick<MappedPersons, 'persons' | 'personPropertiesJson'>,
+  row: MappedPersonRow,
+  properties: string,
+  property_marks: string,
+): void {
+  to.persons.set(row.id, personOf({ ...row, properties, property_marks }))
+  to.personPropertiesJson.push(properties)
+}
+
+/** @returns the groups, and the rows that were read without their texts. */
+export function loadedGroupsOf(
+  rows: Iterable<LoadedGroupRow>,
+  room: TextRoom,
+): { groups: Group[]; large: LoadedGroupRow[] } {
+  const groups: Group[] = []
+  const large: LoadedGroupRow[] = []
+  for (const row of rows) {
+    room.take(row.project_id, row.text_bytes)
+    const { group_properties, property_marks } = row
+    if (group_properties === null || property_marks === null) large.push(row)
+    else groups.push(groupOf({ ...row, group_properties, property_marks }))
+  }
+  return { groups, large }
+}
+
+/** Bytes of a loaded mapping, its id included, counted as text. */
+const mappingBytes = 256
+
+/** How many rows of other distinct ids still fit into the room. */
+export function personMappingCountMax(room: TextRoom): number {
+  return Math.min(Math.floor(room.leftBytes / mappingBytes), longestTextBytes)
+}
+
+export function takeMappings(room: TextRoom, rows: readonly PersonMappingRow[], { persons }: MappedPersons): void {
+  for (const row of rows) room.take(persons.get(row.person_id)!.projectId, mappingBytes)
+}
+
+/** Row ids of the persons whose other distinct ids the chunk needs. */
+export function wantedPersonIds(
+  { persons, mappings }: MappedPersons,
+  merging: ChunkSubjects['mergingDistinctIds'],
+): number[] {
+  if (merging === undefined) return [...persons.keys()]
+  const ids = idsByProject(merging)
+  const wanted = new Set<string>()
+  for (const { projectId, distinctId, personUuid } of mappings)
+    if (ids.get(projectId)?.has(distinctId)) wanted.add(`${projectId} ${personUuid}`)
+  return [...persons].filter(([, person]) => wanted.has(`${person.projectId} ${person.uuid}`)).map(([id]) => id)
+}
+
+export function personMappingsOf(
+  rows: readonly PersonMappingRow[],
+  { persons }: MappedPersons,
+): LoadedChunk['personMappings'] {
+  return rows.map(row => {
+    const { projectId, uuid } = persons.get(row.person_id)!
+    return { projectId, distinctId: row.distinct_id, personUuid: uuid, version: row.version }
+  })
+}
+
+/** Each id once. */
+export function idsByProject(ids: ChunkSubjects['distinctIds']): Map<number, Set<string>> {
+  const sets = new Map<number, Set<string>>()
+  for (const { projectId, distinctId } of ids) {
+    const known = sets.get(projectId)
+    if (known === undefined) sets.set(projectId, new Set([distinctId]))
+    else known.add(distinctId)
+  }
+  return sets
+}
+
+export type GroupKey = Pick<LoadedGroupRow, 'project_id' | 'group_type_index' | 'group_key'>
+
+/** Each group once, grouped by type. Leaves out types that the project does not have, which have no groups. */
+export function wantedGroups(groups: ChunkSubjects['groups'], types: readonly GroupType[]): GroupKey[] {
+  const indexOf = new Map(
+    types
+      .filter(type => type.isBeingDeleted !== true)
+      .map(type => [JSON.stringify([type.projectId, type.name]), type.index]),
+  )
+  const wanted = new Map<string, Map<string, GroupKey>>()
+  for (const { projectId, typeName, key } of groups) {
+    const name = JSON.stringify([projectId, typeName])
+    const index = indexOf.get(name)
+    if (index === undefined) continue
+    let ofType = wanted.get(name)
+    if (ofType === undefined) {
+      ofType = new Map()
+      wanted.set(name, ofType)
+    }
+    ofType.set(key, { project_id: projectId, group_type_index: index, group_key: key })
+  }
+  return [...wanted.values()].flatMap(ofType => [...ofType.values()])
+}

@@ -1,0 +1,44 @@
+// The state's record of the event store, and the data it can send to the event store again.
+
+import { type Kysely, sql } from 'kysely'
+import type { EventStoreMark } from '#core/processing/held-rows.ts'
+import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { StateSchema } from '../tables/schema.ts'
+
+export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks {
+  return {
+    async findEventStoreMark() {
+      const row = await db.selectFrom('event_store_mark').select('mark').executeTakeFirst()
+      return row === undefined ? null : (JSON.parse(row.mark) as EventStoreMark)
+    },
+
+    async saveEventStoreMark(mark) {
+      const text = JSON.stringify(mark)
+      await db
+        .insertInto('event_store_mark')
+        .values({ id: 1, mark: text })
+        .onConflict(conflict => conflict.column('id').doUpdateSet({ mark: text }))
+        .execute()
+    },
+
+    async listOverrides(after, limit) {
+      const rows = await db
+        .selectFrom('person_distinct_id as d')
+        .innerJoin('person as p', 'p.id', 'd.person_id')
+        .select(['d.project_id', 'd.distinct_id', 'd.version', 'p.uuid'])
+        .$if(after !== null, query =>
+          query.where(sql<boolean>`(d.project_id, d.distinct_id) > (${after!.projectId}, ${after!.distinctId})`),
+        )
+        .orderBy('d.project_id')
+        .orderBy('d.distinct_id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({
+        projectId: Number(row.project_id),
+        distinctId: row.distinct_id,
+        personId: row.uuid,
+        version: Number(row.version),
+      }))
+    },
+  }
+}

@@ -1,0 +1,114 @@
+// Loads the state that a chunk's events may touch, within one transaction so that it is consistent. It chooses the rows
+// and bounds the texts that a load may hold; each engine implements the reads.
+
+import type { Selectable } from 'kysely'
+import type { Group } from '#core/groups/group.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
+import { groupTypeOf, projectOf } from '../tables/rows.ts'
+import type { GroupTypeTable, ProjectTable, StateSchema } from '../tables/schema.ts'
+import {
+  addLargePersons,
+  type GroupKey,
+  idsByProject,
+  type LoadedGroupRow,
+  loadedGroupsOf,
+  longestTextBytes,
+  type MappedPersonRow,
+  mappedPersonsOf,
+  type PersonMappingRow,
+  type PersonTextRow,
+  personMappingCountMax,
+  personMappingsOf,
+  TextRoom,
+  takeMappings,
+  wantedGroups,
+  wantedPersonIds,
+} from './chunk-rows.ts'
+
+type Ids = ReadonlyMap<number, ReadonlySet<string>>
+
+/** The reads of one load. Each list may be empty. */
+export interface ChunkReads {
+  projects(ids: readonly number[]): MaybePromise<readonly ProjectTable[]>
+  /** Ordered by project and index. */
+  groupTypes(projectIds: readonly number[]): MaybePromise<readonly Selectable<GroupTypeTable>[]>
+  /** @param ids distinct ids by project. @param textBytes the longest text that is read; longer ones are null. */
+  mappedPersons(ids: Ids, textBytes: number): MaybePromise<readonly MappedPersonRow[]>
+  personTexts(personIds: readonly number[]): MaybePromise<readonly PersonTextRow[]>
+  /** @param countMax beyond this many rows the read may stop. */
+  personMappings(personIds: readonly number[], countMax: number): MaybePromise<readonly PersonMappingRow[]>
+  personless(ids: Ids): MaybePromise<readonly StateSchema['personless_distinct_id'][]>
+  /** @param textBytes as for persons. */
+  groups(keys: readonly GroupKey[], textBytes: number): MaybePromise<readonly LoadedGroupRow[]>
+}
+
+/** A load, which yields each read; `loadAtOnce` and `loadWaiting` run it to its end. */
+export type ChunkLoad = Generator<MaybePromise<unknown>, LoadedChunk | 'too_large', unknown>
+
+export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytesMax: number): ChunkLoad {
+  const room = new TextRoom(textBytesMax)
+  const projectIds = [...new Set(subjects.projectIds)]
+  const projects = yield* found(reads.projects(projectIds))
+  const types = (yield* found(reads.groupTypes(projectIds))).map(groupTypeOf)
+
+  const ids = idsByProject(subjects.distinctIds)
+  const idCount = ids.values().reduce((sum, ofProject) => sum + ofProject.size, 0)
+  const rows = yield* found(reads.mappedPersons(ids, room.textBytesOfEach(idCount)))
+  const mapped = mappedPersonsOf(rows, room)
+  if (room.isExceeded) return 'too_large'
+  addLargePersons(mapped, yield* found(reads.personTexts([...mapped.large.keys()])))
+
+  const personIds = wantedPersonIds(mapped, subjects.mergingDistinctIds)
+  const mappings = yield* found(reads.personMappings(personIds, personMappingCountMax(room)))
+  takeMappings(room, mappings, mapped)
+  if (room.isExceeded) return 'too_large'
+  const personless = yield* found(reads.personless(ids))
+
+  const groups = yield* loadGroups(reads, wantedGroups(subjects.groups, types), room)
+  if (room.isExceeded) return 'too_large'
+  return {
+    projects: projects.map(projectOf),
+    mappings: mapped.mappings,
+    persons: [...mapped.persons.values()],
+    personPropertiesJson: mapped.personPropertiesJson,
+    personMappings: personMappingsOf(mappings, mapped),
+    personlessDistinctIds: personless.map(row => ({ projectId: row.project_id, distinctId: row.distinct_id })),
+    groupTypes: types,
+    textBytes: room.takenBytes,
+    textBytesOf: room.bytesOf,
+    groups,
+  }
+}
+
+/** The groups found before the room is exceeded. */
+function* loadGroups(
+  reads: ChunkReads,
+  wanted: readonly GroupKey[],
+  room: TextRoom,
+): Generator<MaybePromise<unknown>, Group[], unknown> {
+  const { groups, large } = loadedGroupsOf(
+    yield* found(reads.groups(wanted, room.textBytesOfEach(wanted.length))),
+    room,
+  )
+  if (room.isExceeded || large.length === 0) return groups
+  const whole = yield* found(reads.groups(large, longestTextBytes))
+  return groups.concat(loadedGroupsOf(whole, new TextRoom(Number.POSITIVE_INFINITY)).groups)
+}
+
+function* found<T>(rows: MaybePromise<T>): Generator<MaybePromise<unknown>, T, unknown> {
+  return (yield rows) as T
+}
+
+/** For an engine whose reads are synchronous. */
+export function loadAtOnce(load: ChunkLoad): LoadedChunk | 'too_large' {
+  let step = load.next()
+  while (step.done !== true) step = load.next(step.value)
+  return step.value
+}
+
+export async function loadWaiting(load: ChunkLoad): Promise<LoadedChunk | 'too_large'> {
+  let step = load.next()
+  while (step.done !== true) step = load.next(await step.value)
+  return step.value
+}

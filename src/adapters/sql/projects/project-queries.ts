@@ -1,0 +1,111 @@
+// Creates, changes, deletes and lists projects. A deleted project's row stays and its id is never reused; its token is
+// free.
+
+import { type Kysely, sql } from 'kysely'
+import { definedOf } from '#core/defined-of.ts'
+import { mergeObjects } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok } from '#core/result.ts'
+import type { NewProject, ProjectStore } from '#ports/state/project-store.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
+import { bumpRevision, nextId } from '../tables/revision-queries.ts'
+import { flagBit, jsonText, projectOf } from '../tables/rows.ts'
+import type { ProjectTable, StateSchema } from '../tables/schema.ts'
+
+const projectBytes = sql<number>`octet_length(name) + octet_length(quotas) + octet_length(client_settings)
+  + octet_length(ingestion_settings)`
+
+export function projectQueries(db: Kysely<StateSchema>): ProjectStore {
+  return {
+    createProject: input =>
+      db.transaction().execute(async trx => {
+        if (await isTokenTaken(trx, input.apiToken, null)) return err('token_taken')
+        const project: Project = { ...input, id: await nextId(trx, 'project') }
+        await trx
+          .insertInto('project')
+          .values({ id: project.id, deleted: 0, revision: 0, ...columnsOf(input) })
+          .execute()
+        return ok({ value: project, revision: await bumpRevision(trx, project.id) })
+      }),
+
+    updateProject: (projectId, patch) =>
+      db.transaction().execute(async trx => {
+        const current = await find(trx, projectId)
+        if (current === null) return err('not_found')
+        if (patch.apiToken !== undefined && (await isTokenTaken(trx, patch.apiToken, projectId)))
+          return err('token_taken')
+        const clientSettings = mergeObjects(current.clientSettings, patch.clientSettings ?? {})
+        const quotas = { ...current.quotas, ...patch.quotas }
+        const ingestion = { ...current.ingestion, ...patch.ingestion }
+        const project = { ...current, ...definedOf(patch), quotas, clientSettings, ingestion }
+        await trx.updateTable('project').set(columnsOf(project)).where('id', '=', projectId).execute()
+        return ok({ value: project, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    deleteProject: projectId =>
+      db.transaction().execute(async trx => {
+        const { numUpdatedRows } = await trx
+          .updateTable('project')
+          .set({ deleted: 1 })
+          .where('id', '=', projectId)
+          .where('deleted', '=', 0)
+          .executeTakeFirstOrThrow()
+        if (numUpdatedRows === 0n) return err('not_found')
+        return ok({ value: null, revision: await bumpRevision(trx, projectId) })
+      }),
+
+    findProject: projectId => find(db, projectId),
+
+    async listProjects({ limit, offset, ids }) {
+      if (ids?.length === 0) return { count: 0, results: [] }
+      let living = db.selectFrom('project').where('deleted', '=', 0)
+      if (ids !== undefined) living = living.where('id', 'in', [...new Set(ids)])
+      const { count } = await living.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
+      const page = living.orderBy('id').offset(offset)
+      const sizes = await page.select(projectBytes.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), results: rows.map(projectOf) }
+    },
+
+    async listProjectIds() {
+      const rows = await db.selectFrom('project').select('id').where('deleted', '=', 0).orderBy('id').execute()
+      return rows.map(row => Number(row.id))
+    },
+  }
+}
+
+async function find(db: Kysely<StateSchema>, projectId: number): Promise<Project | null> {
+  const row = await db
+    .selectFrom('project')
+    .selectAll()
+    .where('id', '=', projectId)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row === undefined ? null : projectOf(row)
+}
+
+async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: number | null): Promise<boolean> {
+  const row = await db
+    .selectFrom('project')
+    .select('id')
+    .where('api_token', '=', token)
+    .where('deleted', '=', 0)
+    .executeTakeFirst()
+  return row !== undefined && Number(row.id) !== exceptId
+}
+
+function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | 'revision'> {
+  return {
+    uuid: project.uuid,
+    name: project.name,
+    api_token: project.apiToken,
+    timezone: project.timezone,
+    anonymize_ips: flagBit(project.anonymizeIps),
+    geoip_enabled: flagBit(project.geoipEnabled),
+    property_matching_version: project.propertyMatchingVersion,
+    quotas: jsonText(project.quotas),
+    client_settings: jsonText(project.clientSettings),
+    ingestion_settings: jsonText(project.ingestion),
+    created_at: project.createdAtMs,
+  }
+}

@@ -1,0 +1,86 @@
+// Secret keys of projects, by their hash: at most two rows per project, one for each role.
+
+import type { Kysely } from 'kysely'
+import type { SecretKeys } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { SecretKeyStore } from '#ports/state/secret-key-store.ts'
+import type { Written } from '#ports/state/written.ts'
+import { bumpRevision } from '../tables/revision-queries.ts'
+import type { StateSchema } from '../tables/schema.ts'
+
+/** Projects read per query: keeps `IN` lists bounded. */
+const projectsPerQuery = 500
+
+export function secretKeyQueries(db: Kysely<StateSchema>): SecretKeyStore {
+  return {
+    rotateSecretKey: (projectId, key) =>
+      changeKeys(db, projectId, async trx => {
+        const keys = trx.deleteFrom('secret_api_key').where('project_id', '=', projectId)
+        await keys.where('role', '=', 'backup').execute()
+        await trx.updateTable('secret_api_key').set({ role: 'backup' }).where('project_id', '=', projectId).execute()
+        await trx
+          .insertInto('secret_api_key')
+          .values({
+            project_id: projectId,
+            role: 'primary',
+            secret_hash: key.secretHash,
+            masked: key.masked,
+            created_at: key.createdAtMs,
+          })
+          .execute()
+      }),
+
+    deleteBackupSecretKey: projectId =>
+      changeKeys(db, projectId, async trx => {
+        await trx
+          .deleteFrom('secret_api_key')
+          .where('project_id', '=', projectId)
+          .where('role', '=', 'backup')
+          .execute()
+      }),
+
+    async listSecretKeys(projectIds) {
+      const found: (SecretKeys & { readonly projectId: number })[] = []
+      for (let start = 0; start < projectIds.length; start += projectsPerQuery)
+        found.push(...(await keysOf(db, projectIds.slice(start, start + projectsPerQuery))))
+      return found
+    },
+  }
+}
+
+function changeKeys(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  change: (trx: Kysely<StateSchema>) => Promise<void>,
+): Promise<Result<Written<SecretKeys>, 'not_found'>> {
+  return db.transaction().execute(async trx => {
+    const project = await trx
+      .selectFrom('project')
+      .select('id')
+      .where('id', '=', projectId)
+      .where('deleted', '=', 0)
+      .executeTakeFirst()
+    if (project === undefined) return err('not_found')
+    await change(trx)
+    const [keys] = await keysOf(trx, [projectId])
+    const value: SecretKeys = { primary: keys?.primary ?? null, backup: keys?.backup ?? null }
+    return ok({ value, revision: await bumpRevision(trx, projectId) })
+  })
+}
+
+async function keysOf(
+  db: Kysely<StateSchema>,
+  projectIds: readonly number[],
+): Promise<(SecretKeys & { readonly projectId: number })[]> {
+  const rows = await db
+    .selectFrom('secret_api_key')
+    .select(['project_id', 'role', 'masked'])
+    .where('project_id', 'in', projectIds)
+    .execute()
+  const byProject = Map.groupBy(rows, row => Number(row.project_id))
+  return Array.from(byProject, ([projectId, keys]) => ({
+    projectId,
+    primary: keys.find(key => key.role === 'primary')?.masked ?? null,
+    backup: keys.find(key => key.role === 'backup')?.masked ?? null,
+  }))
+}

@@ -1,0 +1,162 @@
+// Converts rows to values and back: only this file knows that a boolean is 0/1 and that properties are JSON text.
+// Numbers pass through Number(), because a PostgreSQL driver may hand out BIGINT as text.
+
+import type { Selectable } from 'kysely'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { Group, GroupType } from '#core/groups/group.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import type { Person, PropertyMarks } from '#core/persons/person.ts'
+import { decodeMarks } from '#core/persons/property-marks-text.ts'
+import { wantedProperties } from '#core/pick-properties.ts'
+import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { FlagTable, GroupTable, GroupTypeTable, PersonTable, ProjectTable } from './schema.ts'
+
+export function jsonText(
+  value: JsonValue | Quotas | IngestionSettings | readonly string[] | readonly number[],
+): string {
+  return JSON.stringify(value)
+}
+
+/** @throws PortError `corrupt` for text that is not a JSON object, which we never write. */
+export function jsonObjectOf(text: string): JsonObject {
+  if (text === '{}') return {}
+  const value = jsonOf(text)
+  if (!isJsonObject(value)) throw new PortError('state', 'corrupt', new Error('stored JSON is not an object'))
+  return value
+}
+
+/** Properties of a person or a group; from a long text only the wanted ones. @throws PortError `corrupt` */
+export function propertiesOf(text: string, wanted?: () => ReadonlySet<string>): JsonObject {
+  if (wanted === undefined) return jsonObjectOf(text)
+  try {
+    return wantedProperties(text, wanted)
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
+  }
+}
+
+/** @throws PortError `corrupt` for text that is not JSON. */
+export function jsonOf(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
+  }
+}
+
+export function flagBit(value: boolean): number {
+  return value ? 1 : 0
+}
+
+export function projectOf(row: Selectable<ProjectTable>): Project {
+  return {
+    id: Number(row.id),
+    uuid: row.uuid,
+    name: row.name,
+    apiToken: row.api_token,
+    timezone: row.timezone,
+    anonymizeIps: row.anonymize_ips === 1,
+    geoipEnabled: row.geoip_enabled === 1,
+    propertyMatchingVersion: row.property_matching_version === 1 ? 1 : 2,
+    // A quota that a later version added is missing from older rows: unlimited.
+    quotas: { ...noQuotas, ...(jsonObjectOf(row.quotas) as unknown as Partial<Quotas>) },
+    clientSettings: jsonObjectOf(row.client_settings),
+    ingestion: {
+      ...noIngestionSettings,
+      ...(jsonObjectOf(row.ingestion_settings) as unknown as Partial<IngestionSettings>),
+    },
+    createdAtMs: Number(row.created_at),
+  }
+}
+
+export function flagOf(row: Selectable<FlagTable>): Flag {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    key: row.key,
+    name: row.name,
+    filters: jsonObjectOf(row.filters),
+    active: row.active === 1,
+    archived: row.archived === 1,
+    deleted: row.deleted === 1,
+    version: Number(row.version),
+    ensureExperienceContinuity: row.ensure_experience_continuity === 1,
+    bucketingIdentifier: row.bucketing_identifier,
+    evaluationRuntime: row.evaluation_runtime,
+    evaluationContexts: jsonOf(row.evaluation_contexts) as string[],
+    hasEncryptedPayloads: row.has_encrypted_payloads === 1,
+    isRemoteConfiguration: row.is_remote_configuration === 1,
+    tags: jsonOf(row.tags) as string[],
+    hasExperiment: row.has_experiment === 1,
+    createdAtMs: Number(row.created_at),
+    updatedAtMs: Number(row.updated_at),
+    conditionsSinceMs: Number(row.conditions_since),
+    createdBy: row.created_by,
+  }
+}
+
+export function flagRowOf(flag: Flag): Selectable<FlagTable> {
+  return {
+    id: flag.id,
+    project_id: flag.projectId,
+    key: flag.key,
+    name: flag.name,
+    filters: jsonText(flag.filters),
+    active: flagBit(flag.active),
+    archived: flagBit(flag.archived),
+    deleted: flagBit(flag.deleted),
+    version: flag.version,
+    ensure_experience_continuity: flagBit(flag.ensureExperienceContinuity),
+    bucketing_identifier: flag.bucketingIdentifier,
+    evaluation_runtime: flag.evaluationRuntime,
+    evaluation_contexts: jsonText(flag.evaluationContexts),
+    has_encrypted_payloads: flagBit(flag.hasEncryptedPayloads),
+    is_remote_configuration: flagBit(flag.isRemoteConfiguration),
+    tags: jsonText(flag.tags),
+    has_experiment: flagBit(flag.hasExperiment),
+    created_at: flag.createdAtMs,
+    updated_at: flag.updatedAtMs,
+    conditions_since: flag.conditionsSinceMs,
+    created_by: flag.createdBy,
+  }
+}
+
+export function personOf(row: Omit<Selectable<PersonTable>, 'id'>): Person {
+  return {
+    projectId: Number(row.project_id),
+    uuid: row.uuid,
+    properties: jsonObjectOf(row.properties),
+    marks: marksOf(row.property_marks),
+    createdAtMs: Number(row.created_at),
+    isIdentified: row.is_identified === 1,
+    version: Number(row.version),
+    lastSeenAtMs: Number(row.last_seen_at),
+  }
+}
+
+/** @throws PortError `corrupt` */
+function marksOf(text: string): PropertyMarks {
+  try {
+    return decodeMarks(text)
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
+  }
+}
+
+export function groupOf(row: Selectable<GroupTable>): Group {
+  return {
+    projectId: Number(row.project_id),
+    typeIndex: Number(row.group_type_index),
+    key: row.group_key,
+    properties: jsonObjectOf(row.group_properties),
+    marks: marksOf(row.property_marks),
+    createdAtMs: Number(row.created_at),
+    version: Number(row.version),
+  }
+}
+
+export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
+  const type = { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
+  return row.removed === 1 ? { ...type, isBeingDeleted: true } : type
+}

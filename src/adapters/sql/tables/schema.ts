@@ -1,0 +1,239 @@
+// The tables of the state as Kysely sees them, on SQLite and PostgreSQL alike. Booleans are 0/1, times are epoch ms,
+// JSON is text in the client's own literals. Only the migrations have DDL.
+
+import type { Generated } from 'kysely'
+
+export interface StateSchema {
+  schema_version: { version: number; name: string; applied_at: Generated<string> }
+  id_sequence: { name: string; last_id: number }
+  revision: { id: number; value: number }
+  project: ProjectTable
+  personal_api_key: PersonalKeyTable
+  feature_flag: FlagTable
+  feature_flag_version: FlagVersionTable
+  /** Flags that were called, by the live events that the worker has processed; epoch ms. */
+  flag_last_call: { flag_id: number; called_at: number }
+  person: PersonTable
+  person_distinct_id: { project_id: number; distinct_id: string; person_id: number; version: number }
+  personless_distinct_id: { project_id: number; distinct_id: string }
+  flag_hash_key_override: { project_id: number; person_id: number; feature_flag_key: string; hash_key: string }
+  group_type_mapping: GroupTypeTable
+  group: GroupTable
+  log_position: { lane: string; owner: string; offset: number; committed_at: number | null }
+  deferred_project: { stream: string; project_id: number; from_offset: number }
+  event_store_mark: { id: number; mark: string }
+  subject_mirror: { id: number; version: number; fill: string }
+  subject_change: { id: Generated<number>; subjects: string }
+  followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
+  schedule_owner: { name: string; owner: string; until: number }
+  chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
+  ingestion_warning: WarningTable
+  ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
+  usage_daily: UsageTable
+  refused_daily: RefusedTable
+  cohort: CohortTable
+  cohort_person: { person_id: number; cohort_id: number }
+  secret_api_key: SecretKeyTable
+  early_access_feature: EarlyAccessFeatureTable
+  survey: SurveyTable
+  experiment: ExperimentTable
+}
+
+export interface ProjectTable {
+  id: number
+  uuid: string
+  name: string
+  api_token: string
+  timezone: string
+  anonymize_ips: number
+  geoip_enabled: number
+  property_matching_version: number
+  quotas: string
+  /** JSON object: the project's settings for its clients other than flags. */
+  client_settings: string
+  /** JSON object: settings of `core/project.ts` that differ from `noIngestionSettings`. */
+  ingestion_settings: string
+  created_at: number
+  deleted: number
+  /** The instance's revision at the last change of anything of this project that concerns evaluation. */
+  revision: number
+}
+
+export interface PersonalKeyTable {
+  id: string
+  label: string
+  secret_hash: string
+  scopes: string
+  scoped_project_ids: string
+  created_at: number
+  last_used_at: number | null
+}
+
+export interface FlagTable {
+  id: number
+  project_id: number
+  key: string
+  name: string
+  filters: string
+  active: number
+  archived: number
+  deleted: number
+  /** Every write raises it: a front reads a flag again only when it holds another version. */
+  version: number
+  ensure_experience_continuity: number
+  bucketing_identifier: string | null
+  evaluation_runtime: string
+  evaluation_contexts: string
+  has_encrypted_payloads: number
+  is_remote_configuration: number
+  tags: string
+  has_experiment: number
+  created_at: number
+  updated_at: number
+  conditions_since: number
+  created_by: string | null
+}
+
+export interface FlagVersionTable {
+  flag_id: number
+  version: number
+  project_id: number
+  /** The whole flag as JSON. */
+  snapshot: string
+  changed_by: string | null
+  created_at: number
+}
+
+export interface PersonTable {
+  id: Generated<number>
+  project_id: number
+  uuid: string
+  properties: string
+  property_marks: string
+  created_at: number
+  is_identified: number
+  version: number
+  last_seen_at: number
+}
+
+export interface GroupTypeTable {
+  project_id: number
+  group_type: string
+  group_type_index: number
+  /** 1 while the groups of the deleted type are being deleted. */
+  removed: Generated<number>
+}
+
+export interface GroupTable {
+  project_id: number
+  group_type_index: number
+  group_key: string
+  group_properties: string
+  property_marks: string
+  created_at: number
+  version: number
+}
+
+export interface WarningTable {
+  id: Generated<number>
+  project_id: number
+  type: string
+  day: string
+  timestamp: number
+  details: string
+}
+
+export interface UsageTable {
+  project_id: number
+  day: string
+  events_charged: number
+  events_imported: number
+  flag_requests: number
+  exceptions: Generated<number>
+  llm_events: Generated<number>
+  survey_responses: Generated<number>
+  recordings: Generated<number>
+  /** 1 once the event counts were set after the freezing line had passed the day: they no longer change. */
+  events_frozen: number
+}
+
+export interface RefusedTable {
+  project_id: number
+  day: string
+  reason: string
+  refused_count: number
+  last_seen: number
+}
+
+export interface CohortTable {
+  id: number
+  project_id: number
+  name: string
+  description: string
+  is_static: number
+  filters: string
+  deleted: number
+  /** Every write but that of the count raises it: a front reads a cohort again only when it holds another version. */
+  version: number
+  /** As of `counted_at`; null until the members are counted. */
+  member_count: number | null
+  counted_at: number | null
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface SecretKeyTable {
+  project_id: number
+  role: string
+  secret_hash: string
+  /** The first and last characters, for users to recognise the key. */
+  masked: string
+  created_at: number
+}
+
+export interface EarlyAccessFeatureTable {
+  id: string
+  project_id: number
+  feature_flag_id: number | null
+  flag_is_own: number
+  name: string
+  description: string
+  stage: string
+  documentation_url: string
+  payload: string
+  created_at: number
+}
+
+export interface SurveyTable {
+  id: string
+  project_id: number
+  name: string
+  type: string
+  content: string
+  linked_flag_id: number | null
+  targeting_flag_id: number | null
+  internal_targeting_flag_id: number | null
+  start_date: number | null
+  end_date: number | null
+  archived: number
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}
+
+export interface ExperimentTable {
+  id: number
+  project_id: number
+  name: string
+  feature_flag_id: number
+  flag_is_own: number
+  content: string
+  start_date: number | null
+  end_date: number | null
+  archived: number
+  deleted: number
+  created_at: number
+  updated_at: number
+  created_by: string | null
+}

@@ -1,0 +1,76 @@
+// The segment files that the reader of one stream keeps open. Opening and reading are where damage shows, so this is also
+// where a damaged file is set aside.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import { PortError } from '#ports/port-error.ts'
+import { openReadable, type ReadableSegment, readError } from './readable-segment.ts'
+import { isDamage, type SegmentName } from './segment-file.ts'
+import { setAside } from './set-aside.ts'
+
+/** Enough for the segment being read and the newest one, and a few more for reads that jump. */
+const openSegmentsMax = 6
+
+/** @param damage `path` is where the file is now. */
+export type OnDamage = (damage: { readonly stream: LogStream; readonly path: string; readonly error: unknown }) => void
+
+export class OpenSegments {
+  readonly #stream: LogStream
+  readonly #onDamage: OnDamage | null
+  /** By path, in the order of their last use. */
+  readonly #open = new Map<string, ReadableSegment>()
+
+  /** @param onDamage null when another process sets damaged segments aside: here they are `corrupt`. */
+  constructor(stream: LogStream, onDamage: OnDamage | null) {
+    this.#stream = stream
+    this.#onDamage = onDamage
+  }
+
+  /**
+   * Opens the segment, unless it is open, and reads from it.
+   * @throws PortError: `corrupt` for damage, unless it was set aside just now; then `unavailable`, and a new listing has it.
+   */
+  use<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T {
+    if (segment.form === 'damaged' && this.#onDamage === null) {
+      const message = `log segment ${segment.path} is damaged: it was set aside`
+      throw new PortError('event-log', 'corrupt', new Error(message))
+    }
+    try {
+      const known = this.#open.get(segment.path)
+      const opened = known ?? openReadable(segment)
+      // The segment used last is the last one to be closed.
+      this.#open.delete(segment.path)
+      this.#open.set(segment.path, opened)
+      if (known === undefined && this.#open.size > openSegmentsMax) this.close(this.#open.keys().next().value!)
+      return read(opened)
+    } catch (error) {
+      this.close(segment.path)
+      const onDamage = this.#onDamage
+      if (onDamage === null || !isDamage(error) || segment.form === 'damaged') throw readError(error, segment.path)
+      const path = setAside(segment)
+      if (path !== null) onDamage({ stream: this.#stream, path, error })
+      // More can be read of the file under its new name, so the caller has to list again.
+      throw new PortError('event-log', 'unavailable', error)
+    }
+  }
+
+  /** As `use`; null when the segment is damaged. */
+  useUnlessDamaged<T>(segment: SegmentName, read: (opened: ReadableSegment) => T): T | null {
+    try {
+      return this.use(segment, read)
+    } catch (error) {
+      if (error instanceof PortError && error.code === 'corrupt') return null
+      throw error
+    }
+  }
+
+  close(path: string): void {
+    this.#open.get(path)?.close()
+    this.#open.delete(path)
+  }
+
+  /** Closes what was deleted or packed meanwhile: the disk gets its bytes back only when no process has it open. */
+  closeAllBut(segments: readonly SegmentName[]): void {
+    const paths = new Set(segments.map(({ path }) => path))
+    for (const path of this.#open.keys()) if (!paths.has(path)) this.close(path)
+  }
+}

@@ -1,0 +1,102 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { distinctIds, readAll } from '../../../tests/ports/event-log.contract.ts'
+import { aCapturedEvent, encodedEvents } from '../../../tests/support/captured-events.ts'
+import { openedReader } from '../../../tests/support/sqlite-log-files.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { listSegments, openSegment, pageBytes, removeSegmentFiles } from './segment-file.ts'
+import { setAside } from './set-aside.ts'
+import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
+
+// Several fronts append to one stream. One that stands still keeps the segment open that was the newest when it appended last.
+
+describe('stream appender beside another', () => {
+  for (const what of ['packed', 'deleted'] as const) {
+    it(`stays well when the segment that it has open was completed by the other and then ${what}`, async t => {
+      const { streamFolder, still, completeAndTakeAway, reader } = await twoAppenders(t)
+      await completeAndTakeAway(what)
+      still.check()
+      const offset = appendTo(still, 9)
+      assert.equal(offset, 4)
+      assert.deepEqual(distinctIds(await readAll(reader, 'main', 100, 4)), ['person-9'])
+      assert.equal(listSegments(streamFolder).at(-1)?.firstOffset, 4)
+    })
+
+    it(`appends behind all that the other appended, also before it has looked, once complete segments were ${what}`, async t => {
+      const { still, completeAndTakeAway, reader, gaps } = await twoAppenders(t)
+      await completeAndTakeAway(what)
+      assert.equal(appendTo(still, 9), 4)
+      assert.deepEqual(distinctIds(await readAll(reader, 'main', 100, 4)), ['person-9'])
+      assert.deepEqual(gaps, [])
+    })
+  }
+
+  for (const isLookedFirst of [true, false]) {
+    const when = isLookedFirst ? 'when it has looked' : 'before it has looked'
+    it(`goes on ${when} after the other set its segment aside and retention deleted that`, async t => {
+      const { streamFolder, still, other, reader, gaps } = await twoAppenders(t, 1_000_000)
+      const [first] = listSegments(streamFolder)
+      const path = setAside(first!)
+      const acknowledged = [appendTo(other, 2)]
+      removeSegmentFiles(path!)
+      if (isLookedFirst) still.check()
+      acknowledged.push(appendTo(still, 3, 4, 5))
+      const stored = await readAll(reader, 'main', 100, acknowledged[0]!)
+      assert.deepEqual(distinctIds(stored), ['person-2', 'person-3', 'person-4', 'person-5'])
+      assert.deepEqual(gaps, [], 'nothing that was accepted is taken for lost')
+    })
+  }
+
+  it('looks past a segment that the other found damaged and set aside', async t => {
+    const { streamFolder, still, other } = await twoAppenders(t, 1_000_000)
+    appendTo(other, 1)
+    const [first] = listSegments(streamFolder)
+    const db = openSegment(first!.path, 'write')
+    db.pragma('wal_checkpoint(TRUNCATE)')
+    db.close()
+    const bytes = readFileSync(first!.path)
+    writeFileSync(first!.path, bytes.fill(0xff, pageBytes))
+    appendTo(other, 2)
+    still.check()
+    appendTo(still, 3)
+  })
+
+  it('refuses what it would append to a removed segment that is not complete', async t => {
+    const { streamFolder, still } = await twoAppenders(t)
+    const [newest] = listSegments(streamFolder)
+    rmSync(newest!.path)
+    assert.throws(() => still.check(), FilesGoneError)
+  })
+})
+
+/** Both have the first segment open, which holds one record and takes no more. */
+async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
+  const folder = tempDir(t)
+  const streamFolder = join(folder, 'main')
+  const gaps: StreamGap[] = []
+  const open = () => {
+    const options = { streamFolder, firstOffset: 0, segmentBytesMax, busyTimeoutMs: 1_000 }
+    const appender = new StreamAppender({ ...options, onGap: gap => gaps.push(gap) })
+    t.after(() => appender.close())
+    return appender
+  }
+  const still = open()
+  const other = open()
+  appendTo(still, 0)
+  const reader = openedReader(t, folder)
+  return {
+    ...{ streamFolder, gaps, still, other, reader },
+    completeAndTakeAway: async (what: 'packed' | 'deleted') => {
+      for (const n of [1, 2, 3]) appendTo(other, n)
+      if (what === 'packed') await reader.pack(new AbortController().signal)
+      else await reader.deleteBehind('main', 3, Number.POSITIVE_INFINITY)
+      assert.ok(listSegments(streamFolder).every(({ form, firstOffset }) => form !== 'plain' || firstOffset === 3))
+    },
+  }
+}
+
+function appendTo(appender: StreamAppender, ...numbers: number[]): number {
+  return appender.append([encodedEvents(numbers.map(n => aCapturedEvent(n))).bytes], 1_790_000_000_000)
+}

@@ -1,0 +1,261 @@
+// Appends to one stream: group commit into the newest segment, and the step to the next one. Synchronous, because it runs
+// in a thread of its own (`log-writer-thread.ts`). Several processes append to the same stream at once, so it reads the
+// next offset, and whether the segment is still open, only inside `BEGIN IMMEDIATE`.
+
+import { sealRecords } from '#core/log/record-codec.ts'
+import { SalvagedSegment } from './salvage-segment.ts'
+import {
+  createSegment,
+  ensureFolder,
+  frameBytesMax,
+  frameRecordsMax,
+  isDamage,
+  listSegments,
+  removeAbandonedDrafts,
+  type SegmentName,
+} from './segment-file.ts'
+import { setAside } from './set-aside.ts'
+import { readStreamMark, StreamMark } from './stream-mark.ts'
+import { type Frame, WritableSegment } from './writable-segment.ts'
+
+export interface StreamAppenderOptions {
+  readonly streamFolder: string
+  /**
+   * The state's position in the stream. Nothing is appended below it, since the worker would never read it there. A
+   * stream without segments begins here; a stream that ends earlier (it was restored from an older copy) continues
+   * here.
+   */
+  readonly firstOffset: number
+  /** A segment of this size or more takes no further commit. */
+  readonly segmentBytesMax: number
+  /** How long to wait for other processes' commits. */
+  readonly busyTimeoutMs: number
+  /**
+   * Called in the one appender that continued the stream further on than it ended: the records from `endOffset` on are
+   * gone. `isLost`: they had been accepted into this very log, by the stream's mark, so the gap is not that of an older
+   * copy.
+   */
+  readonly onGap?: (gap: StreamGap) => void
+  /** A segment that cannot be read any more was set aside; the stream goes on in another. */
+  readonly onDamage?: (damage: { path: string; error: unknown }) => void
+}
+
+export interface StreamGap {
+  readonly endOffset: number
+  readonly firstOffset: number
+  readonly isLost: boolean
+}
+
+/** The stream's files were removed or replaced: records appended to them would be lost when the process ends. */
+export class FilesGoneError extends Error {
+  constructor(path: string) {
+    super(`${path} was removed or replaced while it was in use; put it back if you can, and start Pennon again`)
+    this.name = 'FilesGoneError'
+  }
+}
+
+const setAsideCountMax = 3
+
+export class StreamAppender {
+  readonly #options: StreamAppenderOptions
+  readonly #mark: StreamMark
+  #segment: WritableSegment | null = null
+  /** Nothing is appended below this: the larger of the state's position and the stream's marked end. */
+  #firstOffset: number
+  /** The end of the stream by its mark alone. */
+  #markedOffset = 0
+  /** Segments set aside in a row: on a disk that returns different bytes each time the appender must not continue. */
+  #setAsideCount = 0
+
+  /** Opens the newest segment, or makes one: the first, or one at the state's position if that is further on. */
+  constructor(options: StreamAppenderOptions) {
+    this.#options = options
+    this.#firstOffset = options.firstOffset
+    ensureFolder(options.streamFolder)
+    removeAbandonedDrafts(options.streamFolder, Date.now())
+    this.#mark = new StreamMark(options.streamFolder)
+    try {
+      this.#append([], 0)
+    } catch (error) {
+      this.#mark.close()
+      throw error
+    }
+  }
+
+  /**
+   * Commits runs of encoded records in one transaction and returns when they are on the disk.
+   * @returns the offset of the first one.
+   * @throws CommitUnknownError, FilesGoneError; any other error (SqliteError, a system error) means that nothing was stored.
+   */
+  append(runs: readonly Uint8Array<ArrayBuffer>[], nowMs: number): number {
+    return this.#append(runs.flatMap(framesOf), nowMs)
+  }
+
+  /** Makes a commit without records that does everything another one does. @throws as `append` does. */
+  probe(): void {
+    this.#append([], 0, true)
+  }
+
+  /** Checks that what is appended now would be found again, and syncs the mark. @throws FilesGoneError, system errors. */
+  check(): void {
+    const segment = this.#segment
+    const whereabouts = segment?.whereabouts()
+    if (whereabouts === 'gone') throw new FilesGoneError(segment!.name.path)
+    if (whereabouts === 'set_aside' || whereabouts === 'completed') this.#closeSegment()
+    if (this.#segment === null) this.#append([], 0)
+    this.#mark.sync()
+  }
+
+  #append(frames: readonly Frame[], nowMs: number, isProbe = false): number {
+    try {
+      for (;;) {
+        const segment = this.#segment ?? this.#openNewest()
+        this.#segment = segment
+        segment.begin()
+        // A process that was suspended may hold a file that was deleted long ago, where its commit would be lost.
+        const whereabouts = segment.whereaboutsAtCommit()
+        if (whereabouts === 'gone') throw new FilesGoneError(segment.name.path)
+        if (whereabouts === 'set_aside' && this.#setAsideCount < setAsideCountMax) {
+          this.#setAsideCount++
+          this.#closeSegment()
+          continue
+        }
+        const state = segment.state()
+        if (state.nextOffset !== null) {
+          segment.rollback()
+          this.#moveOn(state.nextOffset)
+        } else if (state.endOffset < this.#firstOffset) {
+          segment.closeForGood(this.#firstOffset)
+          const isLost = this.#markedOffset > state.endOffset
+          this.#options.onGap?.({ endOffset: state.endOffset, firstOffset: this.#firstOffset, isLost })
+          this.#moveOn(this.#firstOffset)
+        } else if (state.bytes >= this.#options.segmentBytesMax && state.endOffset > segment.name.firstOffset) {
+          segment.closeForGood(state.endOffset)
+          this.#moveOn(state.endOffset)
+        } else {
+          const endOffset = segment.insert(frames, state.endOffset, nowMs)
+          if (isProbe) segment.touch()
+          segment.commit()
+          this.#acknowledge(segment, endOffset)
+          this.#setAsideCount = 0
+          return state.endOffset
+        }
+      }
+    } catch (error) {
+      const path = this.#segment?.name
+      // A connection that failed once is not trusted again; closing it rolls back its transaction.
+      this.#closeSegment()
+      if (path === undefined || !isDamage(error) || this.#setAsideCount >= setAsideCountMax) throw error
+      this.#setAside(path, error)
+      return this.#append(frames, nowMs, isProbe)
+    }
+  }
+
+  /** The disk's error on a sync now, null when it works. SQLite itself only says that there was an error. */
+  diskError(): string | null {
+    try {
+      this.#mark.sync()
+      return null
+    } catch (error) {
+      return (error as Error).message
+    }
+  }
+
+  close(): void {
+    this.#closeSegment()
+    this.#mark.close()
+  }
+
+  /** Writes the mark before it checks the files' names; `set-aside.ts` relies on that order. */
+  #acknowledge(segment: WritableSegment, endOffset: number): void {
+    this.#mark.write(endOffset)
+    switch (segment.whereaboutsAtCommit()) {
+      case 'here':
+      case 'completed':
+        return
+      case 'gone':
+        throw new FilesGoneError(segment.name.path)
+      case 'set_aside':
+        throw new Error(
+          `${segment.name.path} was set aside as damaged in the middle of a commit; the next one goes elsewhere`,
+        )
+    }
+  }
+
+  #closeSegment(): void {
+    const segment = this.#segment
+    this.#segment = null
+    segment?.close()
+  }
+
+  /**
+   * Continues after a completed segment. The next one may be complete too, and packed or deleted already: making it
+   * again would store records at offsets that are taken.
+   */
+  #moveOn(nextOffset: number): void {
+    this.#closeSegment()
+    const { streamFolder, busyTimeoutMs } = this.#options
+    const newest = listSegments(streamFolder).at(-1)
+    const isBehind = newest !== undefined && newest.firstOffset >= nextOffset
+    this.#segment = isBehind
+      ? this.#openNewest()
+      : new WritableSegment(createSegment(streamFolder, nextOffset), busyTimeoutMs)
+  }
+
+  #openNewest(): WritableSegment {
+    const { streamFolder, firstOffset, busyTimeoutMs } = this.#options
+    // The mark is read before the segment, so that the segment holds all that the mark promises unless some of it is lost.
+    this.#markedOffset = readStreamMark(streamFolder)
+    this.#firstOffset = Math.max(firstOffset, this.#markedOffset)
+    const newest = listSegments(streamFolder).at(-1)
+    const name = newest?.form === 'plain' ? newest : this.#createBehind(newest)
+    try {
+      return new WritableSegment(name, busyTimeoutMs)
+    } catch (error) {
+      if (!isDamage(error) || this.#setAsideCount >= setAsideCountMax) {
+        const message = `log segment ${name.path} cannot be opened: ${(error as Error).message}`
+        throw Object.assign(new Error(message, { cause: error }), { code: (error as { code?: unknown }).code })
+      }
+      this.#setAside(name, error)
+      return this.#openNewest()
+    }
+  }
+
+  /** @param newest the newest segment, which takes no further records; undefined when there is none. */
+  #createBehind(newest: SegmentName | undefined): SegmentName {
+    const { streamFolder } = this.#options
+    if (newest?.form === 'damaged') this.#firstOffset = Math.max(this.#firstOffset, salvagedEnd(newest))
+    return createSegment(streamFolder, this.#firstOffset)
+  }
+
+  #setAside(name: SegmentName, error: unknown): void {
+    this.#setAsideCount++
+    const path = setAside(name)
+    if (path !== null) this.#options.onDamage?.({ path, error })
+  }
+}
+
+function salvagedEnd({ path, firstOffset }: SegmentName): number {
+  const salvaged = new SalvagedSegment(path, firstOffset)
+  try {
+    const last = salvaged.frames.at(-1)
+    return last === undefined ? firstOffset : last.firstOffset + last.recordCount
+  } finally {
+    salvaged.close()
+  }
+}
+
+/** Seals a run and cuts it into frames, without copying. */
+function framesOf(run: Uint8Array<ArrayBuffer>): Frame[] {
+  const places = sealRecords(run)
+  const frames: Frame[] = []
+  let first = 0
+  for (let next = 1; next < places.length; next++) {
+    const isLast = next === places.length - 1
+    const withFollowing = isLast ? 0 : places[next + 1]! - places[first]!
+    if (!isLast && next - first < frameRecordsMax && withFollowing <= frameBytesMax) continue
+    frames.push({ body: run.subarray(places[first], places[next]), recordCount: next - first })
+    first = next
+  }
+  return frames
+}

@@ -1,0 +1,281 @@
+// The reading end of one stream: goes through its segments by offset, and removes or packs the ones that are complete. No
+// transaction stays open after a call, so that writers can always tidy up behind it.
+
+import { statSync } from 'node:fs'
+import type { RecordAt, StreamInfo } from '#core/events/log-stream.ts'
+import { RecordCursor } from '#core/log/record-decoder.ts'
+import type { LogChunk, LogReadOptions, LogRun, LogRuns, MissingRecords } from '#ports/log/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import { type OnDamage, OpenSegments } from './open-segments.ts'
+import { packSegment, removePackedTwin } from './pack-segment.ts'
+import { type FrameRow, readError } from './readable-segment.ts'
+import { listSegments, removeSegmentFiles, type SegmentName } from './segment-file.ts'
+import { readStreamMark } from './stream-mark.ts'
+
+type Limits = Pick<LogReadOptions, 'recordCountMax' | 'bytesMax'>
+
+/** Where reading began and where it goes on. */
+interface Walked {
+  readonly firstOffset: number
+  readonly nextOffset: number
+}
+
+export interface StreamReaderOptions {
+  /**
+   * Set by the one process that processes the log: a segment that SQLite cannot read is set aside, reported here, and read
+   * page by page. In other processes such a segment is `corrupt`.
+   */
+  readonly onDamage?: OnDamage
+  /** For tests: lists the segments in a stream's folder. */
+  readonly list?: typeof listSegments
+}
+
+export class StreamReader {
+  readonly #info: StreamInfo
+  readonly #folder: string
+  readonly #list: typeof listSegments
+  readonly #open: OpenSegments
+  /** As they were listed last, oldest first. */
+  #segments: SegmentName[] = []
+  /** Paths of plain segments that cannot be packed, since they are damaged. */
+  readonly #unpackable = new Set<string>()
+
+  /** @param folder the stream's own. */
+  constructor(info: StreamInfo, folder: string, options: StreamReaderOptions) {
+    this.#info = info
+    this.#folder = folder
+    this.#list = options.list ?? listSegments
+    this.#open = new OpenSegments(info.stream, options.onDamage ?? null)
+  }
+
+  read(fromOffset: number, limits: Limits): LogChunk {
+    const { records, firstOffset, nextOffset } = this.#lookAgain(fromOffset, () => this.#readKnown(fromOffset, limits))
+    return { ...this.#info, records, nextOffset, missing: this.#missingBetween(fromOffset, firstOffset) }
+  }
+
+  readRuns(fromOffset: number, bytesMax: number): LogRuns {
+    const { runs, firstOffset, nextOffset } = this.#lookAgain(fromOffset, () =>
+      this.#readKnownRuns(fromOffset, bytesMax),
+    )
+    return { runs, nextOffset, missing: this.#missingBetween(fromOffset, firstOffset) }
+  }
+
+  /**
+   * Lists the segments only when the last listing does not lead on from `fromOffset`.
+   * @param readKnown reads from the segments of the last listing.
+   */
+  #lookAgain<T extends Walked>(fromOffset: number, readKnown: () => T): T {
+    try {
+      const known = readKnown()
+      if (known.nextOffset > known.firstOffset && known.firstOffset === fromOffset) return known
+    } catch (error) {
+      if (!(error instanceof PortError && error.retryable)) throw error
+    }
+    // Either this is the end of what was listed last, or one of those segments was deleted.
+    this.#listAgain()
+    let found = readKnown()
+    if (found.firstOffset > fromOffset) {
+      // A listing of a large folder may miss a file that was made during it and still hold one that was made later. The
+      // next listing has both, so only a gap that it shows as well is real.
+      this.#listAgain()
+      found = readKnown()
+    }
+    if (found.nextOffset > found.firstOffset) return found
+    const endOffset = this.#endOffset(fromOffset)
+    if (fromOffset > endOffset) {
+      const message = `position ${fromOffset} lies behind the end of the log in ${this.#folder}, which is at ${endOffset}`
+      throw new PortError('event-log', 'conflict', new Error(message))
+    }
+    return found
+  }
+
+  status(offset: number): { endOffset: number; appendedAtMs: number | null } {
+    this.#listAgain()
+    return { endOffset: this.#endOffset(offset), appendedAtMs: this.#appendedAtMs(offset) }
+  }
+
+  /** When the first record from `offset` on was appended; null when there is none. */
+  #appendedAtMs(offset: number): number | null {
+    for (const segment of this.#segments.slice(this.#indexOf(offset))) {
+      const from = Math.max(offset, segment.firstOffset)
+      const appendedAtMs = this.#open.useUnlessDamaged(segment, opened => opened.appendedAtMs(from))
+      if (appendedAtMs !== null) return appendedAtMs
+    }
+    return null
+  }
+
+  /** The index of the last segment that begins at or before `offset`, or else of the first one. */
+  #indexOf(offset: number): number {
+    return Math.max(
+      0,
+      this.#segments.findLastIndex(segment => segment.firstOffset <= offset),
+    )
+  }
+
+  deleteBehind(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
+    for (let deletedSegmentCount = 0; ; deletedSegmentCount++) {
+      const oldest = this.oldestProcessed(offset)
+      if (oldest === null || oldest.newestAppendMs >= olderThanMs) return { deletedSegmentCount }
+      oldest.delete()
+    }
+  }
+
+  /** The oldest segment, if all of it is before `offset` and it is not the newest; null otherwise. */
+  oldestProcessed(offset: number): { readonly newestAppendMs: number; delete(): void } | null {
+    this.#listAgain()
+    const [oldest, next] = this.#segments
+    if (oldest === undefined || next === undefined || next.firstOffset > offset) return null
+    return {
+      newestAppendMs: this.#newestAppendMs(oldest),
+      delete: () => {
+        this.#open.close(oldest.path)
+        removeSegmentFiles(oldest.path)
+      },
+    }
+  }
+
+  /** Packs every segment but the newest, oldest first. A damaged one stays as it is; reading it reports the damage. */
+  async pack(signal: AbortSignal): Promise<number> {
+    let packedCount = 0
+    for (const segment of this.#list(this.#folder).slice(0, -1)) {
+      if (signal.aborted) break
+      removePackedTwin(this.#folder, segment)
+      if (segment.form !== 'plain' || this.#unpackable.has(segment.path)) continue
+      try {
+        if (await packSegment(this.#folder, segment, signal)) packedCount++
+      } catch (error) {
+        const failure = readError(error, segment.path)
+        if (failure instanceof PortError && failure.code === 'corrupt') this.#unpackable.add(segment.path)
+        else if (!(failure instanceof PortError)) throw new PortError('event-log', 'unavailable', error)
+      }
+    }
+    return packedCount
+  }
+
+  close(): void {
+    this.#open.closeAllBut([])
+  }
+
+  #readKnown(fromOffset: number, limits: Limits): Walked & { readonly records: readonly RecordAt[] } {
+    const records: RecordAt[] = []
+    let room = limits.bytesMax
+    const walked = this.#walk(fromOffset, (frame, from) => {
+      const cursor = new RecordCursor(frame.body, frame.record_count)
+      cursor.skip(from - frame.first_offset)
+      let offset = from
+      while (!cursor.done && records.length < limits.recordCountMax) {
+        const bytes = cursor.nextBytes
+        if (bytes > room && records.length > 0) break
+        room -= bytes
+        const record = cursor.next()
+        records.push({
+          offset: offset++,
+          record: record.kind === 'damaged' ? { ...record, appendedAtMs: frame.appended_at_ms } : record,
+        })
+      }
+      return {
+        nextOffset: offset,
+        isEnough: !cursor.done || records.length >= limits.recordCountMax || room <= 0,
+      }
+    })
+    return { records, ...walked }
+  }
+
+  #readKnownRuns(fromOffset: number, bytesMax: number): Walked & { readonly runs: readonly LogRun[] } {
+    const runs: LogRun[] = []
+    let room = bytesMax
+    const walked = this.#walk(fromOffset, frame => {
+      const { first_offset: firstOffset, record_count: recordCount, appended_at_ms: appendedAtMs, body: bytes } = frame
+      const offsets = Array.from({ length: recordCount }, (_, index) => firstOffset + index)
+      runs.push({ offsets, appendedAtMs, bytes })
+      room -= bytes.length
+      return { nextOffset: firstOffset + recordCount, isEnough: room <= 0 }
+    })
+    return { runs, ...walked }
+  }
+
+  /**
+   * Passes the frames from `fromOffset` on to `take`, which returns where to go on and whether it has enough. It walks the
+   * segments of the last listing; all but the newest are complete, so the end of one leads to the next.
+   */
+  #walk(
+    fromOffset: number,
+    take: (frame: FrameRow, fromOffset: number) => { nextOffset: number; isEnough: boolean },
+  ): Walked {
+    let firstOffset = fromOffset
+    let nextOffset = fromOffset
+    let isEnough = false
+    for (let index = this.#indexOf(fromOffset); index < this.#segments.length; index++) {
+      const segment = this.#segments[index]!
+      const before = this.#endOfSegment(index)
+      if (segment.firstOffset > nextOffset) {
+        if (nextOffset > firstOffset) break
+        firstOffset = nextOffset = segment.firstOffset
+      }
+      try {
+        this.#open.use(segment, opened => {
+          for (const frame of opened.framesFrom(nextOffset)) {
+            if (frame.first_offset + frame.record_count <= nextOffset) continue
+            if (frame.first_offset >= before) break
+            if (frame.first_offset > nextOffset) {
+              // This frame is behind a hole, and the caller has to see the hole before it.
+              if (nextOffset > firstOffset) {
+                isEnough = true
+                break
+              }
+              firstOffset = nextOffset = frame.first_offset
+            }
+            const taken = take(frame, nextOffset)
+            nextOffset = taken.nextOffset
+            isEnough = taken.isEnough
+            if (isEnough) break
+          }
+        })
+      } catch (error) {
+        // The caller first gets what was read before the damage; its next call meets the damage again and reports it.
+        if (nextOffset > firstOffset && error instanceof PortError && error.code === 'corrupt') break
+        throw error
+      }
+      if (isEnough) break
+    }
+    return { firstOffset, nextOffset }
+  }
+
+  #listAgain(): void {
+    this.#segments = this.#list(this.#folder)
+    this.#open.closeAllBut(this.#segments)
+  }
+
+  /**
+   * The first offset that the next segment holds, or will hold. The newest segment may have been set aside with records that
+   * were never acknowledged: those are not part of the stream.
+   */
+  #endOfSegment(index: number): number {
+    const next = this.#segments[index + 1]
+    if (next !== undefined) return next.firstOffset
+    return this.#segments[index]!.form === 'damaged' ? readStreamMark(this.#folder) : Number.POSITIVE_INFINITY
+  }
+
+  /** In this log every offset has had a record, so an offset that a read skips is a lost record. */
+  #missingBetween(fromOffset: number, toOffset: number): MissingRecords | null {
+    if (toOffset === fromOffset) return null
+    const segment = this.#segments.findLast(each => each.firstOffset <= fromOffset)
+    const file = segment?.form === 'damaged' ? segment.path : null
+    return { recordCount: toOffset - fromOffset, fromOffset, toOffset, file }
+  }
+
+  /** A stream without segments begins at the state's position in it. */
+  #endOffset(position: number): number {
+    const newest = this.#segments.at(-1)
+    if (newest === undefined) return position
+    const marked = () => Math.max(readStreamMark(this.#folder), newest.firstOffset)
+    if (newest.form === 'damaged') return marked()
+    return this.#open.useUnlessDamaged(newest, opened => opened.endOffset()) ?? marked()
+  }
+
+  /** For a segment that cannot be read, the time of its file, so that retention deletes it as well. */
+  #newestAppendMs(segment: SegmentName): number {
+    const newest = this.#open.useUnlessDamaged(segment, opened => opened.newestAppendMs())
+    return newest ?? statSync(segment.path, { throwIfNoEntry: false })?.mtimeMs ?? 0
+  }
+}

@@ -1,0 +1,347 @@
+// The side of a stream's log-writer thread that callers see: gathers appends while one message is with the thread, and
+// sends all of them in the next. The event loop neither syncs nor posts a message per request.
+//
+// A waiting append is either queued or in flight. A queued append was never sent, so a failure says that nothing was
+// stored. One in flight is with the thread, so when the thread dies or stays silent the outcome is unknown.
+
+import type { Worker } from 'node:worker_threads'
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { EncodedRecords, LogCondition } from '#ports/log/event-log.ts'
+import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import type { FromLogThread, ToLogThread } from './log-writer-thread.ts'
+import type { StreamGap } from './stream-appender.ts'
+
+export interface StreamWriterOptions {
+  readonly stream: LogStream
+  readonly startThread: () => Worker
+  /** The first append starts the thread; until then the stream counts as open. */
+  readonly isDormant?: boolean
+  readonly nowMs: () => number
+  /** Bytes that may wait, in flight included; a larger unit alone passes when nothing else waits. */
+  readonly queueBytesMax: number
+  /** Appends that may wait: each has a request behind it, which takes more than its bytes. */
+  readonly queueCountMax: number
+  /**
+   * After this long without an answer, appends fail with `timeout`, and new ones are refused until the answer comes.
+   */
+  readonly commitTimeoutMs: number
+  readonly onSynced?: (synced: Synced) => void
+  readonly onTrouble?: (trouble: { stream: LogStream; what: string }) => void
+  /** The stream ended at `endOffset` and continues at `firstOffset`, further on. */
+  readonly onGap?: (gap: StreamGap & { stream: LogStream }) => void
+  readonly onDamage?: (damage: { stream: LogStream; path: string; message: string }) => void
+}
+
+/** Passed to `onSynced` when a commit's answer arrives, before any of its appends resolves. */
+export interface Synced {
+  readonly stream: LogStream
+  readonly unitCount: number
+  readonly recordCount: number
+  /** When the commit had returned in the thread, `process.hrtime.bigint()`. */
+  readonly syncedAtNs: bigint
+}
+
+interface Append {
+  readonly records: EncodedRecords
+  /** Kept, because a view whose buffer was transferred has none. */
+  readonly bytes: number
+  readonly resolve: () => void
+  readonly reject: (error: PortError) => void
+}
+
+/** Larger runs that own their buffer are transferred; copying smaller ones is cheaper than one more object per message. */
+const transferredBytesMin = 32 * 1024
+const messageBytesMax = 8 * 1024 * 1024
+const restartMs = { first: 100, max: 5_000 }
+
+export class StreamWriter {
+  readonly #options: StreamWriterOptions
+  #thread: Worker | null = null
+  #state: 'dormant' | 'starting' | 'open' | 'silent' | 'restarting' | 'closed' = 'starting'
+  /** The condition last reported by the thread. */
+  #condition: LogCondition = { state: 'ok' }
+  #queue: Append[] = []
+  #inFlight: Append[] | null = null
+  #waitingBytes = 0
+  #waitingRecords = 0
+  #sendScheduled = false
+  #flightTimer: NodeJS.Timeout | undefined
+  #restartTimer: NodeJS.Timeout | undefined
+  #restartDelayMs = restartMs.first
+  #ready = Promise.withResolvers<void>()
+  #idle: (() => void) | null = null
+
+  constructor(options: StreamWriterOptions) {
+    this.#options = options
+    if (options.isDormant) {
+      this.#state = 'dormant'
+      this.#ready.resolve()
+    } else {
+      this.#start()
+    }
+  }
+
+  /** Settles once: when the thread has opened the stream, or could not. */
+  get ready(): Promise<void> {
+    return this.#ready.promise
+  }
+
+  get waitingRecords(): number {
+    return this.#waitingRecords
+  }
+
+  get condition(): LogCondition {
+    if (this.#state === 'open' || this.#state === 'dormant' || this.#isGone) return this.#condition
+    return { state: 'unavailable', reason: `the log writer is ${this.#state}` }
+  }
+
+  get #isGone(): boolean {
+    return this.#condition.state === 'files_gone'
+  }
+
+  append(records: EncodedRecords): Promise<void> {
+    const bytes = records.bytes.byteLength
+    if (records.recordCount === 0) return Promise.resolve()
+    if (this.#state === 'dormant') this.#wake()
+    if (this.#state !== 'open') return Promise.reject(portError('unavailable', `the log writer is ${this.#state}`))
+    if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > this.#options.queueBytesMax) {
+      return Promise.reject(portError('unavailable', `${this.#waitingBytes} bytes are waiting for the log already`))
+    }
+    if (this.#queue.length >= this.#options.queueCountMax) {
+      return Promise.reject(portError('unavailable', `${this.#queue.length} appends are waiting for the log already`))
+    }
+    this.#waitingBytes += bytes
+    this.#waitingRecords += records.recordCount
+    return new Promise((resolve, reject) => {
+      this.#queue.push({ records, bytes, resolve, reject })
+      if (this.#inFlight === null && !this.#sendScheduled) {
+        // Behind everything that this turn of the event loop still has to read, so that it goes in one commit.
+        this.#sendScheduled = true
+        setImmediate(() => this.#send())
+      }
+    })
+  }
+
+  /** Commits what waits, then ends the thread. */
+  async close(): Promise<void> {
+    if (this.#state === 'closed') return
+    const wasOpen = this.#state === 'open'
+    this.#state = 'closed'
+    clearTimeout(this.#restartTimer)
+    if (wasOpen && this.#waitingBytes > 0) {
+      await new Promise<void>(resolve => {
+        this.#idle = resolve
+      })
+    }
+    const thread = this.#thread
+    if (thread === null) return
+    const ended = new Promise(resolve => thread.once('exit', resolve))
+    if (wasOpen) thread.postMessage({ kind: 'close' } satisfies ToLogThread)
+    else void thread.terminate()
+    await ended
+  }
+
+  /** Appends made before the thread serves wait for it as for a commit, and fail when it cannot open the stream. */
+  #wake(): void {
+    this.#state = 'open'
+    this.#start()
+  }
+
+  #start(): void {
+    let thread: Worker
+    try {
+      thread = this.#options.startThread()
+    } catch (error) {
+      this.#threadEnded(error as Error)
+      return
+    }
+    this.#thread = thread
+    let failure: Error | undefined
+    thread.on('message', (message: FromLogThread) => {
+      if (message.kind === 'failed' && this.#inFlight === null) failure = new Error(message.message)
+      else this.#receive(message)
+    })
+    thread.on('error', error => {
+      failure = error instanceof Error ? error : new Error(String(error))
+    })
+    thread.on('exit', () => {
+      if (this.#thread === thread) this.#threadEnded(failure)
+    })
+  }
+
+  #send(): void {
+    this.#sendScheduled = false
+    if (this.#inFlight !== null || this.#queue.length === 0 || this.#thread === null) return
+    const flight = this.#takeFlight()
+    this.#inFlight = flight
+    const message = packMessage(flight, this.#options.nowMs())
+    this.#thread.postMessage(
+      message,
+      message.runs.map(run => run.buffer),
+    )
+    this.#flightTimer = setTimeout(() => this.#silent(), this.#options.commitTimeoutMs)
+  }
+
+  /** Everything queued, up to the bound of one message. */
+  #takeFlight(): Append[] {
+    const queue = this.#queue
+    let bytes = 0
+    let count = 0
+    while (count < queue.length) {
+      bytes += queue[count]!.bytes
+      if (count > 0 && bytes > messageBytesMax) break
+      count++
+    }
+    this.#queue = count === queue.length ? [] : queue.slice(count)
+    return count === queue.length ? queue : queue.slice(0, count)
+  }
+
+  #receive(message: FromLogThread): void {
+    switch (message.kind) {
+      case 'ready':
+        if (this.#state === 'closed') return
+        this.#state = 'open'
+        this.#ready.resolve()
+        return
+      case 'condition':
+        this.#condition = message.condition
+        if (this.#isGone)
+          this.#options.onTrouble?.({
+            stream: this.#options.stream,
+            what: (message.condition as { reason: string }).reason,
+          })
+        return
+      case 'gap': {
+        const { endOffset, firstOffset, isLost } = message
+        this.#options.onGap?.({ stream: this.#options.stream, endOffset, firstOffset, isLost })
+        return
+      }
+      case 'damage':
+        this.#options.onDamage?.({ stream: this.#options.stream, path: message.path, message: message.message })
+        return
+      case 'committed':
+      case 'failed':
+        this.#land(message)
+    }
+  }
+
+  #land(answer: FromLogThread & { kind: 'committed' | 'failed' }): void {
+    const flight = this.#inFlight!
+    this.#inFlight = null
+    clearTimeout(this.#flightTimer)
+    if (this.#state === 'silent') this.#state = 'open'
+    this.#forget(flight)
+    if (answer.kind === 'committed') {
+      this.#restartDelayMs = restartMs.first
+      this.#options.onSynced?.({
+        stream: this.#options.stream,
+        unitCount: flight.length,
+        recordCount: flight.reduce((count, append) => count + append.records.recordCount, 0),
+        syncedAtNs: answer.syncedAtNs,
+      })
+      for (const append of flight) append.resolve()
+    } else {
+      if (answer.code !== 'full' && !this.#isGone)
+        this.#options.onTrouble?.({ stream: this.#options.stream, what: `a commit failed: ${answer.message}` })
+      for (const append of flight) append.reject(portError(answer.code, answer.message))
+      // The appends queued behind it have waited as long, and would wait as long again.
+      if (answer.code !== 'full') this.#failQueue(answer.message)
+    }
+    if (this.#queue.length > 0) this.#send()
+    else this.#settleIdle()
+  }
+
+  /** Called when the thread hangs in a commit: fails all appends, and keeps waiting for the thread. */
+  #silent(): void {
+    const { stream, commitTimeoutMs, onTrouble } = this.#options
+    onTrouble?.({ stream, what: `no answer from the log writer for ${commitTimeoutMs} ms` })
+    if (this.#state === 'open') this.#state = 'silent'
+    this.#failAll('the log writer does not answer')
+    this.#inFlight = []
+    this.#settleIdle()
+  }
+
+  #threadEnded(failure: Error | undefined): void {
+    const { stream, onTrouble } = this.#options
+    this.#thread = null
+    clearTimeout(this.#flightTimer)
+    this.#failAll(`the log writer ended${failure === undefined ? '' : `: ${failure.message}`}`)
+    this.#settleIdle()
+    if (this.#state === 'closed') return
+    this.#ready.reject(portError('unavailable', failure?.message ?? 'the log writer ended'))
+    // When a stream never opened, its starter reports that; one that was open restarts by itself.
+    if (this.#state === 'starting') return
+    // A restarted thread would accept appends into new files, although the process reports that it refuses them.
+    if (this.#isGone) {
+      this.#state = 'closed'
+      return
+    }
+    const why = failure === undefined ? '' : `: ${failure.message}`
+    onTrouble?.({ stream, what: `the log writer ended and starts again${why}` })
+    this.#state = 'restarting'
+    this.#restartTimer = setTimeout(() => this.#start(), this.#restartDelayMs)
+    this.#restartDelayMs = Math.min(this.#restartDelayMs * 2, restartMs.max)
+  }
+
+  /** What is in flight has an unknown outcome; what is queued was never sent. */
+  #failAll(message: string): void {
+    const flight = this.#inFlight ?? []
+    this.#inFlight = null
+    this.#forget(flight)
+    for (const append of flight) append.reject(portError('timeout', message))
+    this.#failQueue(message)
+  }
+
+  /** Nothing in the queue was sent, so nothing is stored. */
+  #failQueue(message: string): void {
+    const queue = this.#queue
+    this.#queue = []
+    this.#forget(queue)
+    for (const append of queue) append.reject(portError('unavailable', message))
+  }
+
+  #forget(appends: readonly Append[]): void {
+    for (const { records, bytes } of appends) {
+      this.#waitingRecords -= records.recordCount
+      this.#waitingBytes -= bytes
+    }
+  }
+
+  #settleIdle(): void {
+    this.#idle?.()
+    this.#idle = null
+  }
+}
+
+/** One buffer for all the small units, and the large ones as they are; order kept. */
+function packMessage(flight: readonly Append[], nowMs: number): ToLogThread & { kind: 'append' } {
+  const runs: Uint8Array<ArrayBuffer>[] = []
+  let bytes = 0
+  for (let index = 0; index < flight.length; ) {
+    const start = index
+    let smallBytes = 0
+    while (index < flight.length && !isTransferable(flight[index]!.records.bytes)) smallBytes += flight[index++]!.bytes
+    if (smallBytes > 0) runs.push(joined(flight, start, index, smallBytes))
+    if (index < flight.length) runs.push(flight[index++]!.records.bytes)
+  }
+  for (const run of runs) bytes += run.byteLength
+  return { kind: 'append', runs, bytes, nowMs }
+}
+
+function joined(flight: readonly Append[], start: number, end: number, bytes: number): Uint8Array<ArrayBuffer> {
+  const run = Buffer.allocUnsafeSlow(bytes)
+  let at = 0
+  for (let index = start; index < end; index++) {
+    run.set(flight[index]!.records.bytes, at)
+    at += flight[index]!.bytes
+  }
+  return run
+}
+
+function isTransferable(bytes: Uint8Array<ArrayBuffer>): boolean {
+  return bytes.byteLength >= transferredBytesMin && bytes.byteLength === bytes.buffer.byteLength
+}
+
+function portError(code: PortErrorCode, message: string): PortError {
+  return new PortError('event-log', code, new Error(message))
+}

@@ -1,0 +1,138 @@
+// The chunk's statements for SQLite: one row each, or for a list of ids one parameter for each id.
+
+import type { ChunkTexts } from '#adapters/sql/processing/chunk-queries.ts'
+
+/** `(?, ?, …)` */
+function placeholders(count: number): string {
+  return `(${Array(count).fill('?').join(', ')})`
+}
+
+export const chunkTexts: ChunkTexts<(count: number) => string> = {
+  /** Parameters: project ids. */
+  loadProjects: count => `
+  SELECT * FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
+
+  /** Parameters: project ids. */
+  loadGroupTypes: count => `
+  SELECT * FROM group_type_mapping WHERE project_id IN ${placeholders(count)} ORDER BY project_id, group_type_index`,
+
+  /** Parameters: longest properties, longest marks (longer ones are left out), project_id, then distinct ids. */
+  loadMappedPersons: count => `
+  SELECT d.distinct_id, d.version AS mapping_version, p.id, p.project_id, p.uuid,
+    octet_length(p.properties) + octet_length(p.property_marks) AS text_bytes,
+    CASE WHEN octet_length(p.properties) <= ? THEN p.properties END AS properties,
+    CASE WHEN octet_length(p.property_marks) <= ? THEN p.property_marks END AS property_marks,
+    p.created_at, p.is_identified, p.version, p.last_seen_at
+  FROM person_distinct_id AS d JOIN person AS p ON p.id = d.person_id
+  WHERE d.project_id = ? AND d.distinct_id IN ${placeholders(count)}`,
+
+  /** Parameters: person ids. */
+  loadPersonTexts: count => `
+  SELECT id, properties, property_marks FROM person WHERE id IN ${placeholders(count)}`,
+
+  /** Parameters: person ids, rows at most. */
+  loadPersonMappings: count => `
+  SELECT person_id, distinct_id, version FROM person_distinct_id WHERE person_id IN ${placeholders(count)} LIMIT ?`,
+
+  /** Parameters: project_id, then distinct ids. */
+  loadPersonless: count => `
+  SELECT distinct_id FROM personless_distinct_id WHERE project_id = ? AND distinct_id IN ${placeholders(count)}`,
+
+  /** Parameters: longest properties, longest marks (longer ones are left out), project_id, group_type_index, then keys. */
+  loadGroups: count => `
+  SELECT project_id, group_type_index, group_key,
+    octet_length(group_properties) + octet_length(property_marks) AS text_bytes,
+    CASE WHEN octet_length(group_properties) <= ? THEN group_properties END AS group_properties,
+    CASE WHEN octet_length(property_marks) <= ? THEN property_marks END AS property_marks,
+    created_at, version
+  FROM "group" WHERE project_id = ? AND group_type_index = ? AND group_key IN ${placeholders(count)}`,
+
+  insertPersonless: `
+  INSERT INTO personless_distinct_id (project_id, distinct_id) VALUES (?, ?)
+  ON CONFLICT (project_id, distinct_id) DO NOTHING`,
+
+  insertPersons: `
+  INSERT INTO person
+    (project_id, uuid, properties, property_marks, created_at, is_identified, version, last_seen_at)
+  VALUES ${placeholders(8)} ON CONFLICT (project_id, uuid) DO NOTHING`,
+
+  /** …, project_id, uuid, loaded version */
+  updatePersons: `
+  UPDATE person SET properties = ?, property_marks = ?, created_at = ?, is_identified = ?, version = ?, last_seen_at = ?
+  WHERE project_id = ? AND uuid = ? AND version = ?`,
+
+  /** id, loaded version */
+  deletePersons: `DELETE FROM person WHERE id = ? AND version = ?`,
+
+  /** project_id, distinct_id, person_id, version */
+  insertMappings: `
+  INSERT INTO person_distinct_id (project_id, distinct_id, person_id, version)
+  VALUES ${placeholders(4)} ON CONFLICT (project_id, distinct_id) DO NOTHING`,
+
+  /** person_id, version, project_id, distinct_id, loaded version */
+  updateMappings: `
+  UPDATE person_distinct_id SET person_id = ?, version = ? WHERE project_id = ? AND distinct_id = ? AND version = ?`,
+
+  /** survivor's id, merged person's id. A row that the survivor has stays as it is. */
+  moveOverrides: `
+  INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
+  SELECT project_id, ?, feature_flag_key, hash_key FROM flag_hash_key_override WHERE person_id = ?
+  ON CONFLICT (person_id, feature_flag_key) DO NOTHING`,
+
+  /** survivor's id, merged person's id */
+  moveMemberships: `
+  INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, cohort_id FROM cohort_person WHERE person_id = ?
+  ON CONFLICT (person_id, cohort_id) DO NOTHING`,
+
+  insertGroups: `
+  INSERT INTO "group"
+    (project_id, group_type_index, group_key, group_properties, property_marks, created_at, version)
+  VALUES ${placeholders(7)} ON CONFLICT (project_id, group_type_index, group_key) DO NOTHING`,
+
+  /** …, project_id, group_type_index, group_key, loaded version */
+  updateGroups: `
+  UPDATE "group" SET group_properties = ?, property_marks = ?, created_at = ?, version = ?
+  WHERE project_id = ? AND group_type_index = ? AND group_key = ? AND version = ?`,
+
+  /** called_at, project_id, key */
+  noteCalls: `
+  INSERT INTO flag_last_call (flag_id, called_at)
+  SELECT id, ? FROM feature_flag WHERE project_id = ? AND key = ? AND deleted = 0
+  ON CONFLICT (flag_id) DO UPDATE SET called_at = excluded.called_at
+    WHERE excluded.called_at > flag_last_call.called_at`,
+
+  /** project_id, type, day, count, last_seen; returns the day's count so far. */
+  countWarnings: `
+  INSERT INTO ingestion_warning_day (project_id, type, day, warning_count, last_seen) VALUES ${placeholders(5)}
+  ON CONFLICT (project_id, type, day) DO UPDATE SET
+    warning_count = ingestion_warning_day.warning_count + excluded.warning_count,
+    last_seen = CASE WHEN excluded.last_seen > ingestion_warning_day.last_seen
+      THEN excluded.last_seen ELSE ingestion_warning_day.last_seen END
+  RETURNING warning_count`,
+
+  insertWarnings: `
+  INSERT INTO ingestion_warning (project_id, type, day, timestamp, details) VALUES ${placeholders(5)}`,
+
+  countOutcomes: `
+  INSERT INTO chunk_outcome (project_id, lane, outcome, reason, event_count) VALUES ${placeholders(5)}
+  ON CONFLICT (project_id, lane, outcome, reason) DO UPDATE SET
+    event_count = chunk_outcome.event_count + excluded.event_count`,
+}
+
+/** Checks and clean-up that PostgreSQL does within its lists. */
+export const rowTexts = {
+  findPersonId: `SELECT id FROM person WHERE project_id = ? AND uuid = ?`,
+
+  /** person_id */
+  hasMappings: `SELECT 1 FROM person_distinct_id WHERE person_id = ? LIMIT 1`,
+
+  deleteOverrides: `DELETE FROM flag_hash_key_override WHERE person_id = ?`,
+
+  deleteMemberships: `DELETE FROM cohort_person WHERE person_id = ?`,
+
+  /** project_id, distinct_id */
+  hasMapping: `SELECT 1 FROM person_distinct_id WHERE project_id = ? AND distinct_id = ?`,
+
+  /** project_id, distinct_id */
+  hasPersonless: `SELECT 1 FROM personless_distinct_id WHERE project_id = ? AND distinct_id = ?`,
+}

@@ -1,0 +1,12 @@
+import type { Timers } from '#ports/timers.ts'
+
+export const systemTimers: Timers = {
+  startTimer: (callback, everyMs) => {
+    const timer = setInterval(callback, everyMs).unref()
+    return { cancel: () => clearInterval(timer) }
+  },
+  startTimeout: (callback, afterMs) => {
+    const timer = setTimeout(callback, afterMs).unref()
+    return { cancel: () => clearTimeout(timer) }
+  },
+}

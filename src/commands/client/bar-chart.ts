@@ -1,0 +1,21 @@
+const bars = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█']
+
+/**
+ * A chart of one line: a bar for each value, and a blank for 0, so that the smallest value above 0 is seen.
+ * @param valueMax the value of the tallest bar; the greatest one unless given, so that several charts have one scale.
+ */
+export function barChart(values: readonly number[], valueMax?: number): string {
+  const max = valueMax ?? values.reduce((greatest, value) => Math.max(greatest, value), 0)
+  return values
+    .map(value => (value <= 0 || max <= 0 ? ' ' : bars[Math.min(7, Math.ceil((value / max) * 8) - 1)]!))
+    .join('')
+}
+
+/** Sums neighbours, so that at most `countMax` values are left, each of as many of them; the last may be of fewer. */
+export function sumNeighbours(values: readonly number[], countMax: number): { sums: number[]; perSum: number } {
+  const perSum = Math.max(1, Math.ceil(values.length / Math.max(1, countMax)))
+  const sums: number[] = []
+  for (let start = 0; start < values.length; start += perSum)
+    sums.push(values.slice(start, start + perSum).reduce((sum, value) => sum + value, 0))
+  return { sums, perSum }
+}

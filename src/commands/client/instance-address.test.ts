@@ -1,0 +1,42 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { instanceAddress } from './instance-address.ts'
+
+const config = { host: '0.0.0.0', port: 8000, adminPort: null }
+
+const addresses: [given: string | undefined, address: string | null][] = [
+  [undefined, 'http://127.0.0.1:8000'],
+  ['https://pennon.example', 'https://pennon.example'],
+  ['https://pennon.example/below/', 'https://pennon.example/below'],
+  ['pennon.example', 'https://pennon.example'],
+  ['pennon.example:8443', 'https://pennon.example:8443'],
+  ['localhost:9000', 'http://localhost:9000'],
+  ['127.0.0.1', 'http://127.0.0.1'],
+  ['[::1]:9000/', 'http://[::1]:9000'],
+  ['localhost.evil.example', 'https://localhost.evil.example'],
+  ['ftp://pennon.example', null],
+  ['https://pennon.example/?a=1', null],
+  ['', null],
+  ['not an address', null],
+]
+
+for (const [given, address] of addresses)
+  it(`${JSON.stringify(given)} names ${address ?? 'no instance, and says how one looks'}`, () => {
+    assert.deepEqual(
+      instanceAddress(given, config, '--host'),
+      address === null
+        ? { ok: false, error: `--host is an address such as https://pennon.example, not ${given}` }
+        : { ok: true, value: address },
+    )
+  })
+
+it('an instance of this configuration is on its admin port, where it has one', () => {
+  assert.deepEqual(instanceAddress(undefined, { host: '::', port: 1, adminPort: 2 }, '--host'), {
+    ok: true,
+    value: 'http://127.0.0.1:2',
+  })
+  assert.deepEqual(instanceAddress(undefined, { host: 'fd00::1', port: 1, adminPort: null }, '--host'), {
+    ok: true,
+    value: 'http://[fd00::1]:1',
+  })
+})

@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { ClientError, PrivateApi } from './private-api.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** What answers here is no Pennon, or one in trouble; the commands are tested against a real one. */
+async function open(t: TestContext, answer: Answer, timeoutMs = 5_000) {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await new Promise(resolve => server.once('listening', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const instance = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return new PrivateApi({ instance, personalKey: 'phx_secret', project: '@current', timeoutMs })
+}
+
+const answering =
+  (status: number, body: string, headers: Record<string, string> = {}): Answer =>
+  (_request, response) =>
+    response.writeHead(status, headers).end(body)
+
+async function failureOf(asked: Promise<unknown>): Promise<ClientError> {
+  const error = await asked.then(
+    () => null,
+    (cause: unknown) => cause,
+  )
+  assert.ok(error instanceof ClientError, String(error))
+  assert.ok(!error.message.includes('\n') && !error.message.includes('phx_secret'), error.message)
+  return error
+}
+
+describe('the private API as commands call it', () => {
+  it('says where there is no instance, and how to name another one', async () => {
+    const api = new PrivateApi({ instance: 'http://127.0.0.1:1', personalKey: 'k', project: '1' })
+    const { message, exitCode } = await failureOf(api.get('/x/'))
+    assert.match(message, /^No instance answers at http:\/\/127\.0\.0\.1:1 \(.+\)\. Start one .* --host\.$/)
+    assert.equal(exitCode, 2)
+  })
+
+  const error = (detail: string) => JSON.stringify({ type: 't', code: 'c', detail, attr: null })
+  const refusals: [status: number, body: string, exitCode: number, message: RegExp][] = [
+    [401, error('Invalid key.'), 2, /does not know the key in PENNON_PERSONAL_KEY: Invalid key\..*pennon new-key/],
+    [403, error('It lacks the scope feature_flag:read.'), 2, /may not do this .*scope feature_flag:read/],
+    [404, error('There is no such project.'), 2, /^There is no such project\. .*project @current at .*--project\.$/],
+    [400, error('limit: at least 1'), 2, /answers 400: limit: at least 1/],
+    [503, error('Try again.'), 1, /answers 503: Try again\./],
+    [200, '<html>', 2, /answers 200, but not as Pennon's private API does\..*--host.*PENNON_ADMIN_PORT/],
+    [200, '[1]', 2, /not as Pennon's/],
+    [404, '<html>', 2, /answers 404, but not as/],
+    [302, '', 2, /answers 302, but not as/],
+  ]
+  for (const [status, body, exitCode, message] of refusals)
+    it(`says what to do about ${status} ${body}`, async t => {
+      const api = await open(t, answering(status, body, { location: 'http://127.0.0.1:1/' }))
+      const failure = await failureOf(api.get('/x/'))
+      assert.match(failure.message, message)
+      assert.equal(failure.exitCode, exitCode)
+    })
+
+  it('gives up on an instance that never answers, and says so', async t => {
+    const api = await open(t, () => {}, 50)
+    const { message, exitCode } = await failureOf(api.get('/x/'))
+    assert.match(message, /did not answer within 0\.05 s\. Try again\.$/)
+    assert.equal(exitCode, 1)
+  })
+
+  it('reads a list page by page, as many results as are wanted', async t => {
+    const asked: string[] = []
+    const api = await open(t, (request, response) => {
+      asked.push(request.url!)
+      const offset = Number(new URL(request.url!, 'http://x').searchParams.get('offset'))
+      const results = [offset, offset + 1].filter(n => n < 5).map(n => ({ n }))
+      response.end(JSON.stringify({ count: 5, next: offset + 2 < 5 ? 'http://elsewhere/' : null, results }))
+    })
+    const numbers = async (countMax?: number) => (await api.list('/x/', { a: ['b', 'c'] }, countMax)).map(({ n }) => n)
+    assert.deepEqual(await numbers(), [0, 1, 2, 3, 4])
+    assert.equal(asked[1], '/api/projects/%40current/x/?limit=1000&a=b&a=c&offset=2')
+    asked.length = 0
+    assert.deepEqual(await numbers(3), [0, 1, 2])
+    assert.equal(asked.length, 2)
+  })
+
+  it('sends the key as a bearer token, and a body as JSON', async t => {
+    const api = await open(t, (request, response) => {
+      let body = ''
+      request.on('data', chunk => {
+        body += chunk
+      })
+      request.on('end', () =>
+        response.end(JSON.stringify({ key: request.headers.authorization, method: request.method, body })),
+      )
+    })
+    assert.deepEqual(await api.post('/x/', { a: 1 }), { key: 'Bearer phx_secret', method: 'POST', body: '{"a":1}' })
+  })
+})

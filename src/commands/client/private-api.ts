@@ -1,0 +1,168 @@
+// The private API of an instance, as the commands call it: by fetch, with a personal key, in one project. What goes wrong
+// is said in one line with the way out.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+
+export interface PrivateApiOptions {
+  /** Address of the instance without a final slash. */
+  readonly instance: string
+  readonly personalKey: string
+  /** An id, or `@current` for the first project of the key. */
+  readonly project: string
+  readonly timeoutMs?: number
+}
+
+export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
+
+/** Why a command cannot go on. `exitCode` 2: asking again changes nothing; 1: it failed on the way. */
+export class ClientError extends Error {
+  readonly exitCode: 1 | 2
+  /** Of the answer; null when there was none. */
+  readonly status: number | null
+
+  constructor(message: string, { exitCode = 2, status = null }: { exitCode?: 1 | 2; status?: number | null } = {}) {
+    super(message)
+    this.name = 'ClientError'
+    this.exitCode = exitCode
+    this.status = status
+  }
+}
+
+const timeoutMsDefault = 60_000
+
+export class PrivateApi {
+  readonly instance: string
+  readonly project: string
+  readonly #personalKey: string
+  readonly #timeoutMs: number
+
+  constructor({ instance, personalKey, project, timeoutMs = timeoutMsDefault }: PrivateApiOptions) {
+    this.instance = instance
+    this.project = project
+    this.#personalKey = personalKey
+    this.#timeoutMs = timeoutMs
+  }
+
+  /** @param path below the project, such as `/feature_flags/`. @throws ClientError */
+  async get(path: string, query: Query = {}): Promise<JsonObject> {
+    const signal = AbortSignal.timeout(this.#timeoutMs)
+    return this.#object(await this.#send(path, query, { method: 'GET', signal }))
+  }
+
+  /** @throws ClientError */
+  async post(path: string, body: JsonObject): Promise<JsonObject> {
+    const signal = AbortSignal.timeout(this.#timeoutMs)
+    const headers = { 'content-type': 'application/json' }
+    return this.#object(await this.#send(path, {}, { method: 'POST', headers, body: JSON.stringify(body), signal }))
+  }
+
+  /** The answer itself, whose body has not been read yet; for long downloads, so no time limit. @throws ClientError */
+  open(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
+    return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
+  }
+
+  /** All results of a list in pages, up to `countMax`. @throws ClientError */
+  async list(path: string, query: Query = {}, countMax = Number.POSITIVE_INFINITY): Promise<JsonObject[]> {
+    const results: JsonObject[] = []
+    for (;;) {
+      const page = await this.get(path, { limit: 1_000, ...query, offset: results.length })
+      const found = Array.isArray(page.results) ? page.results.filter(isJsonObject) : []
+      results.push(...found)
+      if (results.length >= countMax) return results.slice(0, countMax)
+      if (page.next === null || page.next === undefined || found.length === 0) return results
+    }
+  }
+
+  async #send(path: string, query: Query, init: RequestInit): Promise<Response> {
+    const url = `${this.instance}/api/projects/${encodeURIComponent(this.project)}${path}${queryText(query)}`
+    const headers = { ...init.headers, authorization: `Bearer ${this.#personalKey}`, accept: 'application/json' }
+    let response: Response
+    try {
+      response = await fetch(url, { ...init, headers, redirect: 'manual' })
+    } catch (cause) {
+      throw this.#unreachable(cause)
+    }
+    if (response.ok) return response
+    throw await this.#refusal(response)
+  }
+
+  async #object(response: Response): Promise<JsonObject> {
+    const value = parsed(await this.#text(response))
+    if (!isJsonObject(value)) throw this.#stranger(response.status)
+    return value
+  }
+
+  async #text(response: Response): Promise<string> {
+    try {
+      return await response.text()
+    } catch (cause) {
+      throw this.#unreachable(cause)
+    }
+  }
+
+  #unreachable(cause: unknown): ClientError {
+    if (cause instanceof Error && cause.name === 'TimeoutError')
+      return new ClientError(`${this.instance} did not answer within ${this.#timeoutMs / 1_000} s. Try again.`, {
+        exitCode: 1,
+      })
+    const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+    const why = inner instanceof Error ? inner.message || inner.name : String(inner)
+    return new ClientError(
+      `No instance answers at ${this.instance} (${why}). Start one with npm start, or say where it is with --host.`,
+    )
+  }
+
+  async #refusal(response: Response): Promise<ClientError> {
+    const { status } = response
+    const body = parsed(await this.#text(response))
+    const sent = isJsonObject(body) ? ownValue(body, 'detail') : null
+    const detail = typeof sent === 'string' ? sent : null
+    if (detail === null) return this.#stranger(status)
+    switch (status) {
+      case 401:
+        return new ClientError(
+          `${this.instance} does not know the key in PENNON_PERSONAL_KEY: ${detail} ` +
+            'A new one: pennon new-key, where the instance runs.',
+          { status },
+        )
+      case 403:
+        return new ClientError(`The key in PENNON_PERSONAL_KEY may not do this at ${this.instance}: ${detail}`, {
+          status,
+        })
+      case 404:
+        return new ClientError(`${detail} Asked for in project ${this.project} at ${this.instance}; see --project.`, {
+          status,
+        })
+      default:
+        return new ClientError(`${this.instance} answers ${status}: ${detail}`, {
+          status,
+          exitCode: status >= 500 ? 1 : 2,
+        })
+    }
+  }
+
+  #stranger(status: number): ClientError {
+    return new ClientError(
+      `${this.instance} answers ${status}, but not as Pennon's private API does. ` +
+        'Is it the right address? --host says another one; with PENNON_ADMIN_PORT, the private API is on that port.',
+      { status },
+    )
+  }
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}
+
+function queryText(query: Query): string {
+  const params = new URLSearchParams()
+  for (const [name, value] of Object.entries(query)) {
+    if (value === undefined) continue
+    for (const each of [value].flat()) params.append(name, String(each))
+  }
+  return params.size === 0 ? '' : `?${params}`
+}

@@ -1,0 +1,45 @@
+// How a command that asks an instance begins and ends: the key and the address from its options and settings, and one
+// line on stderr when it cannot go on.
+
+import { readConfig } from '#config.ts'
+import { refuse } from '../refuse.ts'
+import { endWithOutput } from './end-with-output.ts'
+import { instanceAddress } from './instance-address.ts'
+import { printable } from './printable.ts'
+import { ClientError, PrivateApi } from './private-api.ts'
+
+export interface ClientOptions {
+  readonly host?: string
+  readonly project: string
+  readonly json?: boolean
+}
+
+/**
+ * Runs a command with the private API of the instance that the options and settings name. Ends the process with exit
+ * code 2 when it makes no sense to begin or to go on, with 1 when it failed on the way, and with 0 when nobody reads
+ * its output any more.
+ * @param scope what the key needs, for the message when there is none.
+ */
+export async function runClient(
+  options: ClientOptions,
+  scope: string,
+  command: (api: PrivateApi) => Promise<void>,
+): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const instance = instanceAddress(options.host, read.value, '--host')
+  if (!instance.ok) refuse(instance.error)
+  const { personalKey } = read.value
+  if (personalKey === null)
+    refuse(
+      `Set PENNON_PERSONAL_KEY to a personal API key with the scope ${scope}. A new one: pennon new-key, where the instance runs.`,
+    )
+  endWithOutput()
+  try {
+    await command(new PrivateApi({ instance: instance.value, personalKey, project: options.project }))
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    process.stderr.write(`pennon: ${printable(error.message)}\n`)
+    process.exit(error.exitCode)
+  }
+}

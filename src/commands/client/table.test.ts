@@ -1,0 +1,113 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { barChart, sumNeighbours } from './bar-chart.ts'
+import { printable, printableName } from './printable.ts'
+import { tableLines } from './table.ts'
+import { plainTerminal, type Terminal } from './terminal.ts'
+import { cutToWidth, textWidth } from './text-width.ts'
+
+describe('the width of a text in a terminal', () => {
+  const widths: [text: string, width: number][] = [
+    ['', 0],
+    ['plain', 5],
+    ['Größe', 5],
+    ['Gro\u0308ße', 5],
+    ['Ελληνικά', 8],
+    ['русский', 7],
+    ['עברית', 5],
+    ['العربية', 7],
+    ['हिन्दी', 5],
+    ['ภาษาไทย', 7],
+    ['日本語', 6],
+    ['ｶﾀｶﾅ', 4],
+    ['ＡＢ', 4],
+    ['한국어', 6],
+    ['한국어', 6],
+    ['👍', 2],
+    ['👍🏽', 2],
+    ['👩‍👩‍👧', 2],
+    ['🇳🇴', 2],
+    ['☂️', 2],
+    ['a\u200db', 2],
+  ]
+  for (const [text, width] of widths)
+    it(`is ${width} for ${JSON.stringify(text)}`, () => assert.equal(textWidth(text), width))
+
+  it('is what a cut text keeps to, whole signs alone', () => {
+    assert.deepEqual(
+      [4, 3, 2, 1, 0].map(width => cutToWidth('日本', width)),
+      ['日本', '日…', '…', '…', ''],
+    )
+    assert.equal(cutToWidth('👩‍👩‍👧👩‍👩‍👧', 3), '👩‍👩‍👧…')
+  })
+})
+
+describe('a table', () => {
+  interface Row {
+    readonly name: string
+    readonly count: number
+  }
+  const columns = [
+    { title: 'NAME', value: (row: Row) => row.name, widthMin: 6 },
+    { title: 'COUNT', value: (row: Row) => String(row.count), align: 'right' as const },
+  ]
+
+  it('aligns names in every script, and shows control characters escaped', () => {
+    const rows = [
+      { name: 'plain', count: 1 },
+      { name: '日本語', count: 22 },
+      { name: 'e\u0301\u001b[31m', count: 333 },
+      { name: '\u202etxt', count: 4 },
+    ]
+    assert.deepEqual(tableLines(columns, rows, plainTerminal), [
+      'NAME         COUNT',
+      'plain            1',
+      '日本語          22',
+      'e\u0301\\u001b[31m    333',
+      '\\u202etxt        4',
+    ])
+  })
+
+  it('is cut to a terminal where that may be, and to nothing else', () => {
+    const narrow: Terminal = { ...plainTerminal, width: 16 }
+    const rows = [{ name: 'a name that is far too long', count: 1 }]
+    assert.deepEqual(tableLines(columns, rows, narrow), ['NAME       COUNT', 'a name t…      1'])
+    assert.deepEqual(tableLines(columns, rows, { ...narrow, width: 5 }), ['NAME    COUNT', 'a nam…      1'])
+    assert.equal(tableLines(columns, rows, plainTerminal)[1], 'a name that is far too long      1')
+  })
+
+  it('paints cells without counting what paints them', () => {
+    const painting: Terminal = { width: 80, paint: (style, text) => `<${style}>${text}</>` }
+    const painted = [{ ...columns[0]!, style: () => 'green' as const }, columns[1]!]
+    assert.deepEqual(tableLines(painted, [{ name: 'a', count: 1 }], painting), [
+      '<bold>NAME</>  <bold>COUNT</>',
+      '<green>a</>         1',
+    ])
+  })
+})
+
+describe('a chart of one line', () => {
+  it('has a bar for every value above 0, the greatest at full height', () => {
+    assert.equal(barChart([0, 1, 50, 100, 800]), ' ▁▁▁█')
+    assert.equal(barChart([1, 2, 3, 4, 5, 6, 7, 8]), '▁▂▃▄▅▆▇█')
+    assert.equal(barChart([4, 0], 8), '▄ ')
+    assert.equal(barChart([0, 0]), '  ')
+    assert.equal(barChart([]), '')
+  })
+
+  it('sums neighbours where there are more values than columns', () => {
+    assert.deepEqual(sumNeighbours([1, 2, 3, 4, 5], 2), { sums: [6, 9], perSum: 3 })
+    assert.deepEqual(sumNeighbours([1, 2], 5), { sums: [1, 2], perSum: 1 })
+    assert.deepEqual(sumNeighbours([], 5), { sums: [], perSum: 1 })
+  })
+})
+
+describe('printable text', () => {
+  it('never moves the cursor, turns the line, or breaks it', () => {
+    assert.equal(
+      printable('a\u001b[2J\r\n\u0085\u2028\u202e\ud800\u200d'),
+      'a\\u001b[2J\\u000d\\u000a\\u0085\\u2028\\u202e\\ud800\\u200d',
+    )
+    assert.equal(printableName('a\u001b\u009b\u061c\u200c\u200d👩‍👧'), 'a\\u001b\\u009b\\u061c\u200c\u200d👩‍👧')
+  })
+})

@@ -1,0 +1,58 @@
+// Tables of text for people: columns aligned in every script, and cut to the width of the terminal.
+
+import { printableName } from './printable.ts'
+import type { Style, Terminal } from './terminal.ts'
+import { cutToWidth, textWidth } from './text-width.ts'
+
+export interface Column<Row> {
+  readonly title: string
+  readonly value: (row: Row) => string
+  readonly align?: 'right'
+  readonly style?: (row: Row) => Style | null
+  /** May be cut where the terminal is too narrow, down to this many columns. Other columns are always whole. */
+  readonly widthMin?: number
+}
+
+const gap = '  '
+
+/** @returns lines, the first with the titles. Cells that hold control characters show them escaped. */
+export function tableLines<Row>(columns: readonly Column<Row>[], rows: readonly Row[], terminal: Terminal): string[] {
+  const texts = rows.map(row => columns.map(column => printableName(column.value(row))))
+  const widths = columns.map(({ title }, index) =>
+    texts.reduce((width, cells) => Math.max(width, textWidth(cells[index]!)), textWidth(title)),
+  )
+  shrink(widths, columns, terminal.width)
+  const line = (cells: readonly string[], styleOf: (index: number) => Style | null) => {
+    const parts = cells.map((cell, index) => {
+      const text = cutToWidth(cell, widths[index]!)
+      const style = styleOf(index)
+      const painted = style === null || text === '' ? text : terminal.paint(style, text)
+      const padding = ' '.repeat(widths[index]! - textWidth(text))
+      return columns[index]!.align === 'right' ? padding + painted : painted + padding
+    })
+    return parts.join(gap).trimEnd()
+  }
+  return [
+    line(
+      columns.map(({ title }) => title),
+      () => 'bold',
+    ),
+    ...rows.map((row, at) => line(texts[at]!, index => columns[index]!.style?.(row) ?? null)),
+  ]
+}
+
+/** Takes columns from the widest that may be cut, until the lines fit or none may be cut any more. */
+function shrink(widths: number[], columns: readonly Column<never>[], widthMax: number | null): void {
+  if (widthMax === null) return
+  let tooMany = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1)) - widthMax
+  while (tooMany > 0) {
+    const spare = columns.map(({ widthMin }, index) => (widthMin === undefined ? 0 : widths[index]! - widthMin))
+    const widest = columns.reduce<number>(
+      (best, _column, index) => (spare[index]! > 0 && (best < 0 || widths[index]! > widths[best]!) ? index : best),
+      -1,
+    )
+    if (widest < 0) return
+    widths[widest]!--
+    tooMany--
+  }
+}

@@ -1,0 +1,22 @@
+// What the output of a command is written to. Only a terminal gets colours, and lines that are cut to its width.
+
+import { styleText } from 'node:util'
+
+export type Style = 'bold' | 'dim' | 'green' | 'yellow' | 'red' | 'cyan'
+
+export interface Terminal {
+  /** Columns; null when the output is a file or a pipe, whose lines are never cut. */
+  readonly width: number | null
+  /** The text as it is where there are no colours. */
+  paint(style: Style, text: string): string
+}
+
+/** A terminal without colours (`NO_COLOR`, `TERM=dumb`) still has a width. */
+export function terminalOf(stream: NodeJS.WriteStream): Terminal {
+  return {
+    width: stream.isTTY === true ? stream.columns : null,
+    paint: (style, text) => styleText(style, text, { stream }),
+  }
+}
+
+export const plainTerminal: Terminal = { width: null, paint: (_style, text) => text }

@@ -1,0 +1,42 @@
+// How many columns of a terminal a text takes, and cutting a text to a number of columns. Node knows both for its own
+// prompt and does not export it.
+
+const segmenter = new Intl.Segmenter('en', { granularity: 'grapheme' })
+const isAscii = /^[\x20-\x7e]*$/
+/** Scripts and signs of double width (East Asian Wide and Fullwidth), and emoji that are shown as pictures. */
+const wide =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Bopomofo}\p{Script=Yi}\p{Script=Tangut}\p{Script=Nushu}\p{Script=Khitan_Small_Script}\p{Emoji_Presentation}\u3000-\u303e\u3200-\u33ff\ufe30-\ufe6f\uff01-\uff60\uffe0-\uffe6]/u
+/** Half-width letters of those scripts. */
+const halfWidth = /[\uff61-\uffdc]/
+/** Marks above and below letters, signs that only join or direct, and the vowels and finals of a Hangul syllable. */
+const withoutWidth = /[\p{Mn}\p{Me}\p{Cf}\p{Cc}\u1160-\u11ff\ud7b0-\ud7ff]/u
+/** Signs that become one picture: by the variation selector behind them, by a joiner, or as the letters of a flag. */
+const picture = /\ufe0f|\p{Emoji}\p{M}*\u200d|^\p{Regional_Indicator}/u
+
+export function textWidth(text: string): number {
+  if (isAscii.test(text)) return text.length
+  let width = 0
+  for (const { segment } of segmenter.segment(text)) width += graphemeWidth(segment)
+  return width
+}
+
+/** @returns the text itself where it fits, else its beginning with an ellipsis, of at most `widthMax` columns. */
+export function cutToWidth(text: string, widthMax: number): string {
+  if (textWidth(text) <= widthMax) return text
+  let width = 0
+  let kept = ''
+  for (const { segment } of segmenter.segment(text)) {
+    width += graphemeWidth(segment)
+    if (width > widthMax - 1) break
+    kept += segment
+  }
+  return widthMax < 1 ? '' : `${kept}…`
+}
+
+function graphemeWidth(grapheme: string): number {
+  if (picture.test(grapheme)) return 2
+  let width = 0
+  for (const sign of grapheme) if (!withoutWidth.test(sign)) width += wide.test(sign) && !halfWidth.test(sign) ? 2 : 1
+  // A picture with another skin tone is one picture.
+  return /\p{Emoji_Modifier}$/u.test(grapheme) ? Math.min(2, width) : width
+}

@@ -1,0 +1,61 @@
+// The projects whose events wait by themselves in the log, from the state and the log: whether an instance runs or not.
+
+import { openLogReader } from '#compose/log/log.ts'
+import { openExistingManagement } from '#compose/stores/existing-state.ts'
+import type { Config } from '#config.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { findProgress } from '#services/progress/find-progress.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
+
+const what = 'deferred projects'
+const remedy =
+  'nothing is lost or refused: their events took so long that other projects waited, so they take turns with them now, and the lag counts them. If it lasts, see how large the persons of these projects are: each event is stored with all properties of its person (docs/operating/overload.md)'
+
+/** One finding for each stream that has any; none without a state that this version can read, which other checks report. */
+export async function checkDeferredProjects(config: Config, nowMs: number): Promise<readonly Finding[]> {
+  const opened = await openExistingManagement(config, silentLogger())
+  if (!opened.ok) return []
+  const management = opened.value
+  const log = openLogReader(config)
+  try {
+    const found: Finding[] = []
+    for (const { stream } of await log.streams()) {
+      const finding = await checkStream(stream, { management, log, nowMs })
+      if (finding !== null) found.push(finding)
+    }
+    return found.length === 0 ? [good(what, 'none')] : found
+  } finally {
+    await Promise.all([log.close(), management.close()])
+  }
+}
+
+async function checkStream(
+  stream: LogStream,
+  deps: { readonly management: ManagementStore; readonly log: Pick<EventLogReader, 'status'>; readonly nowMs: number },
+): Promise<Finding | null> {
+  const { management, log, nowMs } = deps
+  const { offset, doneOffset, deferral } = await findProgress(management, stream)
+  if (deferral === null) return null
+  const names = deferral.projects.map(async ({ projectId }) => {
+    const project = await management.findProject(projectId)
+    return project === null
+      ? `project ${projectId} (deleted)`
+      : `project ${projectId} (${JSON.stringify(project.name)})`
+  })
+  const found = `${stream}: ${(await Promise.all(names)).join(', ')}; at most ${offset - doneOffset} records behind the other projects`
+  try {
+    const { appendedAtMs } = await log.status(stream, doneOffset)
+    // A log that was begun anew does not have the records any more.
+    const age = appendedAtMs === null ? '' : `, the oldest of them ${Math.round((nowMs - appendedAtMs) / 1000)} s old`
+    return warning(what, found + age, remedy)
+  } catch (cause) {
+    return bad(
+      what,
+      `${found}; the log cannot be read (${reasonOf(cause)})`,
+      'run doctor as the user that Pennon runs as',
+    )
+  }
+}

@@ -1,0 +1,119 @@
+// `pennon events count`: how many events there are, with a chart of one line for each name.
+
+import type { JsonObject } from '#core/json.ts'
+import { barChart, sumNeighbours } from '../client/bar-chart.ts'
+import { printableName } from '../client/printable.ts'
+import type { PrivateApi } from '../client/private-api.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Column, tableLines } from '../client/table.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { textWidth } from '../client/text-width.ts'
+
+export interface CountOptions extends ClientOptions {
+  readonly event?: readonly string[]
+  readonly from: string
+  readonly to?: string
+  readonly interval: 'hour' | 'day' | 'week' | 'month'
+}
+
+export interface EventCounts {
+  /** The beginnings of the buckets. */
+  readonly days: readonly string[]
+  /** The most frequent first. `event` is null for all events together, which come last. */
+  readonly results: readonly {
+    readonly event: string | null
+    readonly count: number
+    readonly data: readonly number[]
+  }[]
+  /** Names beyond those that were counted by themselves. */
+  readonly namesLeftOut: number
+}
+
+/** Series of one query. */
+const seriesPerQuery = 20
+/** Names that are counted by themselves unless they are given. */
+const namesMax = 100
+
+export function countEvents(options: CountOptions): Promise<void> {
+  return runClient(options, 'query:read', async api => {
+    const counts = await countsOf(api, options)
+    const { days, results, namesLeftOut } = counts
+    if (options.json === true)
+      process.stdout.write(`${JSON.stringify({ days, results, names_left_out: namesLeftOut })}\n`)
+    else process.stdout.write(countLines(counts, options.interval, terminalOf(process.stdout)).join('\n').concat('\n'))
+  })
+}
+
+async function countsOf(api: PrivateApi, options: CountOptions): Promise<EventCounts> {
+  const { names, namesLeftOut } =
+    options.event === undefined ? await namesOf(api) : { names: [...new Set(options.event)], namesLeftOut: 0 }
+  const asked: (string | null)[] = [...names, null]
+  const results: EventCounts['results'][number][] = []
+  let days: readonly string[] = []
+  for (let start = 0; start < asked.length; start += seriesPerQuery) {
+    const some = asked.slice(start, start + seriesPerQuery)
+    const answer = await api.post('/query/', {
+      query: {
+        kind: 'TrendsQuery',
+        series: some.map(event => ({ kind: 'EventsNode', event, math: 'total' })),
+        interval: options.interval,
+        dateRange: { date_from: options.from, ...(options.to !== undefined && { date_to: options.to }) },
+      },
+    })
+    for (const [index, series] of (answer.results as JsonObject[]).entries()) {
+      days = series.days as string[]
+      results.push({ event: some[index]!, count: Number(series.count), data: (series.data as unknown[]).map(Number) })
+    }
+  }
+  const [all] = results.splice(-1)
+  results.sort((a, b) => b.count - a.count)
+  return { days, results: [...results.filter(isNamedOrFound), all!], namesLeftOut }
+
+  /** A name that was asked for is shown even when there is nothing of it. */
+  function isNamedOrFound({ count }: EventCounts['results'][number]): boolean {
+    return count > 0 || options.event !== undefined
+  }
+}
+
+async function namesOf(api: PrivateApi): Promise<{ names: string[]; namesLeftOut: number }> {
+  const page = await api.get('/event_definitions/', { limit: namesMax })
+  const names = (page.results as JsonObject[]).map(({ name }) => String(name))
+  return { names, namesLeftOut: Math.max(0, Number(page.count) - names.length) }
+}
+
+const chartWidthMax = 120
+const chartWidthMin = 10
+
+interface Row {
+  readonly name: string
+  readonly count: number
+  readonly chart: string
+}
+
+export function countLines(
+  { days, results, namesLeftOut }: EventCounts,
+  interval: string,
+  terminal: Terminal,
+): string[] {
+  const nameWidth = Math.min(40, Math.max(10, ...results.map(({ event }) => textWidth(printableName(event ?? '')))))
+  const room = terminal.width === null ? chartWidthMax : terminal.width - nameWidth - 18
+  const chartWidth = Math.max(chartWidthMin, Math.min(chartWidthMax, room))
+  const summed = results.map(({ data }) => sumNeighbours(data, chartWidth))
+  const rows = results.map(({ event, count }, index) => ({
+    name: event ?? 'all events',
+    count,
+    // A scale of its own for each name: one that is rare would otherwise be a flat line below the others.
+    chart: barChart(summed[index]!.sums),
+  }))
+  const perSum = summed[0]?.perSum ?? 1
+  const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
+  const columns: readonly Column<Row>[] = [
+    { title: 'EVENT', value: ({ name }) => name, widthMin: 10, style: () => 'bold' },
+    { title: 'COUNT', value: ({ count }) => count.toLocaleString('en'), align: 'right' },
+    { title: bar, value: ({ chart }) => chart, style: () => 'cyan' },
+  ]
+  const more =
+    namesLeftOut === 0 ? [] : [`${namesLeftOut} more names are in "all events" only: choose some with --event.`]
+  const span = days.length === 0 ? [] : [`${days[0]} to ${days.at(-1)}; each row has a scale of its own`]
+  return [...tableLines(columns, rows, terminal), ...[...span, ...more].map(line => terminal.paint('dim', line))]
+}

@@ -1,0 +1,216 @@
+// `pennon events export`: a download that can be gone on with, and that is called complete only when it is.
+
+import type { PrivateApi, Query } from '../client/private-api.ts'
+import { ClientError } from '../client/private-api.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { readableBytes } from '../readable-bytes.ts'
+import { exportProgress } from './export-progress.ts'
+import { hasWholeExport } from './parquet-footer.ts'
+import {
+  type AskedExport,
+  beginFile,
+  completeFile,
+  continueFile,
+  type FileFormat,
+  type PartialFile,
+  partOf,
+  readAsked,
+  writeAsked,
+} from './partial-file.ts'
+import { RowScanner } from './row-scanner.ts'
+
+export interface ExportOptions extends ClientOptions {
+  readonly format?: FileFormat
+  readonly event?: string
+  readonly distinctId?: string
+  readonly personId?: string
+  readonly uuid?: string
+  readonly property?: readonly string[]
+  readonly from?: string
+  readonly to?: string
+  readonly oldestFirst?: boolean
+  readonly limit?: string
+  readonly resume?: boolean
+  readonly force?: boolean
+}
+
+/** How a command ends that Ctrl-C stopped. */
+const interruptedExitCode = 130
+
+export function exportEvents(file: string, options: ExportOptions): Promise<void> {
+  return runClient(options, 'query:read', async api => {
+    const stop = new AbortController()
+    process.once('SIGINT', () => stop.abort())
+    const asked = options.resume === true ? askedAgain(file, api) : askedNow(file, options, api)
+    const part =
+      options.resume === true ? await continueFile(file, asked) : await beginFile(file, options.force === true)
+    const written = { rowCount: part.rowCount, bytes: part.bytes }
+    try {
+      const next = await download(api, file, asked, part, written, stop.signal)
+      if (asked.format === 'parquet' && asked.limit === null && !(await hasWholeExport(partOf(file))))
+        throw new ClientError(`The export is larger than one Parquet file: make several, with --from and --to.`)
+      await completeFile(file, part.handle)
+      tell(file, asked, written, next, options.json === true)
+    } catch (error) {
+      await part.handle.close().catch(() => undefined)
+      const goOn =
+        asked.format === 'parquet'
+          ? `${partOf(file)} cannot be gone on with: begin anew with --force.`
+          : `Go on with: pennon events export ${quoted(file)} --resume`
+      const have = `${written.rowCount.toLocaleString('en')} rows are in ${partOf(file)}.`
+      if (stop.signal.aborted) {
+        process.stderr.write(`pennon: stopped. ${have} ${goOn}\n`)
+        process.exit(interruptedExitCode)
+      }
+      if (error instanceof ClientError && error.status !== null) throw error
+      throw new ClientError(`${whyOf(error, file)} ${have} ${goOn}`, { exitCode: 1 })
+    }
+  })
+}
+
+function askedAgain(file: string, api: PrivateApi): AskedExport {
+  const asked = readAsked(file)
+  if (asked.instance === api.instance && asked.project === api.project) return asked
+  throw new ClientError(
+    `${partOf(file)} is of project ${asked.project} at ${asked.instance}: name them with --project and --host.`,
+  )
+}
+
+function askedNow(file: string, options: ExportOptions, api: PrivateApi): AskedExport {
+  const format = options.format ?? formatOf(file)
+  const { event, distinctId, personId, uuid, from, to, limit } = options
+  if (limit !== undefined && !/^[1-9]\d{0,14}$/.test(limit)) throw new ClientError('--limit is a whole number above 0.')
+  // The instance would take it as absent, and send everything.
+  for (const [name, value] of Object.entries({
+    event,
+    'distinct-id': distinctId,
+    'person-id': personId,
+    uuid,
+    from,
+    to,
+  }))
+    if (value === '') throw new ClientError(`--${name} needs a value that is not empty.`)
+  const query: Query = {
+    ...{ event, distinct_id: distinctId, person_id: personId, uuid, after: from, before: to },
+    properties: options.property === undefined ? undefined : JSON.stringify(options.property.map(equalityOf)),
+    orderBy: options.oldestFirst === true ? 'timestamp' : undefined,
+  }
+  return {
+    instance: api.instance,
+    project: api.project,
+    format,
+    query,
+    limit: limit === undefined ? null : Number(limit),
+  }
+}
+
+function formatOf(file: string): FileFormat {
+  const end = /\.(jsonl|ndjson|csv|parquet)$/i.exec(file)?.[1]?.toLowerCase()
+  if (end === undefined)
+    throw new ClientError(`What is ${file} to be? Name it .jsonl, .csv or .parquet, or say --format.`)
+  return end === 'ndjson' ? 'jsonl' : (end as FileFormat)
+}
+
+/** A value that is JSON, such as 3 or true, is meant as that; anything else is text. */
+function equalityOf(text: string): { key: string; value: unknown } {
+  const at = text.indexOf('=')
+  if (at < 1) throw new ClientError('--property is key=value, such as plan=pro.')
+  const [key, value] = [text.slice(0, at), text.slice(at + 1)]
+  return { key, value: /^(true|false|-?\d+(\.\d+)?)$/.test(value) ? JSON.parse(value) : value }
+}
+
+/** @param written kept up to date, also when it fails. @returns whether a limit ended it. */
+async function download(
+  api: PrivateApi,
+  file: string,
+  asked: AskedExport,
+  part: PartialFile,
+  written: { rowCount: number; bytes: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { format, query, limit } = asked
+  const left = limit === null ? undefined : limit - part.rowCount
+  if (left !== undefined && left <= 0) return true
+  const response = await api.open(
+    '/events/export/',
+    { ...query, format, limit: left, cursor: part.cursor ?? undefined },
+    signal,
+  )
+  // A span such as -7d would mean another instant when it is gone on with.
+  const [after, before] = ['after', 'before'].map(name => response.headers.get(`pennon-export-${name}`) ?? undefined)
+  await writeAsked(file, { ...asked, query: { ...query, after, before } })
+  const most = response.headers.get('pennon-export-at-most')
+  const progress = exportProgress({
+    write: text => void process.stderr.write(text),
+    isTerminal: process.stderr.isTTY === true,
+    monotonicNowMs: () => performance.now(),
+    rowCountMax: most === null ? null : Number(most),
+  })
+  const scanner = format === 'parquet' ? null : new RowScanner(format)
+  // What goes on has a header of its own, which is left out.
+  let headerIsAhead = format === 'csv' && part.cursor !== null
+  const headers = format === 'csv' ? 1 : 0
+  let received = 0
+  try {
+    for await (const chunk of response.body as AsyncIterable<Uint8Array>) {
+      scanner?.scan(chunk)
+      received += chunk.length
+      let bytes = chunk
+      if (headerIsAhead) {
+        const end = bytes.indexOf(0x0a)
+        headerIsAhead = end === -1
+        bytes = end === -1 ? bytes.subarray(bytes.length) : bytes.subarray(end + 1)
+      }
+      await writeAll(part, bytes, written)
+      const rows = Math.max(0, (scanner?.rowCount ?? 0) - headers)
+      written.rowCount = part.rowCount + rows
+      progress.show(rows, received)
+    }
+  } finally {
+    progress.end()
+  }
+  return limit !== null && written.rowCount >= limit
+}
+
+async function writeAll({ handle }: PartialFile, bytes: Uint8Array, written: { bytes: number }): Promise<void> {
+  for (let at = 0; at < bytes.length; ) {
+    const { bytesWritten } = await handle.write(bytes, at, bytes.length - at, written.bytes)
+    at += bytesWritten
+    written.bytes += bytesWritten
+  }
+}
+
+function tell(
+  file: string,
+  asked: AskedExport,
+  written: { rowCount: number; bytes: number },
+  isCut: boolean,
+  isJson: boolean,
+) {
+  const { format, limit } = asked
+  const isParquet = format === 'parquet'
+  const rows = isParquet ? null : written.rowCount
+  if (isJson) {
+    // The rows of Parquet are not counted here, so it may have ended at the limit or by itself.
+    const limited = isParquet && limit !== null ? null : isCut
+    process.stdout.write(`${JSON.stringify({ file, format, rows, bytes: written.bytes, limited })}\n`)
+    return
+  }
+  const what = rows === null ? '' : `${rows.toLocaleString('en')} rows, `
+  const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
+  const cut = isCut ? ', as many as --limit allows' : most
+  process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
+}
+
+function whyOf(error: unknown, file: string): string {
+  const { code, message } = error as NodeJS.ErrnoException
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'EFBIG')
+    return `The disk with ${file} is full. Make room for the rest.`
+  if (error instanceof ClientError) return message
+  const cause = (error as Error).cause
+  return `The download broke off (${cause instanceof Error ? cause.message : message}).`
+}
+
+function quoted(file: string): string {
+  return /^[\w./-]+$/.test(file) ? file : `'${file.replaceAll("'", `'\\''`)}'`
+}

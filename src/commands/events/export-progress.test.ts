@@ -1,0 +1,43 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { exportProgress } from './export-progress.ts'
+
+function run(isTerminal: boolean, rowCountMax: number | null, steps: readonly (readonly [ms: number, rows: number])[]) {
+  let nowMs = 0
+  const written: string[] = []
+  const progress = exportProgress({
+    write: text => void written.push(text),
+    isTerminal,
+    monotonicNowMs: () => nowMs,
+    rowCountMax,
+  })
+  for (const [ms, rows] of steps) {
+    nowMs = ms
+    progress.show(rows, rows * 1_024)
+  }
+  progress.end()
+  return written
+}
+
+it('a terminal gets a bar with rate and time left, ten times a second at most', () => {
+  const shown = run(true, 4_000, [
+    [0, 0],
+    [50, 100],
+    [10_000, 1_000],
+  ])
+  assert.deepEqual(shown, [
+    '\r░░░░░░░░░░░░░░░░░░░░░░░░ 0 %, 0 of at most 4,000 rows, 0 bytes, 0 bytes/s\u001b[K',
+    '\r██████░░░░░░░░░░░░░░░░░░ 25 %, 1,000 of at most 4,000 rows, 1000.0 KiB, 100.0 KiB/s, 0:30 left\u001b[K',
+    '\r\u001b[K',
+  ])
+})
+
+it('a file or a pipe gets a line every ten seconds', () => {
+  const shown = run(false, null, [
+    [9_999, 5],
+    [10_000, 10],
+    [15_000, 20],
+    [20_000, 30],
+  ])
+  assert.deepEqual(shown, ['10 rows, 10.0 KiB, 1.0 KiB/s\n', '30 rows, 30.0 KiB, 1.5 KiB/s\n'])
+})

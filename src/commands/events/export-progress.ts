@@ -1,0 +1,50 @@
+// How an export is getting on: a bar on a terminal, a line every ten seconds elsewhere.
+
+import { readableBytes } from '../readable-bytes.ts'
+
+export interface ExportProgressOptions {
+  readonly write: (text: string) => void
+  readonly isTerminal: boolean
+  readonly monotonicNowMs: () => number
+  /** Null when it is not known. */
+  readonly rowCountMax: number | null
+}
+
+const barEveryMs = 100
+const lineEveryMs = 10_000
+const barWidth = 24
+
+/** @returns what is told of the rows and bytes of this run; `end` leaves the line clear. */
+export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
+  const startMs = monotonicNowMs()
+  const everyMs = isTerminal ? barEveryMs : lineEveryMs
+  let shownMs = isTerminal ? Number.NEGATIVE_INFINITY : startMs
+  return {
+    show(rowCount: number, bytes: number): void {
+      const nowMs = monotonicNowMs()
+      if (nowMs - shownMs < everyMs) return
+      shownMs = nowMs
+      const seconds = Math.max(0.001, (nowMs - startMs) / 1_000)
+      const rate = `${readableBytes(Math.round(bytes / seconds))}/s`
+      const parts = [`${rowCount.toLocaleString('en')} rows`, readableBytes(bytes), rate]
+      if (rowCountMax !== null && rowCountMax > 0) {
+        const part = Math.min(1, rowCount / rowCountMax)
+        parts[0] = `${rowCount.toLocaleString('en')} of at most ${rowCountMax.toLocaleString('en')} rows`
+        if (rowCount > 0) parts.push(`${duration((seconds / part) * (1 - part))} left`)
+        if (isTerminal)
+          parts.unshift(`${'█'.repeat(Math.round(part * barWidth)).padEnd(barWidth, '░')} ${Math.floor(part * 100)} %`)
+      }
+      write(isTerminal ? `\r${parts.join(', ')}\u001b[K` : `${parts.join(', ')}\n`)
+    },
+    end(): void {
+      if (isTerminal) write('\r\u001b[K')
+    },
+  }
+}
+
+function duration(seconds: number): string {
+  const whole = Math.ceil(seconds)
+  const [hours, minutes] = [Math.floor(whole / 3_600), Math.floor(whole / 60) % 60]
+  const two = (value: number) => String(value).padStart(2, '0')
+  return hours > 0 ? `${hours}:${two(minutes)}:${two(whole % 60)}` : `${minutes}:${two(whole % 60)}`
+}

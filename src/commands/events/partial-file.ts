@@ -1,0 +1,123 @@
+// The file of an export while it is not complete: `FILE.part`, and `FILE.part.json` with what was asked for.
+
+import { constants, existsSync, readFileSync } from 'node:fs'
+import { type FileHandle, open, rename, rm, writeFile } from 'node:fs/promises'
+import { ClientError, type Query } from '../client/private-api.ts'
+import { RowScanner } from './row-scanner.ts'
+
+export type FileFormat = 'jsonl' | 'csv' | 'parquet'
+
+/** What an export was begun with, so that it goes on with the same. */
+export interface AskedExport {
+  readonly instance: string
+  readonly project: string
+  readonly format: FileFormat
+  /** Without cursor and limit; bounds of time are instants. */
+  readonly query: Query
+  readonly limit: number | null
+}
+
+export interface PartialFile {
+  readonly handle: FileHandle
+  /** Whole rows, without a header. */
+  readonly rowCount: number
+  /** Of the last whole row; null when there is none. */
+  readonly cursor: string | null
+  readonly bytes: number
+}
+
+export const partOf = (file: string) => `${file}.part`
+export const askedOf = (file: string) => `${file}.part.json`
+
+/** @throws ClientError when something is in the way. */
+export async function beginFile(file: string, force: boolean): Promise<PartialFile> {
+  if (!force && existsSync(file)) throw new ClientError(`${file} is there already. --force replaces it.`)
+  if (!force && existsSync(partOf(file)))
+    throw new ClientError(
+      `An export to ${file} broke off: ${partOf(file)} has what came. --resume goes on with it, --force begins anew.`,
+    )
+  await rm(partOf(file), { force: true })
+  await rm(askedOf(file), { force: true })
+  const handle = await opened(partOf(file), constants.O_WRONLY | constants.O_CREAT | constants.O_EXCL)
+  return { handle, rowCount: 0, cursor: null, bytes: 0 }
+}
+
+export function writeAsked(file: string, asked: AskedExport): Promise<void> {
+  return writeFile(askedOf(file), `${JSON.stringify(asked, null, 2)}\n`)
+}
+
+/** @throws ClientError when there is nothing to go on with. */
+export function readAsked(file: string): AskedExport {
+  if (!existsSync(partOf(file)))
+    throw new ClientError(
+      existsSync(file)
+        ? `${file} is complete: there is nothing to go on with.`
+        : `There is no ${partOf(file)} to go on with. Begin without --resume.`,
+    )
+  try {
+    return JSON.parse(readFileSync(askedOf(file), 'utf8')) as AskedExport
+  } catch {
+    throw new ClientError(
+      `${askedOf(file)}, which says what the export was begun with, cannot be read. --force begins anew.`,
+    )
+  }
+}
+
+/** Opens what is there, and cuts off what stands behind its last whole row. @throws ClientError */
+export async function continueFile(file: string, { format }: AskedExport): Promise<PartialFile> {
+  if (format === 'parquet')
+    throw new ClientError(
+      `A Parquet file that broke off cannot be gone on with. --force begins anew; --limit makes smaller files, and so does jsonl.`,
+    )
+  const handle = await opened(partOf(file), constants.O_RDWR)
+  const scanner = new RowScanner(format)
+  for await (const bytes of handle.createReadStream({ start: 0, autoClose: false })) scanner.scan(bytes as Buffer)
+  const last = Buffer.alloc(scanner.lastEnd - scanner.lastStart)
+  await handle.read(last, 0, last.length, scanner.lastStart)
+  const end = format === 'csv' ? endOfCsv(scanner, last.toString()) : endOfLines(scanner, last.toString(), file)
+  await handle.truncate(end.bytes)
+  return { handle, ...end }
+}
+
+type End = Omit<PartialFile, 'handle'>
+
+/** The header is a row as well; without a row of data it is asked for again. */
+function endOfCsv({ rowCount, lastEnd }: RowScanner, last: string): End {
+  if (rowCount <= 1) return { rowCount: 0, cursor: null, bytes: 0 }
+  return { rowCount: rowCount - 1, cursor: last.slice(0, last.indexOf(',')), bytes: lastEnd }
+}
+
+/** The last line may say that the export broke off, and where. */
+function endOfLines({ rowCount, lastStart, lastEnd }: RowScanner, last: string, file: string): End {
+  if (rowCount === 0) return { rowCount: 0, cursor: null, bytes: 0 }
+  const row = parsed(last)
+  if (row?.export_error !== undefined)
+    return { rowCount: rowCount - 1, cursor: row.export_error.cursor, bytes: lastStart }
+  if (typeof row?.cursor !== 'string')
+    throw new ClientError(`The last line of ${partOf(file)} is none of an export. --force begins anew.`)
+  return { rowCount, cursor: row.cursor, bytes: lastEnd }
+}
+
+function parsed(line: string): { cursor?: unknown; export_error?: { cursor: string | null } } | null {
+  try {
+    return JSON.parse(line) as ReturnType<typeof parsed>
+  } catch {
+    return null
+  }
+}
+
+/** Gives the file its name, once all of it is on the disk. */
+export async function completeFile(file: string, handle: FileHandle): Promise<void> {
+  await handle.sync()
+  await handle.close()
+  await rename(partOf(file), file)
+  await rm(askedOf(file), { force: true })
+}
+
+async function opened(path: string, flags: number): Promise<FileHandle> {
+  try {
+    return await open(path, flags, 0o600)
+  } catch (error) {
+    throw new ClientError(`${path} cannot be written: ${(error as Error).message}`)
+  }
+}

@@ -1,0 +1,79 @@
+// `pennon flags explain`: why a flag has its value for somebody, condition by condition.
+
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import { parseJson } from '#core/json.ts'
+import type { ExplanationJson } from '#wire/management/explanation-shapes.ts'
+import { printableName } from '../client/printable.ts'
+import { ClientError } from '../client/private-api.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { flagPath, ofFlag } from './find-flag.ts'
+import { printJson, printLines } from './output.ts'
+
+export interface ExplainOptions extends ClientOptions {
+  /** `key=value` */
+  readonly property?: readonly string[]
+  /** `type=key` */
+  readonly group?: readonly string[]
+}
+
+export function explainFlag(key: string, distinctId: string, options: ExplainOptions): Promise<void> {
+  return runClient(options, 'feature_flag:read', async api => {
+    const { property = [], group = [] } = options
+    const body: JsonObject = {
+      distinct_id: distinctId,
+      person_properties: Object.fromEntries(property.map(text => pairOf(text, '--property', 'plan=pro', jsonOrText))),
+      groups: Object.fromEntries(group.map(text => pairOf(text, '--group', 'company=acme', value => value))),
+    }
+    const explanation = await ofFlag(api, key, () => api.post(flagPath(key, 'explain/'), body))
+    if (options.json === true) printJson(explanation)
+    else printLines(explanationLines(explanation as unknown as ExplanationJson, terminalOf(process.stdout)))
+  })
+}
+
+function pairOf(
+  text: string,
+  option: string,
+  example: string,
+  read: (value: string) => JsonValue,
+): [string, JsonValue] {
+  const at = text.indexOf('=')
+  if (at < 1) throw new ClientError(`${option} has a name and a value, such as ${example}, not ${text}`)
+  return [text.slice(0, at), read(text.slice(at + 1))]
+}
+
+function jsonOrText(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}
+
+export function explanationLines(explanation: ExplanationJson, terminal: Terminal): string[] {
+  const lines = [terminal.paint('bold', printableName(explanation.summary))]
+  for (const { condition_index, result, note, filters, rollout, variant } of explanation.conditions) {
+    const percentage = rollout.percentage ?? 100
+    const share = rollout.in === null ? '' : `; ${percentage} %: ${rollout.in ? 'in' : 'out'}`
+    const named = variant === null ? '' : `; variant ${variant}`
+    const words = `set ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
+    const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
+    lines.push(`  ${terminal.paint(style, printableName(words))}`)
+    for (const { key, type, operator, value, result, compared } of filters) {
+      const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
+      const name = type === 'person' ? key : `${type} ${key}`
+      const found =
+        compared === null
+          ? ''
+          : `: ${compared.source === 'absent' ? 'absent' : `${shown(compared.value)} (${compared.source})`}`
+      const asked = `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${shown(value)}`
+      lines.push(`      ${sign} ${printableName(`${asked}${found}`)}`)
+    }
+  }
+  for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))
+  return lines
+}
+
+function shown(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value ?? null)
+}

@@ -1,0 +1,30 @@
+// A flag by its key or id, or the key that was probably meant.
+
+import { nearestName, nearMiss } from '#core/nearest-name.ts'
+import { ClientError, type PrivateApi } from '../client/private-api.ts'
+
+/** Keys that an unknown one is compared with. */
+const comparedFlagsMax = 5_000
+
+/** The path of a flag below the project. */
+export function flagPath(flag: string, rest = ''): string {
+  return `/feature_flags/${encodeURIComponent(flag)}/${rest}`
+}
+
+/** Asks for something of a flag. @throws ClientError, for an unknown flag with the nearest key. */
+export async function ofFlag<T>(api: PrivateApi, flag: string, ask: () => Promise<T>): Promise<T> {
+  try {
+    return await ask()
+  } catch (error) {
+    if (!(error instanceof ClientError && error.status === 404)) throw error
+    // A project that is unknown is said by this call.
+    const flags = await api.list('/feature_flags/', {}, comparedFlagsMax)
+    const keys = flags.map(({ key }) => String(key))
+    const near = nearMiss(flag, keys) ?? keys.find(key => key.includes(flag)) ?? nearestName(flag, keys)
+    const wayOut =
+      near === null
+        ? 'The project has no flags.'
+        : `Did you mean ${near}? All of them: pennon flags list; a deleted flag is found by the id that it had.`
+    throw new ClientError(`There is no flag ${flag} in this project. ${wayOut}`, { status: 404 })
+  }
+}

@@ -1,0 +1,12 @@
+import type { JsonValue } from '#core/json.ts'
+import { printable } from '../client/printable.ts'
+
+/** Indented JSON, in which control characters of names are escaped. */
+export function printJson(value: JsonValue): void {
+  const lines = JSON.stringify(value, null, 2).split('\n')
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+}
+
+export function printLines(lines: readonly string[]): void {
+  process.stdout.write(lines.map(line => `${line}\n`).join(''))
+}

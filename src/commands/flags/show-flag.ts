@@ -1,0 +1,56 @@
+// `pennon flags show`: one flag, for people.
+
+import type { JsonObject } from '#core/json.ts'
+import { isJsonObject, ownValue } from '#core/json.ts'
+import type { FlagJson } from '#wire/management/flags.ts'
+import { printableName } from '../client/printable.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
+import { flagPath, ofFlag } from './find-flag.ts'
+import { printJson, printLines } from './output.ts'
+import { conditionLines, rolloutWords, variantLines } from './rollout-words.ts'
+
+export function showFlag(key: string, options: ClientOptions): Promise<void> {
+  return runClient(options, 'feature_flag:read', async api => {
+    const flag = await ofFlag(api, key, () => api.get(flagPath(key)))
+    if (options.json === true) return printJson(flag)
+    const { reason } = await api.get(flagPath(key, 'status/'))
+    printLines(flagLines(flag as unknown as FlagJson, String(reason), terminalOf(process.stdout)))
+  })
+}
+
+/** @param reason why the flag has its status. */
+export function flagLines(flag: FlagJson, reason: string, terminal: Terminal): string[] {
+  const facts: [name: string, value: string | readonly string[]][] = [
+    ['key', flag.key],
+    ['id', `${flag.id}, version ${flag.version}`],
+    ['name', flag.name],
+    ['status', `${flag.status.toLowerCase()}: ${reason}`],
+    ['called', flag.last_called_at ?? 'never, as far as is known'],
+    ['rollout', rolloutWords(flag.filters)],
+    ['conditions', conditionLines(flag.filters)],
+    ['variants', variantLines(flag.filters)],
+    ['payloads', payloadLines(flag.filters)],
+    ['tags', flag.tags.join(', ')],
+    ['runtime', flag.evaluation_runtime],
+    ['contexts', flag.evaluation_contexts.join(', ')],
+    ['created', `${flag.created_at}${flag.created_by === null ? '' : ` by ${flag.created_by.first_name}`}`],
+    ['changed', flag.updated_at],
+  ]
+  const width = Math.max(...facts.map(([name]) => name.length))
+  return facts.flatMap(([name, value]) => {
+    const lines = [value].flat().filter(line => line !== '')
+    return lines.map((line, index) => {
+      const title = index === 0 ? terminal.paint('bold', name) + ' '.repeat(width - name.length) : ' '.repeat(width)
+      return `${title}  ${printableName(line)}`
+    })
+  })
+}
+
+function payloadLines(filters: JsonObject): string[] {
+  const payloads = ownValue(filters, 'payloads')
+  if (!isJsonObject(payloads)) return []
+  return Object.entries(payloads).map(([value, payload]) => {
+    return `${value}: ${typeof payload === 'string' ? payload : JSON.stringify(payload)}`
+  })
+}

@@ -1,0 +1,89 @@
+// `pennon flags usage`: how often a flag was called, with a chart of one line for each of its values.
+
+import { barChart, sumNeighbours } from '../client/bar-chart.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Column, tableLines } from '../client/table.ts'
+import { plainTerminal, type Terminal, terminalOf } from '../client/terminal.ts'
+import { textWidth } from '../client/text-width.ts'
+import { flagPath, ofFlag } from './find-flag.ts'
+import { printJson, printLines } from './output.ts'
+
+export interface UsageOptions extends ClientOptions {
+  readonly from: string
+  readonly to?: string
+  readonly interval: 'day' | 'hour'
+}
+
+/** As the private API answers. Calls and persons are per bucket; a bucket is named by its beginning. */
+export interface FlagUsage {
+  readonly last_called_at: string | null
+  readonly results: readonly {
+    readonly value: string
+    readonly calls: readonly number[]
+    readonly persons: readonly number[]
+    readonly buckets: readonly string[]
+  }[]
+}
+
+export function showUsage(key: string, options: UsageOptions): Promise<void> {
+  return runClient(options, 'feature_flag:read', async api => {
+    const { from, to, interval } = options
+    const query = { date_from: from, date_to: to, interval }
+    const usage = await ofFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
+    if (options.json === true) printJson(usage)
+    else printLines(usageLines(usage as unknown as FlagUsage, interval, terminalOf(process.stdout)))
+  })
+}
+
+/** Enough for half a year of days, and for a week of hours, where nothing says how wide the output is. */
+const chartWidthMax = 186
+const chartWidthMin = 10
+
+/** What PostHog's insights call values that are not values. */
+const valueNames: Readonly<Record<string, string>> = {
+  $$_posthog_breakdown_null_$$: '(no answer)',
+  $$_posthog_breakdown_other_$$: '(others)',
+}
+
+interface Row {
+  readonly value: string
+  readonly calls: string
+  readonly persons: string
+  readonly chart: string
+}
+
+export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal): string[] {
+  const lastCall = `last called ${usage.last_called_at ?? 'never, as far as is known'}`
+  if (usage.results.length === 0) return ['No calls in this time.', lastCall]
+  const rows = usage.results.map(({ value, calls, persons }) => ({
+    value: valueNames[value] ?? value,
+    calls: grouped(calls.reduce((sum, count) => sum + count, 0)),
+    persons: grouped(persons.reduce((max, count) => Math.max(max, count), 0)),
+    chart: '',
+  }))
+  const besides = Math.max(...tableLines(columnsOf(''), rows, plainTerminal).map(textWidth)) + 2
+  const room = terminal.width === null ? chartWidthMax : Math.min(chartWidthMax, terminal.width - besides)
+  const summed = usage.results.map(({ calls }) => sumNeighbours(calls, Math.max(chartWidthMin, room)))
+  const tallest = Math.max(...summed.flatMap(({ sums }) => sums))
+  const charted = rows.map((row, index) => ({ ...row, chart: barChart(summed[index]!.sums, tallest) }))
+  const { perSum } = summed[0]!
+  const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
+  const { buckets } = usage.results[0]!
+  return [
+    ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
+    terminal.paint('dim', `${buckets[0]} to ${buckets.at(-1)}, a full bar is ${grouped(tallest)} calls; ${lastCall}`),
+  ]
+}
+
+function columnsOf(bar: string): readonly Column<Row>[] {
+  return [
+    { title: 'VALUE', value: ({ value }) => value, style: () => 'bold' },
+    { title: 'CALLS', value: ({ calls }) => calls, align: 'right' },
+    { title: 'PERSONS', value: ({ persons }) => persons, align: 'right' },
+    { title: bar, value: ({ chart }) => chart, style: () => 'cyan' },
+  ]
+}
+
+function grouped(count: number): string {
+  return count.toLocaleString('en')
+}

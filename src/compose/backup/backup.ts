@@ -1,0 +1,225 @@
+// Backs up an instance that may be running, into one file. The parts are copied at three moments, and their order alone
+// makes them consistent: first the state, then the event store, then the log. So everything before the state's
+// positions is in the event store, everything in the event store is in the log or before those positions, and
+// everything that was answered before the backup began is in the log or before those positions. A restored instance
+// processes again from the positions on, where each row replaces itself. Source: ours,
+// docs/decisions/0033-a-backup-is-state-events-log.md.
+
+import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { statfs } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { copyDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
+import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
+import { createBackup } from '#adapters/backup-file/write-backup.ts'
+import { type EventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
+import { findSqliteDamage, findSqlitePositions, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import { acquireDataLock, type DataLock, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { version } from '#version.ts'
+import { holdSegments } from '../log/held-segments.ts'
+import { whyUnreadable } from '../stores/existing-state.ts'
+import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
+
+/** The first file of each backup. */
+export const descriptionName = 'backup.json'
+
+/** The content of that file. */
+export interface BackupDescription {
+  readonly format: 1
+  readonly pennon: string
+  readonly createdAt: string
+  /** How many migrations the state has had; null when the state is in PostgreSQL, and so not in the backup. */
+  readonly schema: number | null
+  /** The worker's positions in the state, by log stream. */
+  readonly positions: Readonly<Record<string, number>>
+  /** False when events are in a ClickHouse of their own, and so not in the backup. */
+  readonly events: boolean
+}
+
+export interface BackupReport {
+  readonly bytes: number
+  readonly isRunning: boolean
+  readonly description: BackupDescription
+  readonly hasEncryptionKey: boolean
+  /** Lines for the operator about files that could not be copied as they should have been. */
+  readonly warnings: readonly string[]
+}
+
+export interface BackupOptions {
+  readonly nowMs: () => number
+  /** Throws when the backup has to stop. */
+  readonly checkStop: () => void
+  readonly onProgress: (bytes: number, bytesInAll: number) => void
+}
+
+/** A restarted engine is back within seconds. */
+const engineWait = { tries: 8, eachMs: 2_000 }
+const keyFileName = 'encryption.key'
+/**
+ * A lock in the drafts folder shows that its backup still runs: process ids are reused, in containers nearly always.
+ */
+const lockName = 'lock.db'
+
+/** Nothing was written; the message is a line for the operator. */
+class BackupRefused extends Error {}
+
+/**
+ * @param file must not exist yet.
+ * @returns one line for the operator when no backup was made.
+ * @throws errors that are no failure of files, stores or space.
+ */
+export async function backUp(
+  config: Config,
+  file: string,
+  options: BackupOptions,
+): Promise<Result<BackupReport, string>> {
+  const undo: (() => void)[] = []
+  try {
+    return ok(await backUpOrThrow(config, file, options, undo))
+  } catch (cause) {
+    if (cause instanceof BackupRefused) return err(cause.message)
+    if (cause instanceof PortError) return err(`There is no backup: ${cause.message}.`)
+    const { code = '' } = cause as { code?: string }
+    if (code === 'ENOSPC') return err(`There is no backup: the disk of ${file} is full.`)
+    if (/^E[A-Z]+$/.test(code) || code.startsWith('SQLITE_'))
+      return err(`There is no backup: ${(cause as Error).message}.`)
+    throw cause
+  } finally {
+    for (const step of undo.reverse()) step()
+  }
+}
+
+async function backUpOrThrow(
+  config: Config,
+  file: string,
+  options: BackupOptions,
+  undo: (() => void)[],
+): Promise<BackupReport> {
+  const { dataFolder } = config
+  if (existsSync(file)) throw new BackupRefused(`${file} is there already. Give the backup a name of its own.`)
+  const unreadable = whyUnreadable(dataFolder)
+  if (unreadable !== null) throw new BackupRefused(unreadable)
+  if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
+    throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
+  const drafts = takeDraftFolder(file, undo)
+  const lock = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
+  if (lock.ok) undo.push(lock.value.release)
+
+  const segments = holdSegments(config)
+  undo.push(() => segments.close())
+  const state = config.databaseUrl === null ? await copyState(dataFolder, drafts) : null
+  const events = config.clickhouseUrl === null ? await findEvents(dataFolder, lock) : null
+  if (events !== null) undo.push(events.release)
+  segments.holdNewer()
+  if (state !== null) segments.forgetBehind(state.positions)
+
+  const description: BackupDescription = {
+    format: 1,
+    pennon: version,
+    createdAt: new Date(options.nowMs()).toISOString(),
+    schema: state?.schema ?? null,
+    positions: Object.fromEntries(state?.positions ?? []),
+    events: events !== null,
+  }
+  const eventBytes = (events?.files ?? []).reduce((sum, { bytes }) => sum + bytes, 0)
+  const bytesInAll = eventBytes + segments.bytes + (state === null ? 0 : statSync(state.path).size)
+  await requireRoom(config, file, { bytesInAll, draftBytes: segments.largestBytes })
+
+  const tar = join(drafts, 'backup.tar')
+  const writer = await createBackup(tar, options)
+  const progress = setInterval(() => options.onProgress(writer.bytes, bytesInAll), 500)
+  const hasEncryptionKey = existsSync(join(dataFolder, keyFileName))
+  try {
+    await writer.addContent(descriptionName, `${JSON.stringify(description, null, 2)}\n`)
+    if (hasEncryptionKey) await writer.addFile(keyFileName, join(dataFolder, keyFileName))
+    if (state !== null) {
+      await writer.addFile('state.db', state.path)
+      rmSync(state.path)
+    }
+    await segments.addTo(writer, join(drafts, 'segment.db'))
+    for (const { name, path } of events?.files ?? []) await writer.addFile(name, path)
+    await writer.finish()
+  } finally {
+    clearInterval(progress)
+    await writer.close()
+  }
+  linkSync(tar, file)
+  await syncFolder(dirname(file))
+  return { bytes: writer.bytes, isRunning: !lock.ok, description, hasEncryptionKey, warnings: segments.warnings }
+}
+
+/** Makes the folder for unfinished files, beside the file and on its disk. Removes what a killed backup left there. */
+function takeDraftFolder(file: string, undo: (() => void)[]): string {
+  if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
+  const folder = `${file}.partial`
+  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
+  const release = tryFileLock(join(folder, lockName))
+  if (release === null) throw new BackupRefused(`Another backup to ${file} is under way.`)
+  undo.push(() => {
+    rmSync(folder, { recursive: true, force: true })
+    release()
+  })
+  for (const name of readdirSync(folder))
+    if (name !== lockName) rmSync(join(folder, name), { recursive: true, force: true })
+  return folder
+}
+
+async function copyState(dataFolder: string, drafts: string) {
+  const path = stateFileOf(drafts)
+  const database = holdDatabase(stateFileOf(dataFolder))
+  try {
+    await copyDatabase(database, path)
+  } finally {
+    database.close()
+  }
+  const damage = findSqliteDamage(drafts)
+  if (damage !== null)
+    throw new BackupRefused(
+      `${stateFileOf(dataFolder)} is damaged, and so would be its backup: ${damage}. Keep your older backups.`,
+    )
+  return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts) }
+}
+
+async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {
+  if (lock.ok) {
+    removeAbandonedFreezes(dataFolder)
+    return stoppedEventFiles(dataFolder)
+  }
+  // No engine answers beside another backup or a restore of a stopped instance.
+  if ((readLockHolder(dataFolder)?.command ?? 'serve') !== 'serve')
+    throw new BackupRefused(`There is no backup: ${lock.error}`)
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await holdFreeze(dataFolder)
+    } catch (cause) {
+      if (!(cause instanceof PortError) || !cause.retryable) throw cause
+      if (attempt === engineWait.tries)
+        throw new BackupRefused(
+          `There is no backup: ${lock.error.split('.')[0]}, and its event store does not answer (${cause.message}). Try again when /_readiness says that processing is ok.`,
+        )
+      await sleep(engineWait.eachMs)
+    }
+  }
+}
+
+/** A backup on the disk of the data folder has to leave the instance the space it needs to go on. */
+async function requireRoom(
+  config: Config,
+  file: string,
+  needed: { bytesInAll: number; draftBytes: number },
+): Promise<void> {
+  const folder = dirname(file)
+  const { bavail, bsize } = await statfs(folder)
+  const kept = statSync(folder).dev === statSync(config.dataFolder).dev ? config.freeBytesMin : 0
+  // Generous room for headers and padding of small files.
+  const bytes = Math.ceil(needed.bytesInAll * 1.02) + needed.draftBytes + 1024 * 1024
+  if (bavail * bsize - kept >= bytes) return
+  const beside = kept === 0 ? '' : `, beside the ${kept} bytes of PENNON_MIN_FREE_BYTES,`
+  throw new BackupRefused(
+    `There is no backup: it needs ${bytes} bytes in ${folder}${beside} and ${bavail * bsize} are free. Choose another disk.`,
+  )
+}

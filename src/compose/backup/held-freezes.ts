@@ -1,0 +1,46 @@
+// Keeps the frozen event files of a backup from being removed while a backup runs. Backups share a lock of the
+// operating system, which ends with their process however that dies. A process id would prove nothing, since ids are
+// reused, in containers nearly always.
+
+import { join } from 'node:path'
+import {
+  type EventFiles,
+  freezeEventFiles,
+  hasFreezes,
+  removeFreezes,
+} from '#adapters/clickhouse-embedded/event-files.ts'
+import { shareFileLock, tryFileLock } from '#processes/data-lock.ts'
+
+/** A file in the data folder. */
+const lockName = 'backups.db'
+
+/** Freezes the event store until the files are released. @throws PortError `unavailable` when the engine does not answer. */
+export async function holdFreeze(dataFolder: string): Promise<EventFiles> {
+  removeAbandonedFreezes(dataFolder)
+  const unlock = shareFileLock(join(dataFolder, lockName))
+  try {
+    const { files, release } = await freezeEventFiles(dataFolder)
+    return {
+      files,
+      release: () => {
+        release()
+        unlock()
+      },
+    }
+  } catch (error) {
+    unlock()
+    throw error
+  }
+}
+
+/** Removes links of killed backups, which keep parts that the engine has merged away. Not while a backup runs. */
+export function removeAbandonedFreezes(dataFolder: string): void {
+  if (!hasFreezes(dataFolder)) return
+  const unlock = tryFileLock(join(dataFolder, lockName))
+  if (unlock === null) return
+  try {
+    removeFreezes(dataFolder)
+  } finally {
+    unlock()
+  }
+}

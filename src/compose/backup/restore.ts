@@ -1,0 +1,108 @@
+// Restores a backup into a data folder that has nothing of an instance in it. Everything is first unpacked beside its
+// place and checked, then renamed into place, the state last, so that no start takes an interrupted restore for an
+// instance.
+
+import { existsSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs'
+import { open, statfs } from 'node:fs/promises'
+import { join } from 'node:path'
+import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
+import { BackupDamagedError, unpackBackup } from '#adapters/backup-file/unpack-backup.ts'
+import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { acquireDataLock } from '#processes/data-lock.ts'
+import { type BackupDescription, descriptionName } from './backup.ts'
+
+export interface RestoreReport {
+  readonly description: BackupDescription
+  readonly fileCount: number
+}
+
+/** What an instance keeps in its folder, in the order in which it is put into place. */
+const ownNames = ['encryption.key', 'log', 'events', 'state.db']
+
+/** @returns one line for the operator when nothing was restored. */
+export async function restore(
+  config: Config,
+  file: string,
+  onProgress: (bytes: number, bytesInAll: number) => void,
+): Promise<Result<RestoreReport, string>> {
+  const { dataFolder } = config
+  const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
+  if (bytesInAll === undefined) return err(`There is no ${file}.`)
+  // Before the folder is made.
+  if (!(await isBackup(file))) return err(`${file} is no backup: \`pennon backup\` writes one. Nothing was changed.`)
+  const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
+  if (!locked.ok) return locked
+  const unpacked = join(dataFolder, 'restoring')
+  try {
+    const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
+    if (taken.length > 0)
+      return err(
+        `${dataFolder} has ${taken.join(', ')} in it already. Set PENNON_DATA to an empty folder, or move that away.`,
+      )
+    rmSync(unpacked, { recursive: true, force: true })
+    const { bavail, bsize } = await statfs(dataFolder)
+    if (bavail * bsize < bytesInAll)
+      return err(`${file} needs ${bytesInAll} bytes in ${dataFolder}, and ${bavail * bsize} are free.`)
+    mkdirSync(unpacked, { mode: 0o700 })
+    const names = await unpackBackup(file, unpacked, bytes => onProgress(bytes, bytesInAll))
+    const description = JSON.parse(readFileSync(join(unpacked, descriptionName), 'utf8')) as BackupDescription
+    const unfit = whyUnfit(description, config)
+    if (unfit !== null) return err(unfit)
+    for (const folder of foldersBelow(unpacked)) await syncFolder(folder)
+    for (const name of ownNames)
+      if (existsSync(join(unpacked, name))) {
+        renameSync(join(unpacked, name), join(dataFolder, name))
+        await syncFolder(dataFolder)
+      }
+    return ok({ description, fileCount: names.length })
+  } catch (cause) {
+    if (cause instanceof BackupDamagedError)
+      return err(`${file} cannot be restored: ${cause.message}. Nothing was changed.`)
+    if (cause instanceof SchemaTooNewError) return err(cause.message)
+    if (/^E[A-Z]+$/.test((cause as { code?: string }).code ?? ''))
+      return err(`${file} could not be restored: ${(cause as Error).message}.`)
+    throw cause
+  } finally {
+    rmSync(unpacked, { recursive: true, force: true })
+    locked.value.release()
+  }
+}
+
+/** A backup is a tar whose first file describes it. */
+async function isBackup(file: string): Promise<boolean> {
+  const handle = await open(file)
+  try {
+    const name = Buffer.from(descriptionName)
+    const { buffer } = await handle.read(Buffer.alloc(name.length), 0, name.length, 0)
+    return buffer.equals(name)
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code === 'EISDIR') return false
+    throw cause
+  } finally {
+    await handle.close()
+  }
+}
+
+/** @throws SchemaTooNewError */
+function whyUnfit({ format, schema, events, pennon }: BackupDescription, config: Config): string | null {
+  if (format !== 1)
+    return `The backup has another format (${format}) than this version reads; Pennon ${pennon} wrote it.`
+  if (schema === null && config.databaseUrl === null)
+    return 'The state of this backup is in PostgreSQL: restore the database, and set DATABASE_URL to it.'
+  if (schema !== null && config.databaseUrl !== null)
+    return 'This backup has its state in it, and DATABASE_URL says that the state is in PostgreSQL. Unset it.'
+  if (!events && config.clickhouseUrl === null)
+    return 'The events of this backup are in a ClickHouse of their own: set CLICKHOUSE_URL to it.'
+  if (events && config.clickhouseUrl !== null)
+    return 'This backup has its events in it, and CLICKHOUSE_URL says that they are elsewhere. Unset it.'
+  if (schema !== null) isNewestSchema(schema)
+  return null
+}
+
+function foldersBelow(folder: string): string[] {
+  const below = readdirSync(folder, { recursive: true, withFileTypes: true })
+  return [folder, ...below.filter(entry => entry.isDirectory()).map(entry => join(entry.parentPath, entry.name))]
+}

@@ -1,0 +1,81 @@
+// Composes how a front accepts what clients send: events, session recordings, and replayed rejects. They share the log,
+// the quotas and each project's limit on what waits in the log.
+
+import { HotKeys } from '#core/capture/hot-keys.ts'
+import type { Traffic } from '#core/events/log-stream.ts'
+import { dayMs } from '#core/time.ts'
+import { captureRoutes } from '#http/handlers/capture.ts'
+import { captureV1Routes } from '#http/handlers/capture-v1.ts'
+import { recordingRoutes } from '#http/handlers/recordings.ts'
+import type { Route } from '#http/shared/route.ts'
+import { type CaptureOptions, type CaptureService, createCaptureService } from '#services/capture/capture.ts'
+import { createRecordingService } from '#services/capture/capture-recordings.ts'
+import { createCaptureRehearsal } from '#services/capture/capture-rehearsal.ts'
+import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
+import { createRejectReplay, type RejectReplay } from '#services/capture/replay-rejects.ts'
+import { decodeReject } from '#wire/rejects/decode-reject.ts'
+import type { FrontParts } from './parts.ts'
+
+/** For tests. */
+export interface CaptureOverrides {
+  /** How much of each kind of traffic a project may have waiting. */
+  readonly backlogOf?: (traffic: Traffic) => ProjectBacklog
+  /** Called with a refused recording. */
+  readonly keepRefusedRecording?: CaptureService['keepRefused']
+}
+
+export function composeCapture(
+  parts: FrontParts,
+  over: CaptureOverrides = {},
+): { rejects: RejectReplay; routes: readonly Route[] } {
+  const { config, clock, random, monotonicNowMs, trustedProxies, decodeThreads, eventLog, metrics, logger } = parts
+  const { definitions, counters, stores } = parts
+  const backlogOf = over.backlogOf ?? (traffic => composeBacklog(parts, traffic))
+  const backlog = backlogOf('live')
+  const shared = {
+    findProject: (token: string) => definitions.findProject(token)?.project ?? null,
+    unknownKeys: config.unknownKeys,
+    isOverQuota: counters.eventQuotas.isOverQuota,
+    refused: counters.refused,
+    eventLog,
+    backlog,
+    metrics,
+    logger,
+  }
+  const captureOptions: CaptureOptions = {
+    ...shared,
+    importBacklog: backlogOf('import'),
+    importOnly: config.importOnly,
+    ...(config.hotKeyEventsPerMinute !== null && {
+      hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
+    }),
+    clock,
+  }
+  const capture = createCaptureService(captureOptions)
+  const keepRefused = over.keepRefusedRecording ?? capture.keepRefused
+  const recording = createRecordingService({ ...shared, keepRefused, monotonicNowMs })
+  const rerouteOlderThanMs = config.rerouteOlderThanDays === null ? null : config.rerouteOlderThanDays * dayMs
+  const rejects = createRejectReplay({
+    events: stores.eventStore,
+    rehearsal: createCaptureRehearsal(captureOptions),
+    decode: decodeReject,
+    ...{ capture, clock, rerouteOlderThanMs, logger },
+  })
+  const forRoutes = { decodeThreads, trustedProxies, clock, random }
+  const routes = [
+    ...captureRoutes({ ...forRoutes, service: capture, rerouteOlderThanMs }),
+    ...captureV1Routes({ ...forRoutes, service: capture, rerouteOlderThanMs }),
+    ...recordingRoutes({ ...forRoutes, recording, keepRefused }),
+  ]
+  return { rejects, routes }
+}
+
+function composeBacklog({ config, clock, host, definitions }: FrontParts, traffic: Traffic): ProjectBacklog {
+  return createProjectBacklog({
+    processedUntil: () => host.processedUntil?.(traffic) ?? null,
+    isProcessing: () => host.processingState() === 'ok',
+    hasOtherProjects: () => definitions.projectCount() > 1,
+    clock,
+    unitsMax: projectBacklogUnitsMax[traffic] / config.frontProcesses,
+  })
+}

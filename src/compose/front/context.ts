@@ -1,0 +1,74 @@
+// The surroundings of a front: settings, time, randomness, and the process that supervises the worker.
+
+import { randomBytes, randomFillSync, randomUUID } from 'node:crypto'
+import { systemTimers } from '#adapters/system/timers.ts'
+import type { Config } from '#config.ts'
+import { pooledRandomUint32, type RandomUint32 } from '#core/capture/event-uuid.ts'
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import { createStateAwayNote, type NoteStateAway } from '#http/shared/state-away.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import type { Timers } from '#ports/timers.ts'
+import type { ProcessingState } from '#processes/messages.ts'
+import type { RandomBytes } from '#services/manage/generate-key.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import type { MetricsSnapshot } from '#telemetry/process-numbers.ts'
+import { parseTrustedProxies, type TrustedProxies } from '#wire/address/trusted-proxies.ts'
+
+/** The process that supervises a front's worker: the same process, or its parent. */
+export interface FrontHost {
+  /** Wakes the worker when a log stream has new records. Cheap and repeatable. */
+  nudge(stream: LogStream): void
+  processingState(): ProcessingState
+  /** Whether the embedded event store cannot be reached; false when the event store is elsewhere. */
+  isEventStoreAway(): boolean
+  /** How far the worker has processed traffic of this kind; null or absent when unknown. */
+  processedUntil?(traffic: Traffic): ProcessedUntil | null
+  /** The latest metrics of the other processes. @param own the front's own, which are shown beside them. */
+  otherMetrics(own: MetricsSnapshot): Promise<readonly MetricsSnapshot[]>
+}
+
+/** What a front gets from outside. */
+export interface FrontSurroundings {
+  readonly config: Config
+  readonly clock: Clock
+  /** Null when there is no database of locations; evaluations then see no location. */
+  readonly geoip: Geoip | null
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly host: FrontHost
+}
+
+/** What a front uses of the machine: time, timers and randomness. */
+export interface Machine extends Timers {
+  /** Milliseconds from any start that never go back. */
+  readonly monotonicNowMs: () => number
+  /** A version-4 UUID, lower case. */
+  readonly newUuid: () => string
+  readonly randomBytes: RandomBytes
+  readonly random: RandomUint32
+}
+
+export interface FrontContext extends FrontSurroundings, Machine {
+  readonly trustedProxies: TrustedProxies
+  readonly noteStateAway: NoteStateAway
+}
+
+/** @param over for tests: replaces parts of the machine. */
+export function frontContext(surroundings: FrontSurroundings, over: Partial<Machine> = {}): FrontContext {
+  const { config, logger } = surroundings
+  const trustedProxies = parseTrustedProxies(config.trustedProxies.join(','))
+  if (!trustedProxies.ok) throw new Error(`PENNON_TRUSTED_PROXIES: ${trustedProxies.error}`)
+  const machine: Machine = {
+    ...systemTimers,
+    monotonicNowMs: () => performance.now(),
+    newUuid: randomUUID,
+    randomBytes,
+    random: pooledRandomUint32(randomFillSync),
+    ...over,
+  }
+  const noteStateAway = createStateAwayNote(logger, machine.monotonicNowMs)
+  return { ...surroundings, ...machine, trustedProxies: trustedProxies.value, noteStateAway }
+}

@@ -1,0 +1,61 @@
+// Starts what a front counts in memory and writes, or reads, every few seconds, so that no request waits for the state.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { type EventQuotas, startEventQuotas } from '#services/capture/event-quotas.ts'
+import { type RefusedCounter, startRefusedCounter } from '#services/capture/refused-counter.ts'
+import { type FlagRequestCounter, startFlagRequestCounter } from '#services/flags/flag-request-counter.ts'
+import { type PersonalKeyUses, startPersonalKeyUses } from '#services/manage/personal-key-uses.ts'
+import { type MissingEvents, startMissingEvents } from '#services/progress/missing-events.ts'
+import type { FrontContext } from './context.ts'
+
+const periods = {
+  /** A front knows other fronts' requests within twice this time, so quotas are right within 10 s. */
+  flagRequestFlushMs: 5_000,
+  /** The worker counts every 10 s: quotas of events take effect within 20 s. */
+  eventQuotaReadMs: 5_000,
+  refusedFlushMs: 5_000,
+  /** Uses of personal keys are written this long after the first one, when their requests have been answered. */
+  keyUsesDelayMs: 1_000,
+  /** The worker looks for missing rows every 10 s. */
+  missingEventsReadMs: 5_000,
+}
+/** How long a stop waits for counts to be written: a database that hangs may cost the last counts, but not the stop. */
+const lastFlushMsMax = 1_500
+
+export interface FrontCounters {
+  readonly flagRequests: FlagRequestCounter
+  readonly eventQuotas: EventQuotas
+  readonly refused: RefusedCounter
+  readonly keyUses: PersonalKeyUses
+  readonly missingEvents: MissingEvents
+}
+
+/** @param over for tests: other periods. */
+export function startCounters(
+  { clock, logger, metrics }: Pick<FrontContext, 'clock' | 'logger' | 'metrics'>,
+  management: ManagementStore,
+  opened: AsyncDisposableStack,
+  over: Partial<typeof periods> = {},
+): FrontCounters {
+  const { flagRequestFlushMs, eventQuotaReadMs, refusedFlushMs, keyUsesDelayMs, missingEventsReadMs } = {
+    ...periods,
+    ...over,
+  }
+  const counters = {
+    flagRequests: startFlagRequestCounter({ usage: management, clock, logger, flushMs: flagRequestFlushMs }),
+    eventQuotas: startEventQuotas({ usage: management, clock, logger, readMs: eventQuotaReadMs }),
+    refused: startRefusedCounter({ store: management, clock, logger, flushMs: refusedFlushMs }),
+    keyUses: startPersonalKeyUses({ management, clock, logger, metrics, delayMs: keyUsesDelayMs }),
+    missingEvents: startMissingEvents({ marks: management, logger, readMs: missingEventsReadMs }),
+  }
+  opened.defer(async () => {
+    const late = sleep(lastFlushMsMax, 'late', { ref: false })
+    const written = Promise.all(Object.values(counters).map(counter => counter.close()))
+    if ((await Promise.race([written, late])) === 'late')
+      logger.warn(
+        'the last flag requests, refused events and uses of personal keys could not be written down before the stop',
+      )
+  })
+  return counters
+}

@@ -1,0 +1,73 @@
+// Starts the decode threads of a front, and decides which senders take turns and which jobs go first.
+
+import {
+  createDecodeThreads,
+  type DecodeThreads,
+  decodeThreadDefaults,
+} from '#adapters/decode-threads/decode-threads.ts'
+import type { AnyJob } from '#ports/thread-pool.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { neighbourhoodOf, networkOf } from '#wire/address/client-address.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
+
+export interface DecodePoolOptions {
+  /** Id of the project with this key; null when there is none. */
+  readonly projectIdOf: (token: string) => number | null
+  readonly logger: Logger
+  readonly metrics: Metrics
+  /** For tests: other limits than an instance has, or another module than `decode-thread.ts`. */
+  readonly overrides?: { readonly entry?: URL; readonly threadCount?: number; readonly queuedJobCountMax?: number }
+}
+
+/** No thread is started before the first job. */
+export function createDecodePool(options: DecodePoolOptions): DecodeThreads<DecodeJobs> {
+  const { projectIdOf, logger, metrics, overrides } = options
+  return createDecodeThreads<DecodeJobs>({
+    entry: new URL('./decode-thread.ts', import.meta.url),
+    // Events can wait a moment; a page that requests its flags is blocked meanwhile.
+    isUrgent: ({ kind }) => kind === 'flags',
+    senderOf: asked => senderOf(asked, projectIdOf),
+    ...decodeThreadDefaults,
+    logger,
+    onRestart: () => metrics.childRestarts.inc({ process: 'decode thread' }),
+    ...overrides,
+  })
+}
+
+/**
+ * The sender is the project whose key is sent outside the body, or, without such a project, the client's network. A
+ * made-up key says nothing about its sender, and a key inside the body is not known yet. A project is a group of its
+ * own; networks are grouped as they are handed out, because one customer of a provider may have thousands.
+ */
+function senderOf(asked: AnyJob<DecodeJobs>, projectIdOf: DecodePoolOptions['projectIdOf']) {
+  const token = tokenBeside(asked)
+  const projectId = token === null ? null : projectIdOf(token)
+  if (projectId !== null) return { sender: `project ${projectId}` }
+  const address = addressOf(asked)
+  return { sender: networkOf(address), group: neighbourhoodOf(address) }
+}
+
+function tokenBeside({ kind, job }: AnyJob<DecodeJobs>): string | null {
+  switch (kind) {
+    case 'capture':
+    case 'recording':
+      return job.input.fallbackToken
+    case 'capture_v1':
+      return job.input.headers.token
+    case 'flags':
+      return null
+  }
+}
+
+function addressOf({ kind, job }: AnyJob<DecodeJobs>): string {
+  switch (kind) {
+    case 'capture':
+      return job.ip
+    case 'capture_v1':
+      return job.received.ip
+    case 'recording':
+    case 'flags':
+      return job.address
+  }
+}

@@ -1,0 +1,43 @@
+// The code of a decode thread: it runs the same pure functions as the event loop, one for each kind of job.
+
+import { randomFillSync } from 'node:crypto'
+import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'
+import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
+import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
+import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
+import { decodeFlags, packFlags } from '#wire/flags/decode-flags.ts'
+import { decodeRecording } from '#wire/recordings/decode-recording.ts'
+import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
+
+const random = pooledRandomUint32(randomFillSync)
+
+answerJobs<DecodeJobs>({
+  capture: ({ input, ...received }) => {
+    const outcome = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, { ...received, random })
+    return { outcome, moved: buffersOfTable(outcome) }
+  },
+  capture_v1: ({ input, received }) => {
+    const outcome = prepareV1Capture({ ...input, body: asBuffer(input.body) }, received)
+    return { outcome, moved: buffersOfTable(outcome) }
+  },
+  flags: ({ body, context }) => ({
+    outcome: packFlags(decodeFlags({ ...body, bytes: asBuffer(body.bytes) }, context)),
+  }),
+  recording: ({ input, receivedAtMs, userAgent }) => {
+    const outcome = decodeRecording({ ...input, body: asBuffer(input.body) }, { receivedAtMs, random, userAgent })
+    return { outcome, moved: outcome.kind === 'prepared' ? [outcome.record.bytes.buffer] : [] }
+  },
+})
+
+function asBuffer({ buffer, byteOffset, length }: Uint8Array<ArrayBuffer>): Buffer {
+  return Buffer.from(buffer, byteOffset, length)
+}
+
+/** Buffers that hold only a table or its records are moved; shared buffers are copied. */
+function buffersOfTable(prepared: PreparedCapture | PreparedV1Capture): ArrayBuffer[] {
+  if (prepared.kind !== 'prepared') return []
+  const { cells, live, import: imports, rejects } = prepared.table
+  return [cells, live?.bytes, imports?.bytes, rejects?.bytes].flatMap(array =>
+    array !== undefined && array.byteLength === array.buffer.byteLength ? [array.buffer] : [],
+  )
+}

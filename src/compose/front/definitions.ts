@@ -1,0 +1,79 @@
+// Starts the definitions that a front serves, and passes changes on to what depends on them: change streams, the live
+// view, the check of keys, and quotas.
+
+import { type CompiledProject, compileProjectSteps } from '#core/flags/evaluation/compile-project.ts'
+import { type ChangeHub, createChangeHub } from '#services/flags/change-hub.ts'
+import { type DefinitionCache, startDefinitionCache } from '#services/flags/definition-cache.ts'
+import { createPersonalKeyCheck, type PersonalKeyCheck } from '#services/manage/personal-key-check.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
+import type { FrontContext } from './context.ts'
+import type { FrontCounters } from './counters.ts'
+import type { FrontStores } from './stores.ts'
+
+/** All change streams of a front take some 100 MB when open; one project has to leave room for others. */
+const changeStreamLimits = { readersMax: 10_000, readersPerProjectMax: 5_000, heartbeatMs: 20_000 }
+
+export interface FrontDefinitions
+  extends Pick<
+    DefinitionCache<CompiledProject>,
+    'findBySecretHash' | 'projectCount' | 'catchUp' | 'lookForChanges' | 'isServing'
+  > {
+  /** Finds a project by its API key; null when no project has that key. */
+  readonly findProject: (token: string) => CompiledProject | null
+  readonly findProjectById: (projectId: number) => CompiledProject | null
+  readonly changes: ChangeHub
+  readonly keyCheck: PersonalKeyCheck
+}
+
+/** @param onServed called when changed definitions become served. */
+export async function startDefinitions(
+  context: FrontContext,
+  { management, state }: Pick<FrontStores, 'management' | 'state'>,
+  { flagRequests, eventQuotas, keyUses }: Pick<FrontCounters, 'flagRequests' | 'eventQuotas' | 'keyUses'>,
+  onServed: () => void,
+  opened: AsyncDisposableStack,
+): Promise<FrontDefinitions> {
+  const { clock, logger } = context
+  const keyCheck = createPersonalKeyCheck({ management, clock, uses: keyUses })
+  const changes = composeChangeHub(context)
+  const cache = await startDefinitionCache({
+    store: state.definitions,
+    onRevision: served => {
+      keyCheck.forget()
+      changes.publish(served)
+      onServed()
+    },
+    logger,
+    pollMs: state.definitionPollMs,
+    compile: async (changed, previous: CompiledProject | null) => {
+      flagRequests.follow(changed.project)
+      eventQuotas.follow(changed.project)
+      const compiled = await inSlices(compileProjectSteps(changed, previous))
+      for (const problem of compiled.problems)
+        logger.warn({ projectId: changed.project.id, ...problem }, 'a stored flag cannot be evaluated')
+      return compiled
+    },
+  })
+  opened.defer(() => cache.close())
+  await Promise.all([flagRequests.caughtUp(), eventQuotas.caughtUp()])
+  return {
+    ...cache,
+    findProject: cache.findByToken,
+    findProjectById: cache.findById,
+    // When a write is answered, its changes of quotas have to be in effect as well.
+    catchUp: async revision => {
+      await cache.catchUp(revision)
+      await flagRequests.caughtUp()
+    },
+    changes,
+    keyCheck,
+  }
+}
+
+/** @param over for tests: other limits. */
+export function composeChangeHub(
+  { metrics, monotonicNowMs, startTimer }: Pick<FrontContext, 'metrics' | 'monotonicNowMs' | 'startTimer'>,
+  over: Partial<typeof changeStreamLimits> = {},
+): ChangeHub {
+  return createChangeHub({ ...changeStreamLimits, ...over, metrics, monotonicNowMs, startTimer })
+}

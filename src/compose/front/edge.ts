@@ -1,0 +1,70 @@
+// Divides room for bodies and connections between the ports of a process. A separate port of the private API has its
+// own part of both, so that the operator can reach and configure the instance whatever happens on the public port.
+
+import { readOpenFilesMax } from '#adapters/system/open-files.ts'
+import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/bodies/request-bodies.ts'
+import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { occasionally } from '#telemetry/occasionally.ts'
+
+export interface Edge {
+  readonly bodyRoom: BodyRoom
+  readonly connections: Connections
+}
+
+export interface EdgeOptions {
+  readonly hasAdminPort: boolean
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly monotonicNowMs: () => number
+}
+
+export function composeEdges(options: EdgeOptions): {
+  publicEdge: Edge
+  adminEdge: Edge
+  /** For the port of dashboards. */
+  eventsConnections: Connections
+} {
+  const { hasAdminPort, logger, metrics, monotonicNowMs } = options
+  const openFilesMax = readOpenFilesMax()
+  const bound = connectionBound(openFilesMax)
+  const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
+  const atBound = occasionally(monotonicNowMs)
+  const atPipelining = occasionally(monotonicNowMs)
+  const onConnectionEnd = (why: ConnectionEnd) => {
+    metrics.connectionsEnded.inc({ why })
+    if (why === 'pipelined')
+      atPipelining(times =>
+        logger.warn(
+          { times, unansweredMax },
+          'connections are ended that send more requests than may wait for their answers. Pipeline fewer requests at a time',
+        ),
+      )
+    else
+      atBound(times =>
+        logger.warn(
+          { times, bound, openFilesMax },
+          'all connections are taken; those of the address that has most are ended. Raise the limit of open files for more',
+        ),
+      )
+  }
+  const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
+  const edges = {
+    publicEdge: {
+      bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),
+      connections: new Connections(bound - adminBound, onConnectionEnd),
+    },
+    adminEdge: {
+      bodyRoom: new BodyRoom({ limits: adminRoomLimits, onEnded }),
+      connections: new Connections(adminBound, onConnectionEnd),
+    },
+  }
+  const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd)
+  metrics.onCollect(() => {
+    const { publicEdge, adminEdge } = edges
+    metrics.requestBodyBytes.set(publicEdge.bodyRoom.heldBytes + adminEdge.bodyRoom.heldBytes)
+    metrics.connections.set(publicEdge.connections.count + adminEdge.connections.count)
+  })
+  return { ...edges, eventsConnections }
+}

@@ -1,0 +1,93 @@
+// Composes a front: HTTP over the services, and the adapters behind their ports. Parts are opened in the order in which
+// they are needed, and closed in reverse: requests stop first, then everything accepted is written to the log, then the
+// counts are written, and the stores close last. If opening a part fails, the parts opened before it are closed.
+
+import { startPageRoute } from '#http/handlers/start-page.ts'
+import type { Route } from '#http/shared/route.ts'
+import type { EventLogAppender } from '#ports/log/event-log.ts'
+import { coalesceNudges } from '#processes/coalesced-nudges.ts'
+import { version } from '#version.ts'
+import { openLogWriter } from '../log/log-writer.ts'
+import type { StateWriter } from '../stores/state.ts'
+import { composeCapture } from './capture.ts'
+import { type FrontSurroundings, frontContext } from './context.ts'
+import { startCounters } from './counters.ts'
+import { createDecodePool } from './decode-pool.ts'
+import { startDefinitions } from './definitions.ts'
+import { composeFlags } from './flags.ts'
+import { composeHealth } from './health.ts'
+import { composeLiveEvents } from './live-events.ts'
+import { composeManagement } from './management.ts'
+import type { FrontParts } from './parts.ts'
+import { composeServers } from './servers.ts'
+import { openFrontStores } from './stores.ts'
+
+/** What a process that is only a front does when everything is loaded and no request waits yet. */
+export interface FrontStart {
+  readonly beforeListening?: () => void
+}
+
+export interface FrontOptions extends FrontSurroundings, FrontStart {
+  /** The state, if the caller has it open already. The front closes it, even when composing the front fails. */
+  readonly management?: StateWriter
+  /** For tests: replaces the front's own log. */
+  readonly eventLog?: EventLogAppender
+}
+
+export interface Front {
+  /** All routes of the public port, for the test that walks them. */
+  readonly routes: readonly Route[]
+  /** @throws the error of `listen`, with its code. */
+  listen(): Promise<{ url: string; adminUrl: string | null; eventsUrl: string | null }>
+  /** Stops accepting requests, finishes those under way, writes what is queued. */
+  close(): Promise<void>
+}
+
+export async function composeFront(options: FrontOptions): Promise<Front> {
+  const { config, host, logger, metrics } = options
+  await using opened = new AsyncDisposableStack()
+  const stores = await openFrontStores(options, opened)
+  const context = frontContext(options)
+  const counters = startCounters(context, stores.management, opened)
+  const liveEvents = composeLiveEvents(context, stores.logReader)
+  const definitions = await startDefinitions(context, stores, counters, liveEvents.recheck, opened)
+  const nudge = coalesceNudges(stream => {
+    host.nudge(stream)
+    liveEvents.wake(stream)
+  })
+  const eventLog = await openLogWriter(
+    { ...context, positions: stores.management, nudge, eventLog: options.eventLog },
+    opened,
+  )
+  const projectIdOf = (token: string) => definitions.findProject(token)?.project.id ?? null
+  const decodeThreads = opened.adopt(createDecodePool({ projectIdOf, logger, metrics }), threads => threads.close())
+  const parts: FrontParts = { ...context, eventLog, stores, counters, definitions, liveEvents, decodeThreads }
+
+  const flags = composeFlags(parts)
+  const capture = composeCapture(parts)
+  const health = composeHealth(parts)
+  const hasAdminPort = config.adminPort !== null
+  const wireRoutes = [
+    ...flags.routes,
+    ...capture.routes,
+    ...health.routes,
+    startPageRoute({ version, serves: hasAdminPort ? 'wire' : 'all' }),
+  ]
+  const otherRoutes = [...wireRoutes, health.metricsRoute]
+  const management = composeManagement(parts, { decide: flags.decide, rejects: capture.rejects, version, otherRoutes })
+  const privateRoutes = [...management.routes, health.metricsRoute]
+  const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
+  const adminPage = startPageRoute({ version, serves: 'private_api' })
+  const adminRoutes = hasAdminPort ? [...privateRoutes, ...health.routes, adminPage] : null
+  const servers = composeServers(parts, publicRoutes, adminRoutes, opened)
+
+  const running = opened.move()
+  return {
+    routes: publicRoutes,
+    listen: async () => {
+      options.beforeListening?.()
+      return servers.listen()
+    },
+    close: () => running.disposeAsync(),
+  }
+}

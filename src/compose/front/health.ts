@@ -1,0 +1,86 @@
+// Composes what a front reports: whether its parts work, and its metrics beside those of the other processes.
+
+import type { Config } from '#config.ts'
+import { type HealthDeps, healthRoutes, metricsRoute } from '#http/handlers/health.ts'
+import type { Route } from '#http/shared/route.ts'
+import type { EventLogReader, LogCondition } from '#ports/log/event-log.ts'
+import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
+import { PortError } from '#ports/port-error.ts'
+import { aggregateMetrics, type Metrics } from '#telemetry/metrics.ts'
+import type { FrontParts } from './parts.ts'
+
+/** `metricsRoute` is separate, because only the port of the private API has it. */
+export function composeHealth(parts: FrontParts): { routes: readonly Route[]; metricsRoute: Route } {
+  const deps = healthDeps(parts)
+  return { routes: healthRoutes(deps), metricsRoute: metricsRoute(deps) }
+}
+
+function healthDeps({ config, definitions, stores, counters, eventLog, metrics, host }: FrontParts): HealthDeps {
+  const { state, logReader, logRoom } = stores
+  return {
+    readiness: async () => {
+      const lostCount = await countLost(logReader)
+      const condition = eventLog.condition()
+      const stateMissing = state.missing()
+      return {
+        flags: definitions.isServing() ? 'ok' : 'definitions_not_loaded',
+        capture: captureState(condition, config),
+        processing: stateMissing === null ? host.processingState() : 'state_files_removed',
+        events: eventsState(host.isEventStoreAway(), counters.missingEvents.spanCount()),
+        ...(condition.state === 'imports_full'
+          ? { imports_refused: condition.reason }
+          : condition.state !== 'ok' && { capture_reason: condition.reason }),
+        ...(state.isReplicaDown() && { read_replica: 'unavailable' }),
+        ...(stateMissing !== null && { processing_reason: stateMissing }),
+        ...(lostCount > 0 && { lost_records: lostCount }),
+      }
+    },
+    metricsText: async () => {
+      if (logRoom !== null) await measureRoom(logRoom, metrics)
+      const own = await metrics.registry.getMetricsAsJSON()
+      return aggregateMetrics([own, ...(await host.otherMetrics(own))])
+    },
+  }
+}
+
+function eventsState(isAway: boolean, missingSpanCount: number): string {
+  if (isAway) return 'event_store_unavailable'
+  return missingSpanCount === 0 ? 'ok' : 'rows_missing'
+}
+
+/** 0 while the disk does not answer, since the losses are unknown then; `capture` reports the disk. */
+async function countLost(log: Pick<EventLogReader, 'lostCount'>): Promise<number> {
+  try {
+    return await log.lostCount()
+  } catch (error) {
+    if (error instanceof PortError) return 0
+    throw error
+  }
+}
+
+/** When measuring fails, the metrics keep their last figures, and a failure of the log is counted. */
+async function measureRoom(log: Pick<EventLogRetention, 'room'>, metrics: Metrics): Promise<void> {
+  try {
+    const { bytes, bytesMax, freeBytes } = await log.room()
+    metrics.logBytes.set(bytes)
+    metrics.logBytesMax.set(bytesMax)
+    metrics.diskFreeBytes.set(freeBytes)
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    metrics.dependencyFailures.inc({ port: error.port, code: error.code })
+  }
+}
+
+const captureCodes = {
+  full: 'log_or_disk_full',
+  imports_full: 'ok',
+  files_gone: 'log_files_removed',
+  unavailable: 'log_unavailable',
+} as const satisfies Record<Exclude<LogCondition['state'], 'ok'>, string>
+
+/** The code that readiness shows for the log's condition. */
+function captureState({ state }: LogCondition, { importOnly }: Config): string {
+  if (importOnly && state === 'imports_full') return captureCodes.full
+  if (importOnly && state === 'ok') return 'import_only'
+  return state === 'ok' ? 'ok' : captureCodes[state]
+}

@@ -1,0 +1,43 @@
+// Composes the private API, and the description of every path of a front.
+
+import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
+import { createAddressBase } from '#http/management/kit/address-base.ts'
+import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
+import { openApiRoutes } from '#http/management/kit/openapi.ts'
+import { managementRoutes } from '#http/management/management-routes.ts'
+import type { Route } from '#http/shared/route.ts'
+import type { RejectReplay } from '#services/capture/replay-rejects.ts'
+import { createExportPlaces } from '#services/exports/export-places.ts'
+import type { DecideService } from '#services/flags/decide.ts'
+import type { FrontParts } from './parts.ts'
+
+export interface ManagementFeatures {
+  readonly decide: Pick<DecideService, 'traceEvaluation'>
+  readonly rejects: RejectReplay
+  /** The version that the description names. */
+  readonly version: string
+  /** Routes to describe beside the private API. */
+  readonly otherRoutes: readonly Route[]
+}
+
+export function composeManagement(
+  parts: FrontParts,
+  { decide, rejects, version, otherRoutes }: ManagementFeatures,
+): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
+  const { config, clock, newUuid, randomBytes, trustedProxies, noteStateAway, logger, definitions, liveEvents } = parts
+  const { management, eventStore, logReader, payloadCipher } = parts.stores
+  const api = managementRoutes({
+    addressBase: createAddressBase(config.publicUrl, trustedProxies),
+    management,
+    events: eventStore,
+    rejects,
+    log: logReader,
+    definitionsReady: definitions.catchUp,
+    servedProject: definitions.findProjectById,
+    keyCheck: definitions.keyCheck,
+    exportPlaces: createExportPlaces(),
+    openParquetFile,
+    ...{ decide, liveEvents, payloadCipher, clock, newUuid, randomBytes, noteStateAway, logger },
+  })
+  return { api, routes: [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes })] }
+}

@@ -1,0 +1,123 @@
+// Opens what a front's evaluations read of the state, and how the front follows definitions: in the data folder, or in
+// the PostgreSQL of `DATABASE_URL` with the replica of `DATABASE_READ_URL`.
+
+import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteDefinitionStore } from '#adapters/sqlite/sqlite-definition-store.ts'
+import { openSqliteSubjectStore } from '#adapters/sqlite/sqlite-subject-store.ts'
+import { watchStateFiles } from '#adapters/sqlite/state-files.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
+import type { HashKeyOverrideReader } from '#ports/state/hash-key-overrides.ts'
+import type { SubjectStore } from '#ports/state/subject-store.ts'
+import { readReplicaFirst } from '#services/flags/replica-first.ts'
+import { guardStore, storeLimits } from '#services/flags/store-guard.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { type StateWriter, stateUrlsOf } from '../stores/state.ts'
+import type { FrontSurroundings } from './context.ts'
+
+export interface FrontState {
+  readonly subjects: SubjectStore & HashKeyOverrideReader
+  readonly definitions: DefinitionStore
+  /** How often a front asks whether definitions changed elsewhere: it follows a write within a second. */
+  readonly definitionPollMs: number
+  /** How many log-ins are written at once. More would wait in the store, where projects take no turns. */
+  readonly loginWritesAtOnceMax: number
+  /** Whether the primary stands in for the replica of `DATABASE_READ_URL`; false without a replica. */
+  isReplicaDown(): boolean
+  /** A sentence for the operator while the state's files are missing, when this process writes nothing; else null. */
+  missing(): string | null
+  close(): Promise<void>
+}
+
+/** Writes of other processes are served within a second; a front's own writes at once. */
+const sqlitePollMs = 500
+const postgresPollMs = 1_000
+
+/** These writes share a transaction of the state thread and its sync, and the thread's other calls wait for it. */
+const sqliteLoginWritesAtOnceMax = 64
+
+/**
+ * The replica gets half of the time that an evaluation waits, the primary the other half. A look-up that tries whether
+ * the replica is back costs one request that half, so it is tried only every 5 s, which is soon enough.
+ */
+const replicaLimits = { ...storeLimits, timeoutMs: storeLimits.timeoutMs / 2, restMs: 5_000 }
+
+type StateSurroundings = Pick<FrontSurroundings, 'config' | 'logger' | 'metrics'>
+
+/** Requires a state that `openManagement` has brought up to date. */
+export async function openFrontState(surroundings: StateSurroundings, management: StateWriter): Promise<FrontState> {
+  const { config, logger } = surroundings
+  const urls = stateUrlsOf(config)
+  return urls === null
+    ? openSqliteState(config.dataFolder, logger, management)
+    : openPostgresState(urls, surroundings, management)
+}
+
+async function openSqliteState(dataFolder: string, logger: Logger, { loadChanges }: StateWriter): Promise<FrontState> {
+  await using opened = new AsyncDisposableStack()
+  const subjects = opened.adopt(openSqliteSubjectStore({ dataFolder }), store => store.close())
+  const definitions = opened.adopt(openSqliteDefinitionStore({ dataFolder, loadChanges }), store => store.close())
+  let isOpen = true
+  opened.defer(() => {
+    isOpen = false
+  })
+  const missingFile = watchStateFiles(stateFileOf(dataFolder), {
+    isOpen: () => isOpen,
+    tell: missing => {
+      if (missing === null) logger.warn('the state is in its place again')
+      else logger.error(stateMissingLine(missing))
+    },
+  })
+  const open = opened.move()
+  return {
+    subjects,
+    definitions,
+    definitionPollMs: sqlitePollMs,
+    loginWritesAtOnceMax: sqliteLoginWritesAtOnceMax,
+    isReplicaDown: () => false,
+    missing: () => {
+      const path = missingFile()
+      return path === null ? null : stateMissingLine(path)
+    },
+    close: () => open.disposeAsync(),
+  }
+}
+
+function stateMissingLine(path: string): string {
+  return (
+    `${path} was removed or replaced while it was in use. Flags are answered as they were, and events are accepted as long as the ` +
+    'log is in its place; nothing is written to the state and nothing is processed. Stop Pennon, put it back or restore a backup, and start it again'
+  )
+}
+
+async function openPostgresState(
+  { url, readUrl }: { url: string; readUrl: string | null },
+  { logger, metrics }: StateSurroundings,
+  { loadChanges }: StateWriter,
+): Promise<FrontState> {
+  const { openPostgresSubjectStore } = await import('#adapters/postgres/postgres-subject-store.ts')
+  const { hashKeySessionsMax } = await import('#adapters/postgres/postgres-hash-key-writer.ts')
+  const { openPostgresDefinitionStore } = await import('#adapters/postgres/postgres-definition-store.ts')
+  const primary = openPostgresSubjectStore({ url, logger })
+  const replica = readUrl === null ? null : openPostgresSubjectStore({ url: readUrl, logger })
+  const guard = guardStore({
+    ...replicaLimits,
+    port: 'subject-replica',
+    task: 'reading stored persons and groups from DATABASE_READ_URL',
+    without: 'they are read from DATABASE_URL',
+    logger,
+    metrics,
+    monotonicNowMs: () => performance.now(),
+  })
+  const definitions = openPostgresDefinitionStore({ url, logger, loadChanges })
+  return {
+    subjects: replica === null ? primary : readReplicaFirst(replica, primary, guard),
+    definitions,
+    definitionPollMs: postgresPollMs,
+    loginWritesAtOnceMax: hashKeySessionsMax,
+    isReplicaDown: guard.isDown,
+    missing: () => null,
+    close: async () => {
+      await Promise.all([primary.close(), replica?.close(), definitions.close()])
+    },
+  }
+}

@@ -1,0 +1,47 @@
+// Opens the stores of a front, except the log that it appends to (`compose/log`), which closes earlier.
+
+import type { EventStore } from '#ports/events/event-store.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
+import type { PayloadCipher } from '#services/manage/payload-cipher.ts'
+import { openLogReader } from '../log/log.ts'
+import { openManagement, type StateWriter } from '../stores/state.ts'
+import { openEventStore, openPayloadCipher } from '../stores/stores.ts'
+import type { FrontSurroundings } from './context.ts'
+import { type FrontState, openFrontState } from './state.ts'
+
+export interface FrontStores {
+  readonly management: StateWriter
+  readonly state: FrontState
+  readonly eventStore: EventStore
+  readonly logReader: EventLogReader
+  /** How much of our own disk the log takes; null when the log is elsewhere. */
+  readonly logRoom: Pick<EventLogRetention, 'room'> | null
+  readonly payloadCipher: PayloadCipher
+}
+
+/** @param options.management the state, if it is open already; it is closed with the other stores. */
+export async function openFrontStores(
+  { config, clock, logger, metrics, management }: FrontSurroundings & { readonly management?: StateWriter },
+  opened: AsyncDisposableStack,
+): Promise<FrontStores> {
+  const stores: { close(): unknown }[] = []
+  // All at once: no store needs another one to close, and servers that hang are then awaited together.
+  opened.defer(async () => {
+    await Promise.all(stores.map(store => store.close()))
+  })
+  const kept = <Store extends { close(): unknown }>(store: Store): Store => {
+    stores.push(store)
+    return store
+  }
+  const writer = kept(management ?? (await openManagement(config, logger)))
+  const logReader = kept(openLogReader(config))
+  return {
+    management: writer,
+    state: kept(await openFrontState({ config, logger, metrics }, writer)),
+    eventStore: kept(openEventStore(config, clock)),
+    logReader,
+    logRoom: logReader,
+    payloadCipher: openPayloadCipher(config),
+  }
+}

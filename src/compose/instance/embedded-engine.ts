@@ -1,0 +1,100 @@
+// Lets `serve` follow the embedded event store: whether it answers, and the file by which all other processes find it,
+// which is written again when it is lost while the engine runs.
+
+import {
+  type EngineEndpoint,
+  readEngineEndpoint,
+  removeEngineEndpoint,
+  writeEngineEndpoint,
+} from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import type { Config } from '#config.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { removeAbandonedFreezes } from '../backup/held-freezes.ts'
+
+export interface EmbeddedEngine {
+  /**
+   * Arguments for the child that runs the engine, with a new port and passwords on each call.
+   * @throws as `prepareEngine`.
+   */
+  prepare(): Promise<readonly string[]>
+  /** Call it each time the child reports that the engine answers. */
+  answered(): void
+  /** Call it when the child has ended: no client may connect to its former port. */
+  ended(): void
+  /** Whether clients find no engine: it has not answered since its last start, or its file is missing. */
+  isAway(): boolean
+}
+
+/** @param onChange called with whether the engine is away, which it is at first. */
+export function followEmbeddedEngine(
+  config: Config,
+  logger: Logger,
+  onChange: (isAway: boolean) => void,
+): EmbeddedEngine {
+  const { dataFolder } = config
+  let endpoint: EngineEndpoint | null = null
+  let isAway = true
+  /** When the disk refuses the file, writing is tried again at each report of the engine, but logged once. */
+  let hasComplained = false
+  const setAway = (now: boolean) => {
+    if (now === isAway) return
+    isAway = now
+    onChange(now)
+  }
+  return {
+    prepare: async () => {
+      removeAbandonedFreezes(dataFolder)
+      const prepared = await prepareEngine(dataFolder, { queryTimeoutSeconds: config.queryTimeoutSeconds })
+      endpoint = prepared.endpoint
+      return prepared.args
+    },
+    answered: () => setAway(!isWrittenDown()),
+    ended: () => {
+      setAway(true)
+      try {
+        // An instance that has taken the folder over has put its own file there.
+        const found = listedSecret(dataFolder)
+        if (found === null || endpoint === null || found === endpoint.secret) removeEngineEndpoint(dataFolder)
+      } catch (err) {
+        // The disk may be read-only. Flags still work, and a process that takes the port cannot pose as the engine.
+        logger.warn({ err }, 'the file that says where the embedded event store listens cannot be removed')
+      }
+      endpoint = null
+    },
+    isAway: () => isAway || !isEngineListed(config),
+  }
+
+  function isWrittenDown(): boolean {
+    if (endpoint === null) return false
+    if (listedSecret(dataFolder) === endpoint.secret) return true
+    try {
+      writeEngineEndpoint(dataFolder, endpoint)
+      logger.warn('the file that says where the embedded event store listens was missing; it is written again')
+      hasComplained = false
+      return true
+    } catch (err) {
+      if (!hasComplained)
+        logger.error(
+          { err },
+          'the file that says where the embedded event store listens is missing and cannot be written',
+        )
+      hasComplained = true
+      return false
+    }
+  }
+}
+
+/** Whether a client can find where the embedded engine listens; also true when the event store is elsewhere. */
+export function isEngineListed({ clickhouseUrl, dataFolder }: Config): boolean {
+  return clickhouseUrl !== null || listedSecret(dataFolder) !== null
+}
+
+/** Null when the file is missing or not usable. */
+function listedSecret(dataFolder: string): string | null {
+  try {
+    return readEngineEndpoint(dataFolder)?.secret ?? null
+  } catch {
+    return null // a client gets the same error, and cannot connect
+  }
+}

@@ -1,0 +1,65 @@
+// Prepares a start before anything serves: the state at its newest schema, the log bound to it, and the first project.
+
+import { randomBytes, randomUUID } from 'node:crypto'
+import { hostname } from 'node:os'
+import type { Config } from '#config.ts'
+import type { Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ReturnedState } from '#ports/state/log-binding.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { type Bootstrapped, checkFirstStart, ensureFirstStart } from '#services/manage/first-start.ts'
+import { bindLog, whyNotOurs } from '#services/progress/bind-log.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { openLogReader, prepareLog, readLogId } from '../log/log.ts'
+import { statePlaceOf } from '../stores/state.ts'
+
+export { type InstanceState, openInstanceState, openManagement, type StateWriter } from '../stores/state.ts'
+export type { Bootstrapped }
+
+/** Makes the first project and keys if they are missing. @throws with a message for the operator. */
+export function bootstrap(config: Config, clock: Clock, management: ManagementStore): Promise<Bootstrapped> {
+  const { projectKey, personalKey } = config
+  return ensureFirstStart({ management, clock, newUuid: randomUUID, randomBytes, projectKey, personalKey })
+}
+
+/** Refuses what `bootstrap` would refuse, before anything is bound or made. @throws with a message for the operator. */
+export function checkBootstrap(config: Config, management: ManagementStore): Promise<void> {
+  return checkFirstStart({ management, projectKey: config.projectKey })
+}
+
+/**
+ * @returns one line for the operator when the data folder's log belongs to another state.
+ * @throws as `bindLog` does.
+ */
+export async function bindOwnLog(
+  config: Config,
+  logger: Logger,
+  management: ManagementStore,
+): Promise<Result<null, string>> {
+  return bindLog({
+    management,
+    ...prepareLog(config),
+    host: hostname(),
+    statePlace: await statePlaceOf(config),
+    newUuid: randomUUID,
+    warn: line => logger.warn(line),
+  })
+}
+
+/**
+ * Whether a state that was away and came back still belongs to the log in the data folder, which was bound before.
+ * @returns the reason why not, as the rest of a sentence about the state; null when it does.
+ * @throws as reading the log does.
+ */
+export async function judgeReturnedState(config: Config, found: ReturnedState): Promise<string | null> {
+  const reader = openLogReader(config)
+  try {
+    return await whyNotOurs(found, {
+      id: readLogId(config),
+      streams: (await reader.streams()).map(({ stream }) => stream),
+      endOffset: async (stream, position) => (await reader.status(stream, position)).endOffset,
+    })
+  } finally {
+    await reader.close()
+  }
+}

@@ -1,0 +1,149 @@
+// Copies the log into a backup: its segments, held open while state and event store are copied, and the files about
+// them.
+
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
+import { copyDatabase, type HeldDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
+import type { BackupWriter } from '#adapters/backup-file/write-backup.ts'
+import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
+import { listSegments, type SegmentName } from '#adapters/sqlite-log/segment-file.ts'
+import { markPath } from '#adapters/sqlite-log/stream-mark.ts'
+import type { Config } from '#config.ts'
+import type { LogStream } from '#core/events/log-stream.ts'
+import { logFolder } from './log.ts'
+
+interface HeldSegment {
+  readonly segment: SegmentName
+  /** Null for a damaged segment, which is copied as it is. */
+  readonly database: HeldDatabase | null
+  readonly why: string | null
+}
+
+export function holdSegments(config: Config): HeldSegments {
+  return new HeldSegments(logFolder(config))
+}
+
+/**
+ * Segments of the log, opened before the state is copied, so that retention cannot delete or pack them away meanwhile.
+ */
+export class HeldSegments {
+  readonly warnings: string[] = []
+  readonly #folder: string
+  readonly #list: typeof listSegments
+  readonly #held = new Map<string, HeldSegment[]>()
+  /** The mark of each stream that has one. */
+  readonly #marks = new Map<LogStream, Buffer>()
+
+  /** @param list for tests: lists the segments in a stream's folder. */
+  constructor(folder: string, list = listSegments) {
+    this.#folder = folder
+    this.#list = list
+    this.holdNewer()
+  }
+
+  holdNewer(): void {
+    for (const stream of embeddedStreamNames) {
+      // The mark is read before the segments: the held segments must have what it promises.
+      const mark = markPath(join(this.#folder, stream))
+      if (existsSync(mark)) this.#marks.set(stream, readFileSync(mark))
+      const known = this.#held.get(stream) ?? []
+      this.#held.set(stream, [...known, ...this.#holdBehind(stream, known.at(-1)?.segment.firstOffset ?? -1)])
+    }
+  }
+
+  #holdBehind(stream: LogStream, offset: number): HeldSegment[] {
+    const added: HeldSegment[] = []
+    for (const segment of this.#list(join(this.#folder, stream)).filter(({ firstOffset }) => firstOffset > offset)) {
+      const held = this.#hold(segment)
+      if (held !== null) added.push(held)
+      else {
+        // The segment was packed, set aside or deleted since it was listed, so it may have another name now.
+        for (const { database } of added) database?.close()
+        return this.#holdBehind(stream, offset)
+      }
+    }
+    for (const { segment, why } of added)
+      if (why !== null) this.warnings.push(`${segment.path} is damaged (${why}) and was copied as it is.`)
+    return added
+  }
+
+  /** Lets go of segments before the one that contains a stream's position. */
+  forgetBehind(positions: ReadonlyMap<string, number>): void {
+    for (const [stream, held] of this.#held) {
+      const position = positions.get(stream) ?? 0
+      const first = Math.max(
+        held.findLastIndex(({ segment }) => segment.firstOffset <= position),
+        0,
+      )
+      for (const { database } of held.splice(0, first)) database?.close()
+    }
+  }
+
+  get bytes(): number {
+    return this.#sizes().reduce((sum, size) => sum + size, 0)
+  }
+
+  get largestBytes(): number {
+    return Math.max(0, ...this.#sizes())
+  }
+
+  /**
+   * Copies the segments as they are now, after the files about them, which must not know more than the segments hold.
+   */
+  async addTo(writer: BackupWriter, draft: string): Promise<void> {
+    for (const [stream, mark] of this.#marks) await writer.addContent(join('log', basename(markPath(stream))), mark)
+    const marks = embeddedStreamNames.map(markPath)
+    for (const place of ['', ...embeddedStreamNames])
+      for (const name of filesIn(join(this.#folder, place)).filter(isBesideSegments))
+        if (!marks.includes(join(place, name)))
+          await writer.addFile(join('log', place, name), join(this.#folder, place, name))
+    for (const [stream, held] of this.#held)
+      for (const { segment, database } of held) {
+        const name = join('log', stream, basename(segment.path))
+        if (database === null) {
+          // Its side file is copied too, since it may hold what the segment lacks.
+          for (const suffix of ['', '-wal'])
+            if (existsSync(segment.path + suffix)) await writer.addFile(name + suffix, segment.path + suffix)
+          continue
+        }
+        await copyDatabase(database, draft)
+        await writer.addFile(name, draft)
+        rmSync(draft)
+      }
+  }
+
+  close(): void {
+    for (const held of this.#held.values()) for (const { database } of held) database?.close()
+  }
+
+  /** Opens a segment. @returns null when its file is gone. */
+  #hold(segment: SegmentName): HeldSegment | null {
+    if (segment.form === 'damaged') return { segment, database: null, why: 'it was set aside' }
+    try {
+      return { segment, database: holdDatabase(segment.path), why: null }
+    } catch (cause) {
+      if (!String((cause as { code?: string }).code).startsWith('SQLITE_')) throw cause
+      return existsSync(segment.path) ? { segment, database: null, why: (cause as Error).message } : null
+    }
+  }
+
+  #sizes(): number[] {
+    return [...this.#held.values()].flat().map(({ segment, database }) => {
+      if (database === null) return statSync(segment.path, { throwIfNoEntry: false })?.size ?? 0
+      return (
+        Number(database.pragma('page_count', { simple: true })) * Number(database.pragma('page_size', { simple: true }))
+      )
+    })
+  }
+}
+
+function filesIn(folder: string): string[] {
+  if (!existsSync(folder)) return []
+  return readdirSync(folder, { withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => entry.name)
+}
+
+function isBesideSegments(name: string): boolean {
+  return !/\.db(-wal|-shm|-journal)?$|\.draft/.test(name)
+}

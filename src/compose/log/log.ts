@@ -1,0 +1,68 @@
+// The log of an instance, opened from its configuration. This room alone knows which adapter the log has: today it is the
+// log of segments in the data folder.
+
+import { join, resolve } from 'node:path'
+import { embeddedStreamNames } from '#adapters/sqlite-log/embedded-streams.ts'
+import {
+  hasLogSegments,
+  readLogIdentity,
+  replaceLogIdentity,
+  tidyStreams,
+  writeLogIdentity,
+} from '#adapters/sqlite-log/log-identity.ts'
+import { damagedSegmentLine } from '#adapters/sqlite-log/segment-file.ts'
+import { openSqliteLogReader, type SqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import type { Config } from '#config.ts'
+import type { BindLogDeps, FindBindingDeps } from '#services/progress/bind-log.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+/**
+ * Opens the log's reader and retention.
+ * @param mender passed only by the process that processes the log: it sets damaged segments aside and logs them here.
+ */
+export function openLogReader(config: Config, mender?: Logger): SqliteLogReader {
+  const { logBytesMax, freeBytesMin } = config
+  return openSqliteLogReader({
+    folder: logFolder(config),
+    logBytesMax,
+    minFreeBytes: freeBytesMin,
+    ...(mender && {
+      onDamage: ({ stream, path, error }) => mender.error({ lane: stream, path, err: error }, damagedSegmentLine),
+    }),
+  })
+}
+
+/** The id of the log; null when it was not begun yet. @throws LogIdentityError, system errors. */
+export function readLogId(config: Config): string | null {
+  return readLogIdentity(logFolder(config))
+}
+
+/** Whether anything was ever appended to the log, or could have been. */
+export function hasLog(config: Config): boolean {
+  return hasLogSegments(logFolder(config))
+}
+
+/** The log as it stands, without a change. @throws LogIdentityError, system errors. */
+export function foundLog(config: Config): FindBindingDeps['log'] {
+  const folder = resolve(logFolder(config))
+  return { id: readLogIdentity(folder), streams: embeddedStreamNames, hasSegments: hasLogSegments(folder) }
+}
+
+/** Makes the log ready for a start, which ties it to the state. @throws LogIdentityError, system errors. */
+export function prepareLog(config: Config): Pick<BindLogDeps, 'folder' | 'log'> {
+  const folder = resolve(logFolder(config))
+  tidyStreams(folder)
+  return {
+    folder,
+    log: {
+      ...foundLog(config),
+      writeId: id => writeLogIdentity(folder, id),
+      replaceId: id => replaceLogIdentity(folder, id),
+    },
+  }
+}
+
+/** The folder of the log, which has a folder for each stream. */
+export function logFolder(config: Config): string {
+  return join(config.dataFolder, 'log')
+}

@@ -1,0 +1,83 @@
+// Opens the state that an earlier start made, for commands beside a running instance; creates and migrates nothing.
+
+import { opendirSync } from 'node:fs'
+import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { stateUrlsOf } from './state.ts'
+
+/** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
+export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
+  let place = `the data folder ${config.dataFolder}`
+  let management: ManagementStore | undefined
+  try {
+    let version: number | null
+    const url = stateUrlsOf(config)?.url ?? null
+    if (url === null) {
+      const unreadable = whyUnreadable(config.dataFolder)
+      if (unreadable !== null) return err(unreadable)
+      version = findSqliteSchema(config.dataFolder)
+    } else {
+      const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
+      const checked = await checkPostgres(url)
+      if (!checked.ok) return err(checked.error.message)
+      place = `PostgreSQL at ${checked.value.place}`
+      if (checked.value.isReplica) return err(`${place} is a replica; DATABASE_URL has to name its primary.`)
+      const { state } = checked.value
+      if ('refusal' in state) return err(`${place} cannot be used: ${state.refusal}.`)
+      const { findPostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+      version = state.hasState ? await findPostgresSchema(url) : null
+    }
+    if (version === null) return err(noState(place))
+    if (!isNewestSchema(version))
+      return err(`The state in ${place} is of an older Pennon. Start this version once: that brings it up to date.`)
+    management = await openManagementOf(config, logger)
+    if (await isUntouched(management)) {
+      await management.close()
+      return err(noState(place))
+    }
+    return ok(management)
+  } catch (cause) {
+    await management?.close()
+    if (cause instanceof SchemaTooNewError) return err(cause.message)
+    if (cause instanceof PortError) return err(`The state in ${place} cannot be used: ${cause.message}`)
+    throw cause
+  }
+}
+
+async function openManagementOf(config: Config, logger: Logger): Promise<ManagementStore> {
+  const { dataFolder } = config
+  const url = stateUrlsOf(config)?.url ?? null
+  if (url === null) return openSqliteManagementStore({ dataFolder, access: 'write' })
+  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
+  return openPostgresManagementStore({ url, logger })
+}
+
+/** Whether a first start ended before its keys: a key made now would keep the next start from making the project. */
+async function isUntouched(management: ManagementStore): Promise<boolean> {
+  if ((await management.listPersonalKeys({ limit: 1, offset: 0 })).count > 0) return false
+  return (await management.listProjects({ limit: 1, offset: 0 })).count === 0
+}
+
+/** A line for people when this user may not look into the folder, where everything seems to be missing; else null. */
+export function whyUnreadable(dataFolder: string): string | null {
+  try {
+    opendirSync(dataFolder).closeSync()
+    return null
+  } catch (cause) {
+    const { code } = cause as NodeJS.ErrnoException
+    // What is missing, or no folder, is said by whoever needs it.
+    if (code !== 'EACCES' && code !== 'EPERM') return null
+    return `The data folder ${dataFolder} cannot be read by user ${process.geteuid?.()} (${code}). Run this as the user of the instance.`
+  }
+}
+
+function noState(place: string): string {
+  return `There is no state in ${place}. Its first start makes it and prints a key; for another instance, set PENNON_DATA or DATABASE_URL as it has them.`
+}

@@ -1,0 +1,29 @@
+// Opens an instance's database of locations: the file that `GEOIP_DATABASE` names, else the optional package, else
+// none.
+
+import { type GeoipDatabase, openGeoipFile, openGeoipPackage } from '#adapters/geoip/open-geoip.ts'
+import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export type { GeoipDatabase }
+
+/**
+ * Opens the database for one process; each process has its own. An instance may run without one.
+ * @returns null when there is no database; one line for the operator when `GEOIP_DATABASE` cannot be used.
+ * Source: docs/operating/settings.md.
+ */
+export function openGeoip(config: Config, logger: Logger): Result<GeoipDatabase | null, string> {
+  if (config.geoipDatabase !== null) {
+    const opened = openGeoipFile(config.geoipDatabase, logger)
+    if (opened.ok) return opened
+    return err(
+      `GEOIP_DATABASE is ${config.geoipDatabase}, but ${opened.error}. ` +
+        'Set it to a MaxMind City file (.mmdb), or unset it.',
+    )
+  }
+  const opened = openGeoipPackage(logger)
+  if (opened.ok) return opened
+  logger.warn({ reason: opened.error }, 'the installed GeoIP data cannot be used')
+  return ok(null)
+}

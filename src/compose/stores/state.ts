@@ -1,0 +1,173 @@
+// Opens the state for processes that write it: in the data folder, or in the PostgreSQL of `DATABASE_URL`. Chooses the
+// adapter for each of its ports; `front/state.ts` does the same for what evaluations read. The code for PostgreSQL is
+// loaded only when it is used.
+
+import type { InstanceLock } from '#adapters/postgres/instance-lock.ts'
+import { type StateSchema, withStateSchema } from '#adapters/postgres/state-schema.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openStateWriter } from '#adapters/sqlite/state-writer-client.ts'
+import type { Config } from '#config.ts'
+import { ok, type Result } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { DefinitionStore } from '#ports/state/definition-store.ts'
+import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+/** How long a start waits for a busy server; less for the replica, since the start can do without it. */
+const startConnectMsMax = 15_000
+const replicaConnectMsMax = 3_000
+
+/** What the private API reads and writes, what loads definitions, and what evaluations write. */
+export type StateWriter = ManagementStore & Pick<DefinitionStore, 'loadChanges'> & HashKeyOverrideWriter
+
+type FoundState = Exclude<StateSchema, { refusal: string }>
+
+/** Brings the state up to the newest schema. @throws with a message for the operator when it cannot be opened. */
+export async function openManagement(config: Config, logger: Logger): Promise<StateWriter> {
+  const urls = stateUrlsOf(config)
+  if (urls === null) return openStateWriter({ dataFolder: config.dataFolder, logger })
+  const found = await checkDatabases(urls, logger)
+  return openPostgresState(urls.url, found, logger)
+}
+
+/** The state of an instance, which no other instance uses until `release`. */
+export interface InstanceState {
+  readonly management: StateWriter
+  /** Where the state is, for messages; null when it is in the data folder. */
+  readonly place: string | null
+  /** As in `InstanceLock`. Does nothing for state in the data folder, which never goes away and comes back. */
+  readonly judgeReturns: InstanceLock['judgeReturns']
+  /** Lets other instances use the state; the owner of `management` closes that. Takes a second at most. */
+  release(): Promise<void>
+}
+
+/**
+ * Like `openManagement`, for the one process of an instance that starts the others: it changes nothing before it owns
+ * the state. State in the data folder is owned through the folder's lock.
+ * @param options.onSuperseded called with a line for the operator when another instance has taken the state over, which
+ *   it can once this one has lost its session with the server.
+ * @returns one line for the operator when another instance uses the state.
+ */
+export async function openInstanceState(
+  config: Config,
+  logger: Logger,
+  options: { waitMsMax: number; onWaiting: () => void; onSuperseded: (line: string) => void },
+): Promise<Result<InstanceState, string>> {
+  const urls = stateUrlsOf(config)
+  if (urls === null) {
+    const management = await openManagement(config, logger)
+    return ok({ management, place: null, judgeReturns: () => undefined, release: async () => undefined })
+  }
+  const { url } = urls
+  const found = await checkDatabases(urls, logger)
+  const { takeInstanceLock } = await import('#adapters/postgres/instance-lock.ts')
+  const locked = await namingPlace(url, () => takeInstanceLock({ ...options, url, logger }))
+  if (!locked.ok) return locked
+  const { judgeReturns, release } = locked.value
+  try {
+    const management = await openPostgresState(url, found, logger)
+    return ok({ management, place: `${await statePlaceOf(config)}, schema ${found.schema}`, judgeReturns, release })
+  } catch (cause) {
+    await release()
+    throw cause
+  }
+}
+
+/** URLs of the primary and of the replica for evaluations, both with our schema; null for state in the data folder. */
+export function stateUrlsOf(config: Config): { url: string; readUrl: string | null } | null {
+  const { databaseUrl, databaseReadUrl, databaseSchema } = config
+  if (databaseUrl === null) return null
+  return {
+    url: withStateSchema(databaseUrl, databaseSchema),
+    readUrl: databaseReadUrl === null ? null : withStateSchema(databaseReadUrl, databaseSchema),
+  }
+}
+
+/** `PostgreSQL at host:port/database`; null when the state is in the data folder. */
+export async function statePlaceOf(config: Config): Promise<string | null> {
+  if (config.databaseUrl === null) return null
+  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  return `PostgreSQL at ${placeOf(config.databaseUrl)}`
+}
+
+async function openPostgresState(url: string, found: FoundState, logger: Logger): Promise<StateWriter> {
+  const { makePostgresSchema } = await import('#adapters/postgres/find-schema.ts')
+  if (!found.isMade) await namingPlace(url, () => makePostgresSchema(url, found.schema))
+  const { migratePostgres, openPostgresManagementStore } = await import(
+    '#adapters/postgres/postgres-management-store.ts'
+  )
+  await namingPlace(url, () => migratePostgres({ url, logger }))
+  const { openPostgresHashKeyWriter } = await import('#adapters/postgres/postgres-hash-key-writer.ts')
+  const management = openPostgresManagementStore({ url, logger })
+  const hashKeys = openPostgresHashKeyWriter({ url, logger })
+  const close = async () => {
+    await Promise.all([management.close(), hashKeys.close()])
+  }
+  return { ...management, keepHashKey: hashKeys.keepHashKey, close }
+}
+
+/** @throws an Error with a line for the operator instead of a PortError. */
+async function namingPlace<T>(url: string, work: () => Promise<T>): Promise<T> {
+  const { placeOf } = await import('#adapters/postgres/check-postgres.ts')
+  try {
+    return await work()
+  } catch (cause) {
+    if (cause instanceof PortError)
+      throw new Error(`PostgreSQL at ${placeOf(url)} cannot be used: ${cause.message}`, { cause })
+    throw cause
+  }
+}
+
+/** Opens the worker's part of a state that `serve` has brought up to date. */
+export async function openWorkerState(
+  config: Config,
+  logger: Logger,
+): Promise<{ chunks: ChunkStore; management: ManagementStore }> {
+  const { dataFolder } = config
+  const url = stateUrlsOf(config)?.url ?? null
+  if (url === null) {
+    const { openSqliteManagementStore } = await import('#adapters/sqlite/sqlite-management-store.ts')
+    return {
+      chunks: openSqliteChunkStore({ dataFolder }),
+      management: openSqliteManagementStore({ dataFolder, access: 'write' }),
+    }
+  }
+  const { openPostgresChunkStore } = await import('#adapters/postgres/postgres-chunk-store.ts')
+  const { openPostgresManagementStore } = await import('#adapters/postgres/postgres-management-store.ts')
+  return {
+    chunks: openPostgresChunkStore({ url, logger }),
+    management: openPostgresManagementStore({ url, logger }),
+  }
+}
+
+/**
+ * Checks the primary and the replica. A replica that does not answer now does not stop a start: stored persons are then
+ * read from the primary.
+ * @throws Error with a line for the operator.
+ */
+async function checkDatabases(
+  { url, readUrl }: { url: string; readUrl: string | null },
+  logger: Logger,
+): Promise<FoundState> {
+  const { checkPostgres } = await import('#adapters/postgres/check-postgres.ts')
+  const primary = await checkPostgres(url, startConnectMsMax)
+  if (!primary.ok) throw new Error(primary.error.message)
+  const { place, version, isReplica, state, mayCreate } = primary.value
+  if (isReplica)
+    throw new Error(`PostgreSQL at ${place} is a replica, which takes no writes; DATABASE_URL has to name its primary.`)
+  if ('refusal' in state) throw new Error(`PostgreSQL at ${place} cannot be used: ${state.refusal}.`)
+  if (!state.isMade && !mayCreate)
+    throw new Error(
+      `PostgreSQL at ${place} cannot be used: permission denied to make the schema ${state.schema}. As the owner of the database: CREATE SCHEMA ${state.schema} AUTHORIZATION the role of DATABASE_URL.`,
+    )
+  logger.info({ place, version, schema: state.schema }, 'state is in PostgreSQL')
+  if (readUrl === null) return state
+  const replica = await checkPostgres(readUrl, replicaConnectMsMax)
+  if (replica.ok) return state
+  const message = `DATABASE_READ_URL: ${replica.error.message}`
+  if (!replica.error.mayPass) throw new Error(message)
+  logger.warn(message)
+  return state
+}

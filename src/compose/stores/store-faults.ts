@@ -1,0 +1,136 @@
+// Finds what is wrong with the stores in a data folder, each fault with its file and a way out: for a start, which is
+// refused before it makes anything, and for `pennon doctor`, which reads the stores through.
+
+import { existsSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { engineFolder } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
+import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import type { Config } from '#config.ts'
+import { PortError } from '#ports/port-error.ts'
+import { findBindingRefusal } from '#services/progress/bind-log.ts'
+import { foundLog, hasLog, logFolder } from '../log/log.ts'
+import { findLogDamage, type LogDamage } from '../log/log-damage.ts'
+
+export interface StoreFault {
+  /** What is wrong, without a full stop. */
+  readonly found: string
+  readonly remedy: string
+}
+
+const restore = 'restore the data folder from a backup, as a whole, or set PENNON_DATA to a new folder'
+/** A larger state is only opened, since reading it through takes longer than an operator waits. */
+const readThroughBytesMax = 1024 ** 3
+
+/**
+ * Whether `state.db` is damaged, as far as opening it shows, is of a newer version, or is missing from a folder that was
+ * in use.
+ * @throws PortError when it cannot be opened for another reason.
+ */
+export function findStateFault(config: Config): StoreFault | null {
+  if (config.databaseUrl !== null) return null
+  const { dataFolder } = config
+  const path = stateFileOf(dataFolder)
+  try {
+    const schema = findSqliteSchema(dataFolder)
+    if (schema !== null) {
+      isNewestSchema(schema)
+      return null
+    }
+  } catch (cause) {
+    if (cause instanceof SchemaTooNewError) return faultOfLine(cause.message)
+    return stateDamage(config, cause)
+  }
+  // Only starts make these, and each start makes its state first.
+  const others = [
+    ...(hasLog(config) ? ['log/'] : []),
+    ...(existsSync(join(engineFolder(dataFolder), 'endpoint.json')) ? ['events/'] : []),
+  ]
+  if (others.length === 0) return null
+  return {
+    found: `${path} is ${existsSync(path) ? 'empty' : 'missing'}, and ${others.join(' and ')} beside it ${others.length > 1 ? 'belong' : 'belongs'} to another state`,
+    remedy: `If that is in PostgreSQL, set DATABASE_URL to it; else ${restore}`,
+  }
+}
+
+/**
+ * Whether a start would refuse the log because it belongs to another state. Changes nothing; the state has to be there,
+ * in the data folder, and of this version.
+ * @throws PortError, LogIdentityError
+ */
+export async function findForeignLog(config: Config): Promise<StoreFault | null> {
+  if (config.databaseUrl !== null) return null
+  const schema = findSqliteSchema(config.dataFolder)
+  if (schema === null || !isNewestSchema(schema)) return null
+  const management = openSqliteManagementStore({ dataFolder: config.dataFolder, access: 'read' })
+  try {
+    const log = { folder: logFolder(config), log: foundLog(config) }
+    const refusal = await findBindingRefusal({ management, ...log, statePlace: null })
+    return refusal === null ? null : faultOfLine(refusal)
+  } finally {
+    await management.close()
+  }
+}
+
+/** A line for people that says what is wrong in its first sentence, and the way out in the others. */
+function faultOfLine(line: string): StoreFault {
+  const [found, ...remedy] = line.replace(/\.$/, '').split('. ')
+  return { found: found!, remedy: remedy.join('. ') }
+}
+
+/** @throws `cause` when it is not damage of the state. */
+export function stateDamage({ dataFolder }: Pick<Config, 'dataFolder'>, cause: unknown): StoreFault {
+  if (!(cause instanceof PortError && cause.port === 'state' && cause.code === 'corrupt')) throw cause
+  return damaged(stateFileOf(dataFolder), cause)
+}
+
+function damaged(path: string, cause: PortError): StoreFault {
+  let origin: Error = cause
+  while (origin.cause instanceof Error) origin = origin.cause
+  return { found: `${path} is damaged (${origin.message.replace(/^.*corrupt: /, '')})`, remedy: upperCased(restore) }
+}
+
+/**
+ * Reads the state through unless it is large.
+ * @returns how far it was read, a fault, or null without a file.
+ * @throws PortError
+ */
+export function readStateThrough(config: Config): StoreFault | 'read' | 'opened' | null {
+  const path = stateFileOf(config.dataFolder)
+  const { size } = statSync(path, { throwIfNoEntry: false }) ?? { size: 0 }
+  if (size === 0) return null
+  if (size > readThroughBytesMax) return 'opened'
+  try {
+    const damage = findSqliteDamage(config.dataFolder)
+    if (damage === null) return 'read'
+    return { found: `${path} is damaged (${damage.replaceAll(/\s*\n\s*/g, ' ')})`, remedy: upperCased(restore) }
+  } catch (cause) {
+    return stateDamage(config, cause)
+  }
+}
+
+/** Opens every segment of the log. @returns a fault for each damaged file. @throws any error that is not damage. */
+export function findLogFaults(config: Config): readonly StoreFault[] {
+  return findLogDamage(config).map(faultOf)
+}
+
+function faultOf(damage: LogDamage): StoreFault {
+  switch (damage.kind) {
+    case 'identity':
+      return { found: damage.message.split(';')[0]!, remedy: upperCased(restore) }
+    case 'set_aside':
+      return { found: `${damage.path} was damaged, and is set aside`, remedy: segmentRemedy }
+    case 'segment':
+      return { ...damaged(damage.path, damage.cause), remedy: segmentRemedy }
+  }
+}
+
+const segmentRemedy =
+  'What is whole in it is processed by itself; the rest comes back only from a backup (docs/operating/monitoring.md)'
+
+function upperCased(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,114 @@
+// Composes the worker process: the stores it reads and writes, and the tasks it repeats.
+
+import { randomUUID } from 'node:crypto'
+import type { Config } from '#config.ts'
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { Geoip } from '#ports/geoip.ts'
+import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
+import { claimingOnlyFor } from '#services/progress/bind-log.ts'
+import { createCountRetention } from '#services/worker/count-retention.ts'
+import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
+import { createFlagUsageKeeper } from '#services/worker/keep-flag-usage.ts'
+import { createLogRetention } from '#services/worker/log-retention.ts'
+import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
+import { createScheduleLease } from '#services/worker/schedule-lease.ts'
+import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
+import { createWorker, type Worker } from '#services/worker/worker.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+import { openLogReader, readLogId } from '../log/log.ts'
+import { openWorkerState } from '../stores/state.ts'
+import { openEventStore } from '../stores/stores.ts'
+
+export interface WorkerOptions {
+  readonly config: Config
+  readonly clock: Clock
+  /** Null when there is no database of locations; events then get no location. */
+  readonly geoip: Geoip | null
+  readonly logger: Logger
+  readonly metrics: Metrics
+  readonly onStateChange: (state: ProcessingState) => void
+  readonly onProcessedUntil: (traffic: Traffic, until: ProcessedUntil) => void
+}
+
+export interface ComposedWorker extends Worker {
+  /** Call when something was appended to the log stream. Cheap; may be called at any time. */
+  nudge(stream: LogStream): void
+  close(): Promise<void>
+}
+
+/** Requires a state that `serve` has migrated. */
+export async function composeWorker(options: WorkerOptions): Promise<ComposedWorker> {
+  const { config, clock, geoip, logger, metrics, onStateChange, onProcessedUntil } = options
+  const { chunks, management } = await openWorkerState(config, logger)
+  const followedLogId = readLogId(config)
+  const logId = followedLogId ?? ''
+  const log = openLogReader(config, logger)
+  const events = openEventStore(config, clock)
+  // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
+  const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
+  const mayRun = lease.isOurs
+  const usage = createUsageSchedule({
+    ...{ events, usage: management, log, positions: management, clock, logger, mayRun },
+    findLostSpans: () => keeper.findLostSpans(),
+  })
+  const flagUsage = createFlagUsageKeeper({ events, projects: management, clock, logger, mayRun })
+  const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
+  let hasOtherProjects = false
+  const processor = createProcessor({
+    log,
+    logId,
+    state: claimingOnlyFor(followedLogId, chunks, management),
+    events,
+    deferring: {
+      projects: management,
+      hasOtherProjects: async () => {
+        hasOtherProjects ||= (await management.listProjectIds()).length > 1
+        return hasOtherProjects
+      },
+    },
+    geoip,
+    clock,
+    metrics,
+    logger,
+    ownerId: randomUUID(),
+    onStateChange,
+    onProcessedUntil,
+    onChunkCommitted: mirror.nudge,
+  })
+  const keeper = createEventStoreKeeper({
+    ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
+    logId,
+    mayRun,
+    rejectRetentionDays: config.rejectRetentionDays,
+    newUuid: randomUUID,
+    random: Math.random,
+    onRestoring: () => onStateChange(worker.state()),
+  })
+  const retentionMs = config.logRetentionHours * 3_600_000
+  const worker: Worker = createWorker({
+    processor,
+    events,
+    keeper,
+    housekeeping: [
+      createLogRetention({
+        ...{ log, positions: management, clock, logger, retentionMs, mayRun },
+        isHeld: () => !keeper.isChecked(),
+      }),
+    ],
+    lease,
+    schedules: [usage, mirror, flagUsage, createCountRetention({ store: management, clock, logger, mayRun })],
+    logger,
+    onStateChange,
+    random: Math.random,
+  })
+  return {
+    ...worker,
+    nudge: stream => log.nudge(stream),
+    close: async () => {
+      await Promise.all([log.close(), events.close(), chunks.close(), management.close()])
+    },
+  }
+}

@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { aCapturedEvent, aCapturedReject } from '../../../tests/support/captured-events.ts'
+import { decoded, outcomesOf } from '../../../tests/support/incoming-requests.ts'
+import { type CapturedEvent, lanes } from '../events/captured-event.ts'
+import { atOnce } from '../maybe-steps.ts'
+import {
+  compact,
+  isKeptAt,
+  isUuidMadeAt,
+  keepRejects,
+  laneAt,
+  leftOutReason,
+  type OutcomeTable,
+  resourceAt,
+  setCode,
+  setEveryCode,
+  setLane,
+  TableRecords,
+  TableWriter,
+} from './outcome-table.ts'
+import { importOnlyCode, okCode, outcomes, overQuotaCode, rejectCodes, unknownKeyCode } from './outcomes.ts'
+import { eventResources } from './quota-resource.ts'
+
+const noQuota = { resource: null, isNameless: false, refusesRequest: false }
+
+function tableOf(events: readonly CapturedEvent[], rejectCount = 0): OutcomeTable {
+  const writer = new TableWriter(events.length + rejectCount)
+  for (const [row, event] of events.entries()) writer.addEvent(row, event, okCode, false)
+  for (let row = events.length; row < events.length + rejectCount; row++)
+    writer.addReject(row, aCapturedReject({ name: `reject ${row}` }), rejectCodes.missing_event_name, noQuota)
+  return writer.finish()
+}
+
+const eventsOf = (table: OutcomeTable, traffic: 'live' | 'import' = 'live') =>
+  decoded(table[traffic]).map(record => record.kind === 'event' && record.event)
+
+const stepsOf = (table: OutcomeTable) => [...compact(table)].length
+
+describe('a row', () => {
+  it('keeps each of its columns whatever is written to the others', () => {
+    for (const [code] of outcomes.entries()) {
+      const writer = new TableWriter(1)
+      writer.addEvent(0, aCapturedEvent(1, { name: '$ai_x', lane: 'ai' }), okCode, true)
+      const table = writer.finish()
+      setCode(table, 0, code)
+      for (const lane of lanes) {
+        setLane(table, 0, lane)
+        assert.deepEqual(
+          [laneAt(table, 0), resourceAt(table, 0), isUuidMadeAt(table, 0), outcomesOf(table)[0]!.split(':')[0]],
+          [lane, 'llm_events', true, outcomes[code]!.result],
+        )
+      }
+    }
+    assert.ok(outcomes.length <= 256, 'a code is a byte')
+  })
+
+  it('has an outcome of its own for every reason, and for every quota', () => {
+    const texts = outcomes.map(({ result, reason }) => `${result} ${reason}`)
+    assert.equal(new Set(texts).size, texts.length)
+    for (const resource of eventResources)
+      assert.deepEqual(outcomes[overQuotaCode(resource)]!.reason, `${resource}_over_quota`)
+  })
+})
+
+describe('taking out of the runs what is not stored', () => {
+  it('keeps others as they were, in their order, whatever their size, in both logs', () => {
+    const sizes = [1, 500, 40_000, 2_000, 300_000, 10, 7]
+    const events = sizes.map((size, n) =>
+      aCapturedEvent(n, {
+        ...(n % 2 === 0 && { distinctId: 'Zoë 🐎', setJson: '{"b":1}' }),
+        ...(n > 4 && { lane: 'historical', historicalMigration: true, importJobId: 1 }),
+        propertiesJson: `{"x":"${'y'.repeat(size)}"}`,
+      }),
+    )
+    const table = tableOf(events)
+    for (const row of [0, 3, 5]) setCode(table, row, importOnlyCode)
+    atOnce(compact(table))
+    const records = new TableRecords(table)
+    assert.equal(records.at(4).uuid, events[4]!.uuid, 'rows know where their records are now')
+    assert.equal(records.at(6).uuid, events[6]!.uuid)
+    assert.deepEqual(
+      [0, 1, 2, 3, 4, 5, 6].filter(row => !isKeptAt(table, row)),
+      [0, 3, 5],
+    )
+    assert.deepEqual(eventsOf(table), [events[1], events[2], events[4]])
+    assert.deepEqual(eventsOf(table, 'import'), [events[6]])
+  })
+
+  it('leaves the runs themselves when all stays, and nothing when nothing does', () => {
+    const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
+    const bytes = table.live!.bytes
+    atOnce(compact(table))
+    assert.equal(table.live!.bytes, bytes)
+    setEveryCode(table, unknownKeyCode)
+    atOnce(compact(table))
+    assert.equal(table.live, null)
+    assert.equal(table.rejects!.recordCount, 1, 'rejects are another matter')
+  })
+
+  it('lets go of a long run, so that it can be transferred', () => {
+    const long = aCapturedEvent(2, { propertiesJson: `{"x":"${'y'.repeat(400_000)}"}` })
+    const table = tableOf([aCapturedEvent(1), long])
+    setCode(table, 0, importOnlyCode)
+    atOnce(compact(table))
+    const { bytes } = table.live!
+    assert.equal(bytes.byteLength, bytes.buffer.byteLength)
+    assert.deepEqual(eventsOf(table), [long])
+  })
+
+  it('takes a breath in long runs and between large records', () => {
+    assert.equal(stepsOf(tableOf(Array.from({ length: 2_000 }, (_, n) => aCapturedEvent(n)))), 3)
+    const large = { propertiesJson: `{"x":"${'y'.repeat(700_000)}"}` }
+    assert.equal(stepsOf(tableOf(Array.from({ length: 6 }, (_, n) => aCapturedEvent(n, large)))), 3)
+  })
+
+  it('leaves the first rejects', () => {
+    const names = (table: OutcomeTable) =>
+      decoded(table.rejects).map(record => record.kind === 'reject' && record.reject.name)
+    const table = tableOf([aCapturedEvent(1)], 3)
+    keepRejects(table, 2)
+    assert.deepEqual(
+      [0, 1, 2, 3].map(row => isKeptAt(table, row)),
+      [true, true, true, false],
+    )
+    assert.deepEqual(names(table), ['reject 1', 'reject 2'])
+    keepRejects(table, 0)
+    assert.equal(table.rejects, null)
+  })
+})
+
+describe('why a request left nothing', () => {
+  it('is what a quota or import-only said of its first event, unless one is stored', () => {
+    const table = tableOf([aCapturedEvent(1), aCapturedEvent(2)], 1)
+    assert.equal(leftOutReason(table), null)
+    setCode(table, 0, overQuotaCode('exceptions'))
+    assert.equal(leftOutReason(table), null, 'the other one is stored')
+    setCode(table, 1, overQuotaCode('events'))
+    assert.equal(leftOutReason(table), 'exceptions_over_quota')
+    setEveryCode(table, importOnlyCode)
+    assert.equal(leftOutReason(table), 'non_historical_import_drop')
+    setEveryCode(table, unknownKeyCode)
+    assert.equal(leftOutReason(table), null)
+    assert.equal(leftOutReason(tableOf([], 2)), null, 'there was something wrong with them')
+  })
+})

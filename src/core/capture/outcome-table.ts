@@ -1,0 +1,325 @@
+// The one table about a capture request: a row for each item, in order, and the records that the items became. It is
+// made where the body is read (a decode thread for a large body) and leaves that thread without a copy. Later decisions
+// (quotas, hot distinct ids, import-only) are passes that give rows another outcome. Metrics, counts, rejects and
+// answers are read from the final table. Source: docs/decisions/0039-one-outcome-table.md.
+
+import { type CapturedEvent, type CapturedReject, type Lane, lanes } from '../events/captured-event.ts'
+import { type Traffic, trafficOf } from '../events/log-stream.ts'
+import { type EncodedRecords, RecordEncoder } from '../log/record-codec.ts'
+import { RecordView } from '../log/record-view.ts'
+import type { Steps } from '../maybe-steps.ts'
+import type { EventRefusal } from './normalize-event.ts'
+import { importOnlyCode, type Outcome, outcomes, resourceOverQuota } from './outcomes.ts'
+import { type EventResource, eventResources, resourceOf } from './quota-resource.ts'
+
+export interface OutcomeTable {
+  /** Two cells per row: where its record begins, or -1; and its `column`s. */
+  readonly cells: Int32Array<ArrayBuffer>
+  /** Records of the live events and of the imports; null when there are none. */
+  live: EncodedRecords | null
+  import: EncodedRecords | null
+  /** Records of the items that did not become events. Those that may be kept come first. */
+  rejects: EncodedRecords | null
+}
+
+type Run = Traffic | 'rejects'
+
+/** A project may have this many rejects kept per second; further ones need no body. */
+export const rejectCountMax = 100
+
+const cellsPerRow = 2
+/** The bits of a row's second cell. */
+const column = {
+  /** Index in `outcomes`. */
+  code: { at: 0, mask: 0xff },
+  lane: { at: 8, mask: 0xf },
+  /** The quota that the row is subject to: its index in `eventResources` plus 1; 0 for none, as for imports. */
+  resource: { at: 12, mask: 0xf },
+  /** Not an event: its record is among the rejects. */
+  isReject: { at: 16, mask: 1 },
+  /** The client sent no uuid. */
+  isUuidMade: { at: 17, mask: 1 },
+  /** The client sent no name, or one that is not a string. */
+  isNameless: { at: 18, mask: 1 },
+  /** A bad item for which the whole request is refused. */
+  refusesRequest: { at: 19, mask: 1 },
+} as const
+type Column = (typeof column)[keyof typeof column]
+
+export function rowCountOf({ cells }: OutcomeTable): number {
+  return cells.length / cellsPerRow
+}
+
+export function codeAt(table: OutcomeTable, row: number): number {
+  return read(table, row, column.code)
+}
+
+export function outcomeAt(table: OutcomeTable, row: number): Outcome {
+  return outcomes[codeAt(table, row)]!
+}
+
+/** Changes an item's outcome. With an outcome that is not stored, its record is not appended to the log. */
+export function setCode(table: OutcomeTable, row: number, code: number): void {
+  write(table, row, column.code, code)
+}
+
+export function setEveryCode(table: OutcomeTable, code: number): void {
+  for (let row = 0; row < rowCountOf(table); row++) setCode(table, row, code)
+}
+
+export function laneAt(table: OutcomeTable, row: number): Lane {
+  return lanes[laneIndexAt(table, row)]!
+}
+
+/** The index of its lane in `lanes`. */
+export function laneIndexAt(table: OutcomeTable, row: number): number {
+  return read(table, row, column.lane)
+}
+
+export function setLane(table: OutcomeTable, row: number, lane: Lane): void {
+  write(table, row, column.lane, lanes.indexOf(lane))
+}
+
+/** The quota that a row is subject to; null for an import and for a bad item that does not refuse its request. */
+export function resourceAt(table: OutcomeTable, row: number): EventResource | null {
+  return eventResources[read(table, row, column.resource) - 1] ?? null
+}
+
+export function isNamelessAt(table: OutcomeTable, row: number): boolean {
+  return read(table, row, column.isNameless) === 1
+}
+
+export function isUuidMadeAt(table: OutcomeTable, row: number): boolean {
+  return read(table, row, column.isUuidMade) === 1
+}
+
+/** Whether a bad item is kept by itself instead of refusing its request. */
+export function isRejectAt(table: OutcomeTable, row: number): boolean {
+  return outcomeAt(table, row).result === 'reject' && read(table, row, column.refusesRequest) === 0
+}
+
+/**
+ * Reads the records of rows. A row that is not stored has its record until `compact` removes it, the others until the
+ * log has taken them over.
+ */
+export class TableRecords {
+  readonly #table: OutcomeTable
+  readonly #views: Partial<Record<Run, RecordView>> = {}
+
+  constructor(table: OutcomeTable) {
+    this.#table = table
+  }
+
+  /** The view is valid until the next call. */
+  at(row: number): RecordView {
+    const run = runAt(this.#table, row)
+    this.#views[run] ??= new RecordView(this.#table[run]!.bytes)
+    return this.#views[run].moveTo(this.#table.cells[row * cellsPerRow]!)
+  }
+}
+
+export interface RequestRefusal {
+  readonly row: number
+  readonly reason: EventRefusal
+  /** The field at fault with its place, such as `batch.3.distinct_id`. */
+  readonly field: string
+  /** The item at fault. */
+  readonly uuid: string
+  readonly name: string
+  readonly distinctId: string
+}
+
+/** The first bad item that refuses the whole request, or null. */
+export function requestRefusal(table: OutcomeTable): RequestRefusal | null {
+  for (let row = 0; row < rowCountOf(table); row++) {
+    if (read(table, row, column.refusesRequest) === 0) continue
+    const { result, reason } = outcomeAt(table, row)
+    if (result !== 'reject') continue
+    const { field, uuid, name, distinctId } = new TableRecords(table).at(row)
+    return { row, reason: reason as EventRefusal, field, uuid, name, distinctId }
+  }
+  return null
+}
+
+/**
+ * Why none of a request's valid events is stored: the reason of the first event that a quota or import-only left out.
+ * Null when some item is stored or none was left out.
+ */
+export function leftOutReason(table: OutcomeTable): string | null {
+  let first: string | null = null
+  for (let row = 0; row < rowCountOf(table); row++) {
+    const { isStored, reason } = outcomeAt(table, row)
+    if (isStored) return null
+    const code = codeAt(table, row)
+    if (code === importOnlyCode || resourceOverQuota(code) !== null) first ??= reason
+  }
+  return first
+}
+
+/** Builds a table. Rows may be added in any order; each run keeps its records in the order in which they were added. */
+export class TableWriter {
+  readonly #cells: Int32Array<ArrayBuffer>
+  readonly #encoders: Record<Run, RecordEncoder | null> = { live: null, import: null, rejects: null }
+
+  constructor(itemCount: number) {
+    this.#cells = newCells(itemCount * cellsPerRow)
+  }
+
+  addEvent(row: number, event: CapturedEvent, code: number, isUuidMade: boolean): void {
+    const { lane } = event
+    const encoder = this.#encoderOf(trafficOf(lane))
+    // No quota applies to imports. Source: docs/wire/ingestion.md 5.
+    const resource = event.historicalMigration ? null : resourceOf(event.name, event.propertiesJson)
+    this.#addRow(row, encoder, code, lane, resource, isUuidMade ? bitOf(column.isUuidMade) : 0)
+    encoder.addEvent(event)
+  }
+
+  addReject(
+    row: number,
+    reject: CapturedReject,
+    code: number,
+    { resource, isNameless, refusesRequest }: RejectRow,
+  ): void {
+    const flags =
+      bitOf(column.isReject) |
+      (isNameless ? bitOf(column.isNameless) : 0) |
+      (refusesRequest ? bitOf(column.refusesRequest) : 0)
+    const encoder = this.#encoderOf('rejects')
+    this.#addRow(row, encoder, code, reject.lane, resource, flags)
+    encoder.addReject(reject)
+  }
+
+  finish(): OutcomeTable {
+    const { live, import: imports, rejects } = this.#encoders
+    return {
+      cells: this.#cells,
+      live: live?.finish() ?? null,
+      import: imports?.finish() ?? null,
+      rejects: rejects?.finish() ?? null,
+    }
+  }
+
+  #encoderOf(run: Run): RecordEncoder {
+    this.#encoders[run] ??= new RecordEncoder()
+    return this.#encoders[run]
+  }
+
+  #addRow(
+    row: number,
+    encoder: RecordEncoder,
+    code: number,
+    lane: Lane,
+    resource: EventResource | null,
+    flags: number,
+  ): void {
+    this.#cells[row * cellsPerRow] = encoder.bytes
+    this.#cells[row * cellsPerRow + 1] =
+      (code << column.code.at) |
+      (lanes.indexOf(lane) << column.lane.at) |
+      ((resource === null ? 0 : eventResources.indexOf(resource) + 1) << column.resource.at) |
+      flags
+  }
+}
+
+/**
+ * V8 keeps arrays of up to 64 bytes on its own heap. Up to 4 KiB cells come from Node's pool; longer can be
+ * transferred.
+ */
+function newCells(length: number): Int32Array<ArrayBuffer> {
+  if (length <= 16 || length > 1_024) return new Int32Array(length)
+  const { buffer, byteOffset } = Buffer.allocUnsafe(length * Int32Array.BYTES_PER_ELEMENT)
+  return new Int32Array(buffer, byteOffset, length)
+}
+
+/** The further columns of an item that did not become an event. */
+export interface RejectRow {
+  /** The quota that, when used up, leaves the item out before its fault counts; null for none. */
+  readonly resource: EventResource | null
+  readonly isNameless: boolean
+  readonly refusesRequest: boolean
+}
+
+function runAt(table: OutcomeTable, row: number): Run {
+  return read(table, row, column.isReject) === 1 ? 'rejects' : trafficOf(laneAt(table, row))
+}
+
+/** What one step of `compact` handles: less than a millisecond's work. */
+const recordsPerStep = 512
+const bytesPerStep = 1024 * 1024
+
+/**
+ * Removes the records that are not stored from the two runs of events, in place; the others keep their order. Works in
+ * steps, since a run may be as long as a request.
+ */
+export function* compact(table: OutcomeTable): Steps<void> {
+  for (const traffic of ['live', 'import'] as const) {
+    const records = table[traffic]
+    if (records !== null) table[traffic] = yield* keptRecords(table, traffic, records)
+  }
+}
+
+function* keptRecords(
+  table: OutcomeTable,
+  traffic: Traffic,
+  records: EncodedRecords,
+): Generator<void, EncodedRecords | null> {
+  const { cells } = table
+  const { bytes } = records
+  const view = new RecordView(bytes)
+  let end = 0
+  let recordCount = 0
+  let looked = 0
+  let stepEnd = bytesPerStep
+  for (let row = 0; row < rowCountOf(table); row++) {
+    if (runAt(table, row) !== traffic) continue
+    const start = cells[row * cellsPerRow]!
+    const { size } = view.moveTo(start)
+    cells[row * cellsPerRow] = outcomeAt(table, row).isStored ? end : -1
+    if (outcomeAt(table, row).isStored) {
+      if (end !== start) bytes.copyWithin(end, start, start + size)
+      end += size
+      recordCount++
+    }
+    if (++looked % recordsPerStep !== 0 && end < stepEnd) continue
+    stepEnd = end + bytesPerStep
+    yield
+  }
+  return recordCount === 0 ? null : { bytes: shortened(bytes, end), recordCount }
+}
+
+/** Keeps the first `count` rejects, in the order in which they were found, and removes the records of the others. */
+export function keepRejects(table: OutcomeTable, count: number): void {
+  const { cells, rejects } = table
+  if (rejects === null) return
+  const view = new RecordView(rejects.bytes)
+  let end = 0
+  for (let kept = 0; kept < count; kept++) end += view.moveTo(end).size
+  table.rejects = count === 0 ? null : { bytes: shortened(rejects.bytes, end), recordCount: count }
+  for (let row = 0; row < rowCountOf(table); row++)
+    if (runAt(table, row) === 'rejects' && cells[row * cellsPerRow]! >= end) cells[row * cellsPerRow] = -1
+}
+
+/** Whether the row still has its record. */
+export function isKeptAt({ cells }: OutcomeTable, row: number): boolean {
+  return cells[row * cellsPerRow] !== -1
+}
+
+/** A run that owns its whole buffer still does when shortened, so that it can be transferred. */
+function shortened(bytes: Uint8Array<ArrayBuffer>, length: number): Uint8Array<ArrayBuffer> {
+  if (length === bytes.length) return bytes
+  const isWhole = bytes.byteOffset === 0 && bytes.length === bytes.buffer.byteLength
+  return isWhole ? new Uint8Array(bytes.buffer.transfer(length)) : bytes.subarray(0, length)
+}
+
+function read({ cells }: OutcomeTable, row: number, { at, mask }: Column): number {
+  return (cells[row * cellsPerRow + 1]! >>> at) & mask
+}
+
+function write({ cells }: OutcomeTable, row: number, { at, mask }: Column, value: number): void {
+  const place = row * cellsPerRow + 1
+  cells[place] = (cells[place]! & ~(mask << at)) | (value << at)
+}
+
+function bitOf({ at }: Column): number {
+  return 1 << at
+}

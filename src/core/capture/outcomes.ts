@@ -1,0 +1,78 @@
+// Every outcome that an item of a capture request can have. A row of the outcome table (`outcome-table.ts`) holds its
+// index, the code. Metrics, counts, kept rejects and the answers of both protocols all take their words from this list.
+
+import { dropReasons } from '../events/event-drops.ts'
+import { noteWarnings } from './edge-warnings.ts'
+import { eventRefusals } from './normalize-event.ts'
+import { v1DropReasons } from './normalize-v1-event.ts'
+import { type EventResource, eventResources } from './quota-resource.ts'
+
+/**
+ * `warning`: accepted, though not quite as it was sent. `drop`: valid, but does not become an event. `reject`: bad,
+ * left out, and kept where the project can find it.
+ */
+export type ItemResult = 'ok' | 'warning' | 'drop' | 'reject'
+
+export interface Outcome {
+  readonly result: ItemResult
+  /** A code of docs/wire/errors.md; null when there is nothing to report. */
+  readonly reason: string | null
+  /** Its record is appended to the log. True also for events that the worker is going to drop. */
+  readonly isStored: boolean
+  /** The field that a warning is about. A reject's own record says which field is at fault. */
+  readonly field: string | null
+}
+
+const list: Outcome[] = []
+/** Indexed by code. */
+export const outcomes: readonly Outcome[] = list
+
+export const okCode = define('ok', null, true)
+/** Only on v1: stored without a person, because its distinct id is a placeholder such as `undefined`. */
+export const personlessCode = define('ok', 'person_processing_disabled', true)
+
+export const warningCodes = Object.fromEntries(
+  noteWarnings.map(({ type, field }) => [type, define('warning', type, true, field)]),
+) as Readonly<Record<(typeof noteWarnings)[number]['type'], number>>
+
+/** Events that the worker is going to drop, for the reasons that can be seen in the event alone. */
+export const workerDropCodes = defineEach('drop', dropReasons, true)
+
+export const performanceCode = define('drop', 'dropped_performance_event', false)
+/** The key belongs to no project. Such requests are answered as if all were well. */
+export const unknownKeyCode = define('drop', 'unknown_api_key', false)
+/** The instance takes historical migrations only. Source: docs/wire/ingestion.md 5. */
+export const importOnlyCode = define('drop', 'non_historical_import_drop', false)
+/** The project has used up a quota. Source: docs/wire/ingestion.md 9. */
+const firstOverQuotaCode = list.length
+for (const resource of eventResources) define('drop', `${resource}_over_quota`, false)
+
+export function overQuotaCode(resource: EventResource): number {
+  return firstOverQuotaCode + eventResources.indexOf(resource)
+}
+
+/** The quota that an outcome is about; null for any other outcome. */
+export function resourceOverQuota(code: number): EventResource | null {
+  return eventResources[code - firstOverQuotaCode] ?? null
+}
+
+/** Why an item is refused, in either protocol. */
+export type RejectReason = (typeof eventRefusals)[number] | (typeof v1DropReasons)[number] | 'invalid_shape'
+export const rejectCodes = defineEach(
+  'reject',
+  [...new Set<RejectReason>([...eventRefusals, 'invalid_shape', ...v1DropReasons])],
+  false,
+)
+
+function define(result: ItemResult, reason: string | null, isStored: boolean, field: string | null = null): number {
+  return list.push({ result, reason, isStored, field }) - 1
+}
+
+function defineEach<Reason extends string>(
+  result: ItemResult,
+  reasons: readonly Reason[],
+  isStored: boolean,
+): Readonly<Record<Reason, number>> {
+  const codes = reasons.map(reason => [reason, define(result, reason, isStored)])
+  return Object.fromEntries(codes) as Record<Reason, number>
+}

@@ -1,0 +1,42 @@
+// The two kinds of traffic that a log keeps apart, and the place of a record in it. Only a log's adapter knows its
+// streams: a front names the kind of traffic that it appends, and the log's reader names the streams that carry it.
+
+import type { Lane, LogRecord } from './captured-event.ts'
+
+/** Imports never delay live events, so a log keeps the two apart. */
+export type Traffic = 'live' | 'import'
+
+/** Every lane but `historical` is live. */
+export function trafficOf(lane: Lane): Traffic {
+  return lane === 'historical' ? 'import' : 'live'
+}
+
+/** The lane to count a record under that cannot be read. */
+export function usualLaneOf(traffic: Traffic): Lane {
+  return traffic === 'import' ? 'historical' : 'main'
+}
+
+/** The name of one ordered sequence of records, such as `main`, `historical`, `main/3`. Only the log interprets it. */
+export type LogStream = string
+
+/** The name under which the position of a stream's second cursor is kept, the one for deferred projects. */
+export function deferredCursorOf(stream: LogStream): string {
+  return `${stream}.deferred`
+}
+
+export interface StreamInfo {
+  readonly stream: LogStream
+  readonly traffic: Traffic
+}
+
+/** The place of a record in a log. */
+export interface RecordPlace {
+  readonly stream: LogStream
+  readonly offset: number
+}
+
+/** A record and its place in its stream. Offsets ascend, but need not be contiguous. */
+export interface RecordAt {
+  readonly offset: number
+  readonly record: LogRecord
+}

@@ -1,0 +1,13 @@
+// How far the worker reports that it has come, for counting what is still waiting.
+
+export interface ProcessedUntil {
+  /** Everything appended before this time (epoch ms) is processed, except events of deferred projects. */
+  readonly appendedBeforeMs: number
+  /** The same for the deferred projects; null when there are none. */
+  readonly deferred: { readonly projectIds: readonly number[]; readonly appendedBeforeMs: number } | null
+}
+
+/** Everything of the project that was appended before this time (epoch ms) is processed. */
+export function processedUntilMsOf({ appendedBeforeMs, deferred }: ProcessedUntil, projectId: number): number {
+  return deferred?.projectIds.includes(projectId) === true ? deferred.appendedBeforeMs : appendedBeforeMs
+}

@@ -1,0 +1,85 @@
+// Whether a flag's conditions decide the same for everybody, without evaluating them for anybody: what an evaluation
+// would answer whoever asks. Everybody is every person, or every group or device for a flag that is decided by those. A
+// condition set with filters counts as one that some match and others do not, whatever it tests, other flags included.
+// Source: docs/wire/evaluation.md 5.2–5.7.
+
+import type { JsonObject } from '../../json.ts'
+import { isSameJson } from '../../json-equal.ts'
+import {
+  readFilters,
+  type StoredFilter,
+  type StoredFilters,
+  type StoredSet,
+  UnreadableFilters,
+} from './flag-filters.ts'
+
+/** `unreadable`: the definition has no readable shape, so the flag is not answered. */
+export type FlagRollout =
+  | { readonly kind: 'everybody'; readonly variant: string | null }
+  | { readonly kind: 'nobody' | 'some' | 'unreadable' }
+
+export function rolloutOf(filters: JsonObject): FlagRollout {
+  try {
+    return rolloutOfRead(readFilters(filters))
+  } catch (cause) {
+    if (cause instanceof UnreadableFilters) return { kind: 'unreadable' }
+    throw cause
+  }
+}
+
+function rolloutOfRead(filters: StoredFilters): FlagRollout {
+  const { sets, earlyExit } = filters
+  const heldOut = filters.holdout?.exclusionPercentage ?? 0
+  // Whoever enrolled or opted out gets another answer than the sets give.
+  if (filters.featureEnrollment) return { kind: 'some' }
+  if (heldOut >= 100) return { kind: 'everybody', variant: `holdout-${filters.holdout?.id}` }
+  if (heldOut > 0) return { kind: 'some' }
+  /** True, false or a variant; null for one of several variants. */
+  const answers = new Set<string | boolean | null>()
+  let isDecided = false
+  for (const [index, set] of sets.entries()) {
+    if (sets.slice(0, index).some(earlier => takesAllOf(earlier, set, earlyExit))) continue
+    const percentage = percentageOf(set)
+    const isForEverybody = set.filters.length === 0 && isForOwnSubject(set, filters)
+    if (percentage > 0) answers.add(answerOf(set, filters))
+    if (earlyExit && percentage < 100) answers.add(false)
+    isDecided = isForEverybody && (percentage >= 100 || earlyExit)
+    if (isDecided) break
+  }
+  if (!isDecided) answers.add(false)
+  const [answer] = answers
+  if (answers.size > 1 || answer === null || answer === undefined) return { kind: 'some' }
+  if (answer === false) return { kind: 'nobody' }
+  return { kind: 'everybody', variant: answer === true ? null : answer }
+}
+
+/** Whether everybody whom a set would let in has been answered by an earlier one, whose conditions it repeats. */
+function takesAllOf(earlier: StoredSet, set: StoredSet, earlyExit: boolean): boolean {
+  if (earlier.groupTypeIndex !== set.groupTypeIndex) return false
+  // A person has one place among the percentages, in every set.
+  if (!earlyExit && percentageOf(earlier) < percentageOf(set)) return false
+  return earlier.filters.every(filter => set.filters.some(other => isSameFilter(filter, other)))
+}
+
+function isSameFilter(a: StoredFilter, b: StoredFilter): boolean {
+  const { type, key, operator, groupTypeIndex } = a
+  const isSameButValue =
+    type === b.type && key === b.key && operator === b.operator && groupTypeIndex === b.groupTypeIndex
+  return isSameButValue && isSameJson(a.value, b.value)
+}
+
+function percentageOf({ rolloutPercentage }: StoredSet): number {
+  return rolloutPercentage ?? 100
+}
+
+function isForOwnSubject({ groupTypeIndex }: StoredSet, filters: StoredFilters): boolean {
+  return groupTypeIndex === undefined || groupTypeIndex === filters.groupTypeIndex
+}
+
+/** What somebody gets who matches the set; null when it is one of several variants. */
+function answerOf(set: StoredSet, { variants }: StoredFilters): string | true | null {
+  if (variants.length === 0) return true
+  if (variants.some(({ key }) => key === set.variant)) return set.variant
+  const served = variants.filter(({ rolloutPercentage }) => rolloutPercentage > 0)
+  return served.length === 1 && served[0]!.rolloutPercentage >= 100 ? served[0]!.key : null
+}

@@ -1,0 +1,54 @@
+// Whether a flag is in use, as far as its own definition and its calls tell, in one word and in a sentence. Whoever uses
+// the flag, such as an experiment or a survey, does not matter, as in PostHog: a flag that nobody calls serves none of
+// them. Source: docs/wire/private-api.md 4.1.
+
+import type { Flag } from './flag.ts'
+import { rolloutOf } from './flag-rollout.ts'
+
+export const flagStatuses = ['ACTIVE', 'STALE', 'INACTIVE', 'ARCHIVED', 'DELETED'] as const
+export type FlagStatus = (typeof flagStatuses)[number]
+
+const dayMs = 86_400_000
+const staleAfterDays = 30
+export const staleAfterMs = staleAfterDays * dayMs
+
+/** The parts of a flag that its status depends on. */
+export type FlagOfStatus = Pick<Flag, 'active' | 'archived' | 'deleted' | 'filters' | 'conditionsSinceMs'>
+
+/**
+ * An active flag is stale when it was not called for 30 days; or when no call is known and it has decided the same for
+ * everybody for 30 days; or when it has been rolled out to nobody for 30 days, called or not.
+ * @param lastCalledAtMs null when no call is known.
+ */
+export function statusOfFlag(
+  flag: FlagOfStatus,
+  lastCalledAtMs: number | null,
+  nowMs: number,
+): { readonly status: FlagStatus; readonly reason: string } {
+  if (flag.deleted) return { status: 'DELETED', reason: 'The flag is deleted.' }
+  if (flag.archived) return { status: 'ARCHIVED', reason: 'The flag is archived.' }
+  if (!flag.active) return { status: 'INACTIVE', reason: 'The flag is switched off.' }
+  const call = lastCalledAtMs === null ? 'No call of the flag is known yet' : lastCall(nowMs - lastCalledAtMs)
+  if (lastCalledAtMs !== null && nowMs - lastCalledAtMs >= staleAfterMs)
+    return { status: 'STALE', reason: `The flag has not been called for ${days(nowMs - lastCalledAtMs)}.` }
+  const settledMs = nowMs - flag.conditionsSinceMs
+  if (settledMs < staleAfterMs) return { status: 'ACTIVE', reason: `${call}.` }
+  const rollout = rolloutOf(flag.filters)
+  if (rollout.kind === 'nobody')
+    return { status: 'STALE', reason: `The flag has been rolled out to nobody for ${days(settledMs)}. ${call}.` }
+  if (rollout.kind === 'everybody' && lastCalledAtMs === null) {
+    const answer = rollout.variant === null ? 'true' : `the variant "${rollout.variant}"`
+    return { status: 'STALE', reason: `The flag has been ${answer} for everybody for ${days(settledMs)}. ${call}.` }
+  }
+  return { status: 'ACTIVE', reason: `${call}.` }
+}
+
+function lastCall(agoMs: number): string {
+  return agoMs < dayMs ? 'The flag was called within the last day' : `The flag was last called ${days(agoMs)} ago`
+}
+
+/** Whole days, at least one. */
+function days(spanMs: number): string {
+  const count = Math.max(1, Math.floor(spanMs / dayMs))
+  return count === 1 ? '1 day' : `${count} days`
+}

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type BucketCalendar, type BucketInterval, earlierBuckets, makeBuckets, previousPeriod } from './buckets.ts'
+
+const berlin: BucketCalendar = { timezone: 'Europe/Berlin', weekStartDay: 1 }
+const at = (text: string) => Date.parse(text)
+const range = (from: string, end: string) => ({ fromMs: at(from), endMs: at(end) })
+const instants = (edges: readonly number[]) => edges.map(ms => new Date(ms).toISOString().replace(':00.000Z', 'Z'))
+
+function bucketsOf(from: string, end: string, interval: BucketInterval, calendar = berlin) {
+  const buckets = makeBuckets(range(from, end), interval, calendar, 10_000)
+  assert.ok(buckets !== null)
+  assert.equal(buckets.edges.length, buckets.days.length + 1)
+  return buckets
+}
+
+describe('makeBuckets', () => {
+  it('makes days of 23 and 25 hours where the clock changes', () => {
+    const spring = bucketsOf('2026-03-27T23:00Z', '2026-03-30T22:00Z', 'day')
+    assert.deepEqual(spring.days, ['2026-03-28', '2026-03-29', '2026-03-30'])
+    assert.deepEqual(instants(spring.edges), [
+      '2026-03-27T23:00Z',
+      '2026-03-28T23:00Z',
+      '2026-03-29T22:00Z',
+      '2026-03-30T22:00Z',
+    ])
+    const autumn = bucketsOf('2026-10-24T22:00Z', '2026-10-25T23:00Z', 'day')
+    assert.deepEqual(autumn.days, ['2026-10-25'])
+  })
+
+  it('gives the hour that the clock repeats two buckets, and the one that it skips none', () => {
+    const autumn = bucketsOf('2026-10-24T23:00Z', '2026-10-25T03:00Z', 'hour')
+    assert.deepEqual(
+      autumn.days.map(day => day.slice(11, 13)),
+      ['01', '02', '02', '03'],
+    )
+    const spring = bucketsOf('2026-03-29T00:00Z', '2026-03-29T03:00Z', 'hour')
+    assert.deepEqual(
+      spring.days.map(day => day.slice(11, 13)),
+      ['01', '03', '04'],
+    )
+  })
+
+  it('keeps hours on the wall clock where it changes by half an hour', () => {
+    const calendar = { timezone: 'Australia/Lord_Howe', weekStartDay: 0 } as const
+    const autumn = bucketsOf('2026-04-04T13:00Z', '2026-04-04T17:30Z', 'hour', calendar)
+    assert.deepEqual(instants(autumn.edges), [
+      '2026-04-04T13:00Z',
+      '2026-04-04T14:00Z',
+      '2026-04-04T15:30Z',
+      '2026-04-04T16:30Z',
+      '2026-04-04T17:30Z',
+    ])
+    const spring = bucketsOf('2026-10-03T14:30Z', '2026-10-03T17:00Z', 'hour', calendar)
+    assert.deepEqual(instants(spring.edges), [
+      '2026-10-03T14:30Z',
+      '2026-10-03T15:30Z',
+      '2026-10-03T16:00Z',
+      '2026-10-03T17:00Z',
+    ])
+  })
+
+  it('follows the clock through years of hours', () => {
+    const { edges, days } = bucketsOf('2025-12-31T23:00Z', '2026-12-31T23:00Z', 'hour')
+    assert.equal(days.length, 365 * 24)
+    const wall = new Intl.DateTimeFormat('sv-SE', {
+      timeZone: 'Europe/Berlin',
+      dateStyle: 'short',
+      timeStyle: 'medium',
+    })
+    assert.deepEqual(
+      days,
+      edges.slice(0, -1).map(ms => wall.format(ms)),
+    )
+  })
+
+  it('starts weeks on Sunday or Monday, and cuts the first where the range starts exactly', () => {
+    const wednesday = range('2026-04-08T00:00Z', '2026-04-21T00:00Z')
+    const utc = { timezone: 'UTC', weekStartDay: 0 } as const
+    assert.deepEqual(makeBuckets(wednesday, 'week', utc, 9)?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
+    const monday = { timezone: 'UTC', weekStartDay: 1 } as const
+    assert.deepEqual(makeBuckets(wednesday, 'week', monday, 9)?.days, ['2026-04-06', '2026-04-13', '2026-04-20'])
+    const exact = makeBuckets({ ...wednesday, startsExactly: true }, 'week', utc, 9)
+    assert.deepEqual(exact?.days, ['2026-04-05', '2026-04-12', '2026-04-19'])
+    assert.deepEqual(exact?.edges[0], wednesday.fromMs)
+  })
+
+  it('has no bucket for a day that the zone skipped', () => {
+    const { days } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', {
+      timezone: 'Pacific/Apia',
+      weekStartDay: 1,
+    })
+    assert.deepEqual(days, ['2011-12-29', '2011-12-31', '2012-01-01'])
+  })
+
+  it('refuses more buckets than asked for, and makes none of an empty range', () => {
+    assert.equal(makeBuckets(range('2026-01-01T00:00Z', '2026-01-11T00:00Z'), 'day', berlin, 10), null)
+    assert.equal(makeBuckets(range('1900-01-01T00:00Z', '2299-01-01T00:00Z'), 'hour', berlin, 10_000), null)
+    assert.deepEqual(makeBuckets(range('2026-01-02T00:00Z', '2026-01-02T00:00Z'), 'day', berlin, 10)?.days, [])
+  })
+})
+
+describe('earlierBuckets', () => {
+  const previous = (from: string, end: string, interval: BucketInterval) => {
+    const current = bucketsOf(from, end, interval)
+    return earlierBuckets(current, previousPeriod(current), berlin)
+  }
+
+  it('puts as many buckets directly before the current ones', () => {
+    const days = previous('2026-03-27T23:00Z', '2026-03-30T22:00Z', 'day')
+    assert.deepEqual(days.days, ['2026-03-25', '2026-03-26', '2026-03-27'])
+    assert.equal(days.edges.at(-1), at('2026-03-27T23:00Z'))
+  })
+
+  it('compares a month that is half over with as many days of the month before', () => {
+    const months = previous('2026-03-01T00:00Z', '2026-04-15T00:00Z', 'month')
+    assert.deepEqual(months.days, ['2026-01-01', '2026-02-01'])
+    assert.deepEqual(instants(months.edges), ['2025-12-31T23:00Z', '2026-01-31T23:00Z', '2026-02-15T01:00Z'])
+  })
+
+  it('compares hours with the same hours of earlier days, if the range is a day or longer', () => {
+    const day = previous('2026-05-01T10:00Z', '2026-05-02T11:00Z', 'hour')
+    assert.equal(day.edges[0], at('2026-04-30T10:00Z'))
+    const short = previous('2026-05-01T10:00Z', '2026-05-01T13:00Z', 'hour')
+    assert.deepEqual(instants(short.edges), [
+      '2026-05-01T07:00Z',
+      '2026-05-01T08:00Z',
+      '2026-05-01T09:00Z',
+      '2026-05-01T10:00Z',
+    ])
+  })
+
+  it('begins where a given span says', () => {
+    const current = bucketsOf('2026-03-30T22:00Z', '2026-04-01T22:00Z', 'day')
+    assert.deepEqual(earlierBuckets(current, { months: 1 }, berlin).days, ['2026-02-28', '2026-03-01'])
+  })
+})

@@ -1,0 +1,54 @@
+// What an insight asks of events: a tree of conditions on properties, flags and cohorts. Operators mean what they mean in
+// conditions of flags. Source: docs/wire/evaluation.md 5.9; docs/wire/private-api.md.
+
+import type { JsonValue } from '../json.ts'
+
+/** Where a property is read. */
+export type PropertySource =
+  | { readonly kind: 'event' }
+  /** The person's, as they were kept with the event. */
+  | { readonly kind: 'person' }
+  /** The group's of this type, as they are today. */
+  | { readonly kind: 'group'; readonly groupTypeIndex: number }
+  /** The value of a flag that came with the event; the key is the property's, `$feature/…`. */
+  | { readonly kind: 'flag' }
+  /** The person's of today; within `person_today` only. */
+  | { readonly kind: 'person_today' }
+
+export interface PropertyCondition {
+  readonly kind: 'property'
+  readonly source: PropertySource
+  readonly key: string
+  /** One of `operatorNames` that tests properties. */
+  readonly operator: string
+  readonly value: JsonValue
+}
+
+export type Condition =
+  | { readonly kind: 'all' | 'any'; readonly conditions: readonly Condition[] }
+  | { readonly kind: 'not'; readonly condition: Condition }
+  | PropertyCondition
+  /** The person of today is one of these. */
+  | { readonly kind: 'persons'; readonly personIds: readonly string[] }
+  /** There is such a person today, and this holds for the person: `property`, `persons` and groups of them. */
+  | { readonly kind: 'person_today'; readonly condition: Condition }
+  /** Member of a cohort; the service replaces it before a store sees it. */
+  | { readonly kind: 'cohort'; readonly cohortId: number; readonly isMember: boolean; readonly path: string }
+
+/** A value that figures are broken down by. */
+export interface Breakdown {
+  readonly source: Exclude<PropertySource, { kind: 'person_today' }>
+  readonly key: string
+}
+
+/** Nothing is asked. */
+export const always: Condition = { kind: 'all', conditions: [] }
+
+export const conditionsMax = 100
+export const conditionDepthMax = 10
+/** The most values of one condition. */
+export const conditionValuesMax = 1_000
+/** The most breakdowns at once. */
+export const breakdownsMax = 2
+export const breakdownLimitDefault = 25
+export const breakdownLimitMax = 500

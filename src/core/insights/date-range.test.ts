@@ -1,0 +1,84 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { BucketInterval } from './buckets.ts'
+import { readDateRange, type WrittenDateRange } from './date-range.ts'
+
+const clock = { timezone: 'Europe/Berlin', nowMs: Date.parse('2026-05-01T12:34:56.789Z') }
+
+const noDates: WrittenDateRange = { from: null, to: null, isExplicit: false }
+
+function rangeOf(written: Partial<WrittenDateRange>, interval: BucketInterval = 'day'): string {
+  const range = readDateRange({ ...noDates, ...written }, interval, clock)
+  assert.ok(range.ok, JSON.stringify(range))
+  const { fromMs, endMs, startsExactly } = range.value
+  const text = (ms: number | null) => (ms === null ? 'all' : new Date(ms).toISOString())
+  return `${text(fromMs)} ${text(endMs)}${startsExactly ? ' exactly' : ''}`
+}
+
+describe('readDateRange', () => {
+  it('is the last seven days and today unless it says otherwise', () => {
+    assert.equal(rangeOf({}), '2026-04-23T22:00:00.000Z 2026-05-01T22:00:00.000Z')
+    assert.equal(rangeOf({ from: '-7d' }), rangeOf({}))
+    assert.equal(rangeOf({ from: '7d', to: null }), rangeOf({}))
+  })
+
+  it('reads spans by the wall clock of the zone', () => {
+    const from = (text: string) => rangeOf({ from: text }).slice(0, 24)
+    assert.equal(from('dStart'), '2026-04-30T22:00:00.000Z')
+    assert.equal(from('-1dStart'), '2026-04-29T22:00:00.000Z')
+    assert.equal(from('mStart'), '2026-04-30T22:00:00.000Z')
+    assert.equal(from('-1mStart'), '2026-03-31T22:00:00.000Z')
+    assert.equal(from('-3m'), '2026-01-31T23:00:00.000Z')
+    assert.equal(from('qStart'), '2026-03-31T22:00:00.000Z')
+    assert.equal(from('-1qStart'), '2025-12-31T23:00:00.000Z')
+    assert.equal(from('yStart'), '2025-12-31T23:00:00.000Z')
+    assert.equal(from('-1y'), '2025-04-30T22:00:00.000Z')
+    assert.equal(from('-1w'), '2026-04-23T22:00:00.000Z')
+    assert.equal(rangeOf({ from: 'all' }), 'all 2026-05-01T22:00:00.000Z')
+  })
+
+  it('has its whole last day, and with hours its last hour', () => {
+    const end = (text: string, interval?: BucketInterval) =>
+      rangeOf({ from: '-90dStart', to: text }, interval).slice(25)
+    assert.equal(end('2026-04-30'), '2026-04-30T22:00:00.000Z')
+    assert.equal(end('2026-4-3'), '2026-04-03T22:00:00.000Z')
+    assert.equal(end('2026-04-30T01:02:03Z'), '2026-04-30T22:00:00.000Z')
+    assert.equal(end('-1d'), '2026-04-30T22:00:00.000Z')
+    assert.equal(end('-1mEnd'), '2026-04-30T22:00:00.000Z')
+    assert.equal(end('2026-04-30', 'hour'), '2026-04-30T22:00:00.000Z')
+    assert.equal(end('-2h', 'hour'), '2026-05-01T11:00:00.000Z')
+    assert.equal(end('2026-04-30T01:02:03Z', 'hour'), '2026-04-30T01:02:03.001Z')
+    assert.equal(rangeOf({}, 'hour'), '2026-04-23T22:00:00.000Z 2026-05-01T13:00:00.000Z')
+  })
+
+  it('counts hours from the hour, also where buckets are days, and weeks from the day', () => {
+    assert.equal(rangeOf({ from: '-24h' }, 'hour'), '2026-04-30T12:00:00.000Z 2026-05-01T13:00:00.000Z')
+    assert.equal(rangeOf({ from: '-24h' }, 'day'), '2026-04-30T12:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
+    assert.equal(rangeOf({ from: '-8d' }, 'week'), '2026-04-22T22:00:00.000Z 2026-05-01T22:00:00.000Z exactly')
+  })
+
+  it('takes explicit dates to the millisecond', () => {
+    const written = { from: '2026-04-01T10:30:00Z', to: '2026-04-02T11:45:00Z', isExplicit: true }
+    assert.equal(rangeOf(written), '2026-04-01T10:30:00.000Z 2026-04-02T11:45:00.001Z exactly')
+    assert.equal(
+      rangeOf({ from: '-1h', isExplicit: true }),
+      '2026-05-01T11:34:56.789Z 2026-05-01T12:34:56.790Z exactly',
+    )
+  })
+
+  it('refuses a start after the end, and reaches no further than events can', () => {
+    const range = readDateRange({ ...noDates, from: '2026-05-03', to: '2026-05-02' }, 'day', clock)
+    assert.equal(range.ok || range.error.field, 'from')
+    assert.equal(rangeOf({ from: '-99999y' }), '1900-01-01T00:00:00.000Z 2026-05-01T22:00:00.000Z')
+    assert.equal(rangeOf({ to: '9999-01-01' }), '2026-04-23T22:00:00.000Z 2300-01-01T00:00:00.000Z')
+  })
+
+  it('refuses other texts and names the field', () => {
+    for (const text of ['', 'yesterday', '-1x', 'wStart', '2026-02-30', '2026-03-29 02:30', '-7d; DROP', 'allall']) {
+      for (const field of ['from', 'to'] as const) {
+        const range = readDateRange({ ...noDates, [field]: text }, 'day', clock)
+        assert.equal(range.ok || range.error.field, field, text)
+      }
+    }
+  })
+})

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { expectedVariants, testShares } from './exposure.ts'
+
+const variants = (...percentages: number[]) => ({
+  multivariate: {
+    variants: percentages.map((rollout_percentage, index) => ({ key: `v${index}`, rollout_percentage })),
+  },
+})
+const shares = (filters: object) => expectedVariants(filters as never).map(variant => variant.expectedShare)
+const split = (...counts: [persons: number, expectedShare: number | null][]) =>
+  testShares(counts.map(([persons, expectedShare]) => ({ persons, expectedShare })))
+
+describe('expectedVariants', () => {
+  it('has the variants of the flag, with their parts of the whole', () => {
+    assert.deepEqual(expectedVariants(variants(30, 70)), [
+      { variant: 'v0', expectedShare: 0.3 },
+      { variant: 'v1', expectedShare: 0.7 },
+    ])
+    assert.deepEqual(shares(variants(20, 20)), [0.5, 0.5])
+    assert.deepEqual(shares(variants(100, 0)), [1, 0])
+  })
+
+  it('expects no share where the definition does not say one', () => {
+    const boolean = [
+      { variant: 'true', expectedShare: null },
+      { variant: 'false', expectedShare: null },
+    ]
+    assert.deepEqual(expectedVariants({}), boolean)
+    assert.deepEqual(expectedVariants({ groups: [{ rollout_percentage: 50 }] }), boolean)
+    assert.deepEqual(expectedVariants({ multivariate: 7 }), boolean)
+    assert.deepEqual(shares(variants(0, 0)), [null, null])
+    assert.deepEqual(shares({ ...variants(50, 50), aggregation_group_type_index: 0 }), [null, null])
+    assert.deepEqual(shares({ ...variants(50, 50), groups: [{ aggregation_group_type_index: 1 }] }), [null, null])
+  })
+})
+
+describe('testShares', () => {
+  it('equals tables of the chi-squared distribution', () => {
+    // Critical values, NIST/SEMATECH e-Handbook of Statistical Methods 1.3.6.7.4.
+    const table: [degrees: number, chiSquare: number, p: number][] = [
+      [1, 3.841, 0.05],
+      [1, 6.635, 0.01],
+      [1, 10.828, 0.001],
+      [2, 5.991, 0.05],
+      [2, 13.816, 0.001],
+      [3, 7.815, 0.05],
+      [9, 16.919, 0.05],
+      [9, 27.877, 0.001],
+    ]
+    for (const [degrees, chiSquare, p] of table) {
+      const share = 1 / (degrees + 1)
+      // One variant more and another less than expected by the same number: both have half of the statistic.
+      const total = 1_000_000
+      const off = Math.sqrt((chiSquare * total * share) / 2)
+      const even = Array.from({ length: degrees - 1 }, (): [number, number] => [total * share, share])
+      const test = split([total * share + off, share], [total * share - off, share], ...even)
+      assert.equal(test?.degreesOfFreedom, degrees)
+      assert.ok(Math.abs(test.chiSquare - chiSquare) < 1e-6, `${test.chiSquare} for ${chiSquare}`)
+      assert.ok(Math.abs(test.pValue - p) < 0.0002 * (p / 0.05) + 0.00001, `${test.pValue} for ${p}`)
+    }
+  })
+
+  it('finds nothing odd in an even split, and much in an uneven one', () => {
+    assert.deepEqual(split([500, 0.5], [500, 0.5]), { chiSquare: 0, degreesOfFreedom: 1, pValue: 1 })
+    // Two-sided normal probability of 2.
+    assert.ok(Math.abs(split([5100, 0.5], [4900, 0.5])!.pValue - 0.04550026) < 1e-7)
+    assert.ok(split([1_000_000, 0.5], [1, 0.5])!.pValue < 1e-12)
+  })
+
+  it('says nothing of fewer than two expected variants, or of fewer than five expected persons', () => {
+    assert.equal(split([100, 1], [3, 0]), null)
+    assert.equal(split([100, null], [100, null]), null)
+    assert.equal(split([9, 0.5], [0, 0.5]), null)
+    assert.notEqual(split([10, 0.5], [0, 0.5]), null)
+    assert.equal(split([400, 0.99], [4, 0.01]), null)
+    assert.equal(split(), null)
+  })
+
+  it('leaves out variants that nobody should get', () => {
+    assert.deepEqual(split([50, 0.5], [50, 0.5], [1_000, 0]), { chiSquare: 0, degreesOfFreedom: 1, pValue: 1 })
+  })
+})

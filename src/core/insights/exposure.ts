@@ -1,0 +1,87 @@
+// Which answers of a flag expose a person to a variant, and whether the variants got the shares that they should have.
+
+import { createRequire } from 'node:module'
+import { readFilters, type StoredFilters, UnreadableFilters } from '../flags/definitions/flag-filters.ts'
+import type { JsonObject } from '../json.ts'
+
+export interface ExpectedVariant {
+  readonly variant: string
+  /** From 0 to 1, of the persons exposed to any variant; null when the definition does not say. */
+  readonly expectedShare: number | null
+}
+
+/** The persons first exposed to a variant, per bucket. */
+export interface VariantExposure extends ExpectedVariant {
+  readonly firsts: readonly number[]
+}
+
+/** A test for a mismatch of the variants' shares: a small `pValue` means that persons were not split as defined. */
+export interface ShareTest {
+  readonly chiSquare: number
+  readonly degreesOfFreedom: number
+  readonly pValue: number
+}
+
+/**
+ * The variants of the flag as it is now. A flag without variants has the answers `true` and `false`: how many get which
+ * follows from its conditions, so no share is expected. Neither is one of persons where whole groups get a variant.
+ */
+export function expectedVariants(filters: JsonObject): readonly ExpectedVariant[] {
+  const read = readFiltersOrNull(filters)
+  const variants = read?.variants ?? []
+  if (read === null || variants.length === 0)
+    return ['true', 'false'].map(variant => ({ variant, expectedShare: null }))
+  const sum = variants.reduce((total, { rolloutPercentage }) => total + rolloutPercentage, 0)
+  const isKnown = sum > 0 && !isForGroups(read)
+  return variants.map(({ key, rolloutPercentage }) => ({
+    variant: key,
+    expectedShare: isKnown ? rolloutPercentage / sum : null,
+  }))
+}
+
+function isForGroups({ groupTypeIndex, sets }: StoredFilters): boolean {
+  return groupTypeIndex !== null || sets.some(set => typeof set.groupTypeIndex === 'number')
+}
+
+function readFiltersOrNull(filters: JsonObject): StoredFilters | null {
+  try {
+    return readFilters(filters)
+  } catch (cause) {
+    if (cause instanceof UnreadableFilters) return null
+    throw cause
+  }
+}
+
+const require = createRequire(import.meta.url)
+
+/** jstat is loaded by the first test: most processes never need it. The package has no types. */
+function chiSquareProbability(upTo: number, degreesOfFreedom: number): number {
+  const { chisquare } = require('jstat') as { chisquare: { cdf(x: number, degreesOfFreedom: number): number } }
+  return chisquare.cdf(upTo, degreesOfFreedom)
+}
+
+/** Below this expected count a chi-squared test says nothing: the usual rule. */
+const expectedCountMin = 5
+
+/**
+ * Pearson's chi-squared test of the persons of each variant against the expected shares. Variants with a share of 0 are
+ * left out.
+ * @returns null when fewer than two variants are expected, or fewer than five persons for one of them.
+ */
+export function testShares(
+  variants: readonly { readonly persons: number; readonly expectedShare: number | null }[],
+): ShareTest | null {
+  const expected = variants.filter(({ expectedShare }) => expectedShare !== null && expectedShare > 0)
+  const total = expected.reduce((sum, { persons }) => sum + persons, 0)
+  if (expected.length < 2) return null
+  let chiSquare = 0
+  for (const { persons, expectedShare } of expected) {
+    const count = total * expectedShare!
+    if (count < expectedCountMin) return null
+    chiSquare += (persons - count) ** 2 / count
+  }
+  const degreesOfFreedom = expected.length - 1
+  // Rounding may leave the distribution function slightly above 1 for a large value.
+  const pValue = Math.max(0, 1 - chiSquareProbability(chiSquare, degreesOfFreedom))
+  return { chiSquare, degreesOfFreedom, pValue }
+}

@@ -1,0 +1,79 @@
+// Estimates what each project's events cost the worker and the stores, in bytes: the text of each row, most of which is
+// its person, the text that is loaded or written for them, plus a constant per row. Measured: a small event takes as
+// long as 2 KiB of a large one, and so does an override of a merge.
+
+import type { LoadedChunk } from './chunk.ts'
+import type { ProcessedChunk } from './process-chunk.ts'
+
+export interface ProjectCost {
+  bytes: number
+  /** What the events alone would cost, without the persons and groups that they touch. */
+  sentBytes: number
+}
+
+/** By project id. */
+export type ProjectCosts = Map<number, ProjectCost>
+
+const rowBytes = 2_048
+/** Less than this, some 0.2 s of a worker's time, delays no other project noticeably. */
+const heavyBytesMin = 4 * 1024 * 1024
+/**
+ * Fronts limit what a project has waiting by what it sends (docs/decisions/0030-one-project-has-so-much-waiting.md). For
+ * events that cost up to so many times as much as they look, that limit is some seconds of the worker's time.
+ */
+const usualTimes = 4
+
+export function addChunkCosts(
+  costs: ProjectCosts,
+  loaded: Pick<LoadedChunk, 'textBytesOf'>,
+  { rows, groupTextLengths }: Pick<ProcessedChunk, 'rows' | 'groupTextLengths'>,
+): void {
+  const personBytesOf = new Map<number, number>()
+  // Events of one project mostly follow each other.
+  let run = { projectId: -1, sentBytes: 0, personBytes: 0 }
+  const close = () => {
+    if (run.sentBytes === 0) return
+    add(costs, run.projectId, run.sentBytes, run.sentBytes)
+    personBytesOf.set(run.projectId, (personBytesOf.get(run.projectId) ?? 0) + run.personBytes)
+  }
+  for (const { projectId, propertiesJson, personPropertiesJson } of rows.events) {
+    if (projectId !== run.projectId) {
+      close()
+      run = { projectId, sentBytes: 0, personBytes: 0 }
+    }
+    run.sentBytes += rowBytes + propertiesJson.length
+    run.personBytes += personPropertiesJson.length
+  }
+  close()
+  for (const { projectId } of rows.overrides) add(costs, projectId, rowBytes, 0)
+  for (const [projectId, length] of groupTextLengths) add(costs, projectId, length, 0)
+  // Most of what is loaded is the persons of the rows, so only the larger of both counts.
+  for (const projectId of new Set([...personBytesOf.keys(), ...loaded.textBytesOf.keys()])) {
+    const bytes = Math.max(personBytesOf.get(projectId) ?? 0, loaded.textBytesOf.get(projectId) ?? 0)
+    add(costs, projectId, bytes, 0)
+  }
+}
+
+export interface HeaviestProject {
+  readonly projectId: number
+  /** Its events cost much more than they look, so what it has waiting may take minutes. */
+  readonly isCostly: boolean
+}
+
+/** The project that caused more than half of the cost and at least `heavyBytesMin`; null when there is none. */
+export function heaviestProject(costs: ProjectCosts): HeaviestProject | null {
+  let sum = 0
+  for (const { bytes } of costs.values()) sum += bytes
+  for (const [projectId, { bytes, sentBytes }] of costs)
+    if (bytes > sum / 2 && bytes >= heavyBytesMin) return { projectId, isCostly: bytes > usualTimes * sentBytes }
+  return null
+}
+
+function add(costs: ProjectCosts, projectId: number, bytes: number, sentBytes: number): void {
+  const cost = costs.get(projectId)
+  if (cost === undefined) costs.set(projectId, { bytes, sentBytes })
+  else {
+    cost.bytes += bytes
+    cost.sentBytes += sentBytes
+  }
+}

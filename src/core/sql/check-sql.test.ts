@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseJson } from '../json.ts'
+import { checkSql, type SqlFunctions } from './check-sql.ts'
+import { bindValues } from './sql-values.ts'
+
+const functions: SqlFunctions = {
+  names: new Set(['toString', 'file', 'JSONExtractString', 'arrayMap', 'format']),
+  anyCase: new Set(['count', 'sum', 'now', 'lower']),
+  aggregates: new Set(['uniq', 'count', 'groupArray', 'quantile']),
+  combinators: ['If', 'Array', 'OrNull', 'Merge'],
+}
+
+function check(sql: string, kind: 'query' | 'read' = 'query') {
+  const checked = checkSql(sql, functions, kind)
+  return checked.ok ? checked.value.sql : `${checked.error.at}: ${checked.error.detail}`
+}
+
+describe('SQL of people', () => {
+  it('runs queries with functions of the engine', () => {
+    for (const sql of [
+      'select count() from events',
+      'WITH x AS (SELECT 1) SELECT * FROM x',
+      '(SELECT 1) UNION ALL (SELECT 2)',
+      "SELECT uniqIf(person_id, event = 'file(1)'), countArrayIf([1], 1), COUNT(*) FROM events -- file(",
+      "SELECT `$browser`, lower(toString(1)) /* url('x') */ FROM events WHERE x IN (1) AND (y OR NOT (z))",
+      "SELECT 'it''s' AS a, 'a\\'b' AS b, JSONExtractString(properties, '$browser') FROM events LIMIT 10",
+      'SELECT * FROM numbers(3)',
+      "SELECT EXTRACT(YEAR FROM x), TRIM(BOTH 'a' FROM y), date_sub(DAY, 1, x) FROM t",
+      'SELECT quantile(0.5)(x), sum(y) OVER (PARTITION BY z) FROM t',
+      'SELECT x::Array(Nullable(UInt8)) FROM t',
+    ])
+      assert.equal(check(sql), sql)
+    assert.equal(check('SELECT 1 ; ; -- x'), 'SELECT 1 ')
+  })
+
+  it('refuses functions that look outside of the query, however they are written or passed on', () => {
+    for (const sql of [
+      "SELECT file('/etc/passwd')",
+      "SELECT FILE('/etc/passwd')",
+      "SELECT `file`('/etc/passwd')",
+      'SELECT "file"(\'/etc/passwd\')',
+      "SELECT file /* */ ('/etc/passwd')",
+      "SELECT arrayMap(file, ['/etc/passwd'])",
+      "SELECT * APPLY file FROM (SELECT '/etc/passwd')",
+      "SELECT * APPLY(`file`) FROM (SELECT '/etc/passwd')",
+      "SELECT x'' || file('/etc/passwd')",
+      "SELECT x'\\', file('/etc/passwd') --'",
+      "SELECT `fi\\x6ce`('/etc/passwd')",
+      "SELECT $$ ' $$, file('/etc/passwd') --'",
+      "SELECT 1 /* /* */ , file('/etc/passwd') -- */",
+      "SELECT ‘' , file('/etc/passwd') --’",
+      "SELECT 1 # '\n, file('/etc/passwd')",
+      "SELECT 1 // '\n, file('/etc/passwd')",
+      'SELECT "a\\"", file(\'/etc/passwd\') --"',
+      "SELECT * FROM eval('SELECT 1')",
+      "SELECT * FROM `eval`('SELECT 1')",
+      "SELECT * FROM url('http://x', CSV)",
+      "SELECT * FROM `values`('a String DEFAULT file(1)')",
+      "SELECT getSetting('x')",
+      'SELECT hostName()',
+      "SELECT dictGet('x', 'y', 1)",
+      'SELECT sleep(3)',
+      'SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 0)',
+      'SELECT * FROM (SELECT 1.SETTINGS max_execution_time = 0)',
+      "SELECT * FROM values('a String', 'x')",
+      'SELECT * FROM zeros(3)',
+    ])
+      assert.match(check(sql), /^(?:\d+|null): /, sql)
+  })
+
+  it('refuses what is no query, more than one, and none', () => {
+    for (const sql of [
+      '',
+      ' -- x',
+      'DROP TABLE x',
+      'SELECT 1; SELECT 2',
+      'EXPLAIN SELECT 1',
+      'SET x = 1',
+      '`SELECT` 1',
+    ])
+      assert.match(check(sql), /^(?:\d+|null): /, sql)
+    for (const sql of ['SHOW TABLES', 'DESCRIBE events']) assert.ok(check(sql, 'read') === sql && check(sql) !== sql)
+    assert.match(check(`SELECT ${'1,'.repeat(150_000)}1`), /may have 200000 characters/)
+  })
+
+  it('knows whether the outermost query has a limit', () => {
+    const hasLimit = (sql: string) => {
+      const checked = checkSql(sql, functions, 'query')
+      return checked.ok && checked.value.hasLimit
+    }
+    assert.equal(hasLimit('SELECT 1 LIMIT 5'), true)
+    assert.equal(hasLimit('SELECT 1 limit {n}'), true)
+    assert.equal(hasLimit('SELECT * FROM (SELECT 1 LIMIT 5)'), false)
+    assert.equal(hasLimit("SELECT 'LIMIT 5' -- LIMIT 5"), false)
+    assert.equal(hasLimit('SELECT x FROM t LIMIT 1 BY x'), false)
+    assert.equal(hasLimit('SELECT x FROM t LIMIT 1 BY x LIMIT 3'), true)
+  })
+})
+
+describe('placeholders', () => {
+  const bind = (sql: string, values: string) => {
+    const checked = checkSql(sql, functions, 'query')
+    assert.ok(checked.ok)
+    const bound = bindValues(checked.value, parseJson(values) as never)
+    return bound.ok ? bound.value : bound.error.detail
+  }
+
+  it('get the type of their value', () => {
+    assert.deepEqual(
+      bind(
+        'SELECT {t}, { n }, {b}, {f}, {big}, {l}, {none}',
+        '{"t":"a","n":1,"b":true,"f":0.5,"big":18446744073709551615,"l":["x"],"none":null}',
+      ),
+      {
+        sql: 'SELECT {t:String}, { n:Int64 }, {b:Bool}, {f:Float64}, {big:UInt64}, {l:Array(String)}, NULL',
+        params: { t: 'a', n: 1, b: true, f: 0.5, big: 18446744073709551615n, l: ['x'] },
+      },
+    )
+    assert.deepEqual(bind("SELECT {d:Date}, {'a': 1}, '{x}'", '{"d":"2026-01-01"}'), {
+      sql: "SELECT {d:Date}, {'a': 1}, '{x}'",
+      params: { d: '2026-01-01' },
+    })
+  })
+
+  it('are refused without a value, for names, and for values of several kinds', () => {
+    assert.match(String(bind('SELECT {x}', '{}')), /no value for \{x\}/)
+    assert.match(String(bind('SELECT {toString}', '{}')), /no value/)
+    assert.match(String(bind('SELECT * FROM {t:Identifier}', '{"t":"events"}')), /cannot stand for a name/)
+    assert.match(String(bind('SELECT {variables.x}', '{}')), /a placeholder is/)
+    assert.match(String(bind('SELECT {x}', '{"x":[1,"a"]}')), /one kind/)
+    assert.match(String(bind('SELECT {x}', '{"x":{"a":1}}')), /one kind/)
+  })
+})

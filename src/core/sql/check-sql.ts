@@ -1,0 +1,168 @@
+// Decides which SQL of people is run. What a user may read is for the engine's rights to say; this is about functions,
+// for which the engine has none: the embedded one would read any file that the process may read by `file('…')`, and
+// `eval('…')` would run text that nobody has looked at. So a function has to be one that the engine lists, and none of
+// those that look outside of the query.
+
+import { ok, type Result } from '../result.ts'
+import { type SqlRefusal, type SqlToken, sqlTokens } from './sql-tokens.ts'
+
+/** The engine's own functions, as `system.functions` lists them. */
+export interface SqlFunctions {
+  readonly names: ReadonlySet<string>
+  /** Lower case: those whose case does not matter. */
+  readonly anyCase: ReadonlySet<string>
+  readonly aggregates: ReadonlySet<string>
+  /** `If`, `Array` … that an aggregate function's name may end with. */
+  readonly combinators: readonly string[]
+}
+
+export interface CheckedSql {
+  /** Without the semicolon at its end. */
+  readonly sql: string
+  readonly tokens: readonly SqlToken[]
+  /** Whether the outermost query says how many rows it wants. */
+  readonly hasLimit: boolean
+}
+
+export const sqlLengthMax = 200_000
+
+/** Statements by their first word. `read` is for clients that list tables and columns first. */
+const statements = {
+  query: new Set(['select', 'with', '(']),
+  read: new Set(['select', 'with', '(', 'show', 'describe', 'desc', 'exists']),
+} as const
+
+/**
+ * Functions that look outside of the query, or only wait: files, dictionaries, the server, its configuration and
+ * network. Lower case.
+ */
+const outside =
+  /^(?:file|catboostevaluate|evalmlmethod|dict(?:get|has|isin).*|joinget.*|region(?:to|in|hierarchy).*|ai(?:classify|generate|embed|extract|translate)|getserversetting|getmergetreesetting|getsetting.*|getmacro|getclienthttpheader|getserverport|tcpport|serveruuid|hostname|fullhostname|fqdn|getoskernelversion|filesystem.*|showcertificate|generateserialid|addressto.*|demangle|logtrace|tid|mergetreepartinfo|ismergetreepartcoveredby|transaction.*|zookeeper.*|hasthreadfuzzer|hascolumnintable|getmaxtablenamelengthfordatabase|sleep|sleepeachrow|globalvariable|uptime|connection_?id|executable|structureto.*|(?:current|enabled|default)(?:profiles|roles)|__.*|_.*)$/
+
+/** Functions by which one query ends the engine. This one follows nested JSON as deep as it goes, past its stack. */
+const fatal = /^jsonmergepatch$/
+
+/** Table functions that make rows of nothing. */
+const tableFunctions = new Set(['numbers', 'numbers_mt', 'generateseries', 'generate_series'])
+
+/** Words that a parenthesis may follow although they are no functions. */
+const wordsBeforeParenthesis = new Set(
+  `all and any anti array as asof between by case cross cube distinct else end except exists filter from full global group
+  grouping having if ilike in inner intersect interval is join lag lateral lead left like limit materialized not null
+  nulls offset on or order outer over partition prewhere qualify replace right rollup select semi sets then totals union
+  using when where window with within apply columns tuple fill step to rows range ignore respect`
+    .split(/\s+/)
+    .filter(Boolean),
+)
+
+/** Functions that the engine's parser turns into others, and so does not list. Lower case. */
+const parsedFunctions = new Set(
+  `date_add dateadd date_sub datesub extract ltrim rtrim timestamp_add timestampadd timestamp_sub timestampsub trim untuple`.split(
+    ' ',
+  ),
+)
+
+/** Types with arguments, lower case. */
+const typeNames = new Set(
+  'nullable lowcardinality datetime datetime64 time64 fixedstring decimal decimal32 decimal64 decimal128 decimal256 enum enum8 enum16 variant dynamic json nested'.split(
+    ' ',
+  ),
+)
+
+/** @param kind what is allowed beside queries. */
+export function checkSql(
+  sql: string,
+  functions: SqlFunctions,
+  kind: keyof typeof statements,
+): Result<CheckedSql, SqlRefusal> {
+  if (sql.length > sqlLengthMax)
+    return refused(null, `A query may have ${sqlLengthMax} characters, and this one has ${sql.length}.`)
+  const read = sqlTokens(sql)
+  if (!read.ok) return read
+  const tokens = read.value
+  let end = sql.length
+  while (tokens.at(-1)?.text === ';' && tokens.at(-1)!.kind === 'symbol') end = tokens.pop()!.at
+  const first = tokens[0]
+  if (first === undefined) return refused(null, 'The query is empty.')
+  if (first.kind === 'quoted' || !statements[kind].has(first.text.toLowerCase()))
+    return refused(first.at, 'Only queries are run here: SELECT …, or WITH … SELECT ….')
+  let depth = 0
+  let hasLimit = false
+  for (const [index, token] of tokens.entries()) {
+    const { text, at } = token
+    const next = tokens[index + 1]
+    if (token.kind === 'symbol') {
+      if (text === ';') return refused(at, 'Only one query is run at a time.')
+      if (text === '(') depth++
+      if (text === ')') depth--
+    }
+    if (token.kind !== 'word' && token.kind !== 'quoted') continue
+    const lower = text.toLowerCase()
+    if ((outside.test(lower) && !isColumn(tokens, index)) || fatal.test(lower))
+      return refused(at, `${text} cannot be used here.`)
+    // The engine refuses changes of settings at the end of a query, but not inside of one.
+    if (token.kind === 'word' && lower === 'settings' && !isTableOfSettings(tokens, index))
+      return refused(at, 'Settings cannot be changed here. A name `settings` has to be in backticks.')
+    if (token.kind === 'word' && depth === 0 && lower === 'limit' && !isLimitBy(tokens, index)) hasLimit = true
+    if (next?.kind !== 'symbol' || next.text !== '(') continue
+    if (token.kind === 'word' && (wordsBeforeParenthesis.has(lower) || typeNames.has(lower))) continue
+    if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
+    if (token.kind === 'word' && parsedFunctions.has(lower)) continue
+    if (isFunction(text, functions) || tableFunctions.has(lower)) continue
+    return refused(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
+  }
+  return ok({ sql: sql.slice(0, end), tokens, hasLimit })
+}
+
+/** `system.settings`, which drivers ask when they connect. */
+function isTableOfSettings(tokens: CheckedSql['tokens'], index: number): boolean {
+  const [database, dot] = [tokens[index - 2], tokens[index - 1]]
+  return dot?.kind === 'symbol' && dot.text === '.' && database?.kind === 'word' && database.text === 'system'
+}
+
+/** Whether a query names the engine's own tables, which tell where it keeps its files and what is behind the views. */
+export function namesSystemTables({ tokens }: Pick<CheckedSql, 'tokens'>): boolean {
+  return tokens.some(
+    ({ kind, text }, index) =>
+      (kind === 'word' || kind === 'quoted') &&
+      systemDatabases.has(text.toLowerCase()) &&
+      tokens[index + 1]?.kind === 'symbol' &&
+      tokens[index + 1]!.text === '.',
+  )
+}
+
+const systemDatabases = new Set(['system', 'information_schema'])
+
+function refused(at: number | null, detail: string): Result<never, SqlRefusal> {
+  return { ok: false, error: { at, detail } }
+}
+
+/** Names that begin with an underscore are only refused where they are called. */
+function isColumn(tokens: readonly SqlToken[], index: number): boolean {
+  const { text } = tokens[index]!
+  const next = tokens[index + 1]
+  return text.startsWith('_') && !(next?.kind === 'symbol' && next.text === '(')
+}
+
+/** `LIMIT 1 BY x` keeps one row of each x, however many there are. */
+function isLimitBy(tokens: readonly SqlToken[], index: number): boolean {
+  for (const token of tokens.slice(index + 1, index + 6)) {
+    if (token.kind === 'word') return token.text.toLowerCase() === 'by'
+    if (token.kind === 'symbol' && token.text === ')') return false
+  }
+  return false
+}
+
+function isFunction(name: string, functions: SqlFunctions): boolean {
+  if (functions.names.has(name) || functions.anyCase.has(name.toLowerCase())) return true
+  return isAggregate(name, functions, 4)
+}
+
+function isAggregate(name: string, functions: SqlFunctions, combinatorsLeft: number): boolean {
+  if (functions.aggregates.has(name) || functions.anyCase.has(name.toLowerCase())) return true
+  if (combinatorsLeft === 0) return false
+  return functions.combinators.some(
+    combinator =>
+      name.endsWith(combinator) && isAggregate(name.slice(0, -combinator.length), functions, combinatorsLeft - 1),
+  )
+}

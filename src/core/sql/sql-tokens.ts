@@ -1,0 +1,88 @@
+// Splits ClickHouse SQL into tokens, far enough to know which text is code. A check that reads the text otherwise than
+// the engine does protects nothing, so whatever the two could read differently is refused instead of understood:
+// heredocs, nested comments, quotes outside of ASCII, names with escapes.
+
+import { err, ok, type Result } from '../result.ts'
+
+export interface SqlToken {
+  /** `word`: a bare name or keyword; `quoted`: a name in backticks or double quotes; `symbol`: one character. */
+  readonly kind: 'word' | 'quoted' | 'string' | 'symbol'
+  /** A name without its quotes; otherwise as written. */
+  readonly text: string
+  /** Where it begins, and where it ends, in UTF-16 units. */
+  readonly at: number
+  readonly end: number
+}
+
+export interface SqlRefusal {
+  readonly detail: string
+  /** Where in the text, in UTF-16 units; null for the whole of it. */
+  readonly at: number | null
+}
+
+const wordStart = /[A-Za-z_]/
+const wordPart = /[A-Za-z0-9_$]/
+/** Typographic quotes, which the engine takes for quotes, and NUL, where it stops to read. */
+const misleading = /[\0\u2018\u2019\u201c\u201d]/
+
+/** Comments and white space are left out. */
+export function sqlTokens(sql: string): Result<SqlToken[], SqlRefusal> {
+  const tokens: SqlToken[] = []
+  const refuse = (at: number, detail: string) => err({ at, detail })
+  for (let at = 0; at < sql.length; ) {
+    const char = sql[at]!
+    const start = at
+    if (misleading.test(char)) return refuse(at, 'Typographic quotes and NUL cannot be used; write \' or ".')
+    if (/\s/.test(char)) {
+      at++
+    } else if (char === '#') {
+      return refuse(at, 'Comments begin with -- here, not with #.')
+    } else if (sql.startsWith('--', at)) {
+      const newline = sql.indexOf('\n', at)
+      const comment = newline < 0 ? sql.length : newline + 1
+      if (misleading.test(sql.slice(at, comment))) return refuse(at, 'A comment cannot have typographic quotes or NUL.')
+      at = comment
+    } else if (sql.startsWith('//', at)) {
+      return refuse(at, 'Comments begin with -- here, not with //.')
+    } else if (sql.startsWith('/*', at)) {
+      const close = sql.indexOf('*/', at + 2)
+      if (close < 0) return refuse(at, 'This comment has no end.')
+      if (sql.slice(at + 2, close).includes('/*')) return refuse(at, 'Comments cannot be nested.')
+      at = close + 2
+    } else if (char === "'") {
+      at = endOfQuoted(sql, at, "'")
+      if (at < 0) return refuse(start, 'This string has no end.')
+      tokens.push({ kind: 'string', text: sql.slice(start, at), at: start, end: at })
+    } else if (char === '`' || char === '"') {
+      at = endOfQuoted(sql, at, char)
+      if (at < 0) return refuse(start, 'This quoted name has no end.')
+      const text = sql.slice(start + 1, at - 1)
+      if (text.includes('\\')) return refuse(start, 'A quoted name cannot have a backslash.')
+      tokens.push({ kind: 'quoted', text: text.replaceAll(char + char, char), at: start, end: at })
+    } else if (char === '$') {
+      return refuse(at, 'A name with $ has to be in backticks (`$browser`), and $…$ is no string here.')
+    } else if (wordStart.test(char)) {
+      do at++
+      while (at < sql.length && wordPart.test(sql[at]!))
+      if (sql[at] === "'" && /^[xb]$/i.test(sql.slice(start, at)))
+        return refuse(start, "x'…' and b'…' cannot be used; write unhex('…') or unbin('…').")
+      tokens.push({ kind: 'word', text: sql.slice(start, at), at: start, end: at })
+    } else {
+      at++
+      tokens.push({ kind: 'symbol', text: char, at: start, end: at })
+    }
+  }
+  return ok(tokens)
+}
+
+/** @returns the place behind the closing quote; -1 when there is none. A quote is written as \' or ''. */
+function endOfQuoted(sql: string, start: number, quote: string): number {
+  for (let at = start + 1; at < sql.length; at++) {
+    if (sql[at] === '\\') at++
+    else if (sql[at] === quote) {
+      if (sql[at + 1] !== quote) return at + 1
+      at++
+    }
+  }
+  return -1
+}

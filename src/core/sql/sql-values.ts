@@ -1,0 +1,135 @@
+// Placeholders: `{name}` as in HogQL, or `{name:Type}` as in ClickHouse. Values are sent beside the query, so that no
+// value becomes SQL.
+
+import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
+import { err, ok, type Result } from '../result.ts'
+import type { CheckedSql } from './check-sql.ts'
+import type { SqlRefusal, SqlToken } from './sql-tokens.ts'
+
+export type SqlParam = string | number | bigint | boolean | readonly (string | number | bigint | boolean)[]
+
+export interface SqlWithParams {
+  /** Every placeholder has a type. */
+  readonly sql: string
+  readonly params: Readonly<Record<string, SqlParam>>
+}
+
+/** Cuts a list, or the characters of a text, into parts that the server takes as one parameter each. */
+export type SplitParam = <Item>(items: Iterable<Item>, charsOf: (item: Item) => number) => Item[][]
+
+/**
+ * @param values null: the client sends typed parameters itself, as ClickHouse's own clients do.
+ * @param split unless given, each value is one parameter however long it is.
+ */
+export function bindValues(
+  { sql, tokens }: Pick<CheckedSql, 'sql' | 'tokens'>,
+  values: JsonObject | null,
+  split?: SplitParam,
+): Result<SqlWithParams, SqlRefusal> {
+  const params: Record<string, SqlParam> = {}
+  let bound = ''
+  let copiedTo = 0
+  for (const [index, open] of tokens.entries()) {
+    if (!isSymbol(open, '{')) continue
+    const [name, after] = [tokens[index + 1], tokens[index + 2]]
+    if (name?.kind !== 'word' || after === undefined) continue // a map, {'a': 1}
+    if (isSymbol(after, ':')) {
+      const typeWords = tokens.slice(index + 3, closeOf(tokens, index)).filter(({ kind }) => kind !== 'symbol')
+      if (typeWords.some(({ text }) => text.toLowerCase() === 'identifier'))
+        return err({ at: open.at, detail: 'A value cannot stand for a name; write the name itself.' })
+      if (values === null) continue
+    } else if (!isSymbol(after, '}')) {
+      return err({
+        at: open.at,
+        detail: `{${name.text}…} cannot be used here: a placeholder is {name} or {name:Type}.`,
+      })
+    }
+    if (values === null)
+      return err({ at: open.at, detail: `Write {${name.text}:Type}, with the type of the parameter.` })
+    const value = Object.hasOwn(values, name.text) ? ownValue(values, name.text)! : undefined
+    if (value === undefined) return err({ at: open.at, detail: `There is no value for {${name.text}} in \`values\`.` })
+    if (value === null) {
+      const close = tokens[closeOf(tokens, index)]!
+      bound += `${sql.slice(copiedTo, open.at)}NULL`
+      copiedTo = close.end
+      continue
+    }
+    const param = paramOf(value)
+    if (param === null)
+      return err({
+        at: open.at,
+        detail: `The value of {${name.text}} has to be a text, a number, true, false, null, or a list of one kind of these.`,
+      })
+    const close = tokens[closeOf(tokens, index)]!
+    const type = isSymbol(after, '}') ? param.type : sql.slice(after.end, close.at).trim()
+    const parts = split === undefined ? [param.value] : partsOf(param.value, type, split)
+    if (parts.length > 1) {
+      const placeholders = parts.map((part, number) => {
+        let partName = `${name.text}_${number}`
+        while (Object.hasOwn(values, partName)) partName += '_'
+        params[partName] = part
+        return `{${partName}:${type}}`
+      })
+      bound += `${sql.slice(copiedTo, open.at)}${type === 'String' ? 'concat' : 'arrayConcat'}(${placeholders.join(', ')})`
+      copiedTo = close.end
+      continue
+    }
+    params[name.text] = param.value
+    if (isSymbol(after, '}')) {
+      bound += `${sql.slice(copiedTo, name.end)}:${param.type}`
+      copiedTo = name.end
+    }
+  }
+  return ok({ sql: bound + sql.slice(copiedTo), params })
+}
+
+function partsOf(value: SqlParam, type: string, split: SplitParam): readonly SqlParam[] {
+  if (typeof value === 'string' && type === 'String')
+    return split(value, character => character.length).map(characters => characters.join(''))
+  if (!Array.isArray(value) || !type.startsWith('Array(')) return [value]
+  return split(value as readonly string[], item => String(item).length + quotesAndCommaChars)
+}
+
+const quotesAndCommaChars = 4
+
+function isSymbol(token: SqlToken | undefined, text: string): boolean {
+  return token?.kind === 'symbol' && token.text === text
+}
+
+function closeOf(tokens: readonly SqlToken[], open: number): number {
+  let close = open + 1
+  while (close < tokens.length - 1 && !isSymbol(tokens[close], '}')) close++
+  return close
+}
+
+function paramOf(value: JsonValue): { type: string; value: SqlParam } | null {
+  if (!Array.isArray(value)) return scalarOf(value)
+  const items = value.map(scalarOf)
+  if (items.some(item => item === null)) return null
+  const type = commonType(new Set(items.map(item => item!.type)))
+  return type === null ? null : { type: `Array(${type})`, value: items.map(item => item!.value) }
+}
+
+/** Null when there is none. An empty list may be of any type. */
+function commonType(types: ReadonlySet<string>): string | null {
+  if (types.size <= 1) return [...types][0] ?? 'String'
+  const isEach = (...names: readonly string[]) => [...types].every(type => names.includes(type))
+  // Holds all of both; a Float64 would round the larger ones to their neighbours.
+  if (isEach('Int64', 'UInt64')) return 'Int128'
+  return isEach('Int64', 'UInt64', 'Float64') ? 'Float64' : null
+}
+
+function scalarOf(value: JsonValue): { type: string; value: string | number | bigint | boolean } | null {
+  if (typeof value === 'string') return { type: 'String', value }
+  if (typeof value === 'boolean') return { type: 'Bool', value }
+  if (typeof value === 'number')
+    return { type: Number.isSafeInteger(value) ? 'Int64' : 'Float64', value: Object.is(value, -0) ? 0 : value }
+  if (!isRawNumber(value)) return null
+  const literal = value.rawJSON
+  if (!/^-?\d+$/.test(literal)) return { type: 'Float64', value: Number(literal) }
+  const integer = BigInt(literal)
+  if (integer >= -(2n ** 63n) && integer < 2n ** 63n) return { type: 'Int64', value: integer }
+  return integer > 0n && integer < 2n ** 64n
+    ? { type: 'UInt64', value: integer }
+    : { type: 'Float64', value: Number(literal) }
+}

@@ -1,0 +1,220 @@
+// The read-only port for dashboards and notebooks: enough of ClickHouse's HTTP interface for its clients. A user name per
+// project, one password; SQL is checked and run as that of `POST …/query/` (docs/decisions/0052). Nothing that a client
+// sends reaches the engine but its SQL, its parameters and the format that it wants.
+
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import { pipeline } from 'node:stream/promises'
+import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
+import { MirrorFillingError, PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Connections } from '../connections.ts'
+import { readQueryBody } from './query-body.ts'
+
+export interface EventsServerOptions {
+  readonly events: Pick<SqlQueries, 'passSql'>
+  readonly password: string
+  /** Whether this front serves the project. */
+  readonly hasProject: (projectId: number) => boolean
+  readonly connections: Connections
+  readonly logger: Logger
+  readonly timeouts?: Partial<typeof defaultTimeouts>
+}
+
+/** A download may take long, but not stand still: whoever does not read makes others of the project wait. */
+const defaultTimeouts = { headersMs: 10_000, requestMs: 30_000, stalledMs: 30_000, downloadMs: 120_000 }
+
+/** Errors as ClickHouse's clients read them: its own codes and names. */
+interface EngineError {
+  readonly status: number
+  readonly code: number
+  readonly name: string
+  readonly text: string
+}
+
+const projectUser = /^project_([1-9][0-9]{0,9})$/
+
+export function createEventsServer(options: EventsServerOptions): Server {
+  const { events, hasProject, connections, logger } = options
+  const timeouts = { ...defaultTimeouts, ...options.timeouts }
+  const passwordDigest = digestOf(options.password)
+
+  const server = createServer(
+    {
+      headersTimeout: timeouts.headersMs,
+      requestTimeout: timeouts.requestMs,
+      keepAliveTimeout: 30_000,
+      connectionsCheckingInterval: 2_000,
+    },
+    connections.noting((request, response) => {
+      void answer(request, response).catch(error => {
+        logger.error({ err: error }, 'a request of the events port failed')
+        if (response.headersSent) response.destroy()
+        else sendError(response, { status: 500, code: 1002, name: 'UNKNOWN_EXCEPTION', text: 'Internal error.' })
+      })
+    }),
+  )
+  connections.watch(server)
+  return server
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    // Not resolved against a base: `//` would have to be followed by a host.
+    const url = request.url?.startsWith('/') ? URL.parse(`http://x${request.url}`) : null
+    if (url === null) return refuse(request, response, notFound)
+    const isRead = request.method === 'GET' || request.method === 'HEAD'
+    if (isRead && (url.pathname === '/ping' || (url.pathname === '/' && url.search === ''))) {
+      response.writeHead(200, { 'Content-Type': 'text/plain; charset=UTF-8' }).end('Ok.\n')
+      return
+    }
+    if (url.pathname !== '/') return refuse(request, response, notFound)
+    if (request.method !== 'GET' && request.method !== 'POST') return refuse(request, response, notAllowed)
+    const projectId = projectOf(request, url)
+    if (projectId === null) return refuse(request, response, unauthenticated)
+    const body = request.method === 'POST' ? await readQueryBody(request) : { ok: true as const, value: '' }
+    if (!body.ok) return refuse(request, response, syntaxError(body.error))
+    const sql = [url.searchParams.get('query') ?? '', body.value].filter(part => part !== '').join('\n')
+    await pass(projectId, sql, url, request, response)
+  }
+
+  async function pass(
+    projectId: number,
+    sql: string,
+    url: URL,
+    request: IncomingMessage,
+    response: ServerResponse,
+  ): Promise<void> {
+    const ended = new AbortController()
+    response.once('close', () => ended.abort(new Error('the client has left')))
+    const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeouts.downloadMs)])
+    try {
+      const params = passedParams(url)
+      const passed = await events.passSql({ projectId, sql, params, acceptEncoding: encodingsOf(request) }, signal)
+      if (!passed.ok) return sendError(response, errorOf(passed.error))
+      response.setTimeout(timeouts.stalledMs, () => response.destroy())
+      response.writeHead(200, passed.value.headers)
+      // Whatever breaks off the body breaks off the connection before the end of the answer, which clients notice.
+      await pipeline(passed.value.body, response)
+    } catch (error) {
+      if (response.headersSent || response.destroyed) response.destroy()
+      else if (signal.aborted) sendError(response, tooSlow)
+      else if (error instanceof PortError) sendError(response, storeErrorOf(error))
+      else throw error
+    }
+  }
+
+  /** The project that the user name is of; null for a wrong password, too. */
+  function projectOf(request: IncomingMessage, url: URL): number | null {
+    const { user, password } = credentialsOf(request, url)
+    const isRight = timingSafeEqual(digestOf(password), passwordDigest)
+    const projectId = Number(projectUser.exec(user)?.[1] ?? 0)
+    return isRight && projectId > 0 && hasProject(projectId) ? projectId : null
+  }
+}
+
+/** As ClickHouse takes them: an Authorization, its own headers, or parameters. */
+function credentialsOf({ headers }: IncomingMessage, { searchParams }: URL): { user: string; password: string } {
+  const basic = /^basic ([A-Za-z0-9+/=]{1,1000})$/i.exec(headers.authorization ?? '')
+  if (basic !== null) {
+    const text = Buffer.from(basic[1]!, 'base64').toString()
+    const colon = text.indexOf(':')
+    return { user: text.slice(0, Math.max(colon, 0)), password: text.slice(colon + 1) }
+  }
+  const user = headers['x-clickhouse-user'] ?? searchParams.get('user')
+  const password = headers['x-clickhouse-key'] ?? searchParams.get('password')
+  return { user: String(user ?? ''), password: String(password ?? '') }
+}
+
+/** Compared as digests, so that the time says nothing about the password or its length. */
+function digestOf(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}
+
+/** Parameters of the interface that say how the answer is written, and those of the query. All others are left out. */
+const formatParams: Readonly<Record<string, RegExp>> = {
+  default_format: /^[A-Za-z0-9]{1,64}$/,
+  compress: /^[01]$/,
+  client_protocol_version: /^[0-9]{1,9}$/,
+}
+const queryParam = /^param_[A-Za-z_][A-Za-z0-9_]{0,99}$/
+
+function passedParams({ searchParams }: URL): [string, string][] {
+  return [...searchParams].filter(([name, value]) => formatParams[name]?.test(value) === true || queryParam.test(name))
+}
+
+function encodingsOf({ headers }: IncomingMessage): string | null {
+  return /\bgzip\b/.test(String(headers['accept-encoding'] ?? '')) ? 'gzip' : null
+}
+
+const unauthenticated: EngineError = {
+  status: 401,
+  code: 516,
+  name: 'AUTHENTICATION_FAILED',
+  text: 'Authentication failed: the user is project_1 for project 1, and the password that of PENNON_EVENTS_PASSWORD.',
+}
+const notFound: EngineError = {
+  status: 404,
+  code: 279,
+  name: 'NOT_FOUND',
+  text: 'There is no such path here: queries go to /, and /ping answers Ok.',
+}
+const notAllowed: EngineError = { status: 405, code: 48, name: 'NOT_IMPLEMENTED', text: 'Use GET or POST.' }
+const tooSlow: EngineError = { status: 503, code: 159, name: 'TIMEOUT_EXCEEDED', text: 'The query took too long.' }
+
+function syntaxError(text: string): EngineError {
+  return { status: 400, code: 62, name: 'SYNTAX_ERROR', text }
+}
+
+function errorOf(failure: SqlFailure): EngineError {
+  switch (failure.kind) {
+    case 'refused':
+      return syntaxError(failure.detail)
+    case 'failed':
+      return { status: 400, code: 36, name: 'BAD_ARGUMENTS', text: failure.detail }
+    case 'too_large':
+      return { status: 400, code: 241, name: 'MEMORY_LIMIT_EXCEEDED', text: failure.detail }
+    case 'forbidden':
+      return {
+        status: 403,
+        code: 497,
+        name: 'ACCESS_DENIED',
+        text: 'Only events, persons, groups and flag_calls can be read, and nothing can be changed.',
+      }
+    case 'not_set_up':
+      return { status: 503, code: 497, name: 'ACCESS_DENIED', text: failure.detail }
+  }
+}
+
+function storeErrorOf(error: PortError): EngineError {
+  if (error instanceof MirrorFillingError)
+    return {
+      status: 503,
+      code: 395,
+      name: 'PERSONS_FILLING',
+      text: 'Persons and groups are being copied into the event store; try again later.',
+    }
+  if (error.code === 'timeout') return tooSlow
+  if (error.code === 'full')
+    return {
+      status: 503,
+      code: 202,
+      name: 'TOO_MANY_SIMULTANEOUS_QUERIES',
+      text: 'Too many queries of this project are waiting; try again.',
+    }
+  return { status: 503, code: 210, name: 'NETWORK_ERROR', text: 'The event store cannot be reached; try again.' }
+}
+
+/** For a request whose body may not have been read. */
+function refuse(request: IncomingMessage, response: ServerResponse, error: EngineError): void {
+  if (!request.complete && request.method !== 'GET') response.setHeader('Connection', 'close')
+  sendError(response, error)
+}
+
+function sendError(response: ServerResponse, { status, code, name, text }: EngineError): void {
+  response.writeHead(status, {
+    'Content-Type': 'text/plain; charset=UTF-8',
+    'X-ClickHouse-Exception-Code': String(code),
+    ...(status === 401 && { 'WWW-Authenticate': 'Basic realm="Pennon events"' }),
+    ...(status === 503 && { 'Retry-After': '1' }),
+  })
+  response.end(`Code: ${code}. DB::Exception: ${text} (${name})\n`)
+}

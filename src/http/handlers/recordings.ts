@@ -1,0 +1,146 @@
+// `/s/`, where SDKs post recordings. Reads the request, passes it to the recording service and encodes the outcome;
+// bodies that would hold the event loop are decoded in a thread.
+
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { RandomUint32 } from '#core/capture/event-uuid.ts'
+import type { Clock } from '#ports/clock.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ThreadPool } from '#ports/thread-pool.ts'
+import type { CaptureService } from '#services/capture/capture.ts'
+import type { RecordingOutcome, RecordingService } from '#services/capture/capture-recordings.ts'
+import { clientAddress } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
+import { captureErrors } from '#wire/capture/capture-errors.ts'
+import { parseCaptureQuery, type RawQuery } from '#wire/capture/capture-query.ts'
+import {
+  decodeRecordingInline,
+  type PreparedRecording,
+  type RecordingInput,
+} from '#wire/recordings/decode-recording.ts'
+import { recordingBodyBytesMax, recordingErrors, recordingRefused } from '#wire/recordings/recording-errors.ts'
+import { type DecodeJobs, movableBytes, type RecordingJob } from '#wire/threads/decode-jobs.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { clientGone } from '../bodies/client-gone.ts'
+import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
+
+export interface RecordingRouteDeps {
+  readonly recording: RecordingService
+  readonly keepRefused: CaptureService['keepRefused']
+  readonly decodeThreads: ThreadPool<DecodeJobs>
+  readonly trustedProxies: TrustedProxies
+  readonly clock: Clock
+  readonly random: RandomUint32
+}
+
+/** Source: docs/wire/ingestion.md 1.6. */
+const accepted = '{"status":"Ok"}'
+/** Makes posthog-js stop sending recordings for a minute at a time. Source: docs/wire/ingestion.md 1.8. */
+const overQuota = '{"status":"Ok","quota_limited":["recordings"]}'
+const retryAfterSecondsMax = 30
+
+export function recordingRoutes(deps: RecordingRouteDeps): Route[] {
+  const post: Route = {
+    method: 'POST',
+    path: '/s',
+    access: 'project_key',
+    group: 'capture',
+    bodyLimitBytes: recordingBodyBytesMax,
+    tooLarge: recordingErrors.bodyTooLarge,
+    stalled: captureErrors.bodyReadTimeout,
+    busy: captureErrors.transient,
+    refused: (request, error) => keepUnread(deps, request, error),
+    handler: (request, reply) => handleRecording(deps, request, reply),
+  }
+  return [post, { ...post, method: 'GET', takesBodyOfGet: true }]
+}
+
+async function handleRecording(deps: RecordingRouteDeps, request: FastifyRequest, reply: FastifyReply): Promise<void> {
+  const { clock, random, decodeThreads, keepRefused, recording } = deps
+  const receivedAtMs = clock.nowMs()
+  const query = parseCaptureQuery(request.query as RawQuery)
+  if (!query.ok) {
+    keepUnread(deps, request, query.error)
+    return sendError(reply, query.error)
+  }
+  const { headers } = request
+  const { data, compression, sentAtMs, token, beacon } = query.value
+  const userAgent = headers['user-agent'] ?? ''
+  const input: RecordingInput = {
+    body: request.body as Buffer,
+    data,
+    compression,
+    contentType: headers['content-type'] ?? '',
+    contentEncoding: headers['content-encoding'] ?? '',
+    querySentAtMs: sentAtMs,
+    fallbackToken: token ?? keyInHeader(request),
+  }
+  let prepared = decodeRecordingInline(input, { receivedAtMs, random, userAgent })
+  if (prepared === 'too_much_work') {
+    const elsewhere = await decodeElsewhere(decodeThreads, input, reply, {
+      receivedAtMs,
+      userAgent,
+      address: clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies),
+    })
+    if (elsewhere === 'unavailable') return refuseForNow(reply, random)
+    prepared = elsewhere
+  }
+  if (prepared.kind === 'refused') {
+    const { error, token: namedToken, body } = prepared
+    keepRefused({ token: namedToken, reason: error.code, field: error.attr ?? '', body, lane: 'replay' }, receivedAtMs)
+    return sendError(reply, error)
+  }
+  answer(reply, await recording.capture(prepared, receivedAtMs), { beacon, random })
+}
+
+/** Keeps a request whose body is not read; its project is known when the key is outside the body. */
+function keepUnread({ clock, keepRefused }: RecordingRouteDeps, request: FastifyRequest, error: WireError): void {
+  const token = keyBesideBody(request)
+  keepRefused({ token, reason: error.code, field: error.attr ?? '', body: '', lane: 'replay' }, clock.nowMs())
+}
+
+async function decodeElsewhere(
+  decodeThreads: ThreadPool<DecodeJobs>,
+  input: RecordingInput,
+  reply: FastifyReply,
+  received: Pick<RecordingJob, 'receivedAtMs' | 'userAgent' | 'address'>,
+): Promise<PreparedRecording | 'unavailable'> {
+  const body = movableBytes(input.body)
+  const job: RecordingJob = { input: { ...input, body }, ...received }
+  try {
+    return await decodeThreads.run('recording', job, body.length, [body.buffer], clientGone(reply))
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    return 'unavailable'
+  }
+}
+
+function answer(
+  reply: FastifyReply,
+  outcome: RecordingOutcome,
+  { beacon, random }: { beacon: boolean; random: RandomUint32 },
+): void {
+  switch (outcome.kind) {
+    case 'accepted':
+      if (beacon) reply.code(204).send()
+      else sendJson(reply, 200, accepted)
+      break
+    case 'over_quota':
+      sendJson(reply, 200, overQuota)
+      break
+    case 'unknown_project':
+      sendError(reply, captureErrors.unknownApiKey)
+      break
+    case 'unfit':
+      sendError(reply, recordingRefused(outcome.refusal))
+      break
+    case 'unavailable':
+      refuseForNow(reply, random)
+  }
+}
+
+/** Random delays make clients come back at different times. Source: docs/wire/ingestion.md 1.3, 8.4. */
+function refuseForNow(reply: FastifyReply, random: RandomUint32): void {
+  reply.header('retry-after', String(1 + (random() % retryAfterSecondsMax)))
+  sendError(reply, captureErrors.transient)
+}

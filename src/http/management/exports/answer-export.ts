@@ -1,0 +1,193 @@
+// What the exports have in common: their parameters, their places, and the answer, which begins only when the first
+// rows are there, so that whatever fails before is an ordinary error.
+
+import type { FastifyReply } from 'fastify'
+import Type from 'typebox'
+import { err, ok } from '#core/result.ts'
+import type { OpenParquetFile } from '#ports/parquet-files.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ExportPlaces } from '#services/exports/export-places.ts'
+import { type ExportProgress, ExportStopped, runExport } from '#services/exports/run-export.ts'
+import { type ExportBreak, type ExportEncoder, type ExportFormat, exportFormats } from '#wire/exports/export-column.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
+import { bearerSecret, holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { ProjectCall, StreamAnswer } from '../kit/endpoint.ts'
+import {
+  optional,
+  type QueryParam,
+  type QuerySpec,
+  refusedParam,
+  wholeNumberParam,
+  withDefault,
+} from '../kit/query-params.ts'
+import { acceptsGzip, openExportResponse } from './export-target.ts'
+
+export type ExportDeps = Pick<ManagementDeps, 'keyCheck' | 'servedProject' | 'logger' | 'clock'> & {
+  readonly exportPlaces: ExportPlaces
+  readonly openParquetFile: OpenParquetFile
+}
+
+export const unlimited = Number.MAX_SAFE_INTEGER
+
+/** Beside the filters. */
+export const exportParams = {
+  format: formatParam(),
+  limit: withDefault(
+    wholeNumberParam({ description: 'Ends after so many rows, and says where the next export goes on.', minimum: 1 }),
+    unlimited,
+  ),
+  offset: refusedParam('an export goes on with cursor.'),
+}
+
+function formatParam(): QueryParam<ExportFormat> {
+  const schema = Type.String({ enum: [...exportFormats], description: 'jsonl unless given.' })
+  const read = (text: string, name: string) => {
+    const format = exportFormats.find(one => one === text)
+    return format === undefined ? err(invalidInput(name, `Must be one of ${exportFormats.join(', ')}.`)) : ok(format)
+  }
+  return withDefault(optional(schema, read), 'jsonl')
+}
+
+export interface ExportToAnswer<Row> {
+  /** Begins the name of the file. */
+  readonly name: string
+  readonly scope: string
+  readonly limit: number
+  /** Beside those that every export has. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly encoder: ExportEncoder<Row>
+  readonly format: ExportFormat
+  readonly cursorOf: (row: Row) => string
+  /** Begins to read. @throws PortError */
+  readonly open: () => Promise<{
+    readonly batches: AsyncIterable<readonly Row[]>
+    /** Null when it is not known. */
+    readonly rowCountMax: number | null
+  }>
+}
+
+export async function answerExport<Row>(
+  deps: ExportDeps,
+  { project, caller, request, signal }: ProjectCall<QuerySpec, unknown>,
+  asked: ExportToAnswer<Row>,
+): Promise<Answer | StreamAnswer> {
+  const { encoder } = asked
+  const day = new Date(deps.clock.nowMs()).toISOString().slice(0, 10)
+  const headers = {
+    ...asked.headers,
+    'content-type': encoder.contentType,
+    'content-disposition': `attachment; filename="${asked.name}-project${project.id}-${day}.${asked.format}"`,
+    'cache-control': 'no-store, no-transform',
+    vary: 'accept-encoding',
+    // Otherwise nginx would hold megabytes back, in files of its own, whatever the reader takes.
+    'x-accel-buffering': 'no',
+  }
+  if (request.method === 'HEAD') return { stream: reply => void reply.code(200).headers(headers).send() }
+  const entered = deps.exportPlaces.enter(project.id)
+  if (!entered.ok) return { ...refusal(refusals[entered.error]), retryAfterSeconds: 30 }
+  const place = entered.value
+  try {
+    const { batches, rowCountMax } = await asked.open()
+    const reader = batches[Symbol.asyncIterator]()
+    const first = await reader.next()
+    return {
+      stream: reply => {
+        reply.hijack()
+        const isGzip = encoder.isText && acceptsGzip(request.headers['accept-encoding'])
+        const most = rowCountMax === null ? {} : { 'pennon-export-at-most': String(Math.min(rowCountMax, asked.limit)) }
+        void write(reply, { ...headers, ...most }, isGzip, continued(first, reader)).finally(place.leave)
+      },
+    }
+  } catch (error) {
+    place.leave()
+    throw error
+  }
+
+  async function write(
+    reply: FastifyReply,
+    ownHeaders: Record<string, string>,
+    isGzip: boolean,
+    batches: AsyncIterator<readonly Row[]>,
+  ): Promise<void> {
+    const response = openExportResponse(reply.raw, {
+      headers: { ...(reply.getHeaders() as Record<string, string>), ...ownHeaders },
+      isGzip,
+      signal,
+      place,
+    })
+    const progress: ExportProgress = { rowCount: 0, cursor: null }
+    try {
+      const { limit, cursorOf } = asked
+      const next = await runExport({
+        batches,
+        encoding: encoder,
+        target: response,
+        whyNot,
+        ...{ limit, cursorOf, progress },
+      })
+      await response.end({
+        'pennon-export-count': String(progress.rowCount),
+        'pennon-export-cursor': progress.cursor ?? '',
+        'pennon-export-next': next ?? '',
+      })
+    } catch (error) {
+      const why = breakOf(error, progress)
+      const isGone = signal.aborted
+      const { rowCount } = progress
+      if (!isGone)
+        deps.logger.warn(
+          { err: error, requestId: request.id, projectId: project.id, rowCount, path: request.routeOptions.url },
+          'an export was broken off',
+        )
+      await response.breakOff(isGone ? null : encoder.brokenOff(why))
+    } finally {
+      encoder.close?.()
+      await batches.return?.()
+    }
+  }
+
+  async function whyNot(): Promise<ExportStopped['code'] | null> {
+    const key = await deps.keyCheck.find(bearerSecret(request)!)
+    if (key === null || key.id !== caller.id || !holdsScope(key, asked.scope) || !mayUseProject(key, project.id))
+      return 'access_ended'
+    return deps.servedProject(project.id) === null ? 'project_deleted' : null
+  }
+}
+
+async function* continued<T>(first: IteratorResult<T>, rest: AsyncIterator<T>): AsyncGenerator<T> {
+  for (let step = first; step.done !== true; step = await rest.next()) yield step.value
+}
+
+const stopDetails: Readonly<Record<ExportStopped['code'], string>> = {
+  access_ended: 'The key may not read this any more.',
+  project_deleted: 'The project was deleted.',
+  too_slow: 'The reader took nothing for too long.',
+}
+
+function breakOf(error: unknown, { cursor }: ExportProgress): ExportBreak {
+  const goOn = cursor === null ? 'Ask again.' : 'Ask again with this cursor for the rest.'
+  if (error instanceof ExportStopped) {
+    const detail = stopDetails[error.code]
+    return { code: error.code, detail: error.code === 'too_slow' ? `${detail} ${goOn}` : detail, cursor }
+  }
+  if (error instanceof PortError) {
+    const store = error.port === 'event-store' ? 'event store' : 'state'
+    return {
+      code: `${store.replace(' ', '_')}_${error.code}`,
+      detail: `The ${store} failed on the way. ${goOn}`,
+      cursor,
+    }
+  }
+  return { code: 'error', detail: `The export failed on the way. ${goOn}`, cursor }
+}
+
+const refusals: Record<'full' | 'project_full', WireError> = {
+  full: wireError(503, 'too_many_exports', 'As many exports run here as may; try again when one of them has ended.'),
+  project_full: wireError(
+    429,
+    'too_many_exports',
+    'As many exports of this project run as may; try again when one of them has ended.',
+  ),
+}

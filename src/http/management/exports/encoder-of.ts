@@ -1,0 +1,21 @@
+// Which format is written by what.
+
+import type { OpenParquetFile } from '#ports/parquet-files.ts'
+import type { ExportColumn, ExportEncoder, ExportFormat } from '#wire/exports/export-column.ts'
+import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
+import { parquetEncoder } from './parquet-encoder.ts'
+
+export function encoderOf<Row>(
+  format: ExportFormat,
+  columns: readonly ExportColumn<Row>[],
+  openParquetFile: OpenParquetFile,
+): ExportEncoder<Row> {
+  switch (format) {
+    case 'jsonl':
+      return jsonlEncoder(columns)
+    case 'csv':
+      return csvEncoder(columns)
+    case 'parquet':
+      return parquetEncoder(columns, openParquetFile)
+  }
+}

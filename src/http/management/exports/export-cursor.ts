@@ -1,0 +1,46 @@
+// The cursor of an export of events: that of a list, and for an event of a day that is read in the order of its key that
+// key as well, as base64url of JSON.
+
+import Type from 'typebox'
+import { err, ok } from '#core/result.ts'
+import type { ExportCursor } from '#ports/events/event-exports.ts'
+import { invalid } from '../kit/answers.ts'
+import { encodeEventCursor, placeOf } from '../kit/event-filters.ts'
+import { readJson } from '../kit/property-filters.ts'
+import { optional, type QueryParam } from '../kit/query-params.ts'
+
+const separator = '~'
+
+export function exportCursorParam(): QueryParam<ExportCursor | undefined> {
+  const schema = Type.String({ description: 'The cursor of the last row that the export before has.' })
+  return optional(schema, (text, name) => {
+    const cursor = cursorOf(text)
+    return cursor === null ? err(invalid(name, 'Not a cursor; pass one on as the export has it.')) : ok(cursor)
+  })
+}
+
+function cursorOf(text: string): ExportCursor | null {
+  const at = text.indexOf(separator)
+  if (at === -1) return placeOf(text)
+  const place = placeOf(text.slice(0, at))
+  const key = keyOf(text.slice(at + 1))
+  return place === null || key === null ? null : { ...place, key }
+}
+
+function keyOf(text: string): NonNullable<ExportCursor['key']> | null {
+  if (!/^[\w-]+$/.test(text)) return null
+  const parts = readJson(Buffer.from(text, 'base64url').toString())
+  if (!Array.isArray(parts) || parts.length !== 3) return null
+  const [event, distinctId, inTime] = parts as unknown[]
+  if (typeof event !== 'string' || typeof distinctId !== 'string') return null
+  const base = typeof inTime === 'string' ? placeOf(inTime) : null
+  return base === null && inTime !== null ? null : { event, distinctId, base }
+}
+
+export function encodeExportCursor(cursor: ExportCursor): string {
+  const { key } = cursor
+  const place = encodeEventCursor(cursor)
+  if (key === undefined) return place
+  const json = JSON.stringify([key.event, key.distinctId, key.base === null ? null : encodeEventCursor(key.base)])
+  return place + separator + Buffer.from(json).toString('base64url')
+}

@@ -1,0 +1,67 @@
+// Downloads of all events that fit the filters of the list.
+
+import Type from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventExports } from '#ports/events/event-exports.ts'
+import { type EventRow, eventColumns } from '#wire/exports/event-columns.ts'
+import { answerFromEventStore, refusal } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { eventFilters, readEventFilters } from '../kit/event-filters.ts'
+import { pinnedBounds, type TimeBounds } from '../kit/instants.ts'
+import { answerExport, type ExportDeps, exportParams } from './answer-export.ts'
+import { encoderOf } from './encoder-of.ts'
+import { encodeExportCursor, exportCursorParam } from './export-cursor.ts'
+
+export type ExportEventsDeps = EndpointDeps & ExportDeps & { readonly events: EventExports; readonly clock: Clock }
+
+const scope = 'query:read'
+
+export function exportEventsRoutes(deps: ExportEventsDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/events/export',
+    id: 'events_export',
+    tag: 'events',
+    summary: 'All events that fit, as a download in the order of the list. `cursor` goes on with one that broke off.',
+    scope,
+    group: 'exports',
+    query: { ...eventFilters, cursor: exportCursorParam(), ...exportParams },
+    success: {
+      status: 200,
+      contentType: 'application/x-ndjson',
+      schema: Type.String({ description: 'JSON lines, CSV (text/csv) or Parquet, by `format`.' }),
+    },
+    handle: call =>
+      answerFromEventStore(async () => {
+        const { project, query, signal } = call
+        const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
+        if (!read.ok) return refusal(read.error)
+        const filters = definedOf({ projectId: project.id, ...read.value.filters, after: query.cursor })
+        return answerExport<EventRow>(deps, call, {
+          headers: boundHeaders(read.value.bounds),
+          ...{ name: 'events', scope, limit: query.limit, format: query.format },
+          encoder: encoderOf(query.format, eventColumns, deps.openParquetFile),
+          cursorOf: ({ cursor }) => cursor,
+          open: async () => {
+            const { batches, eventCountMax } = await deps.events.openEventExport(filters, signal)
+            return { batches: rowsOf(batches), rowCountMax: eventCountMax }
+          },
+        })
+      }),
+  })
+}
+
+/** A span such as -7d means another instant when the same export is gone on with. */
+function boundHeaders(bounds: TimeBounds): Record<string, string> {
+  const pinned = Object.entries(pinnedBounds(bounds))
+  return Object.fromEntries(pinned.map(([name, value]) => [`pennon-export-${name}`, value]))
+}
+
+async function* rowsOf(
+  batches: Awaited<ReturnType<EventExports['openEventExport']>>['batches'],
+): AsyncGenerator<readonly EventRow[]> {
+  for await (const batch of batches)
+    yield batch.map(({ event, cursor }) => ({ event, cursor: encodeExportCursor(cursor) }))
+}

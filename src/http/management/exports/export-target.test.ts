@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, get, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { it } from 'node:test'
+import { createExportPlaces } from '#services/exports/export-places.ts'
+import { eventually } from '../../../../tests/support/eventually.ts'
+import { openExportResponse } from './export-target.ts'
+
+it('ends an export whose reader takes nothing when another one needs its place', async t => {
+  let nowMs = 0
+  const places = createExportPlaces({ inAllMax: 1, perProjectMax: 1, monotonicMs: () => nowMs })
+  const entered = places.enter(1)
+  assert.ok(entered.ok)
+  const { promise: ended, resolve: end } = Promise.withResolvers<{ code?: string }>()
+  const chunk = Buffer.alloc(1024 * 1024)
+  const server = createServer(async (_request, response) => {
+    const signal = new AbortController().signal
+    const target = openExportResponse(response, { headers: {}, isGzip: false, signal, place: entered.value })
+    try {
+      for (;;) await target.write(chunk)
+    } catch (error) {
+      await target.breakOff('last words')
+      end(error as { code?: string })
+    }
+  })
+  server.listen(0, '127.0.0.1')
+  t.after(() => server.close())
+  await once(server, 'listening')
+  const request = get(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)
+  const [response] = (await once(request, 'response')) as [IncomingMessage]
+  const broken = once(response, 'error')
+  assert.deepEqual(places.enter(2), { ok: false, error: 'full' })
+  await eventually(
+    () => {
+      nowMs += 10_000
+      return places.enter(2).ok
+    },
+    { timeoutMs: 20_000, what: 'the place of the one that waits' },
+  )
+  assert.equal((await ended).code, 'too_slow')
+  response.resume()
+  await broken
+})

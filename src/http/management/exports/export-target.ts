@@ -1,0 +1,126 @@
+// The response that an export is written to: gzip if asked for, a digest of all bytes, and an end that no client can
+// take for a complete one when the export broke off.
+
+import { createHash } from 'node:crypto'
+import { once } from 'node:events'
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { constants, createGzip, type Gzip } from 'node:zlib'
+import type { ExportPlace } from '#services/exports/export-places.ts'
+import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
+
+export interface ExportResponse extends ExportTarget {
+  /** Completes the response. */
+  end(trailers: Readonly<Record<string, string>>): Promise<void>
+  /** Sends the last words, if any, and breaks the connection off. */
+  breakOff(lastWords: string | null): Promise<void>
+}
+
+/** A reader that takes nothing for so long is taken for gone: its place may be another's. */
+const stuckMs = 120_000
+/** How long a broken export waits for its last words to leave. */
+const lastWordsMs = 2_000
+const trailerNames = ['content-digest', 'pennon-export-count', 'pennon-export-cursor', 'pennon-export-next']
+
+export interface OpenResponseOptions {
+  readonly headers: OutgoingHttpHeaders
+  readonly isGzip: boolean
+  /** Aborted when the connection ends. */
+  readonly signal: AbortSignal
+  readonly place: Pick<ExportPlace, 'signal' | 'waitForReader'>
+  readonly stuckMs?: number
+}
+
+export function openExportResponse(response: ServerResponse, options: OpenResponseOptions): ExportResponse {
+  const { headers, isGzip, signal, place } = options
+  // HTTP/1.0, as nginx speaks it to what is behind it unless told otherwise, has neither chunks nor trailers.
+  const hasTrailers = response.req.httpVersion !== '1.0'
+  response.writeHead(200, {
+    ...headers,
+    ...(isGzip && { 'content-encoding': 'gzip' }),
+    ...(hasTrailers && { trailer: trailerNames.join(', ') }),
+  })
+  const digest = createHash('sha256')
+  const send = (bytes: Uint8Array): boolean => {
+    digest.update(bytes)
+    return response.write(bytes)
+  }
+  const gzip = isGzip ? gzipInto(response, send) : null
+  const first: Pick<ServerResponse | Gzip, 'writableNeedDrain' | 'once' | 'off'> = gzip ?? response
+
+  async function drained(): Promise<void> {
+    const late = AbortSignal.timeout(options.stuckMs ?? stuckMs)
+    const endWait = place.waitForReader()
+    try {
+      await once(first as ServerResponse, 'drain', { signal: AbortSignal.any([signal, place.signal, late]) })
+    } catch (error) {
+      signal.throwIfAborted()
+      place.signal.throwIfAborted()
+      throw late.aborted ? new ExportStopped('too_slow') : error
+    } finally {
+      endWait()
+    }
+  }
+
+  return {
+    async write(bytes) {
+      signal.throwIfAborted()
+      place.signal.throwIfAborted()
+      if (bytes.length === 0) return
+      if (gzip === null ? !send(bytes) : !gzip.write(bytes)) await drained()
+    },
+    flush() {
+      gzip?.flush(constants.Z_SYNC_FLUSH)
+    },
+    async end(trailers) {
+      if (gzip !== null) {
+        gzip.end()
+        await once(gzip, 'end', { signal })
+      }
+      const sums = { 'content-digest': `sha-256=:${digest.digest('base64')}:` }
+      if (hasTrailers) response.addTrailers({ ...sums, ...trailers })
+      response.end()
+    },
+    async breakOff(lastWords) {
+      if (!signal.aborted) {
+        // What was written before has to be out as well, or the client would get less than was read.
+        const isOut = new Promise<void>(resolve => {
+          if (gzip === null) response.write(lastWords ?? '', () => resolve())
+          else {
+            gzip.write(lastWords ?? '')
+            gzip.flush(constants.Z_SYNC_FLUSH, () => response.write('', () => resolve()))
+          }
+        })
+        const late = new AbortController()
+        await Promise.race([isOut, sleep(lastWordsMs, undefined, { signal: late.signal }).catch(() => undefined)])
+        late.abort()
+      }
+      // Without the last chunk every HTTP client reports a broken transfer. For HTTP/1.0, where the end of a connection
+      // is the end of a body, only a reset does.
+      if (hasTrailers) response.destroy()
+      else response.socket?.resetAndDestroy()
+      gzip?.destroy()
+    },
+  }
+}
+
+/** @param send returns false while the reader has to be waited for. */
+function gzipInto(response: ServerResponse, send: (bytes: Uint8Array) => boolean): Gzip {
+  const gzip = createGzip({ level: constants.Z_BEST_SPEED })
+  gzip.on('data', (bytes: Buffer) => {
+    if (!send(bytes)) gzip.pause()
+  })
+  response.on('drain', () => gzip.resume())
+  return gzip
+}
+
+/** Whether a client wants gzip: named, or everything, and not with `q=0`. */
+export function acceptsGzip(acceptEncoding: string | undefined): boolean {
+  const codings = new Map(
+    (acceptEncoding ?? '').split(',').map(part => {
+      const [name = '', ...params] = part.split(';').map(text => text.trim().toLowerCase())
+      return [name, !params.some(param => /^q=0(\.0{0,3})?$/.test(param))]
+    }),
+  )
+  return codings.get('gzip') ?? codings.get('*') ?? false
+}

@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
+import { runExport } from '#services/exports/run-export.ts'
+import type { ExportColumn } from '#wire/exports/export-column.ts'
+import { parquetEncoder } from './parquet-encoder.ts'
+
+interface Row {
+  readonly id: number
+  readonly text: string
+}
+
+const columns: readonly ExportColumn<Row>[] = [
+  { name: 'id', kind: 'integer', read: ({ id }) => id },
+  { name: 'text', kind: 'json', read: ({ text }) => text },
+  { name: 'at', kind: 'instant', read: ({ id }) => (id % 2 === 0 ? null : id * 1_000) },
+  { name: 'odd', kind: 'boolean', read: ({ id }) => id % 2 === 1 },
+]
+
+async function* batchesOf(count: number, rowsEach: number): AsyncGenerator<readonly Row[]> {
+  for (let batch = 0; batch < count; batch++)
+    yield Array.from({ length: rowsEach }, (_, index) => ({ id: batch * rowsEach + index, text: '{"n":1.0}' }))
+}
+
+async function exported(batches: AsyncGenerator<readonly Row[]>, limits: Parameters<typeof parquetEncoder>[2]) {
+  const encoding = parquetEncoder(columns, openParquetFile, limits)
+  const pieces: Uint8Array[] = []
+  const progress = { rowCount: 0, cursor: null }
+  try {
+    const next = await runExport({
+      batches,
+      encoding,
+      target: { write: async bytes => void pieces.push(bytes) },
+      limit: Number.MAX_SAFE_INTEGER,
+      cursorOf: ({ id }) => String(id),
+      whyNot: async () => null,
+      progress,
+    })
+    return { next, progress, bytes: Buffer.concat(pieces), pieces: pieces.filter(({ length }) => length > 0).length }
+  } finally {
+    encoding.close!()
+  }
+}
+
+describe('a Parquet file', () => {
+  it('is sent group by group, and has its directory and its sign at the end', async () => {
+    const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 1_000 }
+    const { next, progress, bytes, pieces } = await exported(batchesOf(5, 600), limits)
+    assert.deepEqual([next, progress.rowCount], [null, 3_000])
+    assert.ok(pieces > 5, `${pieces} pieces`)
+    assert.deepEqual([bytes.subarray(0, 4).toString(), bytes.subarray(-4).toString()], ['PAR1', 'PAR1'])
+    assert.ok(bytes.includes('pennon.export.complete'))
+  })
+
+  it('ends after so many groups, and says where the next one goes on', async () => {
+    const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 3 }
+    const { next, progress, bytes } = await exported(batchesOf(5, 600), limits)
+    assert.equal(next, String(progress.rowCount - 1))
+    assert.ok(progress.rowCount >= 600 && progress.rowCount < 3_000)
+    assert.ok(bytes.includes('pennon.export.next'))
+  })
+
+  it('has no rows where there are none', async () => {
+    const limits = { groupCharsMax: 2_000, groupRowsMax: 1_000, groupCountMax: 3 }
+    const { next, bytes } = await exported(batchesOf(0, 0), limits)
+    assert.deepEqual([next, bytes.subarray(-4).toString()], [null, 'PAR1'])
+  })
+})

@@ -1,0 +1,75 @@
+// Exports as Parquet. A file has its directory at the end, for which something of each group is kept, so a file ends
+// after so many groups, and says where the next one goes on.
+
+import type { OpenParquetFile, ParquetFile, ParquetValue } from '#ports/parquet-files.ts'
+import type { ExportColumn, ExportEncoder } from '#wire/exports/export-column.ts'
+
+export interface ParquetLimits {
+  /** Characters of text and rows after which a group ends. */
+  readonly groupCharsMax: number
+  readonly groupRowsMax: number
+  readonly groupCountMax: number
+}
+
+const usualLimits: ParquetLimits = { groupCharsMax: 16 * 1024 * 1024, groupRowsMax: 100_000, groupCountMax: 2_000 }
+/** Rows that are handed over in one message, which takes about a millisecond. */
+const rowsPerMessage = 200
+const messageCharsMax = 1024 * 1024
+
+export function parquetEncoder<Row>(
+  columns: readonly ExportColumn<Row>[],
+  openFile: OpenParquetFile,
+  limits: ParquetLimits = usualLimits,
+): ExportEncoder<Row> {
+  let file: ParquetFile | null = null
+  let groupCount = 0
+  let rowCount = 0
+  let chars = 0
+  const opened = () => {
+    file ??= openFile(columns)
+    return file
+  }
+  const endGroup = async () => {
+    groupCount++
+    rowCount = chars = 0
+    return opened().endGroup()
+  }
+  return {
+    contentType: 'application/vnd.apache.parquet',
+    isText: false,
+    begin: () => '',
+    async *encode(rows) {
+      let values: ParquetValue[][] = columns.map(() => [])
+      let messageChars = 0
+      const handOver = () => {
+        opened().add(values)
+        values = columns.map(() => [])
+        messageChars = 0
+      }
+      for (const row of rows) {
+        for (const [index, { read }] of columns.entries()) {
+          const value = read(row)
+          values[index]!.push(value)
+          if (typeof value === 'string') messageChars += value.length
+        }
+        rowCount++
+        if (values[0]!.length < rowsPerMessage && messageChars < messageCharsMax) continue
+        chars += messageChars
+        handOver()
+        yield ''
+        if (chars >= limits.groupCharsMax || rowCount >= limits.groupRowsMax) yield await endGroup()
+      }
+      chars += messageChars
+      handOver()
+    },
+    async *end(next) {
+      yield await opened().end({
+        'pennon.export.complete': String(next === null),
+        ...(next !== null && { 'pennon.export.next': next }),
+      })
+    },
+    brokenOff: () => null,
+    isFull: () => groupCount >= limits.groupCountMax,
+    close: () => file?.close(),
+  }
+}

@@ -1,0 +1,70 @@
+// The filters of events, for pages and for exports alike.
+
+import Type from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
+import { err, ok } from '#core/result.ts'
+import type { EventCursor } from '#ports/events/event-queries.ts'
+import { invalid, invalidInput } from './answers.ts'
+import { readBounds, type Zone } from './instants.ts'
+import { propertiesParam, readJson } from './property-filters.ts'
+import { optional, type QueryParam, type QueryValues, textParam, uuidParam } from './query-params.ts'
+
+/** A cursor's `tieBreak` is an unsigned 64-bit number in the event store. */
+const uint64Max = 2n ** 64n - 1n
+
+const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+export const eventFilters = {
+  event: textParam('Name of the event.'),
+  distinct_id: textParam('Distinct id that the event was sent with.'),
+  person_id: uuidParam('Person that the event belongs to today.'),
+  uuid: uuidParam('Uuid of the event.'),
+  after: textParam(`Only later events. ${timeDescription} Without it, all of them.`),
+  before: textParam(`Only earlier events. ${timeDescription}`),
+  properties: propertiesParam(),
+  orderBy: orderParam(),
+  cursor: cursorParam(),
+}
+
+/** The filters as the store takes them, and the bounds of time alone; undefined for what is not filtered by. */
+export function readEventFilters(query: Omit<QueryValues<typeof eventFilters>, 'cursor'>, zone: Zone) {
+  const bounds = readBounds(query, zone)
+  if (!bounds.ok) return bounds
+  const filters = {
+    event: query.event,
+    distinctId: query.distinct_id,
+    personId: query.person_id,
+    uuid: query.uuid,
+    ...bounds.value,
+    properties: query.properties,
+    descending: query.orderBy !== 'timestamp',
+  }
+  return ok({ filters, bounds: bounds.value })
+}
+
+function orderParam(): QueryParam<'timestamp' | '-timestamp' | undefined> {
+  const description = '["-timestamp"] (newest first, as without it) or ["timestamp"].'
+  return optional(Type.String({ description }), (text, name) => {
+    const list = text.startsWith('[') ? readJson(text) : [text]
+    const [order, ...others] = Array.isArray(list) ? list : []
+    if ((order === 'timestamp' || order === '-timestamp') && others.length === 0) return ok(order)
+    return err(invalidInput(name, 'Must be ["-timestamp"] or ["timestamp"].'))
+  })
+}
+
+function cursorParam(): QueryParam<EventCursor | undefined> {
+  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+    const place = placeOf(text)
+    return place === null ? err(invalid(name, 'Not a cursor; follow `next` as it is.')) : ok(place)
+  })
+}
+
+/** The place that a cursor of a list names; null for any other text. */
+export function placeOf(text: string): EventCursor | null {
+  const match = /^(-?\d{1,13})_([0-9a-f-]{36})_(\d{1,20})$/.exec(text)
+  if (match === null || !isUuid(match[2]!) || BigInt(match[3]!) > uint64Max) return null
+  return { timestampMs: Number(match[1]), uuid: match[2]!, tieBreak: match[3]! }
+}
+
+export function encodeEventCursor({ timestampMs, uuid, tieBreak }: EventCursor): string {
+  return `${timestampMs}_${uuid}_${tieBreak}`
+}

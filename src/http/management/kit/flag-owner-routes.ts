@@ -1,0 +1,98 @@
+// The endpoints of things that own flags: early access features, surveys and experiments are listed, created, read,
+// changed and deleted alike. `services/manage` decides what a write does to the flags.
+
+import type { Static, TSchema } from 'typebox'
+import type { Result } from '#core/result.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, noContent, refusal } from './answers.ts'
+import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { type ItemCall, itemRoutes, type ProjectItem } from './item-routes.ts'
+import { countedPage, type PageRequest } from './page.ts'
+import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
+
+export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends TSchema> extends ProjectItem<T> {
+  /** The path of the list, and the prefix of each operation's id. */
+  readonly tag: string
+  /** The object of the scopes: `survey` in `survey:read` and `survey:write`. */
+  readonly scope: string
+  readonly summaries: Readonly<Record<'list' | 'create' | 'retrieve' | 'update' | 'destroy', string>>
+  readonly schemas: { readonly item: TSchema; readonly create: C; readonly update: U }
+  /** Query parameters of the list, apart from those of pages. */
+  readonly filters: Q
+  readonly list: (
+    projectId: number,
+    query: PageRequest & QueryValues<Q>,
+  ) => Promise<{ count: number; results: readonly T[] }>
+  /** Encodes many items at once, so that their flags are read in one call. */
+  readonly encode: (caller: PersonalKey, projectId: number, items: readonly T[]) => Promise<readonly object[]>
+  readonly create: (call: ProjectCall<QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
+  readonly update: (call: ItemCall<T, QuerySpec, Static<U>>) => Promise<Result<T, WireError>>
+  /** Adds a PUT, which takes the body of a creation. */
+  readonly replace?: {
+    readonly summary: string
+    readonly update: (call: ItemCall<T, QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
+  }
+  readonly destroy: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
+}
+
+export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U extends TSchema>(
+  deps: EndpointDeps,
+  owner: FlagOwner<T, Q, C, U>,
+): ManagementRoute[] {
+  const { tag, summaries, schemas, replace } = owner
+  const [read, write] = [`${owner.scope}:read`, `${owner.scope}:write`]
+  const listPath = `/${tag}`
+  const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
+    answer(status, (await owner.encode(caller, project.id, [item]))[0])
+  const written = async (status: number, call: ProjectCall<QuerySpec, unknown>, result: Result<T, WireError>) =>
+    result.ok ? itemAnswer(status, call, result.value) : refusal(result.error)
+  const query = { ...pageParams(), ...owner.filters }
+
+  return [
+    ...projectRoutes(deps, {
+      ...{ method: 'GET', path: listPath, id: `${tag}_list`, tag, summary: summaries.list, scope: read },
+      query,
+      success: { status: 200, schema: countedPageSchema(schemas.item) },
+      handle: async ({ request, caller, project, query }) => {
+        const page = query as PageRequest & QueryValues<Q>
+        const { count, results } = await owner.list(project.id, page)
+        return answer(200, countedPage(request, page, count, await owner.encode(caller, project.id, results)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...{ method: 'POST', path: listPath, id: `${tag}_create`, tag, summary: summaries.create, scope: write },
+      body: schemas.create,
+      success: { status: 201, schema: schemas.item },
+      handle: async call => written(201, call, await owner.create(call)),
+    }),
+    ...itemRoutes(deps, owner, {
+      ...{ method: 'GET', path: '', id: `${tag}_retrieve`, tag, summary: summaries.retrieve, scope: read },
+      success: { status: 200, schema: schemas.item },
+      handle: call => itemAnswer(200, call, call.item),
+    }),
+    ...itemRoutes(deps, owner, {
+      ...{ method: 'PATCH', path: '', id: `${tag}_partial_update`, tag, summary: summaries.update, scope: write },
+      body: schemas.update,
+      success: { status: 200, schema: schemas.item },
+      handle: async call => written(200, call, await owner.update(call)),
+    }),
+    ...(replace === undefined
+      ? []
+      : itemRoutes(deps, owner, {
+          ...{ method: 'PUT', path: '', id: `${tag}_update`, tag, summary: replace.summary, scope: write },
+          body: schemas.create,
+          success: { status: 200, schema: schemas.item },
+          handle: async call => written(200, call, await replace.update(call)),
+        })),
+    ...itemRoutes(deps, owner, {
+      ...{ method: 'DELETE', path: '', id: `${tag}_destroy`, tag, summary: summaries.destroy, scope: write },
+      success: { status: 204 },
+      handle: async call => {
+        const deleted = await owner.destroy(call)
+        return deleted.ok ? noContent : refusal(deleted.error)
+      },
+    }),
+  ]
+}

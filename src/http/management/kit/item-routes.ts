@@ -1,0 +1,54 @@
+// Endpoints of one item of a project (a flag, a cohort, …); each is called with the item that its path names.
+
+import type { Static, TSchema } from 'typebox'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, refusal } from './answers.ts'
+import {
+  type EndpointDeps,
+  type ManagementRoute,
+  type ProjectCall,
+  type ProjectEndpoint,
+  projectRoutes,
+} from './endpoint.ts'
+import type { QuerySpec } from './query-params.ts'
+
+export interface ProjectItem<T> {
+  /** Below the project, with one parameter, such as `/feature_flags/:flagId`. */
+  readonly itemPath: string
+  /** @param id the value of the path's parameter. */
+  readonly find: (projectId: number, id: string) => Promise<T | null>
+  /** The 404 when there is no such item. */
+  readonly missing: WireError
+}
+
+export interface ItemCall<T, Q extends QuerySpec, B> extends ProjectCall<Q, B> {
+  readonly item: T
+}
+
+export interface ItemEndpoint<T, Q extends QuerySpec, S extends TSchema>
+  extends Omit<ProjectEndpoint<Q, S>, 'prefixes' | 'handle'> {
+  /** Below the item, such as `/versions`; '' for the item itself. */
+  readonly path: string
+  readonly handle: (call: ItemCall<T, Q, Static<S>>) => Promise<Answer>
+}
+
+export function itemRoutes<T, Q extends QuerySpec, S extends TSchema>(
+  deps: EndpointDeps,
+  { itemPath, find, missing }: ProjectItem<T>,
+  endpoint: ItemEndpoint<T, Q, S>,
+): ManagementRoute[] {
+  const parameter = itemPath.slice(itemPath.indexOf(':') + 1)
+  return projectRoutes<Q, S>(deps, {
+    ...endpoint,
+    path: `${itemPath}${endpoint.path}`,
+    handle: async call => {
+      const item = await find(call.project.id, call.params[parameter]!)
+      return item === null ? refusal(missing) : endpoint.handle({ ...call, item })
+    },
+  })
+}
+
+/** Reads a numeric path parameter; null when the text is not a number. */
+export function idNumber(text: string): number | null {
+  return /^\d{1,15}$/.test(text) ? Number(text) : null
+}

@@ -1,0 +1,17 @@
+// Charged usage, counted from the stored events themselves.
+
+import type { EventUsage } from '#core/usage.ts'
+
+export interface ChargedUsage {
+  /**
+   * Counts each identity once, on the UTC day of its `chargedAtMs`, and a recorded session on the day of its first recording.
+   * Days are inclusive, `YYYY-MM-DD`; days without usage are left out. May take seconds.
+   * @throws PortError `unavailable`, `timeout` after the query limit, `full`.
+   */
+  countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]>
+}
+
+export interface UsageDay extends EventUsage {
+  /** `YYYY-MM-DD`, UTC. */
+  readonly day: string
+}

@@ -1,0 +1,45 @@
+// Exports of events: everything that a list of events would show, day by day in its order, for as long as somebody reads
+// it. Events of one day are in the order of the list too, unless they are so many that reading them by time would cost
+// more than reading them once: those are in the order of (event, distinct id, uuid).
+
+import type { EventCursor, EventQuery, EventView } from './event-queries.ts'
+
+export interface EventExports {
+  /**
+   * Looks up which days the export has; the events themselves are read batch by batch. Each identity appears once, with
+   * its person of today. What arrives while the export runs may be in it, and moves nothing else.
+   * @param signal ends the query under way, here and in `batches`, which then reject with its reason.
+   * @throws PortError as in `EventQueries`; so does each step of `batches`, after the store was asked several times.
+   */
+  openEventExport(query: EventExportQuery, signal: AbortSignal): Promise<EventExport>
+}
+
+/** `after` is exclusive: the export goes on behind that event. */
+export type EventExportQuery = Omit<EventQuery, 'limit' | 'after'> & { readonly after?: ExportCursor }
+
+/** A place in an export; a place in a list is one as well. */
+export interface ExportCursor extends EventCursor {
+  /** Of an event whose day is read in the order of (event, distinct id, uuid) instead of time. */
+  readonly key?: {
+    readonly event: string
+    readonly distinctId: string
+    /** The place in time behind which the export began, if it did. */
+    readonly base: EventCursor | null
+  }
+}
+
+export interface EventExport {
+  /** No fewer than the export has: repeats and events that only the finer filters leave out are counted as well. */
+  readonly eventCountMax: number
+  /**
+   * Some megabytes each, unless a single event is larger. A batch is read when it is asked for: between two of them
+   * nothing is open in the store.
+   */
+  readonly batches: AsyncIterable<readonly ExportedEvent[]>
+}
+
+export interface ExportedEvent {
+  readonly event: EventView
+  /** The place of this event: an export `after` it begins with the next one. */
+  readonly cursor: ExportCursor
+}

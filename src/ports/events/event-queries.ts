@@ -1,0 +1,102 @@
+// Queries about single events, their names and surveys. Each identity is seen once (`event-store.ts`). Persons are
+// current: if a distinct id has moved to another person since an event was stored, results, filters and counts
+// attribute the event to the current person.
+
+import type { EventName, PropertyName } from '#core/capture/known-names.ts'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { JsonValue } from '#core/json.ts'
+import type { SurveyCounts } from '#core/surveys/survey-events.ts'
+
+/**
+ * Aborting `signal` ends the query in the store and rejects with the signal's reason.
+ * @throws PortError from every method: `unavailable` if the store cannot be reached, `timeout` after the query limit, `full`
+ *   if too many queries of the project wait or the answer would exceed the limits on memory and size, `corrupt`.
+ */
+export interface EventQueries {
+  /** One page in the order of (time, uuid, `tieBreak`). Pages neither skip nor repeat an event while others arrive. */
+  listEvents(
+    query: EventQuery,
+    signal?: AbortSignal,
+  ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
+  /** The event with this uuid; the latest if several differ in day, name or distinct id. */
+  findEvent(projectId: number, uuid: string, signal?: AbortSignal): Promise<EventView | null>
+  /** The names of the project's events, in byte order. Beyond 100,000 names, some are left out. */
+  listEventNames(
+    query: EventNameQuery,
+    signal?: AbortSignal,
+  ): Promise<{ readonly count: number; readonly results: readonly EventName[] }>
+  /** The names of properties in a sample of about the newest 2,000 events, in byte order. */
+  listPropertyNames(
+    query: PropertyNameQuery,
+    signal?: AbortSignal,
+  ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
+  /** How often these surveys were shown, dismissed and answered. An answer that arrived in parts counts once. */
+  countSurveyEvents(query: SurveyCountQuery, signal?: AbortSignal): Promise<SurveyCounts>
+}
+
+/** The place of one event in the order of a list. `listEvents` makes it; callers pass it back unchanged. */
+export interface EventCursor {
+  readonly timestampMs: number
+  readonly uuid: string
+  /** Decimal digits that distinguish events with the same time and uuid but another name or distinct id. */
+  readonly tieBreak: string
+}
+
+/** All given filters have to hold. */
+export interface EventQuery {
+  readonly projectId: number
+  readonly event?: string
+  readonly distinctId?: string
+  readonly personId?: string
+  readonly uuid?: string
+  /** Exclusive bounds, epoch ms. */
+  readonly afterMs?: number
+  readonly beforeMs?: number
+  /** Event properties whose text form has to equal these values. */
+  readonly properties?: readonly { readonly key: string; readonly value: JsonValue }[]
+  readonly descending: boolean
+  readonly after?: EventCursor
+  /** 1–1,000. */
+  readonly limit: number
+}
+
+export interface EventView
+  extends Omit<
+    StoredEvent,
+    'chargedAtMs' | 'groups' | 'flags' | 'sessionId' | 'windowId' | 'flagCalled' | 'flagResponse'
+  > {
+  readonly createdAtMs: number
+}
+
+interface NamesPage {
+  readonly projectId: number
+  /** Part of a name, ignoring case. */
+  readonly search?: string
+  readonly limit: number
+  readonly offset: number
+}
+
+export type EventNameQuery = NamesPage
+
+/** All given filters have to hold. */
+export interface PropertyNameQuery extends NamesPage {
+  /** Properties of events, or of the persons as they were when the events arrived. */
+  readonly kind: 'event' | 'person'
+  readonly names?: readonly string[]
+  /** Leaves out properties that SDKs set (`$…`). */
+  readonly leavesOutCore?: boolean
+  /** True: only properties of flags (`$feature/…`). False: all others. */
+  readonly ofFlags?: boolean
+  /** The names of the events that `isSeenOnEvents` of an answer refers to. */
+  readonly events?: readonly string[]
+  /** Samples only events named in `events`. */
+  readonly onlyOfEvents?: boolean
+}
+
+export interface SurveyCountQuery {
+  readonly projectId: number
+  readonly surveyIds: readonly string[]
+  /** Inclusive bounds, epoch ms. */
+  readonly fromMs?: number
+  readonly toMs?: number
+}

@@ -1,0 +1,34 @@
+// Keeps an event store usable: creates its tables, and helps a worker notice that rows were lost or that the store is
+// not the copy it last wrote to (docs/decisions/0026).
+
+import type { HeldRange } from '#core/processing/held-rows.ts'
+
+/** @throws PortError from every method, like `EventWriter`. */
+export interface EventStoreUpkeep {
+  /** Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use. */
+  migrate(): Promise<void>
+  /**
+   * Reports what the store holds now, without reading rows. Repeats, merges and replaced rows leave no hole in its
+   * ranges; lost rows do.
+   * @param markId a mark that `writeMark` wrote for this instance, or null. Marks can be found for at least a week.
+   * @returns null if the store's user lacks the permission for this.
+   * @throws PortError `unavailable` also while tables are missing: call `migrate` first.
+   */
+  findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
+  /** Resolves when the mark is durable. */
+  writeMark(mark: StoreMark): Promise<void>
+}
+
+export interface HeldRows {
+  readonly ranges: readonly HeldRange[]
+  /** Whether the store has the requested mark, or one that names it as `former`. */
+  readonly isMarked: boolean
+}
+
+export interface StoreMark {
+  /** Id of the log whose events are stored, so that two instances in one database do not see each other's marks. */
+  readonly instance: string
+  readonly id: string
+  /** The previous mark, which the state still has if it crashed before it saved this one; null or '' if none. */
+  readonly former: string | null
+}

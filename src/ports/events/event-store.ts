@@ -1,0 +1,31 @@
+// The store of processed events: all of its ports, which one adapter implements. Callers depend on the single ports. An
+// event's identity is (project, UTC day of its time, name, distinct id, uuid). Every query that returns or counts
+// events sees each identity once, as soon as it is inserted, whichever lane, job or retry it came by; a live row wins
+// over an imported one.
+
+import type { ChargedUsage } from './charged-usage.ts'
+import type { EventExports } from './event-exports.ts'
+import type { EventQueries } from './event-queries.ts'
+import type { EventStoreUpkeep } from './event-store-upkeep.ts'
+import type { EventWriter } from './event-writer.ts'
+import type { FlagUsageUpkeep } from './flag-usage-upkeep.ts'
+import type { InsightQueries } from './insight-queries.ts'
+import type { RecordingStore } from './recording-store.ts'
+import type { RejectStore } from './reject-store.ts'
+import type { SqlQueries } from './sql-queries.ts'
+import type { SubjectMirror } from './subject-mirror.ts'
+
+export interface EventStore
+  extends EventWriter,
+    EventStoreUpkeep,
+    EventQueries,
+    InsightQueries,
+    EventExports,
+    RejectStore,
+    RecordingStore,
+    SubjectMirror,
+    FlagUsageUpkeep,
+    SqlQueries,
+    ChargedUsage {
+  close(): Promise<void>
+}

@@ -1,0 +1,62 @@
+// What the worker writes to the event store, and what it looks up before it writes. The rows are read through
+// `event-queries.ts`, `reject-store.ts`, `recording-store.ts` and `charged-usage.ts`.
+
+import type {
+  EventIdentity,
+  PersonIdOverride,
+  RejectedEvent,
+  StoredEvent,
+  StoredRecording,
+} from '#core/events/stored-event.ts'
+import type { RefusedRow } from '#core/processing/refused-rows.ts'
+import type { StoredFlagCall, ThinnedCall } from '#core/processing/thin-flag-calls.ts'
+
+/**
+ * @throws PortError from every method: `unavailable`, `timeout`, `full` if the store's disk is full, `corrupt` if
+ *   stored data is damaged. Repeat the call.
+ */
+export interface EventWriter {
+  /**
+   * Writes rows; resolves when they are durable and every query sees them. Repeating the same rows replaces them.
+   *
+   * Between two rows of one identity, a live row wins over an imported one; between two of the same kind, the one
+   * written later wins. Between two overrides of one distinct id, the higher version wins, and at equal versions the
+   * later one. Between two thinned calls of one identity, the one charged first wins.
+   *
+   * A row whose content cannot be stored comes back in `refused` (its index in `events`, `pendingEvents` or
+   * `recordings`); all others are stored. After an error, some, all or none of the rows are stored.
+   */
+  insert(rows: EventRows): Promise<{ refused: readonly RefusedRow[] }>
+  /**
+   * For each identity, `chargedAtMs` of the live row that queries see now, ignoring imported copies; null if there is none.
+   * Takes any number of identities. Interactive queries do not delay this, however many are waiting.
+   */
+  findChargedTimes(identities: readonly EventIdentity[]): Promise<readonly (number | null)[]>
+  /**
+   * The stored live `$feature_flag_called` events with the distinct ids and on the UTC days of these calls: each kind
+   * (flag, answer, groups, experiment) once, with the uuids of those `calls` that are among its copies. Takes any
+   * number of calls.
+   */
+  findFlagCalls(calls: readonly EventIdentity[]): Promise<readonly StoredFlagCall[]>
+  /** The override that queries see now, for each distinct id that has one. Any number of ids; answers in any order. */
+  findOverrides(
+    ids: readonly { readonly projectId: number; readonly distinctId: string }[],
+  ): Promise<readonly PersonIdOverride[]>
+  /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
+  publishJob(importJobId: number): Promise<void>
+  /** Drops a job's rows, pending and published. Repeat it after a crash. */
+  discardJob(importJobId: number): Promise<void>
+}
+
+export interface EventRows {
+  readonly events: readonly StoredEvent[]
+  /** Rows of import jobs that are not published yet; queries do not see them until they are. */
+  readonly pendingEvents: readonly StoredEvent[]
+  readonly overrides: readonly PersonIdOverride[]
+  readonly recordings: readonly StoredRecording[]
+  readonly rejected: readonly RejectedEvent[]
+  /** Flag calls of projects that thin them: they are charged, but not stored as events. */
+  readonly thinned?: readonly ThinnedCall[]
+  /** True for rows that were stored before and may have been lost: they replace no event that still exists. */
+  readonly areRestored?: boolean
+}

@@ -1,0 +1,48 @@
+// Keeps counts of hours and days in which a flag was called very often, so that its usage is answered without reading its
+// calls again. They only save time: `InsightQueries.countFlagUsage` takes those that are still right, and counts the calls
+// of all other buckets (docs/decisions/0046).
+
+import type { Buckets } from '#core/insights/buckets.ts'
+
+/** @throws PortError from every method, like `EventQueries`. */
+export interface FlagUsageUpkeep {
+  /** Flags with at least `callsMin` stored rows of calls since a time, the most called first, `limit` at most. */
+  listBusyFlags(
+    projectId: number,
+    since: { readonly fromMs: number; readonly callsMin: number; readonly limit: number },
+  ): Promise<readonly BusyFlag[]>
+  /**
+   * The UTC days on which distinct ids called flags that were given to another person since a time, and when the last one
+   * was, both in epoch ms.
+   */
+  listMovedDays(projectId: number, movedFromMs: number): Promise<readonly MovedDay[]>
+  /** The counts that are kept of these buckets and still right. */
+  listKeptUsage(query: KeptUsageQuery): Promise<readonly KeptUsage[]>
+  /** Counts the calls of these buckets, and keeps the counts. Repeating it replaces them. */
+  keepUsage(query: KeptUsageQuery & { readonly nowMs: number }): Promise<void>
+}
+
+export interface BusyFlag {
+  readonly flagKey: string
+  /** About how many calls there are, by the start of their UTC day in epoch ms; no days without calls. */
+  readonly callsOfDay: ReadonlyMap<number, number>
+}
+
+export interface KeptUsageQuery {
+  readonly projectId: number
+  readonly flagKey: string
+  /** At least one. */
+  readonly buckets: Pick<Buckets, 'edges'>
+}
+
+export interface KeptUsage {
+  readonly fromMs: number
+  readonly endMs: number
+  /** Before anything was counted. */
+  readonly keptAtMs: number
+}
+
+export interface MovedDay {
+  readonly dayMs: number
+  readonly movedAtMs: number
+}

@@ -1,0 +1,93 @@
+// Queries of insights: counts over many events. Each identity counts once and persons are those of today
+// (`event-store.ts`); events of imports that are still pending do not count. They have a queue of their own, so that many
+// of them never keep lists of single events waiting.
+
+import type { Buckets } from '#core/insights/buckets.ts'
+import type { Breakdown, Condition } from '#core/insights/conditions.ts'
+import type { FlagUsage } from '#core/insights/flag-usage.ts'
+import type { TrendMath } from '#core/insights/trends-query.ts'
+
+/**
+ * Aborting `signal` ends the query in the store and rejects with the signal's reason.
+ * @throws PortError from every method: `unavailable` if the store cannot be reached, `timeout` after the query limit, `full`
+ *   if too many queries of the project wait or the query would exceed the limits on memory and size, `corrupt`.
+ */
+export interface InsightQueries {
+  /** When the project's earliest event since 2015 happened, epoch ms; null while it has none. */
+  findFirstEventTime(projectId: number, signal?: AbortSignal): Promise<number | null>
+  /**
+   * The lines of one series of a trend: one, or with breakdowns one for each of the values that most of its events have,
+   * most first and equals in the order of their bytes, then one for events without a value and one for all other values.
+   * Lines of nothing are left out. Conditions hold as the evaluator of flags has it, value for value.
+   * @throws TooManyValues, TooManyConditions
+   */
+  countTrend(query: TrendCountQuery, signal?: AbortSignal): Promise<readonly TrendLine[]>
+  /** How often a flag was called, by value and bucket. Calls that were thinned count, and so do their callers. */
+  countFlagUsage(query: FlagUsageQuery, signal?: AbortSignal): Promise<FlagUsage>
+  /** Whom a flag exposed to which variant, by its calls; thinned ones too, since one may be the first. */
+  countExposures(query: ExposureQuery, signal?: AbortSignal): Promise<FlagExposure>
+}
+
+/** Too many distinct values of a property would have to be compared outside the store. */
+export class TooManyValues extends Error {}
+
+/** The conditions of a query, with those of its cohorts, are more than the store reads in one query. */
+export class TooManyConditions extends Error {}
+
+export interface TrendCountQuery {
+  readonly projectId: number
+  /** At least one. */
+  readonly buckets: Buckets
+  /** Null counts events of every name. */
+  readonly event: string | null
+  readonly math: TrendMath
+  /** Cohorts are replaced by what they stand for. */
+  readonly condition: Condition
+  readonly breakdown: TrendBreakdown | null
+  readonly settings: InsightSettings
+}
+
+export interface TrendBreakdown {
+  /** One or two. */
+  readonly by: readonly Breakdown[]
+  readonly limit: number
+  /** The values to show, instead of those that most events have. */
+  readonly values?: readonly BreakdownValue[]
+}
+
+/** How conditions of the project read values. */
+export interface InsightSettings {
+  readonly timezone: string
+  readonly propertyMatchingVersion: 1 | 2
+  readonly nowMs: number
+}
+
+/** A text per breakdown; '' for an event without the property, and for null. */
+export type BreakdownValue = readonly string[]
+
+export interface ExposureQuery extends FlagUsageQuery {
+  /** The answers that expose a person, each once; calls with other answers do not count. */
+  readonly variants: readonly string[]
+}
+
+export interface FlagExposure {
+  /** For each of the variants, how many persons' first call of the range was with it, per bucket. */
+  readonly firsts: readonly (readonly number[])[]
+  /** Persons whose calls had more than one of the variants; they count for none. */
+  readonly multiple: number
+}
+
+export interface FlagUsageQuery {
+  readonly projectId: number
+  /** Calls name a flag by its key, so those from before it was renamed are not found. */
+  readonly flagKey: string
+  /** At least one. */
+  readonly buckets: Pick<Buckets, 'edges'>
+}
+
+export interface TrendLine {
+  /** One figure per bucket; 0 for a bucket that nothing was found for. */
+  readonly data: readonly number[]
+  /** `other` for all values that have no line of their own; null without breakdowns. */
+  readonly value: BreakdownValue | 'other' | null
+}

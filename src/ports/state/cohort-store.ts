@@ -1,0 +1,83 @@
+// Cohorts as the private API reads and writes them, and the members of static ones. Evaluations read cohorts from
+// `definition-store.ts` and memberships from `subject-store.ts`.
+
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { MemberChange, MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import type { Result } from '#core/result.ts'
+import type { LinkedWrite } from './definition-links.ts'
+import type { PersonView } from './person-store.ts'
+import type { Page, Written } from './written.ts'
+
+export type NewCohort = Pick<
+  Cohort,
+  'projectId' | 'name' | 'description' | 'isStatic' | 'filters' | 'createdAtMs' | 'createdBy'
+>
+export type CohortPatch = Partial<Pick<Cohort, 'name' | 'description' | 'filters' | 'deleted'>> & {
+  readonly updatedAtMs: number
+}
+
+/** Every write raises the revision except `saveCohortCount`, on which no evaluation depends. */
+export interface CohortStore {
+  createCohort(input: NewCohort, options: LinkedWrite): Promise<Result<Written<Cohort>, 'definitions_changed'>>
+  /**
+   * Applies the patch and adds 1 to the version; new filters make the count of members unknown. If `expectedVersion` is not
+   * the current version, nothing is written and the current cohort comes back. A deleted cohort is `not_found` unless the
+   * patch has `deleted: false`.
+   */
+  updateCohort(
+    projectId: number,
+    cohortId: number,
+    patch: CohortPatch,
+    options: LinkedWrite & { readonly expectedVersion?: number },
+  ): Promise<Result<Written<Cohort>, 'not_found' | 'definitions_changed' | { readonly staleVersion: Cohort }>>
+  /** Deleted cohorts included. */
+  findCohort(projectId: number, cohortId: number): Promise<Cohort | null>
+  /** Newest first, without deleted cohorts; `search` matches names, ignoring case. */
+  listCohorts(projectId: number, query: { limit: number; offset: number; search?: string }): Promise<Page<Cohort>>
+  /** Changes neither version nor revision. Writes nothing if the version is outdated, since its filters may differ. */
+  saveCohortCount(
+    cohort: Pick<Cohort, 'projectId' | 'id' | 'version'>,
+    count: number,
+    countedAtMs: number,
+  ): Promise<void>
+}
+
+/** How many ids a call of `addCohortMembers` or `removeCohortMembers` may have, to bound the rows of a transaction. */
+export const memberIdCountMax = 2_000
+
+/** Members of static cohorts. Evaluations read memberships when they need them, so a change raises no revision. */
+export interface CohortMemberStore {
+  /** Adding a member again changes nothing. `not_static` also means that the cohort is deleted or does not exist. */
+  addCohortMembers(projectId: number, cohortId: number, members: MemberIds): Promise<Result<MemberChange, 'not_static'>>
+  removeCohortMembers(
+    projectId: number,
+    cohortId: number,
+    members: MemberIds,
+  ): Promise<Result<MemberChange, 'not_static'>>
+  /** Persons with an id above `afterPersonId`, ascending. Large persons make a page short: see `hasMore`. */
+  listCohortMembers(projectId: number, cohortId: number, page: PersonsAfter): Promise<PersonsPage>
+  /** All persons of a project in the same order. @param ofCohortIds static cohorts to report in `staticCohortIds`. */
+  listPersonsAfter(
+    projectId: number,
+    page: PersonsAfter,
+    ofCohortIds: readonly number[],
+  ): Promise<PersonsPage<PersonInCohorts>>
+  /** The uuids of a static cohort's members, at most `limit` of them. */
+  listCohortMemberUuids(projectId: number, cohortId: number, limit: number): Promise<readonly string[]>
+  /** How many rows a static cohort has. */
+  countCohortMembers(cohortId: number): Promise<number>
+}
+
+export interface PersonsAfter {
+  readonly afterPersonId: number
+  readonly limit: number
+}
+
+export interface PersonInCohorts extends PersonView {
+  readonly staticCohortIds: readonly number[]
+}
+
+export interface PersonsPage<T extends PersonView = PersonView> {
+  readonly results: readonly T[]
+  readonly hasMore: boolean
+}

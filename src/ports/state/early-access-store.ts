@@ -1,0 +1,43 @@
+// Early access features as the private API reads and writes them. Every write shares its transaction with the flag's.
+
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import type { Result } from '#core/result.ts'
+import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
+import type { Page, Written } from './written.ts'
+
+export type EarlyAccessPatch = Partial<
+  Pick<EarlyAccessFeature, 'name' | 'description' | 'stage' | 'documentationUrl' | 'payload'>
+>
+
+export type EarlyAccessFeatureWithoutFlag = Omit<EarlyAccessFeature, 'flagId' | 'flagIsOwn'>
+
+export interface EarlyAccessStore {
+  /**
+   * The feature's flag is the one that `flag` creates or changes; a created flag is the feature's own. Refused as
+   * `flag_in_use` if another feature has that flag.
+   */
+  createEarlyAccessFeature(
+    input: EarlyAccessFeatureWithoutFlag,
+    flag: FlagWrite,
+  ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'flag_in_use'>>
+  /**
+   * @param flag null leaves the flag as it is.
+   * @param basedOn what the caller read: refused as `flag_changed` if it was written since. Not compared when absent.
+   */
+  updateEarlyAccessFeature(
+    projectId: number,
+    id: string,
+    patch: EarlyAccessPatch,
+    flag: FlagWrite | null,
+    basedOn?: EarlyAccessFeature,
+  ): Promise<Result<Written<EarlyAccessFeature>, FlagWriteRefusal | 'not_found'>>
+  deleteEarlyAccessFeature(
+    projectId: number,
+    id: string,
+    flag: FlagWrite | null,
+    basedOn?: EarlyAccessFeature,
+  ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
+  findEarlyAccessFeature(projectId: number, id: string): Promise<EarlyAccessFeature | null>
+  /** Newest first. */
+  listEarlyAccessFeatures(projectId: number, page: { limit: number; offset: number }): Promise<Page<EarlyAccessFeature>>
+}

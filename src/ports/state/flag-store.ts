@@ -1,0 +1,96 @@
+// Feature flags and their versions, as the private API reads and writes them. Evaluations read flags from
+// `definition-store.ts`.
+
+import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { Result } from '#core/result.ts'
+import type { LinkedWrite } from './definition-links.ts'
+import type { FlagPatch, NewFlag } from './flag-write.ts'
+import type { Page, Written } from './written.ts'
+
+export interface FlagVersion {
+  readonly flagId: number
+  readonly version: number
+  /** The whole flag in this version. */
+  readonly flag: Flag
+  readonly changedBy: string | null
+  readonly createdAtMs: number
+}
+
+export interface FlagStore {
+  createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
+  /**
+   * Applies the patch, adds 1 to the version and keeps a snapshot of the new version. If `expectedVersion` is not the
+   * current version, nothing is written and the current flag comes back. A deleted flag is `not_found` unless the patch
+   * has `deleted: false`, which restores the flag as long as its key is free.
+   */
+  updateFlag(
+    projectId: number,
+    flagId: number,
+    patch: FlagPatch,
+    options: LinkedWrite & { expectedVersion?: number; changedBy: string | null },
+  ): Promise<Result<Written<Flag>, 'not_found' | 'key_taken' | 'definitions_changed' | { readonly staleVersion: Flag }>>
+  /** Finds `:id` of the API: an id in digits (deleted flags included) or else the key of a flag that is not deleted. */
+  findFlag(projectId: number, idOrKey: string): Promise<Flag | null>
+  /** Finds a flag that is not deleted, by key only, even if the key looks like an id. */
+  findFlagByKey(projectId: number, key: string): Promise<Flag | null>
+  /** In any order, deleted flags included. Unknown ids are left out. */
+  listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
+  /** Newest first, without deleted flags. */
+  listFlags(projectId: number, query: FlagQuery): Promise<Page<Flag>>
+  /**
+   * Those flags whose status at `nowMs` is `STALE` (`core/flags/definitions/flag-status.ts`), newest first. Reads every
+   * flag that may be, so it takes longer than `listFlags`.
+   */
+  listStaleFlags(projectId: number, query: Omit<FlagQuery, 'active'> & { readonly nowMs: number }): Promise<Page<Flag>>
+  /** Newest first. */
+  listFlagVersions(
+    projectId: number,
+    flagId: number,
+    page: { limit: number; offset: number },
+  ): Promise<Page<FlagVersion>>
+  findFlagVersion(projectId: number, flagId: number, version: number): Promise<FlagVersion | null>
+  /** Versions of all flags of a project, deleted flags included; the latest write first. */
+  listProjectFlagVersions(projectId: number, page: { limit: number; offset: number }): Promise<Page<FlagVersion>>
+  /** What these flags belong to; flags that belong to nothing are left out. Takes a few thousand ids per call. */
+  listFlagOwners(projectId: number, flagIds: readonly number[]): Promise<readonly FlagOwners[]>
+  /**
+   * The early access features of these flags, and the experiments and surveys that have not ended at `nowMs` and are
+   * neither deleted nor archived. Takes a few thousand ids per call.
+   */
+  listFlagUses(projectId: number, flagIds: readonly number[], nowMs: number): Promise<readonly FlagUse[]>
+  /**
+   * When these flags were last called, as far as live events say that are processed; flags without a known call are left
+   * out. Takes a few thousand ids per call.
+   */
+  listLastCalls(projectId: number, flagIds: readonly number[]): Promise<readonly LastFlagCall[]>
+}
+
+export interface FlagQuery {
+  readonly limit: number
+  readonly offset: number
+  /** Part of a key or a name, in any case. */
+  readonly search?: string
+  readonly active?: boolean
+  /** Archived flags are left out unless this says otherwise. */
+  readonly archived?: boolean | 'all'
+}
+
+export interface FlagUse {
+  readonly flagId: number
+  readonly kind: 'experiment' | 'survey' | 'early_access_feature'
+  readonly id: number | string
+  readonly name: string
+}
+
+export interface LastFlagCall {
+  readonly flagId: number
+  readonly calledAtMs: number
+}
+
+export interface FlagOwners {
+  readonly flagId: number
+  /** Ids of the experiments that are not deleted, ascending. */
+  readonly experimentIds: readonly number[]
+  readonly features: readonly EarlyAccessFeature[]
+}

@@ -1,0 +1,37 @@
+// Groups and group types as the private API shows and deletes them. Groups are written by chunks (`chunk-store.ts`).
+
+import type { Group, GroupType } from '#core/groups/group.ts'
+import type { Result } from '#core/result.ts'
+import type { Written } from './written.ts'
+
+/** A group as the private API shows it; `propertiesJson` is the stored text. */
+export type GroupView = Omit<Group, 'marks' | 'properties'> & { readonly propertiesJson: string }
+
+/** How many flags a refused `startDeletingGroupType` names at most. */
+export const namedFlagsMax = 20
+
+export interface GroupStore {
+  /** Includes types that are being deleted. */
+  listGroupTypes(projectId: number): Promise<readonly GroupType[]>
+  /**
+   * From now on, nothing is stored under the type and no definition has it. Its groups still exist and its index stays
+   * taken until `deleteGroupsOfType` has deleted the last group. A repeat changes nothing. If flags use the type,
+   * nothing is done, and the answer has their keys: inactive flags included, at most `namedFlagsMax`.
+   */
+  startDeletingGroupType(
+    projectId: number,
+    typeIndex: number,
+  ): Promise<Result<Written<null>, 'not_found' | { readonly usedBy: readonly string[] }>>
+  /**
+   * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group the
+   * type is gone and its index is free.
+   * @returns whether there is more to delete.
+   */
+  deleteGroupsOfType(projectId: number, typeIndex: number, countMax: number): Promise<boolean>
+  /** Newest first. Large groups make a page shorter than its limit, as in `PersonStore.listPersons`. */
+  listGroups(
+    projectId: number,
+    query: { typeIndex: number; search?: string; limit: number; offset: number },
+  ): Promise<{ results: readonly GroupView[]; hasMore: boolean }>
+  findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<GroupView | null>
+}

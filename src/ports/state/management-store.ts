@@ -1,0 +1,47 @@
+// All of the private API's state behind one connection. An adapter implements all of it; services and handlers depend
+// on the parts that they use (`project-store.ts`, `flag-store.ts` …). Every write is one transaction and returns what
+// is stored afterwards. Writes that concern evaluation raise the instance's revision (`definition-store.ts`).
+
+import type { AccountingStore } from './accounting-store.ts'
+import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
+import type { DeferredProjects } from './deferred-projects.ts'
+import type { DefinitionLinkReader } from './definition-links.ts'
+import type { EarlyAccessStore } from './early-access-store.ts'
+import type { EventStoreMarks } from './event-store-marks.ts'
+import type { ExperimentStore } from './experiment-store.ts'
+import type { FlagStore } from './flag-store.ts'
+import type { GroupStore } from './group-store.ts'
+import type { LogBindingStore } from './log-binding.ts'
+import type { PersonStore } from './person-store.ts'
+import type { PersonalKeyStore } from './personal-key-store.ts'
+import type { ProjectStore } from './project-store.ts'
+import type { ScheduleOwners } from './schedule-owners.ts'
+import type { SecretKeyStore } from './secret-key-store.ts'
+import type { SubjectMirrorSource } from './subject-mirror-source.ts'
+import type { SurveyStore } from './survey-store.ts'
+
+/**
+ * @throws PortError from every method: `timeout` when another process held the lock, `unavailable`, `full`, `corrupt`,
+ *   or `conflict` for an id or a hash that already exists.
+ */
+export interface ManagementStore
+  extends ProjectStore,
+    PersonalKeyStore,
+    SecretKeyStore,
+    FlagStore,
+    DefinitionLinkReader,
+    CohortStore,
+    CohortMemberStore,
+    EarlyAccessStore,
+    SurveyStore,
+    ExperimentStore,
+    PersonStore,
+    GroupStore,
+    AccountingStore,
+    EventStoreMarks,
+    LogBindingStore,
+    ScheduleOwners,
+    DeferredProjects,
+    SubjectMirrorSource {
+  close(): Promise<void>
+}

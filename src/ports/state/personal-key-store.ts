@@ -1,0 +1,27 @@
+// Personal API keys. The store never sees a key, only its hash; which scopes exist is decided elsewhere.
+
+import type { Page } from './written.ts'
+
+export interface PersonalKey {
+  readonly id: string
+  readonly label: string
+  /** `*`, or scopes such as `feature_flag:read`. */
+  readonly scopes: readonly string[]
+  /** Ids of the projects the key is limited to; empty means all. */
+  readonly scopedProjectIds: readonly number[]
+  readonly createdAtMs: number
+  readonly lastUsedAtMs: number | null
+}
+
+export interface PersonalKeyStore {
+  /** @param input.secretHash SHA-256 of the key, hex. @throws PortError `conflict` when a key has this id or hash. */
+  createPersonalKey(input: PersonalKey & { secretHash: string }): Promise<PersonalKey>
+  findPersonalKeyByHash(secretHash: string): Promise<PersonalKey | null>
+  findPersonalKey(id: string): Promise<PersonalKey | null>
+  /** Oldest first. `Page` explains short pages. */
+  listPersonalKeys(page: { limit: number; offset: number }): Promise<Page<PersonalKey>>
+  /** @returns whether there was such a key. */
+  deletePersonalKey(id: string): Promise<boolean>
+  /** Moves `lastUsedAtMs` forward, never back. Ids of deleted keys are ignored. */
+  savePersonalKeyUses(uses: readonly { id: string; usedAtMs: number }[]): Promise<void>
+}

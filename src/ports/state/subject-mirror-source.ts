@@ -1,0 +1,71 @@
+// The state's side of the mirror of persons and groups in the event store (`ports/events/subject-mirror.ts`): what the
+// mirror still lacks, how far it is filled, and the persons and groups themselves. Whatever writes a person or a group
+// notes it as changed in the same transaction (docs/decisions/0051).
+
+import type { HeldRange } from '#core/processing/held-rows.ts'
+import type {
+  MirroredGroup,
+  MirroredGroupKey,
+  MirroredPerson,
+  MirroredPersonKey,
+  MirrorSubjects,
+} from '#core/processing/mirror-subjects.ts'
+
+/** What the state knows about the mirror. */
+export interface MirrorProgress {
+  /** The version of the latest rows that were written for good. Every step writes with a higher one. */
+  readonly version: number
+  /** The fill that the mirror is from; null before the first. */
+  readonly fill: MirrorFill | null
+}
+
+export interface MirrorFill {
+  readonly id: string
+  /** `begun`: the tables may not be empty yet. Then persons are filled, then groups. */
+  readonly phase: 'begun' | 'persons' | 'groups' | 'complete'
+  /** The last person or group of the phase that is filled; null for none. */
+  readonly after: MirrorPlace | null
+  /** The version of the latest rows that were written: the event store has rows of at least this one. */
+  readonly rowsVersion: number
+  /** What the event store held of the mirror when this was last compared; null when that is not known. */
+  readonly held: readonly HeldRange[] | null
+}
+
+/** The place of a person is its row's id. */
+export type MirrorPlace = number | MirroredGroupKey
+
+/** @throws PortError from every method, like `ManagementStore`. */
+export interface SubjectMirrorSource {
+  findMirrorProgress(): Promise<MirrorProgress>
+  /**
+   * Replaces the progress if it still has the version `fromVersion`.
+   * @returns false, with nothing changed, if another worker has written since.
+   */
+  saveMirrorProgress(progress: MirrorProgress, fromVersion: number): Promise<boolean>
+  /**
+   * What was changed and is not settled, the oldest first: as much as one step takes. Each subject is listed once.
+   * @returns the ids to settle it with; none when nothing is waiting.
+   */
+  findChangedSubjects(): Promise<MirrorSubjects & { readonly changeIds: readonly number[] }>
+  /** Forgets changes that the mirror has. A repeat changes nothing. */
+  settleChanges(changeIds: readonly number[]): Promise<void>
+  /**
+   * The persons as they are now; those that do not exist are left out. Large persons make the answer shorter.
+   * @returns how many of `keys`, from the first on, were looked up; at least one.
+   */
+  readMirroredPersons(
+    keys: readonly MirroredPersonKey[],
+  ): Promise<{ readonly lookedUp: number; readonly persons: readonly MirroredPerson[] }>
+  /** Like `readMirroredPersons`. */
+  readMirroredGroups(
+    keys: readonly MirroredGroupKey[],
+  ): Promise<{ readonly lookedUp: number; readonly groups: readonly MirroredGroup[] }>
+  /** A page of all persons of all projects. @returns `next`: null when there are no more. */
+  listMirroredPersons(
+    after: number | null,
+  ): Promise<{ readonly persons: readonly MirroredPerson[]; readonly next: number | null }>
+  /** A page of all groups of all projects. @returns `next`: null when there are no more. */
+  listMirroredGroups(
+    after: MirroredGroupKey | null,
+  ): Promise<{ readonly groups: readonly MirroredGroup[]; readonly next: MirroredGroupKey | null }>
+}

@@ -1,0 +1,42 @@
+// Surveys as the private API reads and writes them. Every write shares its transaction with those of the survey's flags.
+
+import type { Result } from '#core/result.ts'
+import type { Survey } from '#core/surveys/survey.ts'
+import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
+import type { Page, Written } from './written.ts'
+
+/** Without the survey's flags, which `SurveyFlagWrites` creates. */
+export type NewSurvey = Omit<Survey, 'targetingFlagId' | 'internalTargetingFlagId'>
+export type SurveyPatch = Partial<Omit<Survey, 'id' | 'projectId' | 'createdAtMs' | 'createdBy' | 'updatedAtMs'>> & {
+  readonly updatedAtMs: number
+}
+
+/** A flag created here becomes the survey's. Null or absent leaves that flag as it is. */
+export interface SurveyFlagWrites {
+  readonly targeting?: FlagWrite | null
+  readonly internal?: FlagWrite | null
+}
+
+export interface SurveyStore {
+  createSurvey(input: NewSurvey, flags: SurveyFlagWrites): Promise<Result<Written<Survey>, FlagWriteRefusal>>
+  /** @param basedOn what the caller read: `flag_changed` if it was written since. Not compared when absent. */
+  updateSurvey(
+    projectId: number,
+    id: string,
+    patch: SurveyPatch,
+    flags: SurveyFlagWrites,
+    basedOn?: Survey,
+  ): Promise<Result<Written<Survey>, FlagWriteRefusal | 'not_found'>>
+  deleteSurvey(
+    projectId: number,
+    id: string,
+    flags: SurveyFlagWrites,
+    basedOn?: Survey,
+  ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
+  findSurvey(projectId: number, id: string): Promise<Survey | null>
+  /** Newest first. `archived` selects surveys that are archived or those that are not; absent, it selects both. */
+  listSurveys(
+    projectId: number,
+    query: { limit: number; offset: number; search?: string; archived?: boolean },
+  ): Promise<Page<Survey>>
+}

@@ -1,0 +1,16 @@
+// The common form of what writes and lists of the state return.
+
+/** What is stored after a write, and the revision that a front has to serve before it answers the client. */
+export interface Written<T> {
+  readonly value: T
+  readonly revision: number
+}
+
+/**
+ * `count` is the size of the whole list. A page is cut by bytes as well as by its limit, so large rows make it shorter
+ * than its limit; the next page begins where it ends.
+ */
+export interface Page<T> {
+  readonly count: number
+  readonly results: readonly T[]
+}

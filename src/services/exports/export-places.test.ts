@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createExportPlaces, type ExportPlace, type ExportPlaces } from './export-places.ts'
+
+describe('the places of exports', () => {
+  it('are few, and fewer for each project', () => {
+    const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2 })
+    const first = enter(places, 1)
+    enter(places, 1)
+    assert.deepEqual(places.enter(1), { ok: false, error: 'project_full' })
+    enter(places, 2)
+    assert.deepEqual(places.enter(3), { ok: false, error: 'full' })
+    first.leave()
+    first.leave()
+    enter(places, 3)
+    assert.deepEqual(places.enter(4), { ok: false, error: 'full' })
+  })
+
+  it('are taken from whoever waits longest for a reader, when another needs one', () => {
+    let nowMs = 0
+    const places = createExportPlaces({ inAllMax: 3, perProjectMax: 2, monotonicMs: () => nowMs })
+    const [quick, slow, slower] = [enter(places, 1), enter(places, 1), enter(places, 2)]
+    slower.waitForReader()
+    nowMs = 1_000
+    slow.waitForReader()
+    quick.waitForReader()()
+    nowMs = 9_999
+    assert.deepEqual(places.enter(3), { ok: false, error: 'full' })
+    nowMs = 10_000
+    enter(places, 3)
+    assert.equal(slower.signal.reason.code, 'too_slow')
+    assert.deepEqual([quick.signal.aborted, slow.signal.aborted], [false, false])
+    slower.leave()
+    assert.deepEqual(places.enter(4), { ok: false, error: 'full' })
+    nowMs = 11_000
+    enter(places, 4)
+    assert.deepEqual([quick.signal.aborted, slow.signal.aborted], [false, true])
+  })
+})
+
+function enter(places: ExportPlaces, projectId: number): ExportPlace {
+  const entered = places.enter(projectId)
+  assert.ok(entered.ok)
+  return entered.value
+}

@@ -1,0 +1,77 @@
+// Bounds how many exports run at once. A slow reader holds its batch in memory for as long as it reads.
+
+import { err, ok, type Result } from '#core/result.ts'
+import { ExportStopped } from './run-export.ts'
+
+export type ExportRefusal = 'full' | 'project_full'
+
+export interface ExportPlace {
+  /** Aborted with an `ExportStopped` when another export needs the place of one whose reader is slow. */
+  readonly signal: AbortSignal
+  /** Says that the export waits for its reader, until the returned function is called. */
+  waitForReader(): () => void
+  leave(): void
+}
+
+export interface ExportPlaces {
+  /** Takes a place, which has to be left. When all are taken, the export that waits longest for its reader is ended. */
+  enter(projectId: number): Result<ExportPlace, ExportRefusal>
+}
+
+export interface ExportPlacesOptions {
+  /** ms of a clock that is never set. */
+  readonly monotonicMs?: () => number
+  readonly inAllMax?: number
+  readonly perProjectMax?: number
+}
+
+/** In one process. */
+export const exportPlaceLimits = { inAllMax: 6, perProjectMax: 2 }
+/** A reader that has taken nothing for so long loses its place to another, ms. What it takes arrives in a few 100 KB. */
+const slowMs = 10_000
+
+interface Place extends ExportPlace {
+  readonly projectId: number
+  readonly stop: AbortController
+  waitingSinceMs: number | null
+}
+
+export function createExportPlaces(options: ExportPlacesOptions = {}): ExportPlaces {
+  const { inAllMax, perProjectMax } = { ...exportPlaceLimits, ...options }
+  const monotonicMs = options.monotonicMs ?? (() => performance.now())
+  const taken = new Set<Place>()
+
+  function slowest(): Place | undefined {
+    const latestMs = monotonicMs() - slowMs
+    const slow = [...taken].filter(({ waitingSinceMs }) => waitingSinceMs !== null && waitingSinceMs <= latestMs)
+    return slow.sort((a, b) => a.waitingSinceMs! - b.waitingSinceMs!)[0]
+  }
+
+  return {
+    enter(projectId) {
+      if ([...taken].filter(place => place.projectId === projectId).length >= perProjectMax) return err('project_full')
+      if (taken.size >= inAllMax) {
+        const other = slowest()
+        if (other === undefined) return err('full')
+        other.leave()
+        other.stop.abort(new ExportStopped('too_slow'))
+      }
+      const stop = new AbortController()
+      const place: Place = {
+        projectId,
+        stop,
+        signal: stop.signal,
+        waitingSinceMs: null,
+        waitForReader: () => {
+          place.waitingSinceMs = monotonicMs()
+          return () => {
+            place.waitingSinceMs = null
+          }
+        },
+        leave: () => void taken.delete(place),
+      }
+      taken.add(place)
+      return ok(place)
+    },
+  }
+}

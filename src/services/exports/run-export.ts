@@ -1,0 +1,116 @@
+// Writes an export to whoever reads it: a batch is asked for when the one before has been taken, so a slow reader holds
+// one batch in memory and nothing in a store.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+export interface ExportTarget {
+  /** Resolves when there is room for more. Rejects when nobody takes anything any more. */
+  write(bytes: Uint8Array): Promise<void>
+  /** Lets go of what it holds back: the next bytes may take a while. */
+  flush?(): void
+}
+
+export interface ExportEncoding<Row> {
+  begin(): string | Uint8Array
+  encode(rows: readonly Row[]): ExportPieces
+  end(next: string | null): ExportPieces
+  /** Whether the file should end here, although more rows are left. */
+  isFull?(): boolean
+}
+
+export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string | Uint8Array>
+
+export interface ExportProgress {
+  rowCount: number
+  /** Of the last row that was written. */
+  cursor: string | null
+}
+
+/** Why an export may not go on. */
+export class ExportStopped extends Error {
+  readonly code: 'access_ended' | 'project_deleted' | 'too_slow'
+
+  constructor(code: ExportStopped['code']) {
+    super(code)
+    this.code = code
+  }
+}
+
+export interface RunExportOptions<Row> {
+  readonly batches: AsyncIterator<readonly Row[]>
+  readonly encoding: ExportEncoding<Row>
+  readonly target: ExportTarget
+  /** Rows after which it ends, although more may be left. */
+  readonly limit: number
+  readonly cursorOf: (row: Row) => string
+  /** Asked before each batch. */
+  readonly whyNot: () => Promise<ExportStopped['code'] | null>
+  /** Kept up to date, also for when it fails. */
+  readonly progress: ExportProgress
+}
+
+/** Bytes that are written at once. */
+const pieceCharsMax = 64 * 1024
+/** Between turns of the event loop, ms. */
+const sliceMs = 10
+
+/** @returns where a further export goes on; null when nothing is left. */
+export async function runExport<Row>(options: RunExportOptions<Row>): Promise<string | null> {
+  const { batches, encoding, limit, cursorOf, progress } = options
+  const out = new Pieces(options.target)
+  await out.add(encoding.begin())
+  let next: string | null = null
+  for (;;) {
+    const why = await options.whyNot()
+    if (why !== null) throw new ExportStopped(why)
+    const { done, value: batch } = await batches.next()
+    if (done === true) break
+    const rows = batch.slice(0, limit - progress.rowCount)
+    for await (const piece of encoding.encode(rows)) await out.add(piece)
+    await out.flush()
+    options.target.flush?.()
+    if (rows.length > 0) progress.cursor = cursorOf(rows.at(-1)!)
+    progress.rowCount += rows.length
+    if (progress.rowCount < limit && encoding.isFull?.() !== true) continue
+    const isMore = rows.length < batch.length || (await batches.next()).done !== true
+    next = isMore ? progress.cursor : null
+    break
+  }
+  for await (const piece of encoding.end(next)) await out.add(piece)
+  await out.flush()
+  return next
+}
+
+/** Gathers texts, and gives the event loop a turn now and then. */
+class Pieces {
+  readonly #target: ExportTarget
+  #texts: string[] = []
+  #chars = 0
+  #sliceEndMs = performance.now() + sliceMs
+
+  constructor(target: ExportTarget) {
+    this.#target = target
+  }
+
+  async add(piece: string | Uint8Array): Promise<void> {
+    if (typeof piece === 'string') {
+      this.#texts.push(piece)
+      this.#chars += piece.length
+      if (this.#chars >= pieceCharsMax) await this.flush()
+    } else {
+      await this.flush()
+      await this.#target.write(piece)
+    }
+    if (performance.now() < this.#sliceEndMs) return
+    await nextTurn()
+    this.#sliceEndMs = performance.now() + sliceMs
+  }
+
+  async flush(): Promise<void> {
+    if (this.#chars === 0) return
+    const bytes = Buffer.from(this.#texts.join(''))
+    this.#texts = []
+    this.#chars = 0
+    await this.#target.write(bytes)
+  }
+}

@@ -1,0 +1,170 @@
+// Replaces the cohorts of a condition by what they stand for: the members of static ones, the conditions of dynamic ones
+// on persons of today. Membership is the one that flags see, save for what only an evaluation knows.
+
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { type CohortEntry, readCohortTree } from '#core/flags/definitions/cohort-tree.ts'
+import { UnreadableFilters } from '#core/flags/definitions/flag-filters.ts'
+import { type PersonKey, PersonKeys } from '#core/flags/evaluation/person-properties.ts'
+import type { Condition } from '#core/insights/conditions.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
+
+export interface CohortConditionsDeps {
+  readonly management: Pick<CohortStore, 'findCohort'> & Pick<CohortMemberStore, 'listCohortMemberUuids'>
+}
+
+/** Why a cohort cannot be asked for, for the person who named it. */
+export interface CohortIssue {
+  /** The field that named it. */
+  readonly path: string
+  readonly message: string
+}
+
+/** Members of all static cohorts of a query: they are sent with it. */
+export const cohortMembersMax = 20_000
+/** Cohorts that those of a query refer to, and theirs, all together. */
+const cohortsMax = 50
+
+class Refused extends Error {}
+
+export class CohortConditions {
+  readonly #deps: CohortConditionsDeps
+  readonly #projectId: number
+  readonly #known = new Map<number, Condition | 'open'>()
+  readonly #names = new Map<number, string>()
+  #memberCount = 0
+
+  constructor(deps: CohortConditionsDeps, projectId: number) {
+    this.#deps = deps
+    this.#projectId = projectId
+  }
+
+  async resolve(condition: Condition): Promise<Result<Condition, CohortIssue>> {
+    switch (condition.kind) {
+      case 'all':
+      case 'any': {
+        const conditions: Condition[] = []
+        for (const one of condition.conditions) {
+          const resolved = await this.resolve(one)
+          if (!resolved.ok) return resolved
+          conditions.push(resolved.value)
+        }
+        return ok({ kind: condition.kind, conditions })
+      }
+      case 'not': {
+        const resolved = await this.resolve(condition.condition)
+        return resolved.ok ? ok({ kind: 'not', condition: resolved.value }) : resolved
+      }
+      case 'cohort': {
+        const members = await this.members(condition.cohortId, condition.path)
+        if (!members.ok) return members
+        return ok(condition.isMember ? members.value : { kind: 'not', condition: members.value })
+      }
+      default:
+        return ok(condition)
+    }
+  }
+
+  /** The condition that holds for events of the cohort's members. */
+  async members(cohortId: number, path: string): Promise<Result<Condition, CohortIssue>> {
+    try {
+      const condition = await this.#conditionOf(cohortId)
+      return ok(condition.kind === 'persons' ? condition : { kind: 'person_today', condition })
+    } catch (error) {
+      if (error instanceof Refused) return err({ path, message: error.message })
+      throw error
+    }
+  }
+
+  /** After `members` of it. */
+  nameOf(cohortId: number): string {
+    return this.#names.get(cohortId) ?? String(cohortId)
+  }
+
+  async #conditionOf(cohortId: number): Promise<Condition> {
+    const known = this.#known.get(cohortId)
+    if (known === 'open') throw new Refused(`Cohort ${cohortId} refers to itself.`)
+    if (known !== undefined) return known
+    if (this.#known.size === cohortsMax)
+      throw new Refused(`More than ${cohortsMax} cohorts together, with those that they refer to.`)
+    const cohort = await this.#deps.management.findCohort(this.#projectId, cohortId)
+    if (cohort === null || cohort.deleted) throw new Refused(`There is no cohort ${cohortId} in this project.`)
+    this.#names.set(cohortId, cohort.name)
+    this.#known.set(cohortId, 'open')
+    const condition = cohort.isStatic ? await this.#listed(cohort) : await this.#described(cohort)
+    this.#known.set(cohortId, condition)
+    return condition
+  }
+
+  async #listed(cohort: Cohort): Promise<Condition> {
+    const left = cohortMembersMax - this.#memberCount
+    const personIds = await this.#deps.management.listCohortMemberUuids(this.#projectId, cohort.id, left + 1)
+    if (personIds.length > left) {
+      throw new Refused(
+        `Static cohorts of a query have at most ${cohortMembersMax} members together; ${cohort.id} has more.`,
+      )
+    }
+    this.#memberCount += personIds.length
+    return { kind: 'persons', personIds }
+  }
+
+  async #described(cohort: Cohort): Promise<Condition> {
+    try {
+      const tree = readCohortTree(cohort.filters)
+      return tree === null ? nobody : await this.#entry(tree.top, cohort)
+    } catch (error) {
+      if (!(error instanceof UnreadableFilters)) throw error
+      throw new Refused(`Cohort ${cohort.id} cannot be read: ${error.message}.`)
+    }
+  }
+
+  async #entry(entry: CohortEntry, cohort: Cohort): Promise<Condition> {
+    switch (entry.kind) {
+      case 'group': {
+        const conditions: Condition[] = []
+        for (const one of entry.entries) conditions.push(await this.#entry(one, cohort))
+        return { kind: entry.isAny ? 'any' : 'all', conditions }
+      }
+      case 'behavior':
+        return nobody
+      case 'cohort': {
+        const members = await this.#conditionOf(entry.id)
+        const condition = entry.wanted === null ? nobody : entry.wanted ? members : negated(members)
+        return entry.isNegated ? negated(condition) : condition
+      }
+      case 'test': {
+        const { type, key, value, operator } = entry.filter
+        if (type !== 'person' || key === 'distinct_id') {
+          const what = type === 'flag' ? 'flags' : type === 'person' ? 'distinct ids' : 'more than properties'
+          throw new Refused(`Cohort ${cohort.id} tests ${what}, which only an evaluation of flags can.`)
+        }
+        const condition = onPerson(new PersonKeys().key(key), operator ?? 'exact', value)
+        return entry.isNegated ? negated(condition) : condition
+      }
+    }
+  }
+}
+
+const nobody: Condition = { kind: 'any', conditions: [] }
+
+function negated(condition: Condition): Condition {
+  return { kind: 'not', condition }
+}
+
+/** An absent property may have a substitute, such as `$os_name` for `$os`. Source: docs/wire/evaluation.md 5.8. */
+function onPerson({ name, substitute }: PersonKey, operator: string, value: Parameters<typeof property>[2]): Condition {
+  const own = property(name, operator, value)
+  if (substitute === null) return own
+  const isSet = property(name, 'is_set', null)
+  return {
+    kind: 'any',
+    conditions: [
+      { kind: 'all', conditions: [isSet, own] },
+      { kind: 'all', conditions: [negated(isSet), onPerson(substitute, operator, value)] },
+    ],
+  }
+}
+
+function property(key: string, operator: string, value: Extract<Condition, { kind: 'property' }>['value']): Condition {
+  return { kind: 'property', source: { kind: 'person_today' }, key, operator, value }
+}

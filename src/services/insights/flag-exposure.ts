@@ -1,0 +1,44 @@
+// Answers whom a flag exposed to its variants, and whether they were split as the flag says.
+
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { Buckets } from '#core/insights/buckets.ts'
+import { expectedVariants, type ShareTest, testShares, type VariantExposure } from '#core/insights/exposure.ts'
+import type { Project } from '#core/project.ts'
+import { ok, type Result } from '#core/result.ts'
+import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, flagCallBuckets } from './flag-usage.ts'
+
+export interface Exposure {
+  readonly buckets: Buckets
+  readonly variants: readonly VariantExposure[]
+  /** Persons who were exposed to more than one variant; they count for none. */
+  readonly multiple: number
+  /** Null when there is nothing to test (`testShares`). */
+  readonly shareTest: ShareTest | null
+}
+
+/** @throws PortError of the event store. */
+export async function answerExposure(
+  deps: Pick<FlagCallsDeps, 'clock'> & { insights: Pick<InsightQueries, 'findFirstEventTime' | 'countExposures'> },
+  project: Project,
+  flag: Pick<Flag, 'key' | 'filters'>,
+  range: FlagCallRange,
+  signal: AbortSignal,
+): Promise<Result<Exposure, FlagCallRangeIssue>> {
+  const buckets = await flagCallBuckets(deps, project, range, signal)
+  if (!buckets.ok) return buckets
+  const expected = expectedVariants(flag.filters)
+  const query = {
+    projectId: project.id,
+    flagKey: flag.key,
+    buckets: buckets.value,
+    variants: expected.map(({ variant }) => variant),
+  }
+  const { firsts, multiple } = await deps.insights.countExposures(query, signal)
+  const variants = expected.map((variant, index) => ({ ...variant, firsts: firsts[index]! }))
+  const counts = variants.map(({ expectedShare, firsts }) => ({
+    expectedShare,
+    persons: firsts.reduce((sum, count) => sum + count, 0),
+  }))
+  return ok({ buckets: buckets.value, variants, multiple, shareTest: testShares(counts) })
+}

@@ -1,0 +1,61 @@
+// Answers how often a flag was called: its range, its buckets, and the counts.
+
+import { type Buckets, makeBuckets } from '#core/insights/buckets.ts'
+import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
+import type { FlagUsage } from '#core/insights/flag-usage.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { InsightQueries } from '#ports/events/insight-queries.ts'
+
+/** The range that a request writes, null for what it leaves out. */
+export interface FlagCallRange {
+  readonly from: string | null
+  readonly to: string | null
+  readonly interval: 'hour' | 'day'
+}
+
+/** Why a range cannot be counted. */
+export type FlagCallRangeIssue =
+  | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
+  | { readonly kind: 'too_many_buckets'; readonly bucketsMax: number }
+
+export interface FlagCallsDeps {
+  readonly insights: Pick<InsightQueries, 'findFirstEventTime' | 'countFlagUsage'>
+  readonly clock: Clock
+}
+
+/** Nearly three years of days, 41 days of hours. */
+const bucketsMax = 1_000
+
+/** @throws PortError of the event store. */
+export async function answerFlagUsage(
+  deps: FlagCallsDeps,
+  project: Project,
+  flagKey: string,
+  range: FlagCallRange,
+  signal: AbortSignal,
+): Promise<Result<{ buckets: Buckets; usage: FlagUsage }, FlagCallRangeIssue>> {
+  const buckets = await flagCallBuckets(deps, project, range, signal)
+  if (!buckets.ok) return buckets
+  const query = { projectId: project.id, flagKey, buckets: buckets.value }
+  return ok({ buckets: buckets.value, usage: await deps.insights.countFlagUsage(query, signal) })
+}
+
+/** The buckets of a range, at least one; the last 30 days when it has no start. @throws PortError of the event store. */
+export async function flagCallBuckets(
+  { insights, clock }: Pick<FlagCallsDeps, 'clock'> & { insights: Pick<InsightQueries, 'findFirstEventTime'> },
+  project: Project,
+  { from, to, interval }: FlagCallRange,
+  signal: AbortSignal,
+): Promise<Result<Buckets, FlagCallRangeIssue>> {
+  const { id, timezone } = project
+  const nowMs = clock.nowMs()
+  const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { timezone, nowMs })
+  if (!range.ok) return err({ kind: 'dates', issue: range.error })
+  const { endMs } = range.value
+  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(id, signal)) ?? nowMs
+  const fromMs = Math.min(firstMs, endMs - 1)
+  const buckets = makeBuckets({ ...range.value, fromMs }, interval, { timezone, weekStartDay: 0 }, bucketsMax)
+  return buckets === null ? err({ kind: 'too_many_buckets', bucketsMax }) : ok(buckets)
+}

@@ -1,0 +1,171 @@
+// Answers a trend: its range, its buckets, what its cohorts stand for, and one count per series and period.
+
+import {
+  type BucketCalendar,
+  type Buckets,
+  earlierBuckets,
+  makeBuckets,
+  previousPeriod,
+} from '#core/insights/buckets.ts'
+import type { Condition } from '#core/insights/conditions.ts'
+import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
+import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import {
+  type InsightQueries,
+  TooManyConditions,
+  TooManyValues,
+  type TrendCountQuery,
+  type TrendLine,
+} from '#ports/events/insight-queries.ts'
+import { CohortConditions, type CohortConditionsDeps, type CohortIssue } from './cohort-conditions.ts'
+
+export interface TrendsDeps extends CohortConditionsDeps {
+  readonly insights: Pick<InsightQueries, 'findFirstEventTime' | 'countTrend'>
+  readonly clock: Clock
+}
+
+/** A line of the answer. */
+export interface CountedLine extends TrendLine {
+  readonly series: TrendSeries
+  /** The place of the series in the query. */
+  readonly order: number
+  readonly buckets: Buckets
+  /** Null unless periods are compared. */
+  readonly period: 'current' | 'previous' | null
+  /** The cohort that the line is for; null for everybody, undefined when nothing is broken down by cohorts. */
+  readonly cohort?: { readonly id: number; readonly name: string } | null
+}
+
+/** Why a query cannot be answered. */
+export type TrendsIssue =
+  | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
+  | { readonly kind: 'too_many_points'; readonly pointsMax: number }
+  | { readonly kind: 'cohort'; readonly issue: CohortIssue }
+  /** Of a property that a condition tests. */
+  | { readonly kind: 'too_many_values' }
+  | { readonly kind: 'too_many_conditions' }
+
+/** @throws PortError of the event store, and of the state. */
+export async function answerTrends(
+  deps: TrendsDeps,
+  project: Project,
+  query: TrendsQuery,
+  signal: AbortSignal,
+): Promise<Result<readonly CountedLine[], TrendsIssue>> {
+  const current = await bucketsOf(deps, project, query, signal)
+  if (!current.ok) return current
+  const cohorts = new CohortConditions(deps, project.id)
+  const parts = await partsOf(cohorts, query)
+  if (!parts.ok) return err({ kind: 'cohort', issue: parts.error })
+  const buckets = current.value
+  const nowMs = deps.clock.nowMs()
+  const lines: { current: CountedLine[]; previous: CountedLine[] } = { current: [], previous: [] }
+  try {
+    for (const part of parts.value) {
+      const count: TrendCountQuery = {
+        ...{ projectId: project.id, buckets, event: part.series.event, math: part.series.math },
+        ...{ condition: part.condition, breakdown: breakdownOf(query) },
+        settings: { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion, nowMs },
+      }
+      const counted = shownLines(query, await deps.insights.countTrend(count, signal))
+      lines.current.push(
+        ...counted.map(line => ({ ...line, ...part.of, buckets, period: query.compare && ('current' as const) })),
+      )
+      if (query.compare === null) continue
+      const earlier = earlierBuckets(buckets, query.compare.back ?? previousPeriod(buckets), calendarOf(project))
+      const compared = shownLines(query, await deps.insights.countTrend(comparedWith(count, counted, earlier), signal))
+      lines.previous.push(
+        ...compared.map(line => ({ ...line, ...part.of, buckets: earlier, period: 'previous' as const })),
+      )
+    }
+  } catch (error) {
+    if (error instanceof TooManyValues) return err({ kind: 'too_many_values' })
+    if (error instanceof TooManyConditions) return err({ kind: 'too_many_conditions' })
+    throw error
+  }
+  return ok([...lines.current, ...lines.previous])
+}
+
+/** At least one bucket, so that every series has its line. */
+async function bucketsOf(
+  { insights, clock }: TrendsDeps,
+  project: Project,
+  query: TrendsQuery,
+  signal: AbortSignal,
+): Promise<Result<Buckets, TrendsIssue>> {
+  const nowMs = clock.nowMs()
+  const range = readDateRange(query.dates, query.interval, { timezone: project.timezone, nowMs })
+  if (!range.ok) return err({ kind: 'dates', issue: range.error })
+  const { endMs } = range.value
+  const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(project.id, signal)) ?? nowMs
+  // The first event, or the first time that can be stored, may be later than the range.
+  const fromMs = Math.min(firstMs, endMs - 1)
+  const countMax = Math.floor(pointsMax / lineCountMax(query))
+  const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, calendarOf(project), countMax)
+  return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
+}
+
+/** How many lines an answer can have. */
+function lineCountMax({ series, breakdowns, compare }: TrendsQuery): number {
+  const perSeries =
+    breakdowns === null ? 1 : breakdowns.kind === 'cohorts' ? breakdowns.cohortIds.length : breakdowns.limit + 2
+  return series.length * Math.max(perSeries, 1) * (compare === null ? 1 : 2)
+}
+
+interface Part {
+  readonly series: TrendSeries
+  readonly condition: Condition
+  readonly of: Pick<CountedLine, 'series' | 'order' | 'cohort'>
+}
+
+/** What is counted by itself: each series, or each series for each cohort. */
+async function partsOf(cohorts: CohortConditions, query: TrendsQuery): Promise<Result<Part[], CohortIssue>> {
+  const common = await cohorts.resolve(query.condition)
+  if (!common.ok) return common
+  const parts: Part[] = []
+  for (const [order, series] of query.series.entries()) {
+    const own = await cohorts.resolve(series.condition)
+    if (!own.ok) return own
+    const condition: Condition = { kind: 'all', conditions: [common.value, own.value] }
+    if (query.breakdowns?.kind !== 'cohorts') {
+      parts.push({ series, condition, of: { series, order } })
+      continue
+    }
+    for (const id of query.breakdowns.cohortIds) {
+      if (id === null) {
+        parts.push({ series, condition, of: { series, order, cohort: null } })
+        continue
+      }
+      const members = await cohorts.members(id, 'query.breakdownFilter.breakdown')
+      if (!members.ok) return members
+      const narrowed: Condition = { kind: 'all', conditions: [condition, members.value] }
+      parts.push({ series, condition: narrowed, of: { series, order, cohort: { id, name: cohorts.nameOf(id) } } })
+    }
+  }
+  return ok(parts)
+}
+
+function breakdownOf({ breakdowns }: TrendsQuery): TrendCountQuery['breakdown'] {
+  return breakdowns?.kind === 'properties' ? { by: breakdowns.by, limit: breakdowns.limit } : null
+}
+
+/** The earlier period shows the values of the current one, so that each line has its counterpart. */
+function comparedWith(count: TrendCountQuery, current: readonly TrendLine[], buckets: Buckets): TrendCountQuery {
+  if (count.breakdown === null) return { ...count, buckets }
+  const values = current.flatMap(({ value }) =>
+    value === null || value === 'other' || value.every(text => text === '') ? [] : [value],
+  )
+  return { ...count, buckets, breakdown: { ...count.breakdown, values } }
+}
+
+function shownLines({ breakdowns }: TrendsQuery, lines: readonly TrendLine[]): readonly TrendLine[] {
+  const hidesOther = breakdowns?.kind === 'properties' && breakdowns.hidesOther
+  return hidesOther ? lines.filter(({ value }) => value !== 'other') : lines
+}
+
+function calendarOf({ timezone, clientSettings }: Project): BucketCalendar {
+  return { timezone, weekStartDay: clientSettings.week_start_day === 1 ? 1 : 0 }
+}

@@ -1,0 +1,170 @@
+// Deletes or archives many flags in one call. Each flag is a write of its own, with its own version, and is left as it is
+// when something uses it. Flags that only others of the same call use go with them: those that use come first.
+// Source: PostHog's bulk_delete; what it leaves open is ours, docs/wire/private-api.md 4.3.
+
+import type { DefinitionLinks } from '#core/flags/definitions/definition-links.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+
+export interface RetireFlagsDeps {
+  readonly management: Pick<FlagStore, 'listFlagsById' | 'listFlagUses' | 'updateFlag'> & DefinitionLinkReader
+  /** Resolves when this front serves everything up to the revision. */
+  readonly definitionsReady: (revision: number) => Promise<void>
+  readonly clock: Clock
+}
+
+/** What uses a flag. */
+export interface FlagUser {
+  readonly kind: 'feature_flag' | 'cohort' | 'experiment' | 'survey' | 'early_access_feature'
+  readonly id: number | string
+  /** The key of a flag, the name of anything else. */
+  readonly name: string
+}
+
+export interface RetiredFlag {
+  readonly flagId: number
+  /** Null when the project has no such flag, or it is deleted. */
+  readonly flag: Flag | null
+  /** `in_use` has at least one user. `busy`: the project's definitions kept changing; asking again may work. */
+  readonly refused:
+    | null
+    | { readonly kind: 'not_found' }
+    | { readonly kind: 'busy' }
+    | { readonly kind: 'in_use'; readonly by: FlagUser[] }
+}
+
+/** A client that changes definitions this often is a script, which can wait. */
+const lostRacesMax = 10
+
+/**
+ * Deletes or archives those of the flags that nothing uses; an archived one stays archived without a new version.
+ * Resolves when the rest is served.
+ * @returns an entry for each id, in their order.
+ */
+export async function retireFlags(
+  deps: RetireFlagsDeps,
+  projectId: number,
+  flagIds: readonly number[],
+  how: 'delete' | 'archive',
+  by: string,
+): Promise<readonly RetiredFlag[]> {
+  const results = new Map<number, RetiredFlag>()
+  let revision: number | null = null
+  for (let lostRaces = 0; results.size < new Set(flagIds).size; ) {
+    const round = await startRound(deps, projectId, flagIds, how)
+    const written = await runRound(deps, round, results, by)
+    revision = written.revision ?? revision
+    if (!written.hasLostRace) break
+    lostRaces = written.revision === null ? lostRaces + 1 : 1
+    if (lostRaces < lostRacesMax) continue
+    for (const [flagId, flag] of round.flags)
+      if (!results.has(flagId)) results.set(flagId, { flagId, flag, refused: { kind: 'busy' } })
+    break
+  }
+  if (revision !== null) await deps.definitionsReady(revision)
+  return flagIds.map(flagId => results.get(flagId) ?? { flagId, flag: null, refused: { kind: 'not_found' } })
+}
+
+/** The project as of one revision. */
+interface Round {
+  readonly projectId: number
+  readonly how: 'delete' | 'archive'
+  /** Those of the ids that exist. */
+  readonly flags: ReadonlyMap<number, Flag>
+  readonly usersOf: ReadonlyMap<number, readonly FlagUser[]>
+  readonly revision: number
+}
+
+async function startRound(
+  { management, clock }: RetireFlagsDeps,
+  projectId: number,
+  flagIds: readonly number[],
+  how: Round['how'],
+): Promise<Round> {
+  // The revision is older than everything read after it, so a change in between is noticed by the write.
+  const links = await management.findLinks(projectId)
+  const found = await management.listFlagsById(projectId, flagIds)
+  const flags = new Map(found.filter(flag => !flag.deleted).map(flag => [flag.id, flag]))
+  const usersOf = new Map<number, FlagUser[]>(Array.from(flags.keys(), id => [id, []]))
+  for (const { flagId, ...user } of await management.listFlagUses(projectId, [...flags.keys()], clock.nowMs()))
+    usersOf.get(flagId)?.push(user)
+  for (const user of await dependents(management, projectId, links, how))
+    for (const flagId of user.flagIds) if (flagId !== user.id || user.kind === 'cohort') usersOf.get(flagId)?.push(user)
+  return { projectId, how, flags, usersOf, revision: links.revision }
+}
+
+/** Flags and cohorts that test flags. What an archived flag tests may be archived, since neither is evaluated. */
+async function dependents(
+  management: RetireFlagsDeps['management'],
+  projectId: number,
+  links: DefinitionLinks,
+  how: Round['how'],
+): Promise<(FlagUser & { readonly flagIds: readonly number[] })[]> {
+  const testing = links.flags.filter(({ flagIds }) => flagIds.length > 0)
+  const ids = how === 'archive' ? testing.map(({ id }) => id) : []
+  const archived = new Set(
+    (await management.listFlagsById(projectId, ids)).filter(flag => flag.archived).map(flag => flag.id),
+  )
+  return [
+    ...testing
+      .filter(({ id }) => !archived.has(id))
+      .map(({ id, name, flagIds }) => ({ kind: 'feature_flag' as const, id, name, flagIds })),
+    ...links.cohorts.map(({ id, name, flagIds }) => ({ kind: 'cohort' as const, id, name, flagIds })),
+  ]
+}
+
+/** Writes until nothing more can be written, or until somebody else has changed the project's definitions. */
+async function runRound(
+  deps: RetireFlagsDeps,
+  round: Round,
+  results: Map<number, RetiredFlag>,
+  by: string,
+): Promise<{ readonly revision: number | null; readonly hasLostRace: boolean }> {
+  const waiting = new Map([...round.flags].filter(([flagId]) => !results.has(flagId)))
+  /** Whoever was retired in this call uses nothing any more. */
+  const remaining = (flagId: number) =>
+    round.usersOf
+      .get(flagId)!
+      .filter(({ kind, id }) => kind !== 'feature_flag' || results.get(id as number)?.refused !== null)
+  let linksRevision = round.revision
+  let revision: number | null = null
+  for (let hasProgressed = true; hasProgressed; ) {
+    hasProgressed = false
+    for (const [flagId, flag] of waiting) {
+      if (remaining(flagId).length > 0) continue
+      if (round.how === 'archive' && flag.archived) results.set(flagId, { flagId, flag, refused: null })
+      else {
+        const written = await write(deps, round, flag, linksRevision, by)
+        if (written === null) return { revision, hasLostRace: true }
+        // Nobody else has written in between, so what was read is still how things are.
+        linksRevision = revision = written.revision
+        results.set(flagId, { flagId, flag: written.flag, refused: null })
+      }
+      waiting.delete(flagId)
+      hasProgressed = true
+    }
+  }
+  for (const [flagId, flag] of waiting)
+    results.set(flagId, { flagId, flag, refused: { kind: 'in_use', by: remaining(flagId) } })
+  return { revision, hasLostRace: false }
+}
+
+/** @returns null when the project's definitions have changed meanwhile. */
+async function write(
+  { management, clock }: RetireFlagsDeps,
+  { projectId, how }: Round,
+  { id }: Flag,
+  linksRevision: number,
+  by: string,
+): Promise<{ readonly flag: Flag; readonly revision: number } | null> {
+  const patch = how === 'delete' ? { deleted: true } : { archived: true }
+  const written = await management.updateFlag(
+    projectId,
+    id,
+    { ...patch, updatedAtMs: clock.nowMs() },
+    { linksRevision, changedBy: by },
+  )
+  return written.ok ? { flag: written.value.value, revision: written.value.revision } : null
+}

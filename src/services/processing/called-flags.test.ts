@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { keyOf } from '#adapters/memory/memory-state.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import { noIngestionSettings } from '#core/project.ts'
+import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { aWorld } from '../../../tests/support/processing-world.ts'
+import type { FaultPoint } from './process-one-chunk.ts'
+
+const noon = 1_790_000_000_000
+
+function called(flag: unknown, timestampMs: number, over: Partial<CapturedEvent> = {}): CapturedEvent {
+  const properties = { $feature_flag: flag, $feature_flag_response: true } as JsonObject
+  return anEvent('$feature_flag_called', 'ada', properties, { timestampMs, capturedAtMs: noon, ...over })
+}
+
+const keyOfCall = (key: string) => JSON.parse(key)[1] as string
+
+describe('flags that are called', () => {
+  it('are remembered with their latest live call, which is never in the future', async t => {
+    const world = aWorld()
+    await world.append([
+      called('a', noon - 5),
+      called('a', noon - 3),
+      called('a', noon - 4),
+      called('ahead', noon + 60_000),
+      anEvent('$pageview', 'ada', { $feature_flag: 'other' }, { timestampMs: noon, capturedAtMs: noon }),
+      called(7, noon),
+      called('with\0nul', noon),
+      called('x'.repeat(401), noon),
+      called('x'.repeat(400), noon),
+    ])
+    await world.append(
+      [
+        anImportedEvent('$feature_flag_called', 'ada', noon, { $feature_flag: 'a' }),
+        anImportedEvent('$feature_flag_called', 'ada', noon, { $feature_flag: 'imported' }),
+      ],
+      'import',
+    )
+    world.start(t)
+    await eventually(async () => (await world.isProcessed()) && (await world.isProcessed('historical')))
+    assert.deepEqual(Object.fromEntries(Array.from(world.state.lastCalls, ([key, at]) => [keyOfCall(key), at])), {
+      a: noon - 3,
+      ahead: noon,
+      ['x'.repeat(400)]: noon,
+    })
+  })
+
+  it('are remembered by calls that are thinned out, too', async t => {
+    const world = aWorld()
+    const [project] = world.state.projects.values()
+    world.state.projects.set(1, { ...project!, ingestion: { ...noIngestionSettings, thinsFlagCalls: true } })
+    await world.append([called('a', noon - 5), called('a', noon - 3)])
+    world.start(t)
+    await eventually(() => world.isProcessed())
+    assert.equal(world.events.thinned.size, 1)
+    assert.equal(world.state.lastCalls.get(keyOf(1, 'a')), noon - 3)
+  })
+
+  it('are not remembered by calls that are dropped', async t => {
+    const world = aWorld()
+    await world.append([called('a', noon, { projectId: 99 })])
+    world.start(t)
+    await eventually(() => world.isProcessed())
+    assert.equal(world.state.lastCalls.size, 0)
+  })
+
+  const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']
+  for (const crashAfter of steps)
+    it(`have their last call, and no other, when the worker dies after ${crashAfter}`, async t => {
+      const world = aWorld()
+      await world.append([called('a', noon - 5), called('b', noon - 9)])
+      let crashed = false
+      const first = world.start(t, {
+        faultPoint: name => {
+          if (name !== crashAfter) return
+          crashed = true
+          return new Promise<void>(() => {}) // a killed process goes no further
+        },
+      })
+      await eventually(() => crashed)
+      assert.equal(world.state.lastCalls.size, crashAfter === 'commit' ? 2 : 0)
+      world.start(t)
+      await eventually(() => world.isProcessed())
+      assert.deepEqual(
+        Array.from(world.state.lastCalls, ([key, at]) => [keyOfCall(key), at]),
+        [
+          ['a', noon - 5],
+          ['b', noon - 9],
+        ],
+      )
+      first.stop()
+    })
+})

@@ -1,0 +1,47 @@
+// Handles the records that a chunk reports as lost by the log: they are noted beside the log, logged and counted.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { LogChunk, LogLoss, MissingRecords } from '#ports/log/event-log.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { Metrics } from '#telemetry/metrics.ts'
+
+/** How much of a damaged record is kept beside the log. */
+const keptBytesMax = 16 * 1024
+
+/**
+ * The losses of a chunk: missing records, and damaged ones, whose project is unknown. The caller has to note them
+ * before the position passes them, so that a crash reports them twice rather than never.
+ */
+export function lossesOf({ stream, missing, records }: LogChunk, noticedAtMs: number): LogLoss[] {
+  const losses: LogLoss[] = []
+  if (missing !== null) {
+    const { recordCount, fromOffset, toOffset, file } = missing
+    losses.push({
+      ...{ stream, fromOffset, toOffset, file, noticedAtMs },
+      ...(recordCount !== toOffset - fromOffset && { recordCount }),
+    })
+  }
+  for (const { offset, record } of records) {
+    if (record.kind !== 'damaged') continue
+    const body = Buffer.from(record.body.subarray(0, keptBytesMax)).toString('base64')
+    losses.push({ stream, fromOffset: offset, toOffset: offset + 1, file: null, noticedAtMs, body })
+  }
+  return losses
+}
+
+export function noteDamaged({ stream, records }: LogChunk, { logger }: { readonly logger: Logger }): void {
+  for (const { offset, record } of records)
+    if (record.kind === 'damaged')
+      logger.error({ lane: stream, offset }, 'a record of the log is damaged and becomes a reject')
+}
+
+/** The log lost these records before they were processed, so nothing says which project they belonged to. */
+export function noteMissing(
+  stream: LogStream,
+  { recordCount, fromOffset, toOffset, file }: MissingRecords,
+  { logger, metrics }: { readonly logger: Logger; readonly metrics: Metrics },
+): void {
+  const why = file === null ? 'a file of it was removed' : `${file} is damaged`
+  logger.error({ lane: stream, recordCount, fromOffset, toOffset }, `records are missing from the log: ${why}`)
+  metrics.eventsProcessed.inc({ lane: stream, outcome: 'rejected', reason: 'log_record_missing' }, recordCount)
+}

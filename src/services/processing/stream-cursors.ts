@@ -1,0 +1,151 @@
+// Knows the worker's place in each stream, and which projects' records it takes there. A live stream has two cursors:
+// the first skips deferred projects, the second takes these alone and never passes the first. Each has a position of
+// its own, so each commits as if it were a stream. A project changes cursors only at an offset on which both agree.
+
+import { deferredCursorOf, type LogStream, type StreamInfo } from '#core/events/log-stream.ts'
+import type { EventLogReader, LogChunk, LogReadOptions, MissingRecords } from '#ports/log/event-log.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
+import { readProjects } from './read-projects.ts'
+
+export interface StreamCursor extends StreamInfo {
+  /** The name under which its position is kept. */
+  readonly name: string
+  /** Whether it takes the deferred projects of the stream; otherwise it takes all others. */
+  readonly takesDeferred: boolean
+}
+
+export interface StreamCursorsOptions {
+  readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns' | 'status' | 'losses'>
+  readonly state: Pick<ChunkStore, 'claimPosition'>
+  /** Null when no project is ever deferred; each stream then has one cursor. */
+  readonly deferred: DeferredProjects | null
+  readonly ownerId: string
+}
+
+/** Methods that return a promise throw PortError; it is safe to call them again after that. */
+export class StreamCursors {
+  readonly #options: StreamCursorsOptions
+  readonly #positions = new Map<string, number>()
+  /** By stream: the deferred projects, each with the offset from which it is deferred. */
+  readonly #deferred = new Map<LogStream, ReadonlyMap<number, number>>()
+  #cursors: readonly StreamCursor[] = []
+
+  constructor(options: StreamCursorsOptions) {
+    this.#options = options
+  }
+
+  /** Cursors of live streams first. Empty before `list`. */
+  get all(): readonly StreamCursor[] {
+    return this.#cursors
+  }
+
+  /** Makes the cursors for the streams that the log has. */
+  async list(): Promise<void> {
+    const streams = await this.#options.log.streams()
+    this.#cursors = streams.flatMap((info): StreamCursor[] => {
+      const first = { ...info, name: info.stream, takesDeferred: false }
+      if (info.traffic === 'import' || this.#options.deferred === null) return [first]
+      return [first, { ...info, name: deferredCursorOf(info.stream), takesDeferred: true }]
+    })
+  }
+
+  /** Takes over a cursor. After claiming both cursors of a stream, the caller has to call `loadDeferral`. */
+  async claim({ name }: StreamCursor): Promise<void> {
+    const { offset } = await this.#options.state.claimPosition(name, this.#options.ownerId)
+    this.#positions.set(name, offset)
+  }
+
+  async loadDeferral(stream: LogStream): Promise<void> {
+    const deferral = (await this.#options.deferred?.findDeferral(stream)) ?? null
+    if (deferral === null) this.#deferred.delete(stream)
+    else {
+      this.#deferred.set(stream, new Map(deferral.projects.map(each => [each.projectId, each.fromOffset])))
+      this.#positions.set(deferredCursorOf(stream), deferral.offset)
+    }
+  }
+
+  /** Undefined before the cursor is claimed. */
+  positionOf({ name }: StreamCursor): number | undefined {
+    return this.#positions.get(name)
+  }
+
+  /** Call after a commit. */
+  move({ name }: StreamCursor, offset: number): void {
+    this.#positions.set(name, offset)
+  }
+
+  deferredProjects(stream: LogStream): readonly number[] {
+    return [...(this.#deferred.get(stream)?.keys() ?? [])]
+  }
+
+  /** Every record of the stream before this offset is processed; undefined before the claims. */
+  doneOffset(stream: LogStream): number | undefined {
+    return this.#positions.get(this.#deferred.has(stream) ? deferredCursorOf(stream) : stream)
+  }
+
+  /** Like `EventLogReader.read`, but only for the cursor's own records; the chunk names the stream, not the cursor. */
+  async read(cursor: StreamCursor, options: LogReadOptions): Promise<LogChunk> {
+    const { log } = this.#options
+    const { stream } = cursor
+    const fromOffset = this.#positions.get(cursor.name)!
+    const projects = this.#deferred.get(stream)
+    if (cursor.takesDeferred) return this.#readDeferred(cursor, fromOffset, options)
+    if (projects === undefined) return await log.read(stream, fromOffset, options)
+    const takes = (projectId: number) => !projects.has(projectId)
+    const wanted = { ...options, fromOffset, toOffset: Number.POSITIVE_INFINITY, takes }
+    const chunk = await readProjects(log, cursor, wanted)
+    if (chunk.nextOffset > fromOffset || (options.maxWaitMs ?? 0) <= 0) return chunk
+    await log.read(stream, fromOffset, { ...options, recordCountMax: 1, bytesMax: 1 })
+    return await readProjects(log, cursor, wanted)
+  }
+
+  async #readDeferred(cursor: StreamCursor, fromOffset: number, options: LogReadOptions): Promise<LogChunk> {
+    const { log } = this.#options
+    const { stream, traffic } = cursor
+    const toOffset = this.#positions.get(stream)!
+    const projects = this.#deferred.get(stream)
+    const nothing = { stream, traffic, records: [], nextOffset: fromOffset, missing: null }
+    if (projects === undefined || fromOffset >= toOffset) return nothing
+    const takes = (projectId: number, offset: number) => offset >= (projects.get(projectId) ?? Number.POSITIVE_INFINITY)
+    const chunk = await readProjects(log, cursor, { ...options, fromOffset, toOffset, takes })
+    if (chunk.nextOffset > fromOffset) return { ...chunk, missing: await this.#unlessKnown(stream, chunk.missing) }
+    // An empty log begins at the first cursor's position, so the records that this cursor had to take are not in it.
+    const { appendedAtMs } = await log.status(stream, fromOffset)
+    return appendedAtMs === null ? { ...nothing, nextOffset: toOffset } : nothing
+  }
+
+  /** Null when the missing records were already reported as the first cursor passed them. */
+  async #unlessKnown(stream: LogStream, missing: MissingRecords | null): Promise<MissingRecords | null> {
+    if (missing === null) return null
+    const isKnown = (await this.#options.log.losses()).some(
+      loss => loss.stream === stream && loss.fromOffset <= missing.fromOffset && missing.toOffset <= loss.toOffset,
+    )
+    return isKnown ? null : missing
+  }
+
+  /**
+   * The second cursor takes the project from the first one's position on.
+   * @returns false when the stream is no longer ours.
+   */
+  async defer(stream: LogStream, projectId: number): Promise<boolean> {
+    const { deferred, ownerId } = this.#options
+    if (!(await deferred!.deferProject(stream, ownerId, projectId, this.#positions.get(stream)!))) return false
+    await this.loadDeferral(stream)
+    return true
+  }
+
+  /**
+   * Once the second cursor has reached the first one's position, the first one takes all projects again. Both must be
+   * past the offset where the last project was deferred, or that project would never have had a turn alone.
+   */
+  async releaseIfCaughtUp(stream: LogStream): Promise<boolean> {
+    const projects = this.#deferred.get(stream)
+    const offset = this.#positions.get(stream)!
+    if (projects === undefined || this.#positions.get(deferredCursorOf(stream)) !== offset) return false
+    for (const fromOffset of projects.values()) if (fromOffset >= offset) return false
+    if (!(await this.#options.deferred!.releaseProjects(stream, this.#options.ownerId, offset))) return false
+    this.#deferred.delete(stream)
+    return true
+  }
+}

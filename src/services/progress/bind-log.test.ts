@@ -1,0 +1,209 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { Deferral } from '#ports/state/deferred-projects.ts'
+import type { FollowedLog } from '#ports/state/log-binding.ts'
+import { bindLog, claimingOnlyFor, decideLogBinding, LogLeftError, whyNotOurs } from './bind-log.ts'
+
+const followed = (over: Partial<FollowedLog> = {}): FollowedLog => ({
+  id: 'a',
+  place: 'here:/a',
+  formerId: null,
+  begunAt: '{"main":0,"historical":0}',
+  ...over,
+})
+const now = '{"main":50,"historical":0}'
+
+describe('decideLogBinding', () => {
+  const rows: [string, Parameters<typeof decideLogBinding>, ReturnType<typeof decideLogBinding>][] = [
+    [
+      'goes on with the log that it follows',
+      [{ id: 'a', hasSegments: true }, followed(), false, now],
+      { kind: 'go_on' },
+    ],
+    ['begins an empty log', [{ id: null, hasSegments: false }, null, false, now], { kind: 'follow', id: null }],
+    [
+      'goes on in an empty folder where another log was followed',
+      [{ id: null, hasSegments: false }, followed(), false, now],
+      { kind: 'follow', id: null },
+    ],
+    [
+      'gives a log that was begun by another start and holds nothing an id of its own',
+      [{ id: 'b', hasSegments: false }, null, false, now],
+      { kind: 'follow', id: null },
+    ],
+    [
+      'keeps the id of a log that holds nothing where the state follows it',
+      [{ id: 'a', hasSegments: false }, followed(), false, now],
+      { kind: 'go_on' },
+    ],
+    [
+      'gives the former log an id of its own while it holds nothing',
+      [{ id: 'a', hasSegments: false }, followed({ id: 'b', formerId: 'a', begunAt: now }), false, now],
+      { kind: 'follow', id: null },
+    ],
+    [
+      'refuses a log that another state follows',
+      [{ id: 'b', hasSegments: true }, followed(), false, now],
+      { kind: 'refuse' },
+    ],
+    [
+      'refuses a log with an id where the state follows none',
+      [{ id: 'b', hasSegments: true }, null, true, now],
+      { kind: 'refuse' },
+    ],
+    [
+      'takes the log of before ids beside its state',
+      [{ id: null, hasSegments: true }, null, true, now],
+      { kind: 'follow', id: null },
+    ],
+    [
+      'completes the taking that a crash cut short',
+      [{ id: null, hasSegments: true }, followed(), true, now],
+      { kind: 'follow', id: 'a' },
+    ],
+    [
+      'refuses the log of before ids where the state lies elsewhere',
+      [{ id: null, hasSegments: true }, null, false, now],
+      { kind: 'refuse' },
+    ],
+    [
+      'goes back to the former log while nothing of the new one was processed',
+      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a', begunAt: now }), false, now],
+      { kind: 'follow', id: 'a' },
+    ],
+    [
+      'does not go back once something was',
+      [{ id: 'a', hasSegments: true }, followed({ id: 'b', formerId: 'a' }), false, now],
+      { kind: 'refuse' },
+    ],
+  ]
+  for (const [what, given, expected] of rows) it(what, () => assert.deepEqual(decideLogBinding(...given), expected))
+})
+
+describe('bindLog', () => {
+  function bound(
+    log: { id: string | null; hasSegments: boolean },
+    known: FollowedLog | null,
+    statePlace: string | null,
+    deferral: Deferral | null = null,
+  ) {
+    const done: string[] = []
+    const result = bindLog({
+      management: {
+        findFollowedLog: async () => known,
+        findDeferral: async stream => (stream === 'main' ? deferral : null),
+        findLogPosition: async stream => ({ offset: stream === 'main' ? 50 : 0, committedAtMs: null }),
+        followLog: async next => void done.push(`state ${JSON.stringify(next)}`),
+      },
+      log: {
+        ...log,
+        streams: ['main', 'historical'],
+        writeId: id => void done.push(`folder ${id}`),
+        replaceId: id => void done.push(`empty folder ${id}`),
+      },
+      folder: '/data/log',
+      host: 'here',
+      statePlace,
+      newUuid: () => 'new',
+      warn: line => void done.push(`warned: ${line}`),
+    })
+    return { done, result }
+  }
+
+  it('gives an empty log its id before the state follows it, and says which log is left', async () => {
+    const { done, result } = bound(
+      { id: null, hasSegments: false },
+      followed({ place: 'there:/old' }),
+      'PostgreSQL at db',
+    )
+    assert.ok((await result).ok)
+    assert.equal(done[0], 'empty folder new')
+    assert.match(done[1]!, /^state .*"id":"new","place":"here:\/data\/log","formerId":"a".*main\\":50/)
+    assert.match(done[2]!, /there:\/old: events in there that were not processed/)
+    assert.equal(done.length, 3)
+  })
+
+  it('notes where the second cursor of a stream stands, since that moves with the new log too', async () => {
+    const deferral = { offset: 30, projects: [{ projectId: 2, fromOffset: 20 }] }
+    const { done, result } = bound({ id: null, hasSegments: false }, followed(), 'PostgreSQL at db', deferral)
+    assert.ok((await result).ok)
+    assert.match(done[1]!, /main\\":50.*main\.deferred\\":30/)
+  })
+
+  it('lets nobody but this state follow an empty log that has an id already', async () => {
+    const { done, result } = bound({ id: 'b', hasSegments: false }, null, 'PostgreSQL at db')
+    assert.ok((await result).ok)
+    assert.equal(done[0], 'empty folder new')
+    assert.match(done[1]!, /^state .*"id":"new"/)
+    assert.equal(done.length, 2)
+  })
+
+  it('tells the state of a log of before ids first, since a crash in between has to be completed', async () => {
+    const { done, result } = bound({ id: null, hasSegments: true }, null, null)
+    assert.ok((await result).ok)
+    assert.match(done[0]!, /^state .*"formerId":null/)
+    assert.deepEqual(done.slice(1), ['folder new'])
+  })
+
+  it('changes nothing when it refuses, and names folder, state and way out', async () => {
+    const { done, result } = bound({ id: 'b', hasSegments: true }, followed(), 'PostgreSQL at db')
+    const refused = await result
+    assert.ok(!refused.ok)
+    assert.match(refused.error, /^The log in \/data\/log .*PostgreSQL at db follows the one in here:\/a.*PENNON_DATA/)
+    assert.doesNotMatch(refused.error, /\n/)
+    assert.deepEqual(done, [])
+  })
+})
+
+describe('whyNotOurs', () => {
+  const log = {
+    id: 'a',
+    streams: ['main', 'historical'],
+    endOffset: async (stream: string) => (stream === 'main' ? 50 : 7),
+  }
+  const found = (over: object) => ({ followedLogId: 'a', positions: new Map([['main', 50]]), ...over })
+
+  it('lets an instance go on with the state that it left, or with an older copy of it', async () => {
+    assert.equal(await whyNotOurs(found({}), log), null)
+    assert.equal(await whyNotOurs(found({ positions: new Map([['main', 3]]) }), log), null)
+    assert.equal(await whyNotOurs(found({ positions: new Map() }), log), null)
+  })
+
+  it('ends it where the state follows another log, or stands behind the end of this one', async () => {
+    assert.match(String(await whyNotOurs(found({ followedLogId: 'b' }), log)), /follows another log/)
+    const ahead = found({ positions: new Map([['historical', 8]]) })
+    assert.match(String(await whyNotOurs(ahead, log)), /ahead of the log .*historical/)
+  })
+})
+
+describe('claimingOnlyFor', () => {
+  function chunks(claimed: string[]) {
+    const claimPosition = async (lane: string) => {
+      claimed.push(lane)
+      return { offset: 7 }
+    }
+    return { claimPosition } as unknown as ChunkStore
+  }
+
+  it('gives the lane of the log that the state follows', async () => {
+    const store = claimingOnlyFor('a', chunks([]), { findFollowedLog: async () => followed() })
+    assert.deepEqual(await store.claimPosition('main', 'w'), { offset: 7 })
+  })
+
+  it('refuses it to a worker on another log, and takes the lane from nobody', async () => {
+    const claimed: string[] = []
+    const store = claimingOnlyFor('b', chunks(claimed), { findFollowedLog: async () => followed() })
+    await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    assert.deepEqual(claimed, [])
+  })
+
+  it('looks behind the claim as well, since another log may be bound in between', async () => {
+    const claimed: string[] = []
+    const store = claimingOnlyFor('a', chunks(claimed), {
+      findFollowedLog: async () => followed({ id: claimed.length === 0 ? 'a' : 'b' }),
+    })
+    await assert.rejects(store.claimPosition('main', 'w'), LogLeftError)
+    assert.deepEqual(claimed, ['main'])
+  })
+})

@@ -1,0 +1,184 @@
+// Checks, before anything is appended, that the embedded log and the state belong together. Positions are offsets in
+// one particular log, so a state that continued with another log would skip what was acknowledged there, or process it
+// again. The folder holds the id of its log, and the state the id of the log it follows.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { FollowedLog, LogBindingStore, ReturnedState } from '#ports/state/log-binding.ts'
+import { type ProgressStore, readAllPositions } from './find-progress.ts'
+
+/** The log found in a folder. A log without segments is empty, so none of it was ever processed. */
+export interface FoundLog {
+  /** Null when the log does not exist yet, or was begun by a version without ids. */
+  readonly id: string | null
+  /** False only when nothing can ever have been appended. */
+  readonly hasSegments: boolean
+}
+
+export type LogBinding =
+  | { readonly kind: 'go_on' }
+  /** The state begins to follow the log, under a new id when `id` is null. */
+  | { readonly kind: 'follow'; readonly id: string | null }
+  | { readonly kind: 'refuse' }
+
+/**
+ * Decides what to do with a log and a state that were found together.
+ * @param hasOwnState whether the state is in the data folder, beside the log.
+ * @param begunAt the state's positions now, in the form of `FollowedLog.begunAt`.
+ * Source: ours.
+ */
+export function decideLogBinding(
+  found: FoundLog,
+  followed: FollowedLog | null,
+  hasOwnState: boolean,
+  begunAt: string,
+): LogBinding {
+  if (found.id !== null && found.id === followed?.id) return { kind: 'go_on' }
+  // An empty log's other id was left by an interrupted start, perhaps with another state. It is replaced: if two states
+  // followed the same id, each would process what the other one accepted.
+  if (!found.hasSegments) return { kind: 'follow', id: null }
+  if (found.id === null) {
+    // The log is older than ids, so only the state beside it can have followed it. An interrupted start may have given
+    // the id to the state, but not yet to the folder.
+    return hasOwnState ? { kind: 'follow', id: followed?.id ?? null } : { kind: 'refuse' }
+  }
+  // After one start with the wrong folder, the state may return to its former log if nothing was processed since.
+  if (followed?.formerId === found.id && followed.begunAt === begunAt) return { kind: 'follow', id: found.id }
+  return { kind: 'refuse' }
+}
+
+export interface FindBindingDeps {
+  readonly management: ProgressStore & Pick<LogBindingStore, 'findFollowedLog'>
+  readonly log: FoundLog & { readonly streams: readonly LogStream[] }
+  /** Folder of the log. */
+  readonly folder: string
+  /** Where the state is, for messages; null when it is in the data folder, beside the log. */
+  readonly statePlace: string | null
+}
+
+export interface BindLogDeps extends FindBindingDeps {
+  readonly management: FindBindingDeps['management'] & Pick<LogBindingStore, 'followLog'>
+  /** `writeId` writes durably. `replaceId` overwrites any id, and is only for a log without segments. */
+  readonly log: FindBindingDeps['log'] & {
+    writeId(id: string): void
+    replaceId(id: string): void
+  }
+  readonly host: string
+  readonly newUuid: () => string
+  /** Called when the state leaves a log behind. */
+  readonly warn: (line: string) => void
+}
+
+/**
+ * Binds log and state to each other, or says why they do not belong together. Only one process may do so at a time.
+ * @returns one line for the operator when the start has to be refused; nothing was changed then.
+ * @throws PortError when the state cannot be read or written, system errors of the folder.
+ */
+export async function bindLog(deps: BindLogDeps): Promise<Result<null, string>> {
+  const { management, log, folder, host, statePlace } = deps
+  const { binding, followed, begunAt } = await readBinding(deps)
+  if (binding.kind === 'go_on') return ok(null)
+  if (binding.kind === 'refuse') return err(refusal(folder, statePlace, followed))
+  const id = binding.id ?? deps.newUuid()
+  // An empty log gets its id first, since without one it belongs to no state. A filled log gets it last: from then on
+  // the log belongs to the state with that id, so that state has to follow it already.
+  if (!log.hasSegments) log.replaceId(id)
+  const formerId = (followed?.id === id ? followed.formerId : followed?.id) ?? null
+  await management.followLog({ id, place: `${host}:${folder}`, formerId, begunAt })
+  if (log.id === null && log.hasSegments) log.writeId(id)
+  if (followed !== null && followed.id !== id)
+    deps.warn(
+      `The state goes on with the log in ${folder} and leaves the one it followed before, in ${followed.place}: events in there that were not processed yet stay there.`,
+    )
+  return ok(null)
+}
+
+/** The line that `bindLog` would refuse the log with; null when it would not. Changes nothing. @throws PortError */
+export async function findBindingRefusal(deps: FindBindingDeps): Promise<string | null> {
+  const { binding, followed } = await readBinding(deps)
+  return binding.kind === 'refuse' ? refusal(deps.folder, deps.statePlace, followed) : null
+}
+
+async function readBinding({ management, log, statePlace }: FindBindingDeps) {
+  const [followed, offsets] = await Promise.all([
+    management.findFollowedLog(),
+    readAllPositions(management, log.streams),
+  ])
+  const begunAt = JSON.stringify(offsets)
+  return { binding: decideLogBinding(log, followed, statePlace === null, begunAt), followed, begunAt }
+}
+
+/**
+ * Whether a running instance may continue with a state that came back. It may with an older copy, from its positions.
+ * @param log its `endOffset` is the one that the log's reader reports.
+ * @returns the reason against it, as the rest of a sentence about the state; null when there is none.
+ */
+export async function whyNotOurs(
+  found: ReturnedState,
+  log: {
+    readonly id: string | null
+    readonly streams: readonly LogStream[]
+    endOffset(stream: LogStream, position: number): Promise<number>
+  },
+): Promise<string | null> {
+  if (found.followedLogId !== log.id) return 'came back as a copy that follows another log'
+  for (const stream of log.streams) {
+    const position = found.positions.get(stream) ?? 0
+    // The host was reset to a snapshot, so what it appends from here on would never be read. A restart repairs that.
+    if ((await log.endOffset(stream, position)) < position)
+      return `is ahead of the log of this instance (lane ${stream})`
+  }
+  return null
+}
+
+/** The state's position in each stream, in the given order; a stream of an empty log begins there. @throws PortError */
+export async function readPositions(
+  positions: Pick<LogBindingStore, 'findLogPosition'>,
+  streams: readonly LogStream[],
+): Promise<Record<LogStream, number>> {
+  const entries = streams.map(async stream => [stream, (await positions.findLogPosition(stream)).offset] as const)
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+/** The state follows another log, for which the positions of this worker mean nothing. */
+export class LogLeftError extends Error {
+  constructor() {
+    super('the state follows another log than the one in this data folder')
+    this.name = 'LogLeftError'
+  }
+}
+
+/**
+ * A chunk store whose streams can be claimed only by a worker on the log that the state follows. It checks before the
+ * claim, so that a worker on another log takes no stream away, and again after it. Binding another log later takes the
+ * stream away (`followLog`), so no other log can slip in between.
+ */
+export function claimingOnlyFor(
+  logId: string | null,
+  chunks: ChunkStore,
+  management: Pick<LogBindingStore, 'findFollowedLog'>,
+): ChunkStore {
+  const requireFollowed = async () => {
+    if (((await management.findFollowedLog())?.id ?? null) !== logId) throw new LogLeftError()
+  }
+  return {
+    ...chunks,
+    claimPosition: async (stream, ownerId) => {
+      await requireFollowed()
+      const position = await chunks.claimPosition(stream, ownerId)
+      await requireFollowed()
+      return position
+    },
+  }
+}
+
+function refusal(folder: string, statePlace: string | null, followed: FollowedLog | null): string {
+  const state = statePlace === null ? 'the state in this data folder' : `the state in ${statePlace}`
+  const follows = followed === null ? 'follows none yet' : `follows the one in ${followed.place}`
+  const wayOut =
+    statePlace === null
+      ? 'Restore the data folder from a backup, as a whole, or set PENNON_DATA to another folder; if the state of the log is in PostgreSQL, set DATABASE_URL to it.'
+      : 'Set DATABASE_URL and PENNON_DATA to the ones that belong together (no DATABASE_URL for a log beside its state.db), or PENNON_DATA to a new folder.'
+  return `The log in ${folder} belongs to another state: ${state} ${follows}. ${wayOut}`
+}

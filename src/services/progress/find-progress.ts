@@ -1,0 +1,53 @@
+// Reads from the state how far a stream is processed. The answer holds even while the worker moves on.
+
+import { deferredCursorOf, type LogStream } from '#core/events/log-stream.ts'
+import type { Deferral, DeferredProjects } from '#ports/state/deferred-projects.ts'
+import type { LogBindingStore } from '#ports/state/log-binding.ts'
+
+export type ProgressStore = Pick<LogBindingStore, 'findLogPosition'> & Pick<DeferredProjects, 'findDeferral'>
+
+export interface Progress {
+  /** Every record before this offset was processed or belongs to a deferred project. */
+  readonly offset: number
+  /** Every record before this offset was processed. At most `offset`. */
+  readonly doneOffset: number
+  readonly deferral: Deferral | null
+}
+
+/** @throws PortError */
+export async function findProgress(store: ProgressStore, stream: LogStream): Promise<Progress> {
+  // In this order: a project released in between is processed up to `offset`; one deferred in between starts there.
+  const { offset } = await store.findLogPosition(stream)
+  const deferral = await store.findDeferral(stream)
+  return { offset, doneOffset: Math.min(offset, deferral?.offset ?? offset), deferral }
+}
+
+/** The `doneOffset` of each stream, in the given order. @throws PortError */
+export async function readDoneOffsets(
+  store: ProgressStore,
+  streams: readonly LogStream[],
+): Promise<Record<LogStream, number>> {
+  const entries = streams.map(async stream => [stream, (await findProgress(store, stream)).doneOffset] as const)
+  return Object.fromEntries(await Promise.all(entries))
+}
+
+/** Whether a record is left to the second cursor, which has not reached it yet. */
+export function isWaiting({ deferral }: Progress, projectId: number, offset: number): boolean {
+  if (deferral === null || offset < deferral.offset) return false
+  return deferral.projects.some(each => each.projectId === projectId && each.fromOffset <= offset)
+}
+
+/** Every position of the state, including those of second cursors that have records to process. */
+export async function readAllPositions(
+  store: ProgressStore,
+  streams: readonly LogStream[],
+): Promise<Record<string, number>> {
+  const positions: Record<string, number> = {}
+  const deferred: Record<string, number> = {}
+  for (const stream of streams) {
+    const { offset, deferral } = await findProgress(store, stream)
+    positions[stream] = offset
+    if (deferral !== null) deferred[deferredCursorOf(stream)] = deferral.offset
+  }
+  return { ...positions, ...deferred }
+}

@@ -1,0 +1,44 @@
+// Lets each front report events that the event store lost. The worker notes them in the state, and fronts read it.
+
+import { PortError } from '#ports/port-error.ts'
+import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { Logger } from '#telemetry/log.ts'
+
+export interface MissingEvents {
+  /** How many spans of events are missing, as last read; 0 before the first read. */
+  spanCount(): number
+  /** Stops reading. */
+  close(): Promise<void>
+}
+
+export function startMissingEvents(options: {
+  readonly marks: Pick<EventStoreMarks, 'findEventStoreMark'>
+  readonly logger: Logger
+  readonly readMs: number
+}): MissingEvents {
+  const { marks, logger } = options
+  let spanCount = 0
+  let reading = read()
+  const timer = setInterval(() => {
+    reading = reading.then(read)
+  }, options.readMs)
+  timer.unref()
+
+  async function read(): Promise<void> {
+    try {
+      spanCount = (await marks.findEventStoreMark())?.missing.length ?? 0
+    } catch (cause) {
+      if (!(cause instanceof PortError)) throw cause
+      // Parts that need the state report at a higher level that it cannot be reached.
+      logger.debug({ err: cause }, 'what the event store lost could not be read')
+    }
+  }
+
+  return {
+    spanCount: () => spanCount,
+    close: async () => {
+      clearInterval(timer)
+      await reading
+    },
+  }
+}

@@ -1,0 +1,271 @@
+// Compares the rows of the event store with those that a worker left there. The store is kept apart from the state, and
+// may be removed, emptied, cut, restored from an older copy or replaced by another one. Lost rows that the log still
+// has are restored; the rest is reported, with its time span, until it is there again or an operator accepts the loss.
+
+import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import { dayMs } from '#core/time.ts'
+import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
+import { recordingRetentionDays } from '#ports/events/recording-store.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
+import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+const everyMs = 10_000
+/**
+ * Slack for comparing times: the store keeps whole seconds, and an event reaches the log a moment after it is accepted.
+ */
+const momentMs = 2_000
+
+export interface EventStoreKeeper {
+  /**
+   * Call before anything is processed. Restores rows that are missing, or may be missing because a worker was killed.
+   * Does nothing when another worker has the schedules, since that one does this.
+   * @throws PortError when the caller has to try again.
+   */
+  checkAtStart(signal: AbortSignal): Promise<void>
+  /** Checks again every 10 s, and notes the positions up to which the store has its rows. */
+  run(signal: AbortSignal): Promise<void>
+  /** Whether rows are being restored. */
+  isRestoring(): boolean
+  /**
+   * Spans in which rows of charged events or recordings are missing now, including rows that are about to be restored.
+   * @throws PortError when state or store cannot be read.
+   */
+  findLostSpans(): Promise<readonly LostSpan[]>
+  /** False until the first check is complete; until then, the log may still be needed. */
+  isChecked(): boolean
+  /** Notes the positions a last time, so that the next start has nothing to restore. */
+  leave(): Promise<void>
+}
+
+/** When the missing rows were accepted, epoch ms; null when that is not known. */
+export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
+
+export interface EventStoreKeeperOptions extends RestoreDeps {
+  readonly events: RestoreDeps['events'] & EventStoreUpkeep
+  readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
+  readonly marks: EventStoreMarks & ProgressStore
+  readonly rejectRetentionDays: number
+  readonly newUuid: () => string
+  /** Whether this worker has the schedules. Default: it has. */
+  readonly mayRun?: () => Promise<boolean>
+  /** Called when `isRestoring` has changed. */
+  readonly onRestoring: () => void
+}
+
+/** Tables that usage is counted from. */
+const chargedTables: ReadonlySet<string> = new Set(['events', 'thinned_flag_calls', 'replay_messages'])
+
+type Positions = ReadonlyMap<LogStream, Progress>
+
+export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventStoreKeeper {
+  const { events, log, marks, logId: instance, clock, logger } = options
+  let wasRefused = false
+  let isRestoring = false
+  let isChecked = false
+
+  function setRestoring(now: boolean): void {
+    isRestoring = now
+    options.onRestoring()
+  }
+
+  async function check(isStart: boolean, signal: AbortSignal): Promise<void> {
+    const mark = await marks.findEventStoreMark()
+    if (isStart && mark !== null && mark.missing.length > 0)
+      logger.warn(
+        { spans: mark.missing.length },
+        'rows of some spans are missing in the event store: `pennon doctor` has them',
+      )
+    const positions = new Map<LogStream, Progress>()
+    for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
+    const found = await findHeld(mark?.id ?? null)
+    if (found === null) return noteRefused()
+    const missing = mark === null ? [] : findMissing(mark.held.filter(isKept), found.ranges)
+    const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
+    if (isOurs && missing.length === 0) {
+      if (isStart && mark !== null) await restore(mark.positions, positions, signal)
+      if (!signal.aborted && (mark === null || !isAt(mark, positions))) await leaveMark(mark, positions, [])
+      return
+    }
+    logger.error(
+      { missing: missing.length, isOurs },
+      'the event store is not as it was left: rows are gone, or it is another copy. What the log has is brought back',
+    )
+    await restoreOverrides(marks, events, signal)
+    await restore({}, positions, signal)
+    if (signal.aborted) return
+    const gone = await beyondLog(mark === null ? [everything] : missing, positions)
+    for (const { table, partition, oldestMs, newestMs } of gone)
+      logger.error(
+        { table, partition, from: timeText(oldestMs), to: timeText(newestMs) },
+        'rows of what was accepted in this span are gone from the event store, and the log does not have it any more',
+      )
+    await leaveMark(mark, positions, gone)
+  }
+
+  /** Creates missing tables and asks again when the store fails: an emptied database has no tables either. */
+  async function findHeld(markId: string | null): Promise<HeldRows | null> {
+    try {
+      return await events.findHeldRows(instance, markId)
+    } catch (cause) {
+      if (!(cause instanceof PortError)) throw cause
+      await events.migrate()
+      return events.findHeldRows(instance, markId)
+    }
+  }
+
+  function noteRefused(): void {
+    if (!wasRefused)
+      logger.warn('the event store does not say what it has (system.tables, system.parts): lost rows go unnoticed')
+    wasRefused = true
+  }
+
+  async function restore(from: EventStoreMark['positions'], to: Positions, signal: AbortSignal): Promise<void> {
+    const behind = [...to].filter(([stream, { offset }]) => (from[stream] ?? 0) < offset)
+    if (behind.length === 0) return
+    setRestoring(true)
+    try {
+      for (const [stream, progress] of behind) {
+        const isLeftOut = (projectId: number, offset: number) => isWaiting(progress, projectId, offset)
+        const range = { fromOffset: from[stream] ?? 0, toOffset: progress.offset, isLeftOut }
+        const recordCount = await restoreStream(stream, range, signal)
+        if (recordCount > 0)
+          logger.info({ lane: stream, recordCount }, 'records were processed again for the event store')
+      }
+    } finally {
+      setRestoring(false)
+    }
+  }
+
+  /** A log that cannot be read is only logged here: it must not keep new events from being processed. */
+  async function restoreStream(stream: LogStream, range: RestoredRange, signal: AbortSignal): Promise<number> {
+    try {
+      return await restoreEvents(stream, range, options, signal)
+    } catch (cause) {
+      if (!(cause instanceof PortError) || cause.retryable) throw cause
+      logger.error(
+        { err: cause, lane: stream },
+        'the log cannot be read: not all of it was brought back to the event store',
+      )
+      return 0
+    }
+  }
+
+  /** The missing rows that the log can no longer restore. */
+  async function beyondLog(missing: readonly HeldRange[], positions: Positions): Promise<HeldRange[]> {
+    const since = { live: 0, import: 0 } satisfies Record<Traffic, number>
+    for (const { stream, traffic } of await log.streams())
+      since[traffic] = Math.max(since[traffic], await keptSince(stream, positions.get(stream)?.offset ?? 0))
+    return missing.flatMap(range => {
+      if (range.table === 'person_distinct_id_overrides') return [] // the state has them
+      const keptSinceMs = since[range.partition.startsWith('1-') ? 'import' : 'live']
+      if (keptSinceMs <= (range.oldestMs ?? 0)) return []
+      const newestMs = Math.min(range.newestMs ?? Number.POSITIVE_INFINITY, keptSinceMs)
+      return [{ ...range, newestMs: Number.isFinite(newestMs) ? newestMs : clock.nowMs() }]
+    })
+  }
+
+  /** From when the log still has all records, epoch ms; 0 when it has all it ever had, infinity when it has none. */
+  async function keptSince(stream: LogStream, position: number): Promise<number> {
+    const { runs, missing } = await log.readRuns(stream, 0, 1)
+    if (position === 0 || (runs.length > 0 && missing === null)) return 0
+    return (runs[0]?.appendedAtMs ?? Number.POSITIVE_INFINITY) - momentMs
+  }
+
+  /**
+   * Writes the store's mark first: if the state's is never saved, the store's mark still names the state's (`former`).
+   */
+  async function leaveMark(
+    former: EventStoreMark | null,
+    positions: Positions,
+    gone: readonly HeldRange[],
+  ): Promise<void> {
+    const id = options.newUuid()
+    await events.writeMark({ instance, id, former: former?.id ?? null })
+    const found = await events.findHeldRows(instance, id)
+    if (found === null) return
+    const before = former === null ? [] : former.missing.flatMap(range => findMissing([range], found.ranges))
+    const missing = [...before, ...gone].filter(isKept)
+    const done = Object.fromEntries(Array.from(positions, ([stream, { doneOffset }]) => [stream, doneOffset]))
+    await marks.saveEventStoreMark({ id, positions: done, held: joinRanges(found.ranges), missing })
+  }
+
+  /** Whether rows should still exist: expired rows disappear by themselves. */
+  function isKept({ table, newestMs }: HeldRange): boolean {
+    const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
+    if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
+    return newestMs > clock.nowMs() - (days - 1) * dayMs
+  }
+
+  async function checkOn(signal: AbortSignal): Promise<void> {
+    await check(!isChecked, signal)
+    isChecked = true
+  }
+
+  /** After another worker had the schedules, the next check is like that of a start. */
+  async function mayRun(): Promise<boolean> {
+    const may = (await options.mayRun?.()) ?? true
+    if (!may) isChecked = false
+    return may
+  }
+
+  async function findLostSpans(): Promise<HeldRange[]> {
+    const mark = await marks.findEventStoreMark()
+    const found = mark === null ? null : await findHeld(mark.id)
+    if (mark === null || found === null) return []
+    const missing = [...mark.missing, ...findMissing(mark.held, found.ranges)]
+    return missing.filter(range => chargedTables.has(range.table) && isKept(range))
+  }
+
+  return {
+    isRestoring: () => isRestoring,
+    findLostSpans,
+    isChecked: () => isChecked,
+    checkAtStart: async signal => {
+      if (await mayRun()) await checkOn(signal)
+    },
+    run: signal =>
+      runPeriodically(() => checkOn(signal), {
+        everyMs,
+        what: 'looking after the event store',
+        logger,
+        signal,
+        mayRun,
+      }),
+    leave: async () => {
+      try {
+        if (await mayRun()) await check(false, new AbortController().signal)
+      } catch (cause) {
+        if (!(cause instanceof PortError)) throw cause
+        logger.warn(
+          { err: cause },
+          'the event store could not be marked; the next start processes the last records again',
+        )
+      }
+    },
+  }
+}
+
+/** The range to report when the state is older than marks and its event store is empty. */
+const everything: HeldRange = {
+  ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
+  oldestMs: null,
+  newestMs: null,
+}
+
+function isLost({ ranges }: HeldRows, positions: Positions): boolean {
+  return [...positions.values()].some(({ offset }) => offset > 0) && ranges.length === 0
+}
+
+/** A mark knows nothing of records processed beyond deferred ones, so it is not up to date while any are deferred. */
+function isAt(mark: EventStoreMark, positions: Positions): boolean {
+  return [...positions].every(([stream, { offset }]) => mark.positions[stream] === offset)
+}
+
+function timeText(ms: number | null): string {
+  return ms === null ? 'the beginning' : new Date(ms).toISOString()
+}

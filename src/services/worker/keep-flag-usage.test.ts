@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { setTimeout } from 'node:timers/promises'
+import { dayMs } from '#core/time.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import { createFlagUsageKeeper } from './keep-flag-usage.ts'
+
+describe('counts of flags that are kept ahead', () => {
+  it('are made for every project, also while late calls make those of one wrong all the time', async () => {
+    const clock = fixedClock('2026-11-10T12:00:00Z')
+    const counted: number[] = []
+    const keeper = createFlagUsageKeeper({
+      clock,
+      logger: silentLogger(),
+      roundMs: 20,
+      projects: {
+        listProjectIds: async () => [1, 2, 3],
+        findProject: async id => ({ id, timezone: 'UTC' }) as never,
+      },
+      events: {
+        listBusyFlags: async () => [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - dayMs, 1_000_000]]) }],
+        listMovedDays: async () => [],
+        // Nothing that was counted stays right.
+        listKeptUsage: async () => [],
+        keepUsage: async ({ projectId }) => {
+          counted.push(projectId)
+          await setTimeout(25)
+        },
+      },
+    })
+    for (let round = 0; round < 3; round++) assert.equal(await keeper.keepNow(), false)
+    assert.deepEqual(counted, [1, 2, 3])
+  })
+})

@@ -1,0 +1,190 @@
+// Counts ahead how often busy flags were called, hour by hour and day by day, so that their usage is answered at once. A
+// count that is missing, late or old costs time and nothing else; only a merge of persons is seen no earlier than here.
+
+import { makeBuckets } from '#core/insights/buckets.ts'
+import type { Project } from '#core/project.ts'
+import { dayMs } from '#core/time.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { BusyFlag, FlagUsageUpkeep, MovedDay } from '#ports/events/flag-usage-upkeep.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+/** Also about how late a merge is seen in a flag with few counts. */
+export const keepFlagUsageEveryMs = 30_000
+/** Fewer calls than these are counted faster than anybody waits. */
+const busyCallsMin = 100_000
+const busyFlagsMax = 100
+/** Buckets of hours are kept for the most that one answer can have, those of days for a year. */
+const keptDays = { hour: 41, day: 366 } as const
+/** Calls of one query, and of the last bucket more: a million takes a tenth of a second. */
+const callsPerQuery = 2_000_000
+/** A round counts for so long, and then leaves the store to others until the next one. */
+const roundMsMax = 3_000
+/** How much later than its time an override may become visible, by the clocks of two workers. */
+const clockSlackMs = 120_000
+/** Which flags are busy changes slowly, and finding out reads a column of all calls. */
+const busyForMs = 3_600_000
+
+export interface FlagUsageKeeper {
+  run(signal: AbortSignal): Promise<void>
+  /** One round. @returns whether all is kept that should be. @throws PortError; what failed stays due. */
+  keepNow(): Promise<boolean>
+}
+
+export interface FlagUsageKeeperOptions {
+  readonly events: FlagUsageUpkeep
+  readonly projects: Pick<ProjectStore, 'listProjectIds' | 'findProject'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Whether this worker has the schedules. */
+  readonly mayRun?: () => Promise<boolean>
+  /** Default: 100,000. */
+  readonly callsMin?: number
+  /** Default: 3 s. */
+  readonly roundMs?: number
+}
+
+/** What a round found out about a project, for those that follow. */
+interface KnownProject {
+  busyFlags: readonly BusyFlag[]
+  busyUntilMs: number
+  /** When the latest merge of a day was, for days whose counts may be from before it. */
+  readonly moved: Map<number, number>
+  /** Merges before this time are in `moved`. */
+  movedUntilMs: number
+}
+
+export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsageKeeper {
+  const { events, projects, clock, logger, callsMin = busyCallsMin, roundMs = roundMsMax } = options
+  const known = new Map<number, KnownProject>()
+
+  async function keepNow(): Promise<boolean> {
+    const turn = { endMs: performance.now() + roundMs }
+    const ids = await projects.listProjectIds()
+    for (const id of known.keys()) if (!ids.includes(id)) known.delete(id)
+    let isComplete = true
+    // Whoever had a turn goes last, so that one project's calls do not keep another waiting for ever.
+    const order = [...ids.filter(id => !known.has(id)), ...known.keys()]
+    for (const id of order) {
+      if (performance.now() >= turn.endMs) return false
+      const project = await projects.findProject(id)
+      if (project !== null && !(await keepProject(project, turn))) isComplete = false
+    }
+    return isComplete
+  }
+
+  async function keepProject(project: Project, turn: { readonly endMs: number }): Promise<boolean> {
+    const nowMs = clock.nowMs()
+    const about = known.get(project.id) ?? {
+      ...{ busyFlags: [], busyUntilMs: 0, moved: new Map(), movedUntilMs: nowMs - keptDays.day * dayMs },
+    }
+    known.delete(project.id)
+    known.set(project.id, about)
+    if (about.busyUntilMs <= nowMs || about.busyUntilMs > nowMs + busyForMs) {
+      const since = { fromMs: nowMs - keptDays.day * dayMs, callsMin, limit: busyFlagsMax }
+      about.busyFlags = await events.listBusyFlags(project.id, since)
+      about.busyUntilMs = nowMs + busyForMs
+    }
+    if (about.busyFlags.length === 0) return true
+    noteMoved(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs))
+    about.movedUntilMs = nowMs
+    for (const flag of about.busyFlags)
+      for (const interval of ['day', 'hour'] as const)
+        if (!(await keepBuckets({ project, flag, interval, moved: about.moved, nowMs }, turn))) return false
+    about.moved.clear()
+    return true
+  }
+
+  async function keepBuckets(
+    what: {
+      readonly project: Project
+      readonly flag: BusyFlag
+      readonly interval: 'hour' | 'day'
+      readonly moved: ReadonlyMap<number, number>
+      readonly nowMs: number
+    },
+    turn: { readonly endMs: number },
+  ): Promise<boolean> {
+    const { project, flag, interval, moved, nowMs } = what
+    const firstMs = Math.min(...flag.callsOfDay.keys())
+    const edges = closedEdges(project, interval, nowMs).filter(ms => ms > firstMs - dayMs)
+    if (edges.length < 2) return true
+    const query = { projectId: project.id, flagKey: flag.flagKey, buckets: { edges } }
+    const kept = new Map((await events.listKeptUsage(query)).map(({ fromMs, keptAtMs }) => [fromMs, keptAtMs]))
+    const isDue = (index: number) => {
+      const keptAtMs = kept.get(edges[index]!)
+      return keptAtMs === undefined || keptAtMs > nowMs || movedIn(moved, edges[index]!, edges[index + 1]!) > keptAtMs
+    }
+    // The latest first: they are asked for most.
+    for (let end = edges.length - 1; end > 0; ) {
+      if (!isDue(end - 1)) {
+        end--
+        continue
+      }
+      let from = end - 1
+      let calls = callsWithin(flag, edges[from]!, edges[end]!)
+      for (; from > 0 && calls < callsPerQuery && isDue(from - 1); from--)
+        calls += callsWithin(flag, edges[from - 1]!, edges[from]!)
+      if (performance.now() >= turn.endMs) return false
+      const buckets = { edges: edges.slice(from, end + 1) }
+      await events.keepUsage({ ...query, buckets, nowMs: clock.nowMs() })
+      end = from
+    }
+    return true
+  }
+
+  return {
+    keepNow,
+    run: signal =>
+      runPeriodically(
+        async () => {
+          await keepNow()
+        },
+        {
+          everyMs: keepFlagUsageEveryMs,
+          what: 'counting the usage of flags ahead',
+          mayRun: options.mayRun,
+          logger,
+          signal,
+        },
+      ),
+  }
+}
+
+/** About how many calls a range has, as if those of a day were spread over it. */
+function callsWithin({ callsOfDay }: BusyFlag, fromMs: number, endMs: number): number {
+  let calls = 0
+  for (let day = fromMs - (fromMs % dayMs); day < endMs; day += dayMs)
+    calls += ((callsOfDay.get(day) ?? 0) * (Math.min(endMs, day + dayMs) - Math.max(fromMs, day))) / dayMs
+  return calls
+}
+
+function noteMoved({ moved }: KnownProject, days: readonly MovedDay[]): void {
+  for (const { dayMs, movedAtMs } of days)
+    moved.set(dayMs, Math.max(movedAtMs + clockSlackMs, moved.get(dayMs) ?? movedAtMs))
+}
+
+/** When the latest merge that concerns a range was, slack included; -∞ when none does. */
+function movedIn(moved: ReadonlyMap<number, number>, fromMs: number, endMs: number): number {
+  let latest = Number.NEGATIVE_INFINITY
+  for (const [day, movedAtMs] of moved) if (day < endMs && day + dayMs > fromMs) latest = Math.max(latest, movedAtMs)
+  return latest
+}
+
+/**
+ * The edges of the buckets that are over, with all of the UTC days that they touch: calls of such days arrive rarely, while
+ * those of today would make every count wrong at once.
+ */
+function closedEdges({ timezone }: Project, interval: 'hour' | 'day', nowMs: number): readonly number[] {
+  const todayMs = nowMs - (nowMs % dayMs)
+  const range = { fromMs: todayMs - keptDays[interval] * dayMs, endMs: todayMs }
+  const buckets = makeBuckets(range, interval, { timezone, weekStartDay: 0 }, 10_000)
+  // The last bucket was cut where the range ends.
+  return buckets === null ? [] : buckets.edges.filter(ms => ms < todayMs || isStart(ms, interval, timezone))
+}
+
+function isStart(ms: number, interval: 'hour' | 'day', timezone: string): boolean {
+  const buckets = makeBuckets({ fromMs: ms, endMs: ms + 1 }, interval, { timezone, weekStartDay: 0 }, 1)
+  return buckets?.edges[0] === ms
+}

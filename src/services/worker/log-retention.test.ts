@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { it, type TestContext } from 'node:test'
+import { openSqliteLogReader } from '#adapters/sqlite-log/sqlite-log-reader.ts'
+import type { Deferral } from '#ports/state/deferred-projects.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { aCapturedEvent, encodedEvents, offsetsOf } from '../../../tests/support/captured-events.ts'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import { openedWriter } from '../../../tests/support/sqlite-log-files.ts'
+import { createLogRetention } from './log-retention.ts'
+
+/** A stream of segments with one record each, in a log with a retention of one hour. */
+async function aLog(t: TestContext, logBytesMax: number) {
+  const clock = fixedClock('2026-11-01T00:00:00Z')
+  const { folder, writer } = await openedWriter(t, { nowMs: clock.nowMs, segmentBytesMax: 1, logBytesMax })
+  const log = openSqliteLogReader({ folder, logBytesMax })
+  t.after(() => log.close())
+  let processedOffset = 0
+  let deferral: Deferral | null = null
+  const retention = createLogRetention({
+    log,
+    positions: {
+      findDeferral: async stream => (stream === 'main' ? deferral : null),
+      findLogPosition: async stream => ({ offset: stream === 'main' ? processedOffset : 0, committedAtMs: null }),
+    },
+    clock,
+    logger: silentLogger(),
+    retentionMs: 3_600_000,
+  })
+  const propertiesJson = JSON.stringify({ pad: 'x'.repeat(300_000) })
+  return {
+    retention,
+    clock,
+    append: (n: number) => writer.append('live', encodedEvents([aCapturedEvent(n, { propertiesJson })])),
+    process: (untilOffset: number) => {
+      processedOffset = untilOffset
+    },
+    /** Defers one project from this offset on, where the second cursor is; null defers none. */
+    defer: (offset: number | null) => {
+      deferral = offset === null ? null : { offset, projects: [{ projectId: 1, fromOffset: offset }] }
+    },
+    oldest: async () => offsetsOf(await log.read('main', 0, { recordCountMax: 1, bytesMax: 1 }))[0],
+  }
+}
+
+it('deletes segments that are processed and old enough, and nothing else', async t => {
+  const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
+  for (let n = 0; n < 4; n++) await append(n)
+  clock.advance(3_600_001)
+  assert.equal(await retention.deleteNow(), 0, 'nothing is processed')
+  process(2)
+  assert.equal(await retention.deleteNow(), 2)
+  assert.equal(await oldest(), 2)
+  await append(9)
+  process(5)
+  clock.advance(-1)
+  assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
+})
+
+it('keeps what a deferred project has waiting, however far the others are', async t => {
+  const { append, oldest, retention, clock, process, defer } = await aLog(t, 1e9)
+  for (let n = 0; n < 4; n++) await append(n)
+  clock.advance(3_600_001)
+  process(3)
+  defer(1)
+  assert.equal(await retention.deleteNow(), 1)
+  assert.equal(await oldest(), 1)
+  defer(null)
+  assert.equal(await retention.deleteNow(), 2)
+})
+
+it('deletes what is processed before its time while room is short, and keeps the rest', async t => {
+  const { append, oldest, retention, process } = await aLog(t, 3_000_000)
+  await assert.rejects(
+    async () => {
+      for (let n = 0; n < 20; n++) await append(n)
+    },
+    { code: 'full' },
+  )
+  assert.equal(await retention.makeRoomNow(), 0, 'nothing is processed')
+  process(5)
+  assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
+  const goneCount = await retention.makeRoomNow()
+  assert.ok(goneCount >= 1 && goneCount <= 3, `${goneCount} went: no more than has to go`)
+  assert.equal(await oldest(), goneCount)
+  await eventually(() => append(9).then(yes, no), { what: 'room in the log' })
+})
+
+const yes = () => true
+const no = () => false

@@ -1,0 +1,82 @@
+// Keeps the log small: deletes whole segments before the committed position once they are older than the retention, or
+// at any age while room is short, and packs complete segments. Unprocessed records are never deleted, however old. The
+// log itself decides where segments end.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { EventLogRetention } from '#ports/log/event-log-retention.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { type ProgressStore, readDoneOffsets } from '../progress/find-progress.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+const everyMs = 60_000
+/** The log's limits leave room for what arrives between two checks; writers check as often. */
+const roomEveryMs = 1_000
+const packEveryMs = 5_000
+
+export interface LogRetention {
+  run(signal: AbortSignal): Promise<void>
+  /** Runs one round. @returns how many segments were deleted for their age. @throws PortError */
+  deleteNow(): Promise<number>
+  /** Deletes processed segments of any age if room is short. @returns how many. @throws PortError */
+  makeRoomNow(): Promise<number>
+}
+
+export function createLogRetention(options: {
+  readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
+  /** Reads the durable positions, not those that the worker holds in memory. */
+  readonly positions: ProgressStore
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly retentionMs: number
+  /** Whether this worker has the schedules: only one worker deletes by age and packs. */
+  readonly mayRun?: () => Promise<boolean>
+  /** While true, nothing is deleted for its age, because it may still be needed. Default: never true. */
+  readonly isHeld?: () => boolean
+}): LogRetention {
+  const { log, positions, clock, logger, retentionMs, mayRun } = options
+
+  async function processed(): Promise<Record<LogStream, number>> {
+    const streams = await log.streams()
+    return readDoneOffsets(
+      positions,
+      streams.map(({ stream }) => stream),
+    )
+  }
+
+  async function deleteNow(): Promise<number> {
+    let count = 0
+    for (const [stream, offset] of Object.entries(await processed())) {
+      count += (await log.deleteBehind(stream, offset, clock.nowMs() - retentionMs)).deletedSegmentCount
+    }
+    if (count > 0) logger.info({ segmentCount: count }, 'processed log segments deleted')
+    return count
+  }
+
+  async function makeRoomNow(): Promise<number> {
+    const { isShort, areImportsShort } = await log.room()
+    if (!isShort && !areImportsShort) return 0
+    const { deletedSegmentCount } = await log.makeRoom(await processed())
+    if (deletedSegmentCount > 0)
+      logger.info({ segmentCount: deletedSegmentCount }, 'processed log segments deleted before their time, for room')
+    return deletedSegmentCount
+  }
+
+  return {
+    deleteNow,
+    makeRoomNow,
+    run: async signal => {
+      const repeat = (everyMs: number, what: string, may: typeof mayRun, task: () => Promise<unknown>) =>
+        runPeriodically(async () => void (await task()), { everyMs, what, logger, signal, mayRun: may })
+      await Promise.all([
+        repeat(everyMs, 'log retention', mayRun, async () => {
+          if (options.isHeld?.() !== true) await deleteNow()
+        }),
+        // Every worker on this disk does it, since a full disk takes no lease. Two workers delete the same files.
+        repeat(roomEveryMs, 'making room in the log', undefined, makeRoomNow),
+        repeat(packEveryMs, 'packing the log', mayRun, () => log.pack(signal)),
+      ])
+    },
+  }
+}

@@ -1,0 +1,215 @@
+// Keeps the mirror of persons and groups in the event store like the state. What was committed is written again from
+// the state, never from what a chunk set out to commit, so a try that was not committed leaves no trace. Rows of many
+// chunks go together: a person that changes all the time is written a few times a second.
+//
+// What a crash leaves:
+//   between a commit and the write of its rows    the state lists the change as not settled: it is written again
+//   between the write and the note of its version the same step runs again, with the same version: the later rows count
+//   while the mirror is filled                    filling goes on behind the last page that was noted
+// One worker at a time does this. One that has stalled past its lease and comes back finds another version noted.
+
+import { findMissing, joinRanges } from '#core/processing/held-rows.ts'
+import type { HeldMirror, SubjectMirror } from '#ports/events/subject-mirror.ts'
+import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+export interface SubjectMirrorKeeper {
+  /** Runs until the signal aborts. What is left then is written at the next start. */
+  run(signal: AbortSignal): Promise<void>
+  /** Call when a chunk was committed. Cheap. */
+  nudge(): void
+  /**
+   * Fills the mirror if needed, and writes what was changed until now.
+   * @throws PortError when a store fails: call it again.
+   */
+  settle(signal: AbortSignal): Promise<void>
+}
+
+export interface SubjectMirrorKeeperOptions {
+  readonly state: SubjectMirrorSource
+  readonly events: SubjectMirror
+  readonly logger: Logger
+  readonly newUuid: () => string
+  /** Whether this worker has the schedules. Default: it has. */
+  readonly mayRun?: () => Promise<boolean>
+  /** For tests: awaited between the parts of a step. A promise that never resolves is a crash. */
+  readonly faultPoint?: (name: MirrorFaultPoint) => void | Promise<void>
+}
+
+export type MirrorFaultPoint = 'begun' | 'emptied' | 'written' | 'noted' | 'settled'
+
+/** How long changes are collected while there are more all the time. */
+const pauseMs = 200
+/** When nothing is known to wait: other workers change persons too, and the private API deletes groups. */
+const pollMs = 1_000
+const compareEveryMs = 10_000
+
+export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): SubjectMirrorKeeper {
+  const { state, events, logger } = options
+  /** False until this worker has compared the mirror with the state. */
+  let isCompared = false
+  let compareAtMs = 0
+  let wake: (() => void) | null = null
+  let isNudged = false
+
+  /** Compares when it is due, fills what is missing, and writes some of the changes. @returns whether more are waiting. */
+  async function work(signal: AbortSignal): Promise<boolean> {
+    if (!((await options.mayRun?.()) ?? true)) {
+      isCompared = false
+      return false
+    }
+    if (!isCompared || performance.now() >= compareAtMs) await compare()
+    // In between, so that few changes are waiting when queries may look for the first time.
+    while (!signal.aborted && (await fillOnePage())) await writeChanges()
+    return !signal.aborted && (await writeChanges())
+  }
+
+  /** Finds out whether the event store has the mirror that the state filled; begins to fill it anew when it has not. */
+  async function compare(): Promise<void> {
+    const before = await state.findMirrorProgress()
+    // Versions are compared at a start alone: a copy that is put in place of a running store has lost rows.
+    const held = await events.findHeldMirror(!isCompared)
+    const why = lossOf(before, held)
+    const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
+    const fill: MirrorFill =
+      why === null
+        ? { ...before.fill!, held: ranges }
+        : { id: options.newUuid(), phase: 'begun', after: null, rowsVersion: 0, held: null }
+    if (why !== null) logger.info({ why }, 'persons and groups are copied into the event store')
+    // A worker that had this before may still be writing with the next version, so this one begins above it.
+    const version = isCompared && why === null ? before.version : Math.max(before.version, held.version ?? 0) + 1
+    if (!(await save({ version, fill }, before))) return
+    isCompared = true
+    compareAtMs = performance.now() + compareEveryMs
+  }
+
+  /** @returns whether there may be more to do. */
+  async function fillOnePage(): Promise<boolean> {
+    const progress = await state.findMirrorProgress()
+    const { fill } = progress
+    if (fill === null || fill.phase === 'complete') return false
+    if (fill.phase === 'begun') {
+      await options.faultPoint?.('begun')
+      await events.beginMirror(fill.id, progress.version)
+      await options.faultPoint?.('emptied')
+      return save({ version: progress.version, fill: { ...fill, phase: 'persons' } }, progress)
+    }
+    const version = progress.version + 1
+    const { rows, next } = await readPage(fill)
+    if (next !== null) {
+      await events.writeSubjects(rows, version)
+      await options.faultPoint?.('written')
+      return save({ version, fill: { ...fill, after: next, rowsVersion: version } }, progress)
+    }
+    if (fill.phase === 'persons')
+      return save({ version: progress.version, fill: { ...fill, phase: 'groups', after: null } }, progress)
+    const last = await state.findMirrorProgress()
+    await events.completeMirror(fill.id, last.version + 1)
+    await options.faultPoint?.('written')
+    const { ranges } = await events.findHeldMirror(false)
+    const held = ranges === null ? null : joinRanges(ranges)
+    const rowsVersion = last.fill?.rowsVersion ?? 0
+    const complete: MirrorFill = { ...fill, phase: 'complete', after: null, rowsVersion, held }
+    if (await save({ version: last.version + 1, fill: complete }, last))
+      logger.info('persons and groups are in the event store')
+    return false
+  }
+
+  async function readPage({ phase, after }: MirrorFill) {
+    if (phase === 'persons') {
+      const { persons, next } = await state.listMirroredPersons(after as number | null)
+      return { rows: { persons }, next }
+    }
+    const { groups, next } = await state.listMirroredGroups(after as Exclude<MirrorFill['after'], number>)
+    return { rows: { groups }, next }
+  }
+
+  /** @returns whether there may be more to write. */
+  async function writeChanges(): Promise<boolean> {
+    const progress = await state.findMirrorProgress()
+    const { persons, groups, changeIds } = await state.findChangedSubjects()
+    if (changeIds.length === 0) return false
+    const version = progress.version + 1
+    for (let at = 0; at < persons.length; ) {
+      const { lookedUp, persons: found } = await state.readMirroredPersons(persons.slice(at))
+      const uuids = new Set(found.map(({ projectId, uuid }) => `${projectId} ${uuid}`))
+      const deletedPersons = persons
+        .slice(at, at + lookedUp)
+        .filter(({ projectId, uuid }) => !uuids.has(`${projectId} ${uuid}`))
+      await events.writeSubjects({ persons: found, deletedPersons }, version)
+      at += lookedUp
+    }
+    for (let at = 0; at < groups.length; ) {
+      const { lookedUp, groups: found } = await state.readMirroredGroups(groups.slice(at))
+      const keys = new Set(found.map(({ projectId, typeIndex, key }) => `${projectId} ${typeIndex} ${key}`))
+      const deletedGroups = groups
+        .slice(at, at + lookedUp)
+        .filter(({ projectId, typeIndex, key }) => !keys.has(`${projectId} ${typeIndex} ${key}`))
+      await events.writeSubjects({ groups: found, deletedGroups }, version)
+      at += lookedUp
+    }
+    await options.faultPoint?.('written')
+    const fill = progress.fill === null ? null : { ...progress.fill, rowsVersion: version }
+    if (!(await save({ version, fill }, progress))) return false
+    await options.faultPoint?.('noted')
+    await state.settleChanges(changeIds)
+    await options.faultPoint?.('settled')
+    return true
+  }
+
+  /** @returns false when another worker has taken over: it does the rest. */
+  async function save(progress: MirrorProgress, before: MirrorProgress): Promise<boolean> {
+    const isSaved = await state.saveMirrorProgress(progress, before.version)
+    if (!isSaved) isCompared = false
+    return isSaved
+  }
+
+  async function nudgedOrIdle(signal: AbortSignal): Promise<void> {
+    if (!isNudged && !signal.aborted)
+      await new Promise<void>(resolve => {
+        const timer = setTimeout(resolve, pollMs)
+        wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+        signal.addEventListener('abort', wake, { once: true })
+      })
+    if (wake !== null) signal.removeEventListener('abort', wake)
+    wake = null
+    isNudged = false
+  }
+
+  return {
+    settle: async signal => {
+      while (await work(signal));
+    },
+    nudge: () => {
+      isNudged = true
+      wake?.()
+    },
+    run: signal =>
+      runPeriodically(
+        async () => {
+          await nudgedOrIdle(signal)
+          if (await work(signal)) isNudged = true
+        },
+        { everyMs: pauseMs, what: 'writing persons and groups to the event store', logger, signal },
+      ),
+  }
+}
+
+/** Why the mirror is not the one that the state filled; null when it is. */
+function lossOf({ fill, version }: MirrorProgress, held: HeldMirror): string | null {
+  if (fill === null) return 'they never were there'
+  // Begun, but perhaps not yet noted in the event store.
+  if (fill.phase === 'begun') return null
+  if (held.fillId !== fill.id) return 'the event store is another one'
+  if (held.version !== null && held.version < fill.rowsVersion) return 'the event store is an older copy'
+  // One step may have written its rows without the note of its version.
+  if (held.version !== null && held.version > version + 1) return 'the state is an older copy'
+  if (fill.phase === 'complete' && !held.isComplete) return 'the event store is an older copy'
+  if (fill.held !== null && held.ranges !== null && findMissing(fill.held, held.ranges).length > 0)
+    return 'rows of them are gone from the event store'
+  return null
+}

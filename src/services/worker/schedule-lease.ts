@@ -1,0 +1,60 @@
+// The lease in the state that decides which one of several workers runs the schedules for all.
+
+import type { Clock } from '#ports/clock.ts'
+import type { ScheduleOwners } from '#ports/state/schedule-owners.ts'
+
+/** How long the schedules of a killed worker rest before another worker takes them. */
+export const scheduleLeaseMs = 30_000
+/** All schedules share one lease, since they depend on each other: usage and retention ask the event store's keeper. */
+const name = 'schedules'
+
+export interface ScheduleLease {
+  /** Whether this worker has the schedules. Asks the state only once half of the lease is over. @throws PortError */
+  isOurs(): Promise<boolean>
+  /** Gives the schedules up, so that another worker can take them at once. @throws PortError */
+  leave(): Promise<void>
+}
+
+export function createScheduleLease(options: {
+  readonly owners: ScheduleOwners
+  /**
+   * Stays the same over restarts if only one worker can have it; that worker need not wait for its own lease to end.
+   */
+  readonly ownerId: string
+  readonly clock: Clock
+}): ScheduleLease {
+  const { owners, ownerId, clock } = options
+  let untilMs: number | null = null
+  let asking: Promise<boolean> | null = null
+
+  async function ask(): Promise<boolean> {
+    const nowMs = clock.nowMs()
+    const leftMs = untilMs === null ? 0 : untilMs - nowMs
+    // More than a whole lease is left only when the clock was set back.
+    const isHeld = leftMs > 0 && leftMs <= scheduleLeaseMs
+    if (isHeld && leftMs > scheduleLeaseMs / 2) return true
+    const lease = { name, ownerId, nowMs, untilMs: nowMs + scheduleLeaseMs }
+    try {
+      const isOurs = await owners.claimSchedule(lease)
+      untilMs = isOurs ? lease.untilMs : null
+      return isOurs
+    } catch (cause) {
+      if (isHeld) return true
+      throw cause
+    }
+  }
+
+  return {
+    isOurs: () => {
+      asking ??= ask().finally(() => {
+        asking = null
+      })
+      return asking
+    },
+    leave: async () => {
+      if (untilMs === null) return
+      untilMs = null
+      await owners.leaveSchedule(name, ownerId)
+    },
+  }
+}

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { noEventUsage } from '#core/usage.ts'
+import type { UsageDay } from '#ports/events/charged-usage.ts'
+import type { Deferral } from '#ports/state/deferred-projects.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import type { LostSpan } from './keep-event-store.ts'
+import { createUsageSchedule } from './usage-schedule.ts'
+
+function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
+  const clock = fixedClock('2026-11-10T12:00:00Z')
+  const saved: {
+    projectId: number
+    days: readonly UsageDay[]
+    frozenBeforeDay: string
+    lostDays: readonly string[] | undefined
+  }[] = []
+  const asked: string[] = []
+  const recordCounts = new Map<number, number>()
+  let fails = false
+  let waitingSinceMs: number | null = null
+  const setFailing = (value: boolean): void => {
+    fails = value
+  }
+  const setWaiting = (day: string | null): void => {
+    waitingSinceMs = day === null ? null : Date.parse(`${day}T12:00:00Z`)
+  }
+  let deferral: Deferral | null = null
+  const setDeferral = (value: Deferral | null): void => {
+    deferral = value
+  }
+  const schedule = createUsageSchedule({
+    clock,
+    positions: {
+      findLogPosition: async () => ({ offset: 7, committedAtMs: null }),
+      findDeferral: async () => deferral,
+    },
+    log: {
+      streams: async () => [
+        { stream: 'main', traffic: 'live' },
+        { stream: 'historical', traffic: 'import' },
+      ],
+      status: async (stream, offset) => {
+        assert.deepEqual([stream, offset], ['main', deferral?.offset ?? 7])
+        return { endOffset: 9, appendedAtMs: waitingSinceMs }
+      },
+    },
+    findLostSpans: async () => lost,
+    logger: silentLogger(),
+    events: {
+      countUsage: async (projectId, fromDay, toDay) => {
+        if (fails) throw new Error('down')
+        asked.push(`${projectId} ${fromDay} ${toDay}`)
+        return counted.filter(({ day }) => day >= fromDay && day <= toDay)
+      },
+    },
+    usage: {
+      listProjectIds: async () => [1, 2],
+      sumChargedRecords: async () =>
+        Array.from(recordCounts, ([projectId, recordCount]) => ({ projectId, recordCount })),
+      saveEventCounts: async (projectId, days, frozenBeforeDay, lostDays) => {
+        saved.push({ projectId, days, frozenBeforeDay, lostDays })
+      },
+    },
+  })
+  const process = (projectId: number) => void recordCounts.set(projectId, (recordCounts.get(projectId) ?? 0) + 1)
+  return { schedule, saved, asked, clock, process, setFailing, setWaiting, setDeferral }
+}
+
+describe('usage', () => {
+  it('is computed for every project after a start, days that a stopped worker missed included', async () => {
+    const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5, eventsImported: 1 }
+    const { schedule, saved, asked } = aSchedule([late])
+    await schedule.computeNow()
+    assert.deepEqual(asked, ['1 2026-10-06 2026-11-10', '2 2026-10-06 2026-11-10'])
+    assert.equal(saved[0]?.frozenBeforeDay, '2026-11-08')
+    assert.deepEqual(saved[0]?.days.map(({ day }) => day).sort(), [
+      '2026-10-20',
+      '2026-11-08',
+      '2026-11-09',
+      '2026-11-10',
+    ])
+  })
+
+  it('does not fall on the days on which events were accepted that the event store has lost', async () => {
+    const late = { ...noEventUsage, day: '2026-10-20', eventsCharged: 5 }
+    const lost: LostSpan[] = []
+    const { schedule, process, saved } = aSchedule([late], lost)
+    const lostDays = async () => {
+      process(1)
+      await schedule.computeNow()
+      return saved.at(-1)!.lostDays!.toSorted()
+    }
+    await schedule.computeNow()
+    assert.deepEqual(await lostDays(), [])
+    const span = (from: string | null, to: string | null) => ({
+      oldestMs: from === null ? null : Date.parse(from),
+      newestMs: to === null ? null : Date.parse(to),
+    })
+    lost.push(span('2026-11-07T10:00:00Z', '2026-11-08T00:00:00Z'), span('2026-11-10T11:00:00Z', null))
+    assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-10'])
+    lost.splice(0, 2, span(null, '2026-11-09T23:59:59Z'))
+    assert.deepEqual(await lostDays(), ['2026-11-08', '2026-11-09'])
+  })
+
+  it('is then computed for the open days of projects with new events only', async () => {
+    const today = { ...noEventUsage, day: '2026-11-10', eventsCharged: 2, llmEvents: 1 }
+    const { schedule, process, asked, saved, clock } = aSchedule([today])
+    await schedule.computeNow()
+    await schedule.computeNow()
+    assert.equal(asked.length, 2)
+    process(2)
+    await schedule.computeNow()
+    assert.deepEqual(asked.slice(2), ['2 2026-11-08 2026-11-10'])
+    assert.deepEqual(
+      saved.at(-1)?.days.find(({ day }) => day === '2026-11-10'),
+      today,
+    )
+    clock.set(Date.parse('2026-11-11T00:00:01Z'))
+    await schedule.computeNow()
+    assert.equal(asked.length, 5, 'everything once a day')
+  })
+
+  it('stays due while the event store is down', async () => {
+    const { schedule, process, asked, setFailing } = aSchedule([])
+    setFailing(true)
+    await assert.rejects(schedule.computeNow())
+    setFailing(false)
+    await schedule.computeNow()
+    assert.equal(asked.length, 2)
+    process(1)
+    setFailing(true)
+    await assert.rejects(schedule.computeNow())
+    setFailing(false)
+    await schedule.computeNow()
+    assert.equal(asked.length, 3)
+  })
+
+  it('leaves days open while live events of them wait in the log, and is computed for them once these are in', async () => {
+    const { schedule, process, asked, saved, clock, setWaiting } = aSchedule([])
+    setWaiting('2026-11-04')
+    await schedule.computeNow()
+    assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-02')
+    process(2)
+    setWaiting('2026-11-07')
+    await schedule.computeNow()
+    assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-02 2026-11-10', '2026-11-05'])
+    process(2)
+    setWaiting(null)
+    await schedule.computeNow()
+    assert.deepEqual([asked.at(-1), saved.at(-1)?.frozenBeforeDay], ['2 2026-11-05 2026-11-10', '2026-11-08'])
+    process(2)
+    await schedule.computeNow()
+    assert.equal(asked.at(-1), '2 2026-11-08 2026-11-10')
+    setWaiting('1970-01-01')
+    clock.set(Date.parse('2026-11-11T00:00:01Z'))
+    await schedule.computeNow()
+    assert.equal(
+      saved.at(-1)?.frozenBeforeDay,
+      '2025-10-05',
+      'a time that cannot be right leaves no more open than this',
+    )
+  })
+
+  it('leaves days open while events of a deferred project wait, however far the others are', async () => {
+    const { schedule, process, saved, setDeferral, setWaiting } = aSchedule([])
+    setDeferral({ offset: 3, projects: [{ projectId: 1, fromOffset: 3 }] })
+    setWaiting('2026-11-04')
+    await schedule.computeNow()
+    assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-02')
+    setDeferral(null)
+    setWaiting(null)
+    process(1)
+    await schedule.computeNow()
+    assert.equal(saved.at(-1)?.frozenBeforeDay, '2026-11-08')
+  })
+})

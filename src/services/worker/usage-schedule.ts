@@ -1,0 +1,134 @@
+// Computes events per project and UTC day of charge for `usage_daily`, live and imported apart. The figures are
+// computed from deduplicated rows of the event store, never counted up, so retries and replays count once. A day is
+// frozen two days later, but never while live events of it wait in the log. When the event store lost rows of a day,
+// its figures stay.
+
+import { dayMs } from '#core/time.ts'
+import { noEventUsage, utcDay } from '#core/usage.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ChargedUsage } from '#ports/events/charged-usage.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { UsageStore } from '#ports/state/accounting-store.ts'
+import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+import type { EventStoreKeeper, LostSpan } from './keep-event-store.ts'
+
+/** Well below the 20 s within which usage has to be right. */
+export const usageEveryMs = 10_000
+/** Today and the two days before; older ones are frozen. */
+const openDayCount = 3
+/** How far back to look for days that have no figures yet. */
+const lateMsMax = 35 * dayMs
+/** A record that seems to wait for longer has a wrong time. */
+const waitingMsMax = 400 * dayMs
+
+export interface UsageSchedule {
+  /** Computes what changed, every 10 s; everything once after a start, and again when a day begins. */
+  run(signal: AbortSignal): Promise<void>
+  /** Runs one round at once, for callers that cannot wait. @throws PortError; what failed stays due. */
+  computeNow(): Promise<void>
+}
+
+export function createUsageSchedule(options: {
+  readonly events: ChargedUsage
+  readonly usage: Pick<UsageStore, 'saveEventCounts'> &
+    Pick<ProjectStore, 'listProjectIds'> &
+    Pick<LogBindingStore, 'sumChargedRecords'>
+  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  /** Reads the durable positions, not those that the worker holds in memory. */
+  readonly positions: ProgressStore
+  /** The spans of time whose events are missing in the event store now. */
+  readonly findLostSpans: EventStoreKeeper['findLostSpans']
+  readonly clock: Clock
+  readonly logger: Logger
+  /** Whether this worker has the schedules. */
+  readonly mayRun?: () => Promise<boolean>
+  readonly everyMs?: number
+}): UsageSchedule {
+  const { events, usage, log, positions, findLostSpans, clock, logger } = options
+  /** How many records each project had when it was last computed, whichever worker processed them. */
+  const computed = new Map<number, number>()
+  let lastDay = ''
+  /** The first day that the last complete round left open: events processed since may belong to it. */
+  let openSince: string | null = null
+
+  async function computeNow(): Promise<void> {
+    const nowMs = clock.nowMs()
+    const today = utcDay(nowMs)
+    const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
+    const openFrom = openDays[0]!
+    // Read before anything is computed, so that a project with events processed meanwhile is due again.
+    const due = (await usage.sumChargedRecords()).filter(
+      ({ projectId, recordCount }) => computed.get(projectId) !== recordCount,
+    )
+    const lost = today === lastDay && due.length === 0 ? [] : await findLostSpans()
+    const fromDay = openSince === null ? openFrom : earlier(openFrom, openSince)
+    if (today !== lastDay) {
+      // Days on which no worker ran get their figures now, and are frozen with them.
+      const lateFrom = earlier(fromDay, utcDay(nowMs - lateMsMax))
+      for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, lateFrom, lost)
+      for (const { projectId, recordCount } of due) computed.set(projectId, recordCount)
+      lastDay = today
+    } else
+      for (const { projectId, recordCount } of due) {
+        await compute(projectId, openDays, fromDay, lost)
+        computed.set(projectId, recordCount)
+      }
+    openSince = openFrom
+  }
+
+  /** When the oldest unprocessed live event was accepted; `nowMs` when there is none. */
+  async function oldestWaitingMs(nowMs: number): Promise<number> {
+    let oldestMs = nowMs
+    for (const { stream, traffic } of await log.streams()) {
+      if (traffic !== 'live') continue
+      const { doneOffset } = await findProgress(positions, stream)
+      const { appendedAtMs } = await log.status(stream, doneOffset)
+      oldestMs = Math.min(oldestMs, appendedAtMs ?? nowMs)
+    }
+    return Math.max(oldestMs, nowMs - waitingMsMax)
+  }
+
+  /** Writes zero for an open day without events, since it may have had some before an import was discarded. */
+  async function compute(
+    projectId: number,
+    openDays: readonly string[],
+    fromDay: string,
+    lost: readonly LostSpan[],
+  ): Promise<void> {
+    const counted = await events.countUsage(projectId, fromDay, openDays.at(-1)!)
+    const days = new Map(counted.map(row => [row.day, row]))
+    for (const day of openDays) if (!days.has(day)) days.set(day, { day, ...noEventUsage })
+    const lostDays = [...days.keys()].filter(day => lost.some(span => touches(span, day)))
+    await usage.saveEventCounts(projectId, [...days.values()], openDays[0]!, lostDays)
+  }
+
+  return {
+    computeNow,
+    run: signal =>
+      runPeriodically(computeNow, {
+        everyMs: options.everyMs ?? usageEveryMs,
+        what: 'computing usage',
+        mayRun: options.mayRun,
+        logger,
+        signal,
+      }),
+  }
+}
+
+/** All days from the first time to the second, both included, ascending. */
+function daysBetween(fromMs: number, toMs: number): string[] {
+  const from = Math.floor(fromMs / dayMs)
+  return Array.from({ length: Math.floor(toMs / dayMs) - from + 1 }, (_, index) => utcDay((from + index) * dayMs))
+}
+
+function touches({ oldestMs, newestMs }: LostSpan, day: string): boolean {
+  return (oldestMs === null || utcDay(oldestMs) <= day) && (newestMs === null || day <= utcDay(newestMs))
+}
+
+function earlier(a: string, b: string): string {
+  return a < b ? a : b
+}

@@ -1,0 +1,95 @@
+// Runs a worker process from start to stop: waits until the event store can be written, checks that it has the rows it
+// should have, then processes the log and runs the schedules beside that.
+
+import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { ProcessingState, Processor } from '../processing/process-events.ts'
+import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import type { EventStoreKeeper } from './keep-event-store.ts'
+import type { ScheduleLease } from './schedule-lease.ts'
+
+export interface Worker {
+  state(): ProcessingState
+  /** Runs until the signal aborts, or until another worker owns the log. */
+  run(signal: AbortSignal): Promise<'stopped' | 'not_owner'>
+}
+
+export interface WorkerOptions {
+  readonly processor: Processor
+  readonly events: Pick<EventStoreUpkeep, 'migrate'>
+  readonly keeper: EventStoreKeeper
+  /** Like `schedules`, but these do not need the event store, so they run from the start. */
+  readonly housekeeping?: readonly { run(signal: AbortSignal): Promise<void> }[]
+  /** The lease on the schedules that one worker runs for all; given up at a stop. */
+  readonly lease: Pick<ScheduleLease, 'leave'>
+  /** Each runs until its signal aborts. */
+  readonly schedules: readonly { run(signal: AbortSignal): Promise<void> }[]
+  readonly logger: Logger
+  readonly onStateChange: (state: ProcessingState) => void
+  /** 0 ≤ x < 1, for jitter. */
+  readonly random: () => number
+}
+
+export function createWorker(options: WorkerOptions): Worker {
+  const { processor, events, keeper, housekeeping = [], lease, schedules, logger, onStateChange, random } = options
+  let isWaitingForStore = true
+  return {
+    state: () => {
+      if (keeper.isRestoring()) return 'restoring_events'
+      return isWaitingForStore ? 'waiting_for_event_store' : processor.state()
+    },
+    run: async signal => {
+      onStateChange('waiting_for_event_store')
+      const ended = new AbortController()
+      const both = AbortSignal.any([signal, ended.signal])
+      const running = housekeeping.map(schedule => schedule.run(both))
+      try {
+        await patiently(async () => {
+          await events.migrate()
+          await keeper.checkAtStart(signal)
+        }, signal)
+        isWaitingForStore = false
+        if (signal.aborted) return 'stopped'
+        running.push(...[keeper, ...schedules].map(schedule => schedule.run(both)))
+        const end = await processor.run(signal)
+        ended.abort()
+        await Promise.all(running)
+        if (end === 'stopped') {
+          await keeper.leave()
+          await leaveSchedules()
+        }
+        return end
+      } finally {
+        ended.abort()
+        await Promise.all(running)
+      }
+    },
+  }
+
+  async function leaveSchedules(): Promise<void> {
+    try {
+      await lease.leave()
+    } catch (cause) {
+      if (!(cause instanceof PortError)) throw cause
+      logger.warn(
+        { err: cause },
+        'the schedules could not be given up; another worker takes them when their lease ends',
+      )
+    }
+  }
+
+  async function patiently(task: () => Promise<void>, signal: AbortSignal): Promise<void> {
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      try {
+        return await task()
+      } catch (cause) {
+        if (!(cause instanceof PortError)) throw cause
+        // The engine starts beside this process and takes half a second: worth a line only when it takes longer.
+        if (attempt === 5 || attempt % 20 === 19)
+          logger.warn({ err: cause, attempt }, 'processing waits for the event store')
+        await waitOrStop(Math.min(backOffMs(attempt, random()), 1_000), signal)
+      }
+    }
+  }
+}

@@ -1,0 +1,63 @@
+// Finds a key of JSON text among a few known ones without making a string of it: length and first byte are enough to
+// exclude nearly all other keys.
+
+import { backslash, behindPlain, hexUnit, lowerU, notWalkable, quote, skipString } from './json-tokens.ts'
+
+/** A key in ASCII; no other key of the table has the same length and first byte. */
+interface KnownKey<Name extends string> {
+  readonly name: Name
+  readonly bytes: Uint8Array
+}
+
+export class KeyTable<Name extends string> {
+  readonly #keys: (KnownKey<Name> | undefined)[]
+  readonly #lengthMax: number
+
+  /** @throws Error when two keys have the same length and first byte. */
+  constructor(names: readonly Name[]) {
+    this.#lengthMax = Math.max(...names.map(({ length }) => length))
+    this.#keys = new Array((this.#lengthMax + 1) * firstBytes).fill(undefined)
+    for (const name of names) {
+      const bytes = Buffer.from(name)
+      const place = placeOf(bytes.length, bytes[0]!)
+      if (this.#keys[place] !== undefined) throw new Error(`${name} and ${this.#keys[place].name} share a place`)
+      this.#keys[place] = { name, bytes }
+    }
+  }
+
+  /**
+   * @param start the opening quote of a key that is written without escapes.
+   * @param end the offset after its closing quote.
+   * @returns the known key at that place; null when it is none of them.
+   */
+  find(json: Uint8Array, start: number, end: number): Name | null {
+    const length = end - start - 2
+    if (length > this.#lengthMax) return null
+    const first = json[start + 1]!
+    const known = first < firstBytes ? this.#keys[placeOf(length, first)] : undefined
+    if (known === undefined) return null
+    for (let index = 1; index < length; index++) if (json[start + 1 + index] !== known.bytes[index]) return null
+    return known.name
+  }
+}
+
+/**
+ * Skips a key like `skipString`, but is not walkable if the key writes an ASCII character as `\u…`, since it may be a
+ * known key. Encoders write only other characters this way.
+ * @param start the opening quote.
+ */
+export function skipKey(json: Uint8Array, start: number): number {
+  let at = behindPlain(json, start + 1)
+  if (json[at] === quote) return at + 1
+  const end = skipString(json, start)
+  for (; at < end; at++)
+    if (json[at] === backslash && json[++at] === lowerU && hexUnit(json, at + 1) < 0x80) notWalkable()
+  return end
+}
+
+/** The number of ASCII bytes. */
+const firstBytes = 128
+
+function placeOf(length: number, first: number): number {
+  return length * firstBytes + first
+}

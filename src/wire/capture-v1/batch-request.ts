@@ -1,0 +1,260 @@
+// Reads the body of a v1 capture request: its envelope and the fields of each event, with properties kept as slices of
+// the client's text. A wrong type anywhere fails the whole batch. Events with the right types are judged one by one in
+// `core/capture/normalize-v1-event.ts`.
+
+import type { IncomingV1Event, IncomingV1Request, RefusedItem } from '#core/capture/incoming-event.ts'
+import { parseStrictTimestampText } from '#core/capture/timestamp-text.ts'
+import { parseUuid } from '#core/events/uuid.ts'
+import { numberOrLiteral } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
+import {
+  type ItemSlices,
+  memberSlice,
+  slice,
+  sliceItems,
+  slicesPerItem,
+  valueCountAtMost,
+} from '../bytes/json-slices.ts'
+import { captureItemCountMax, captureValueCountMax } from '../capture/capture-errors.ts'
+import { refusedItemOf } from '../capture/event-fields.ts'
+import type { WireError } from '../wire-error.ts'
+import {
+  duplicateEventUuid,
+  invalidCreatedAt,
+  invalidEventUuid,
+  missingEventUuid,
+  unparsableBody,
+  v1CaptureErrors,
+} from './batch-errors.ts'
+
+/** JSON text in UTF-8, not parsed yet. */
+export interface V1Payload {
+  readonly bytes: Buffer
+  readonly text: string
+  /** The text is ASCII, so byte offsets are text offsets. */
+  readonly ascii: boolean
+}
+
+/** The bounds within which a batch is read. */
+export interface V1BatchLimits {
+  /** More events than this are left to a decode thread; more than `captureItemCountMax` are refused. */
+  readonly itemCountMax: number
+  /** More values than this are left to a decode thread; more than `captureValueCountMax` are refused unparsed. */
+  readonly valueCountMax: number
+  /** Bad items do not affect the others. When absent, an item that is no event or lacks a uuid fails the batch. */
+  readonly itemised?: boolean
+}
+
+export interface V1Batch extends Pick<IncomingV1Request, 'isItemised' | 'sourceJson' | 'placeOf'> {
+  readonly historicalMigration: boolean
+  readonly captureInternal: boolean
+  readonly items: readonly IncomingV1Event[]
+  /** How many events were left out of an itemised batch. */
+  readonly leftOutCount: number
+}
+
+/** A batch that fails as a whole. */
+export interface V1BatchRefusal {
+  readonly error: WireError
+  /** 1 when the number is unknown. */
+  readonly eventCount: number
+  /** The batch's only event; absent when there are several or the number is unknown. */
+  readonly item?: RefusedItem
+  readonly historicalMigration?: true
+}
+
+/** The shortest value and its comma. */
+const valueBytesMin = 2
+
+/** An object from `JSON.parse`. It may have any own key; read it only by names that no prototype has. */
+type Fields = { readonly [key: string]: unknown }
+
+/**
+ * Checks in this order: JSON and types, empty batch, too many events, `created_at`, then the uuid of each event.
+ * Source: docs/wire/ingestion.md 4.1, 4.2, 2.2 (surrogates).
+ */
+export function parseV1Batch(
+  payload: V1Payload,
+  limits: V1BatchLimits,
+): Result<V1Batch | 'too_much_work', V1BatchRefusal> {
+  if (payload.bytes.length > valueBytesMin * limits.valueCountMax) {
+    const count = valueCountAtMost(payload.bytes)
+    if (count > captureValueCountMax) return refuse(null, v1CaptureErrors.tooManyValues)
+    if (count > limits.valueCountMax) return ok('too_much_work')
+  }
+  let root: unknown
+  try {
+    root = JSON.parse(payload.text)
+  } catch (error) {
+    if (error instanceof SyntaxError) return refuse(null, unparsableBody(null))
+    throw error
+  }
+  if (hasLoneSurrogateEscape(payload.text)) return refuse(root, unparsableBody(null))
+  if (!isObject(root)) return refuse(root, unparsableBody(null))
+  const fault = faultOfEnvelope(root)
+  if (fault !== null) return refuse(root, unparsableBody(fault))
+  const items = root.batch as readonly unknown[]
+  const leftOut = limits.itemised === true ? new LeftOutItems() : null
+  const itemFault = faultOfItems(items, leftOut)
+  if (itemFault !== null) return refuse(root, itemFault)
+  if (items.length === 0) return refuse(root, v1CaptureErrors.emptyBatch)
+  if (items.length > captureItemCountMax) return refuse(root, v1CaptureErrors.tooManyItems)
+  if (items.length > limits.itemCountMax) return ok('too_much_work')
+  const createdAt = root.created_at as string
+  if (parseStrictTimestampText(createdAt) === null) return refuse(root, invalidCreatedAt(createdAt))
+  const slices = sliceItems(payload.bytes, 'batch', items.length)
+  if (slices === null) return refuse(root, unparsableBody('batch'))
+  const events = readEvents(items as readonly Fields[], payload, slices, leftOut)
+  if (!events.ok) return refuse(root, events.error)
+  const { found, places } = events.value
+  if (found.length === 0) return refuse(root, leftOut!.firstError!)
+  return ok({
+    historicalMigration: root.historical_migration === true,
+    captureInternal: root.capture_internal === true,
+    items: found,
+    leftOutCount: items.length - found.length,
+    isItemised: true,
+    placeOf: row => `batch.${places?.[row] ?? row}.`,
+    sourceJson: row => textAt(payload, slices, (places?.[row] ?? row) * slicesPerItem + slice.item),
+  })
+}
+
+/** @param root null when the text was not parsed. */
+function refuse(root: unknown, error: WireError): Result<never, V1BatchRefusal> {
+  if (!isObject(root) || !Array.isArray(root.batch)) return err({ error, eventCount: 1 })
+  const { batch } = root
+  return err({
+    error,
+    eventCount: Math.max(batch.length, 1),
+    ...(batch.length === 1 && { item: refusedItemOf(batch[0]) }),
+    ...(root.historical_migration === true && { historicalMigration: true }),
+  })
+}
+
+/** The bad items that are left out of an itemised batch. */
+class LeftOutItems {
+  readonly indexes = new Set<number>()
+  firstError: WireError | null = null
+
+  add(index: number, error: WireError): void {
+    this.indexes.add(index)
+    this.firstError ??= error
+  }
+}
+
+/** The first field that is missing or has a wrong type, or null. */
+function faultOfEnvelope(root: Fields): string | null {
+  const { created_at: createdAt, batch, historical_migration: historical, capture_internal: internal } = root
+  if (typeof createdAt !== 'string') return 'created_at'
+  if (historical !== undefined && typeof historical !== 'boolean') return 'historical_migration'
+  if (internal !== undefined && internal !== null && typeof internal !== 'boolean') return 'capture_internal'
+  return Array.isArray(batch) ? null : 'batch'
+}
+
+/** Why the batch fails; null when no item is bad or all bad ones are left out. */
+function faultOfItems(items: readonly unknown[], leftOut: LeftOutItems | null): WireError | null {
+  for (let index = 0; index < items.length; index++) {
+    const item = items[index]
+    const fault = isObject(item) ? faultOfEvent(item) : ''
+    if (fault === null) continue
+    const error = unparsableBody(fault === '' ? `batch.${index}` : `batch.${index}.${fault}`)
+    if (leftOut === null) return error
+    leftOut.add(index, error)
+  }
+  return null
+}
+
+function faultOfEvent(item: Fields): string | null {
+  if (typeof item.event !== 'string') return 'event'
+  if (typeof item.uuid !== 'string') return 'uuid'
+  if (typeof item.distinct_id !== 'string') return 'distinct_id'
+  if (typeof item.timestamp !== 'string') return 'timestamp'
+  if (!isTextOrAbsent(item.session_id)) return 'session_id'
+  return isTextOrAbsent(item.window_id) ? null : 'window_id'
+}
+
+/** The answer lists events by their uuids, so each event needs one, and no two may share it. */
+function readEvents(
+  items: readonly Fields[],
+  payload: V1Payload,
+  slices: ItemSlices,
+  leftOut: LeftOutItems | null,
+): Result<{ readonly found: IncomingV1Event[]; readonly places: readonly number[] | null }, WireError> {
+  const found: IncomingV1Event[] = []
+  const places: number[] | null = leftOut === null ? null : []
+  const seen = new Set<string>()
+  for (let index = 0; index < items.length; index++) {
+    if (leftOut?.indexes.has(index)) continue
+    const item = items[index]!
+    const sent = (item.uuid as string).trim()
+    const uuid = parseUuid(sent)
+    if (uuid === null || seen.has(uuid)) {
+      const error = faultOfUuid(sent, uuid, index)
+      if (leftOut === null) return err(error)
+      leftOut.add(index, error)
+      continue
+    }
+    seen.add(uuid)
+    found.push(incomingEvent(item, uuid, payload, slices, index * slicesPerItem))
+    places?.push(index)
+  }
+  return ok({ found, places })
+}
+
+function faultOfUuid(sent: string, uuid: string | null, index: number): WireError {
+  if (uuid !== null) return duplicateEventUuid(sent, index)
+  return sent === '' ? missingEventUuid(index) : invalidEventUuid(sent, index)
+}
+
+const noProperties: Fields = Object.freeze({})
+
+function incomingEvent(
+  item: Fields,
+  uuid: string,
+  payload: V1Payload,
+  slices: ItemSlices,
+  base: number,
+): IncomingV1Event {
+  const { properties, session_id: sessionId, window_id: windowId, options } = item
+  const hasProperties = isObject(properties)
+  return {
+    kind: 'event',
+    name: item.event as string,
+    uuid,
+    distinctId: (item.distinct_id as string).trim(),
+    timestamp: item.timestamp as string,
+    sessionId: typeof sessionId === 'string' ? sessionId : null,
+    windowId: typeof windowId === 'string' ? windowId : null,
+    options: options === undefined ? null : optionsOf(options, payload, slices[base + slice.item]!),
+    propertiesJson: hasProperties
+      ? textAt(payload, slices, base + slice.properties)
+      : properties === undefined
+        ? '{}'
+        : null,
+    properties: hasProperties ? properties : noProperties,
+  }
+}
+
+/** A tour's id may be an integer that no double holds exactly; its literal is kept then. */
+function optionsOf(options: unknown, { bytes }: V1Payload, itemStart: number): unknown {
+  if (!isObject(options) || typeof options.product_tour_id !== 'number') return options
+  const [optionsStart] = memberSlice(bytes, itemStart, 'options')
+  const [start, end] = memberSlice(bytes, optionsStart, 'product_tour_id')
+  // Changed in place: the object belongs to this request and may be large.
+  return Object.assign(options, { product_tour_id: numberOrLiteral(bytes.toString('latin1', start, end)) })
+}
+
+function textAt({ ascii, text, bytes }: V1Payload, slices: ItemSlices, pair: number): string {
+  const start = slices[pair]!
+  const end = slices[pair + 1]!
+  return ascii ? text.substring(start, end) : bytes.toString('utf8', start, end)
+}
+
+function isObject(value: unknown): value is Fields {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function isTextOrAbsent(value: unknown): boolean {
+  return value === undefined || value === null || typeof value === 'string'
+}

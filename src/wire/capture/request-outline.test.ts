@@ -1,0 +1,213 @@
+import assert from 'node:assert/strict'
+import { isAscii } from 'node:buffer'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { takesAtMost } from '../../../tests/support/cpu-time.ts'
+import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
+import { hasLoneSurrogateEscape } from '../bytes/json-escapes.ts'
+import { sliceItems } from '../bytes/json-slices.ts'
+import { nestingDepthMax } from '../bytes/json-walk.ts'
+import { envelopeNames, itemNames, outlineOf, propertyNames, type RequestOutline } from './request-outline.ts'
+
+type Members = Record<string, unknown>
+
+function outlineOfText(text: string, itemCountMax = 1e6): RequestOutline | null {
+  const bytes = Buffer.from(text)
+  return outlineOf({ bytes, text, ascii: isAscii(bytes), formToken: null }, itemCountMax)
+}
+
+/** Compares an outline with `JSON.parse` and a search for the slices. @returns false when there is no outline. */
+function agrees(text: string): boolean {
+  const outline = outlineOfText(text)
+  if (outline === null) return false
+  const root = JSON.parse(text) as Members | Members[]
+  assert.ok(!hasLoneSurrogateEscape(text), 'half a character')
+  assert.deepEqual(picked(outline.root), picked(root))
+  const { listKey } = outline
+  const list = Array.isArray(root) ? root : listKey === null ? [root] : (root[listKey] as Members[])
+  const slices = sliceItems(Buffer.from(text), listKey, list.length)!
+  assert.deepEqual(outline.slices.slice(0, slices.length), slices)
+  return true
+}
+
+/** The parts of a request that its outline must have. */
+function picked(root: unknown): unknown {
+  if (Array.isArray(root)) return root.map(item => pickedFields(item as Members, itemNames))
+  return pickedFields(root as Members, [...itemNames, ...envelopeNames])
+}
+
+function pickedFields(object: Members, names: readonly string[]): Members {
+  return pick(object, names, (name, value) => {
+    if (Array.isArray(value)) return value.map(item => pickedFields(item as Members, itemNames))
+    if (name === 'properties' && isObject(value)) return pick(value, propertyNames, (_name, inner) => inner)
+    return isObject(value) ? 'an object' : value
+  })
+}
+
+function pick(object: Members, names: readonly string[], as: (name: string, value: unknown) => unknown): Members {
+  const held = names.filter(name => Object.hasOwn(object, name) && object[name] !== undefined)
+  return Object.fromEntries(held.map(name => [name, as(name, object[name])]))
+}
+
+function isObject(value: unknown): value is Members {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+const blanks = fc.constantFrom('', '', '', '', ' ', '\n', '\t', ' \r\n ')
+const numbers = ['0', '-0', '1.0', '1e2', '-1.5E+3', '2E-7', '12345678901234567890', '1e400', '23']
+const strings = ['', 'ada', 'é', '😀', '\\"', '\\\\', '\\/', '\\n', '\\u00e9', '\\ud83d\\ude00', '\\u0000', '\u007f']
+const scalar = fc.oneof(
+  fc.constantFrom('null', 'true', 'false', ...numbers),
+  fc.array(fc.constantFrom(...strings), { maxLength: 3 }).map(pieces => `"${pieces.join('')}"`),
+)
+const otherKeys = [
+  '$set_one',
+  'propertie',
+  'event_',
+  '__proto__',
+  'constructor',
+  '',
+  'a\\/b',
+  'é',
+  'pr\\u00e9nom',
+  'batches',
+]
+
+function objectText(
+  names: readonly string[],
+  valueTextOf: (name: string) => fc.Arbitrary<string>,
+): fc.Arbitrary<string> {
+  const member = fc
+    .constantFrom(...names, ...otherKeys)
+    .chain(name =>
+      fc
+        .tuple(blanks, blanks, blanks, valueTextOf(name), blanks)
+        .map(([before, a, b, value, after]) => ({ name, text: `${before}"${name}"${a}:${b}${value}${after}` })),
+    )
+  const members = fc.uniqueArray(member, { maxLength: 6, selector: ({ name }) => name })
+  return fc.oneof(
+    { weight: 5, arbitrary: members.map(all => `{${all.map(({ text }) => text).join()}}`) },
+    { weight: 1, arbitrary: blanks.map(between => `{${between}}`) },
+  )
+}
+
+function listText(element: fc.Arbitrary<string>): fc.Arbitrary<string> {
+  return fc
+    .tuple(blanks, fc.array(element, { maxLength: 4 }), blanks)
+    .map(([a, items, b]) => `[${a}${items.join()}${b}]`)
+}
+
+const anyValue = fc.letrec<{ value: string }>(tie => ({
+  value: fc.oneof(
+    { maxDepth: 3, withCrossShrink: true },
+    scalar,
+    listText(tie('value')),
+    objectText(['a', 'token', 'distinct_id'], () => tie('value')),
+  ),
+})).value
+const properties = objectText(propertyNames, name =>
+  (propertyNames as readonly string[]).includes(name) ? scalar : anyValue,
+)
+const mapNames = ['properties', '$set', '$set_once']
+const item = objectText(itemNames, name => {
+  if (mapNames.includes(name))
+    return fc.oneof(
+      { weight: 4, arbitrary: properties },
+      {
+        weight: 1,
+        arbitrary: fc.oneof(
+          scalar,
+          blanks.map(between => `[${between}]`),
+        ),
+      },
+    )
+  return (itemNames as readonly string[]).includes(name) ? scalar : anyValue
+})
+const envelope = objectText([...itemNames, ...envelopeNames], name => {
+  if (name === 'batch') return listText(item)
+  if (mapNames.includes(name)) return properties
+  return ([...itemNames, ...envelopeNames] as readonly string[]).includes(name) ? scalar : anyValue
+})
+const request = fc
+  .tuple(blanks, fc.oneof(listText(item), envelope, item), blanks)
+  .map(([before, text, after]) => before + text + after)
+
+describe('outlineOf', () => {
+  it('holds of every request what JSON.parse gives, and the slices that a search finds', () => {
+    fc.assert(
+      fc.property(request, text => assert.ok(agrees(text), text)),
+      { numRuns: 3_000 },
+    )
+  })
+  it('never takes a text that JSON.parse refuses, nor reads a broken one as something else', t => {
+    const seed = testSeed()
+    t.diagnostic(`SEED=${seed}`)
+    const random = seededRandom(seed)
+    const pieces = [
+      ...'{}[],:"\\-+.0123456789eEtruefalsn \t\n\r\0\x1f\u007fé',
+      '\\u',
+      '\\ud800',
+      '\\udc00',
+      '""',
+      '//',
+      '\ufeff',
+    ]
+    const texts = fc.sample(request, { numRuns: 500, seed })
+    let outlined = 0
+    for (const text of texts) {
+      for (let times = 0; times < 40; times++) {
+        const at = Math.floor(random() * (text.length + 1))
+        const until = Math.min(text.length, at + Math.floor(random() * 3))
+        const put = random() < 0.3 ? '' : pieces[Math.floor(random() * pieces.length)]!
+        const broken = random() < 0.1 ? text.slice(0, at) : text.slice(0, at) + put + text.slice(until)
+        if (!broken.isWellFormed()) continue
+        try {
+          if (agrees(broken)) outlined++
+        } catch (cause) {
+          throw new Error(`SEED=${seed}: ${JSON.stringify(broken)}`, { cause })
+        }
+      }
+    }
+    assert.ok(outlined > 1_000, `${outlined} of them are JSON`)
+  })
+  it('reads what SDKs send, plain ASCII and not', () => {
+    for (const title of ['Running shoes', 'Løpesko 😀', 'a "b" \\ c']) {
+      const batch = Array.from({ length: 50 }, (_, index) => ({
+        event: title,
+        distinct_id: index,
+        properties: { title },
+      }))
+      assert.ok(agrees(JSON.stringify({ api_key: 'k', batch, sent_at: '2026-11-01T00:00:00Z' })))
+    }
+  })
+  it('leaves to JSON.parse what is unusual', () => {
+    const unusual = [
+      '5',
+      '{"event":["e"]}',
+      '{"event":"e","properties":[1]}',
+      '{"event":"e","properties":{"token":{}}}',
+      '{"\\u0065vent":"e"}',
+      '{"event":"e","properties":{"t\\u006fken":"k"}}',
+      '{"batch":[],"data":[]}',
+      '{"batch":[],"batch":[]}',
+      '{"event":"e","event":null}',
+      '{"event":"e","properties":{"token":null,"token":"k"}}',
+      '{"batch":[5]}',
+      '["e"]',
+      '{"event":"\\ud800"}',
+      '{"event":"e"} {}',
+    ]
+    for (const text of unusual) assert.equal(outlineOfText(text), null, text)
+    assert.equal(outlineOfText('[{},{},{}]', 2), null)
+  })
+  it('gives up on a list that comes again, instead of making room for each', () => {
+    const text = `{"api_key":"k",${'"batch":[{}],'.repeat(20_000)}"batch":[]}`
+    const outline = () => outlineOfText(text)
+    assert.ok(takesAtMost(2, outline, () => JSON.parse(text)))
+  })
+  it('leaves to it what is nested too deep, however deep that is', () => {
+    const nested = (depth: number) => `[{"properties":{"a":${'['.repeat(depth - 1)}${']'.repeat(depth - 1)}}}]`
+    assert.ok(agrees(nested(nestingDepthMax)))
+    for (const depth of [nestingDepthMax + 1, 1_000_000]) assert.equal(outlineOfText(nested(depth)), null)
+  })
+})

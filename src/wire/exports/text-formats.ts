@@ -1,0 +1,73 @@
+// Exports as JSON lines and as CSV.
+
+import { instant } from '#wire/management/shapes.ts'
+import type { ExportColumn, ExportEncoder } from './export-column.ts'
+
+/**
+ * One JSON object a line, and nothing but rows: a last line says only that the export broke off, and why. JSON texts
+ * of clients are spliced in as they are, with the literals of their numbers and repeated keys.
+ */
+export function jsonlEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
+  const fields = columns.map(({ name, kind, read }, index) => {
+    const key = `${index === 0 ? '{' : ','}${JSON.stringify(name)}:`
+    return { key, kind, read }
+  })
+  const lineOf = (row: Row) => {
+    let line = ''
+    for (const { key, kind, read } of fields) line += key + jsonText(kind, read(row))
+    return `${line}}\n`
+  }
+  return {
+    contentType: 'application/x-ndjson',
+    isText: true,
+    begin: () => '',
+    *encode(rows) {
+      for (const row of rows) yield lineOf(row)
+    },
+    *end() {},
+    brokenOff: why => `${JSON.stringify({ export_error: why })}\n`,
+  }
+}
+
+/** A JSON text holds no line break outside of its strings' escapes unless its client wrote it in several lines. */
+function jsonText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
+  if (value === null) return 'null'
+  if (kind === 'json') return oneLine(value as string)
+  if (kind === 'instant') return `"${instant(value as number)}"`
+  return typeof value === 'string' ? JSON.stringify(value) : String(value)
+}
+
+/** Line breaks between the tokens of a JSON text, the only ones it can have, mean as much as spaces. */
+function oneLine(json: string): string {
+  return json.includes('\n') || json.includes('\r') ? json.replaceAll(/[\r\n]/g, ' ') : json
+}
+
+/** RFC 4180: a header, commas, CRLF; whatever has a comma, a quote or a line break in it is quoted. */
+export function csvEncoder<Row>(columns: readonly ExportColumn<Row>[]): ExportEncoder<Row> {
+  const rowOf = (row: Row) => {
+    let line = ''
+    for (const [index, { kind, read }] of columns.entries()) {
+      if (index > 0) line += ','
+      line += csvText(kind, read(row))
+    }
+    return `${line}\r\n`
+  }
+  return {
+    contentType: 'text/csv; charset=utf-8; header=present',
+    isText: true,
+    begin: () => `${columns.map(({ name }) => name).join(',')}\r\n`,
+    *encode(rows) {
+      for (const row of rows) yield rowOf(row)
+    },
+    *end() {},
+    brokenOff: () => null,
+  }
+}
+
+/** Nothing is an empty field, and an empty text a quoted one. */
+function csvText(kind: ExportColumn<unknown>['kind'], value: string | number | boolean | null): string {
+  if (value === null) return ''
+  if (kind === 'instant') return instant(value as number)
+  if (typeof value !== 'string') return String(value)
+  return value === '' || /[",\r\n]/.test(value) || value.trim() !== value ? `"${value.replaceAll('"', '""')}"` : value
+}

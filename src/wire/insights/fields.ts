@@ -1,0 +1,129 @@
+// Reads the fields of a query's JSON one by one, and stops at the first that does not fit, which it names by its path.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { nearMiss } from '#core/nearest-name.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { type WireError, wireError } from '../wire-error.ts'
+
+/** Characters of a text in a query: a name, a key, a value. */
+const textCharsMax = 2_000
+
+export function invalidField(path: string, detail: string): WireError {
+  return wireError(400, 'invalid_input', detail, path)
+}
+
+class Refused extends Error {
+  readonly error: WireError
+  constructor(error: WireError) {
+    super(error.detail)
+    this.error = error
+  }
+}
+
+export class Fields {
+  readonly #object: JsonObject
+  readonly path: string
+
+  constructor(object: JsonObject, path: string) {
+    this.#object = object
+    this.path = path
+  }
+
+  /** Runs a reader; the first field that it refuses becomes the error. */
+  static read<T>(object: JsonObject, path: string, reader: (fields: Fields) => T): Result<T, WireError> {
+    try {
+      return ok(reader(new Fields(object, path)))
+    } catch (error) {
+      if (error instanceof Refused) return err(error.error)
+      throw error
+    }
+  }
+
+  /** The field, or null when it is absent. */
+  value(name: string): JsonValue {
+    return ownValue(this.#object, name) ?? null
+  }
+
+  has(name: string): boolean {
+    return Object.hasOwn(this.#object, name)
+  }
+
+  fail(name: string, detail: string): never {
+    throw new Refused(invalidField(name === '' ? this.path : `${this.path}.${name}`, detail))
+  }
+
+  /** Refuses every other field that is not null: one that is not followed could change the answer. */
+  known(names: readonly string[]): void {
+    for (const name of Object.keys(this.#object)) {
+      if (names.includes(name) || this.#object[name] === null) continue
+      const nearest = nearMiss(name, names)
+      this.fail(
+        name.slice(0, 100),
+        nearest === null ? 'This field is not known here.' : `Unknown field. Did you mean ${nearest}?`,
+      )
+    }
+  }
+
+  refuseUnless(name: string, accepts: (value: JsonValue) => boolean, detail: string): void {
+    const value = this.value(name)
+    if (value !== null && !accepts(value)) this.fail(name, detail)
+  }
+
+  text(name: string): string | null {
+    const value = this.value(name)
+    if (value === null) return null
+    if (typeof value !== 'string') this.fail(name, 'Must be a text.')
+    if (value.length > textCharsMax) this.fail(name, `Has at most ${textCharsMax} characters.`)
+    return value
+  }
+
+  requiredText(name: string): string {
+    const text = this.text(name)
+    return text === null || text === '' ? this.fail(name, 'This field is required.') : text
+  }
+
+  boolean(name: string): boolean | null {
+    const value = this.value(name)
+    return value === null || typeof value === 'boolean' ? value : this.fail(name, 'Must be true or false.')
+  }
+
+  integer(name: string, min: number, max: number): number | null {
+    const value = this.value(name)
+    if (value === null) return null
+    if (typeof value !== 'number' || !Number.isInteger(value) || value < min || value > max) {
+      this.fail(name, `Must be a whole number from ${min} to ${max}.`)
+    }
+    return value
+  }
+
+  requiredInteger(name: string, min: number, max: number): number {
+    return (
+      this.integer(name, min, max) ?? this.fail(name, `This field is required: a whole number from ${min} to ${max}.`)
+    )
+  }
+
+  choice<const Name extends string>(name: string, choices: readonly Name[]): Name | null {
+    const value = this.value(name)
+    if (value === null) return null
+    return choices.find(choice => choice === value) ?? this.fail(name, `Must be one of: ${choices.join(', ')}.`)
+  }
+
+  object<T>(name: string, reader: (fields: Fields) => T): T | null {
+    const value = this.value(name)
+    if (value === null) return null
+    if (!isJsonObject(value)) this.fail(name, 'Must be an object.')
+    return reader(new Fields(value, `${this.path}.${name}`))
+  }
+
+  /** An absent list is empty. */
+  list<T>(name: string, countMax: number, reader: (fields: Fields) => T, countMin = 0): T[] {
+    const value = this.value(name) ?? []
+    if (!Array.isArray(value)) this.fail(name, 'Must be a list.')
+    if (value.length > countMax) this.fail(name, `Has at most ${countMax} entries.`)
+    if (value.length < countMin) this.fail(name, `Has at least ${countMin} entry.`)
+    return value.map((entry, index) => {
+      if (!isJsonObject(entry)) this.fail(`${name}.${index}`, 'Must be an object.')
+      return reader(new Fields(entry, `${this.path}.${name}.${index}`))
+    })
+  }
+}

@@ -1,0 +1,110 @@
+// Reads PostHog's property filters of a query: a list, all of which have to hold, or groups of AND and OR.
+
+import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
+import { operatorNames } from '#core/flags/match/match-property.ts'
+import {
+  type Condition,
+  conditionDepthMax,
+  conditionsMax,
+  conditionValuesMax,
+  type PropertySource,
+} from '#core/insights/conditions.ts'
+import { isJsonObject, type JsonValue } from '#core/json.ts'
+import type { Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { Fields } from './fields.ts'
+
+/** The filters that a project has for leaving out its own people. @param stored its setting `test_account_filters`. */
+export function readTestAccountFilters(stored: JsonValue): Result<Condition, WireError> {
+  return Fields.read({ test_account_filters: stored }, 'project', fields =>
+    readFilters(fields, 'test_account_filters', { count: 0 }),
+  )
+}
+
+/** Counts what has been read, so that all filters of a query together have a bound. */
+export interface ReadFilters {
+  count: number
+}
+
+/** The condition in a field that may be absent. */
+export function readFilters(fields: Fields, name: string, read: ReadFilters): Condition {
+  const value = fields.value(name)
+  if (Array.isArray(value))
+    return { kind: 'all', conditions: fields.list(name, conditionsMax, one => readFilter(one, read)) }
+  return fields.object(name, group => readEntry(group, read, 0)) ?? { kind: 'all', conditions: [] }
+}
+
+function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition {
+  if (!fields.has('values')) return readFilter(fields, read)
+  if (depth > conditionDepthMax) fields.fail('', `Groups are at most ${conditionDepthMax} deep.`)
+  fields.known(['type', 'values'])
+  const type = fields.choice('type', ['AND', 'OR']) ?? fields.fail('type', 'Must be AND or OR.')
+  const conditions = fields.list('values', conditionsMax, entry => readEntry(entry, read, depth + 1))
+  return { kind: type === 'AND' ? 'all' : 'any', conditions }
+}
+
+const filterTypes = ['event', 'feature', 'person', 'group', 'cohort'] as const
+const operators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates_to'].includes(name))
+
+function readFilter(fields: Fields, read: ReadFilters): Condition {
+  if (++read.count > conditionsMax) fields.fail('', `A query has at most ${conditionsMax} filters.`)
+  const type = fields.choice('type', filterTypes) ?? 'event'
+  fields.known([
+    'type',
+    'key',
+    'value',
+    'operator',
+    'group_type_index',
+    'negation',
+    'label',
+    'cohort_name',
+    'group_key_names',
+  ])
+  const condition = type === 'cohort' ? readCohort(fields) : readProperty(fields, type)
+  return fields.boolean('negation') ? { kind: 'not', condition } : condition
+}
+
+function readCohort(fields: Fields): Condition {
+  const cohortId = cohortIdOf(fields.value('value')) ?? fields.fail('value', 'Must be the id of a cohort.')
+  const operator = fields.choice('operator', ['in', 'not_in', 'exact', 'is_not']) ?? 'in'
+  const isMember = operator === 'in' || operator === 'exact'
+  return { kind: 'cohort', cohortId, isMember, path: `${fields.path}.value` }
+}
+
+function readProperty(fields: Fields, type: Exclude<(typeof filterTypes)[number], 'cohort'>): Condition {
+  const key = fields.requiredText('key')
+  const operator = fields.choice('operator', operators) ?? 'exact'
+  const value = fields.value('value')
+  if (value === null && operator !== 'is_set' && operator !== 'is_not_set')
+    fields.fail('value', 'A filter needs a value.')
+  checkValue(fields, value)
+  return { kind: 'property', source: readSource(fields, type, key), key, operator, value }
+}
+
+function readSource(
+  fields: Fields,
+  type: 'event' | 'feature' | 'person' | 'group',
+  key: string,
+): Exclude<PropertySource, { kind: 'person_today' }> {
+  if (type === 'person') return { kind: 'person' }
+  if (type === 'group') return { kind: 'group', groupTypeIndex: fields.requiredInteger('group_type_index', 0, 4) }
+  return { kind: isFlag(key) ? 'flag' : 'event' }
+}
+
+/** Whether the property of an event is the value of a flag, which is kept apart. */
+export function isFlag(key: string): boolean {
+  return key.startsWith('$feature/')
+}
+
+const valueCharsMax = 2_000
+
+function checkValue(fields: Fields, value: JsonValue): void {
+  const values = Array.isArray(value) ? value : [value]
+  if (values.length > conditionValuesMax) fields.fail('value', `Has at most ${conditionValuesMax} entries.`)
+  for (const one of values) {
+    if (Array.isArray(one) || isJsonObject(one))
+      fields.fail('value', 'Must be a text, a number, true, false or a list of these.')
+    if (typeof one === 'string' && one.length > valueCharsMax)
+      fields.fail('value', `A text has at most ${valueCharsMax} characters.`)
+  }
+}

@@ -1,0 +1,131 @@
+// Reads PostHog's TrendsQuery. A field that would change the answer, and that is not followed here, is refused.
+
+import { bucketIntervals } from '#core/insights/buckets.ts'
+import type { WrittenDateRange } from '#core/insights/date-range.ts'
+import {
+  numberAggregates,
+  seriesMax,
+  type TrendComparison,
+  type TrendMath,
+  type TrendSeries,
+  type TrendsQuery,
+} from '#core/insights/trends-query.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Result } from '#core/result.ts'
+import type { WireError } from '../wire-error.ts'
+import { readBreakdownFilter } from './breakdown-filter.ts'
+import { Fields } from './fields.ts'
+import { type ReadFilters, readFilters } from './property-filters.ts'
+
+const followed = [
+  ...['kind', 'series', 'interval', 'dateRange', 'properties', 'filterTestAccounts', 'breakdownFilter'],
+  ...['compareFilter', 'trendsFilter', 'samplingFactor'],
+]
+/** How an answer is shown or kept, which is for the caller to do. */
+const ignored = ['version', 'tags', 'aggregation_group_type_index', 'modifiers', 'response', 'dataColorTheme']
+
+/** @param query the object whose `kind` is TrendsQuery. Fields in errors are named from `query`. */
+export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireError> {
+  return Fields.read(query, 'query', fields => {
+    fields.known([...followed, ...ignored])
+    fields.refuseUnless(
+      'samplingFactor',
+      value => value === 1,
+      'Every event is counted here: leave samplingFactor out.',
+    )
+    fields.object('trendsFilter', checkDisplay)
+    const read: ReadFilters = { count: 0 }
+    return {
+      series: fields.list('series', seriesMax, series => readSeries(series, read), 1),
+      interval: fields.choice('interval', bucketIntervals) ?? 'day',
+      dates: fields.object('dateRange', readDates) ?? { from: null, to: null, isExplicit: false },
+      condition: readFilters(fields, 'properties', read),
+      leavesOutTestAccounts: fields.boolean('filterTestAccounts') ?? false,
+      breakdowns: fields.object('breakdownFilter', readBreakdownFilter),
+      compare: fields.object('compareFilter', readComparison),
+    }
+  })
+}
+
+/** Forms of a chart that draw one figure per bucket. */
+const displays = [
+  'ActionsLineGraph',
+  'ActionsLineGraphCumulative',
+  'ActionsAreaGraph',
+  'ActionsBar',
+  'ActionsStackedBar',
+  'ActionsUnstackedBar',
+  'Auto',
+] as const
+const formulas = ['formula', 'formulas', 'formulaNodes']
+
+function checkDisplay(fields: Fields): void {
+  fields.choice('display', displays)
+  for (const name of formulas) {
+    fields.refuseUnless(
+      name,
+      value => value === '' || (Array.isArray(value) && value.length === 0),
+      'Formulas are not computed here.',
+    )
+  }
+  fields.refuseUnless('smoothingIntervals', value => value === 1, 'Figures are not smoothed here.')
+}
+
+function readDates(fields: Fields): WrittenDateRange {
+  fields.known(['date_from', 'date_to', 'explicitDate'])
+  return {
+    from: fields.text('date_from'),
+    to: fields.text('date_to'),
+    isExplicit: fields.boolean('explicitDate') ?? false,
+  }
+}
+
+const units = { h: 'hours', d: 'days', w: 'weeks', m: 'months', y: 'years' } as const
+
+function readComparison(fields: Fields): TrendComparison | null {
+  fields.known(['compare', 'compare_to'])
+  const text = fields.text('compare_to')
+  if (fields.boolean('compare') !== true) return null
+  if (text === null) return { back: null }
+  const span = /^-?(\d{1,4})([hdwmy])$/.exec(text)
+  if (span === null || Number(span[1]) === 0) fields.fail('compare_to', 'Must be a span such as -1w, -1m or -1y.')
+  return { back: { [units[span[2] as keyof typeof units]]: Number(span[1]) } }
+}
+
+const seriesFields = [
+  ...['kind', 'event', 'name', 'custom_name', 'math', 'math_property', 'math_group_type_index'],
+  ...['properties', 'fixedProperties'],
+]
+const ignoredSeriesFields = ['version', 'limit', 'orderBy', 'response', 'optionalInFunnel']
+
+function readSeries(fields: Fields, read: ReadFilters): TrendSeries {
+  const kind = fields.text('kind')
+  if (kind !== 'EventsNode') {
+    fields.fail('kind', 'Must be EventsNode: there are no series of actions or other sources here.')
+  }
+  fields.known([...seriesFields, 'math_property_type', ...ignoredSeriesFields])
+  fields.refuseUnless(
+    'math_property_type',
+    value => value === 'event_properties' || value === 'numerical_event_properties',
+    'Only properties of events.',
+  )
+  const conditions = ['properties', 'fixedProperties'].map(name => readFilters(fields, name, read))
+  return {
+    event: fields.text('event'),
+    customName: fields.text('custom_name'),
+    math: readMath(fields),
+    condition: { kind: 'all', conditions },
+  }
+}
+
+const mathNames = ['total', 'dau', 'unique_group', ...numberAggregates] as const
+
+function readMath(fields: Fields): TrendMath {
+  const name = fields.choice('math', mathNames) ?? 'total'
+  if (name === 'total') return { kind: 'events' }
+  if (name === 'dau') return { kind: 'persons' }
+  if (name === 'unique_group') {
+    return { kind: 'groups', groupTypeIndex: fields.requiredInteger('math_group_type_index', 0, 4) }
+  }
+  return { kind: 'numbers', aggregate: name, property: fields.requiredText('math_property') }
+}

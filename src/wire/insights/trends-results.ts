@@ -1,0 +1,104 @@
+// The answer to a TrendsQuery, in PostHog's shape.
+
+import Type, { type Static } from 'typebox'
+import type { Buckets } from '#core/insights/buckets.ts'
+import type { TrendBreakdowns, TrendMath, TrendSeries, TrendsQuery } from '#core/insights/trends-query.ts'
+import { bucketLabels } from './bucket-labels.ts'
+
+/** What a line is for. */
+export interface TrendResult {
+  readonly series: TrendSeries
+  readonly order: number
+  readonly buckets: Buckets
+  readonly data: readonly number[]
+  readonly period: 'current' | 'previous' | null
+  /** A text per breakdown, '' for none; `other` for all values without a line; null without breakdowns. */
+  readonly value: readonly string[] | 'other' | null
+  readonly cohort?: { readonly id: number; readonly name: string } | null
+}
+
+const otherValue = '$$_posthog_breakdown_other_$$'
+const noValue = '$$_posthog_breakdown_null_$$'
+const shownNames = new Map([
+  [otherValue, 'Other (i.e. all remaining values)'],
+  [noValue, 'None (i.e. no value)'],
+])
+
+export const trendResultSchema = Type.Object({
+  label: Type.String({ description: 'The event, and with breakdowns the value.' }),
+  count: Type.Number({ description: 'The sum of `data`.' }),
+  data: Type.Array(Type.Number(), { description: 'One figure per bucket.' }),
+  days: Type.Array(Type.String(), { description: 'The day, or the hour, on which each bucket begins, in the zone.' }),
+  labels: Type.Array(Type.String(), { description: 'The same for people.' }),
+  breakdown_value: Type.Optional(
+    Type.Unknown({
+      description: `A text, a list of texts for \`breakdowns\`, or the id of a cohort; ${otherValue}, ${noValue}.`,
+    }),
+  ),
+  compare: Type.Optional(Type.Literal(true)),
+  compare_label: Type.Optional(Type.Union([Type.Literal('current'), Type.Literal('previous')])),
+  action: Type.Unknown({ description: 'The series.' }),
+})
+export const trendsAnswerSchema = Type.Object(
+  {
+    results: Type.Array(trendResultSchema, { description: 'The lines, series by series.' }),
+    timezone: Type.String({ description: 'The IANA zone of `days` and `labels`.' }),
+    is_cached: Type.Literal(false),
+  },
+  { title: 'TrendsQuery' },
+)
+export type TrendResultJson = Static<typeof trendResultSchema>
+
+/**
+ * @param timezone the IANA name that the buckets were made in.
+ * @param query with several series, each label names its own.
+ */
+export function encodeTrendResult(
+  result: TrendResult,
+  timezone: string,
+  query: Pick<TrendsQuery, 'series' | 'breakdowns'>,
+): TrendResultJson {
+  const { series, order, buckets, data, period } = result
+  const days = [...buckets.days]
+  const name = series.event ?? 'All events'
+  const breakdown = breakdownOf(result, query.breakdowns)
+  return {
+    label: breakdown === null ? name : query.series.length > 1 ? `${name} - ${breakdown.label}` : breakdown.label,
+    count: data.reduce((sum, value) => sum + value, 0),
+    data: [...data],
+    days,
+    labels: bucketLabels(buckets, timezone),
+    ...(breakdown !== null && { breakdown_value: breakdown.value }),
+    ...(period !== null && { compare: true, compare_label: period }),
+    action: {
+      ...{ id: series.event, type: 'events', order, name, custom_name: series.customName },
+      ...encodeMath(series.math),
+      ...{ math_hogql: null, days, properties: {} },
+    },
+  }
+}
+
+function breakdownOf(
+  { value, cohort }: TrendResult,
+  breakdowns: TrendBreakdowns | null,
+): { value: unknown; label: string } | null {
+  if (cohort !== undefined) {
+    return cohort === null ? { value: 'all', label: 'all users' } : { value: cohort.id, label: cohort.name }
+  }
+  if (value === null || breakdowns?.kind !== 'properties') return null
+  const { by, isList } = breakdowns
+  if (value === 'other')
+    return { value: isList ? by.map(() => otherValue) : otherValue, label: shownNames.get(otherValue)! }
+  const values = value.map(text => (text === '' ? noValue : text))
+  const label = values.map(text => shownNames.get(text) ?? text).join('::')
+  return { value: isList ? values : values[0], label }
+}
+
+function encodeMath(math: TrendMath) {
+  const names = { events: 'total', persons: 'dau', groups: 'unique_group' }
+  return {
+    math: math.kind === 'numbers' ? math.aggregate : names[math.kind],
+    math_property: math.kind === 'numbers' ? math.property : null,
+    math_group_type_index: math.kind === 'groups' ? math.groupTypeIndex : null,
+  }
+}

@@ -1,0 +1,123 @@
+// Reads a recording payload: its shape, its token, the fields of its first element, and the snapshots of all elements
+// as slices of the client's text. The rules are in `core/capture/prepare-recording.ts`.
+
+import type { IncomingRecording, RecordingItems } from '#core/capture/prepare-recording.ts'
+import { parseZonedTimestampText } from '#core/capture/timestamp-text.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { memberSlice, slice, sliceItems, slicesPerItem } from '../bytes/json-slices.ts'
+import { noEnvelope } from '../capture/broken-envelope.ts'
+import type { CapturePayload } from '../capture/capture-body.ts'
+import { captureErrors, unknownShape } from '../capture/capture-errors.ts'
+import { checkedToken } from '../capture/capture-token.ts'
+import { type Fields, faultOfFields, faultOfList, hasName, isObject, tokenIn, uuidOf } from '../capture/event-fields.ts'
+import { distinctIdOf, idAllowance } from '../capture/incoming-item.ts'
+import { type CaptureContext, type CaptureRefusal, readRoot, refusalOfOne } from '../capture/open-request.ts'
+import type { WireError } from '../wire-error.ts'
+
+export type RecordingContext = Pick<
+  CaptureContext,
+  'querySentAtMs' | 'fallbackToken' | 'valueCountMax' | 'structuredIdBytesMax'
+>
+
+export type RecordingParse = Result<IncomingRecording | 'too_much_work', CaptureRefusal>
+
+/**
+ * Reads one `$snapshot` event or a list of them; an envelope with `batch` is not accepted. Every element must have the
+ * fields of an event, but only the first one's are used. Source: docs/wire/ingestion.md 1.7 (order), 1.8, 2.2.
+ */
+export function parseRecordingRequest(payload: CapturePayload, context: RecordingContext): RecordingParse {
+  const read = readRoot(payload, context, refusalOfOne)
+  if (!read.ok) return read
+  if (read.value === 'too_much_work') return ok('too_much_work')
+  const { root, refuse } = read.value
+  const elements = elementsOf(root)
+  if (!elements.ok) return refuse(elements.error)
+  const [first] = elements.value
+  if (first === undefined) return refuse(captureErrors.emptyBatch)
+  const token = checkedToken(tokenIn(first) ?? payload.formToken ?? context.fallbackToken)
+  if (!token.ok) return refuse(token.error)
+  const slices = sliceItems(payload.bytes, null, elements.value.length)
+  if (slices === null) return refuse(captureErrors.nestedTooDeep)
+  const id = distinctIdOf(first, payload, slices, 0, idAllowance(context.structuredIdBytesMax))
+  if (!id.ok) return id.error === 'too_much_work' ? ok(id.error) : refuse(unknownShape(id.error))
+  const properties = propertiesOf(first)
+  return ok({
+    token: token.value,
+    sessionId: properties.$session_id,
+    windowId: textOrNull(properties.$window_id),
+    distinctId: id.value,
+    uuid: uuidOf(first),
+    timestamp: textOrNull(first.timestamp),
+    offsetMs: typeof first.offset === 'number' ? first.offset : null,
+    ignoreSentAt: properties.$ignore_sent_at === true,
+    sentAtMs:
+      (typeof first.sent_at === 'string' ? parseZonedTimestampText(first.sent_at) : null) ?? context.querySentAtMs,
+    snapshotSource: textOrNull(properties.$snapshot_source),
+    lib: textOrNull(properties.$lib),
+    items: itemsOf(elements.value, payload.bytes, index => slices[index * slicesPerItem + slice.properties]!),
+  })
+}
+
+function elementsOf(root: unknown): Result<readonly Fields[], WireError> {
+  if (Array.isArray(root)) {
+    const fault = faultOfList(root, '')
+    return fault === null ? ok(root as Fields[]) : err(unknownShape(fault))
+  }
+  if (!isObject(root)) return err(unknownShape(null))
+  const fault = faultOfFields(root)
+  if (fault !== null) return err(unknownShape(fault))
+  return hasName(root) ? ok([root]) : err(noEnvelope(root))
+}
+
+const openBracket = 0x5b
+const comma = 0x2c
+
+/**
+ * Joins lists and adds objects, all as they were written.
+ * @param propertiesStart the offset in `json` of an element's properties.
+ */
+function itemsOf(
+  elements: readonly Fields[],
+  json: Buffer,
+  propertiesStart: (index: number) => number,
+): RecordingItems | null {
+  const parts: Buffer[] = []
+  let count = 0
+  for (let index = 0; index < elements.length; index++) {
+    const data = propertiesOf(elements[index]!).$snapshot_data
+    if (typeof data !== 'object' || data === null) return null
+    const added = Array.isArray(data) ? data.length : 1
+    if (added === 0) continue
+    const [start, end] = memberSlice(json, propertiesStart(index), '$snapshot_data')
+    const isList = json[start] === openBracket
+    parts.push(isList ? json.subarray(start + 1, end - 1) : json.subarray(start, end))
+    count += added
+  }
+  return { json: joined(parts), count }
+}
+
+/** `[first,second…]`, copied once. */
+function joined(parts: readonly Buffer[]): Buffer {
+  const size = parts.reduce((sum, { length }) => sum + length + 1, 0)
+  const list = Buffer.allocUnsafe(Math.max(size, 1) + 1)
+  list[0] = openBracket
+  let end = 1
+  for (const part of parts) {
+    end += part.copy(list, end)
+    list[end++] = comma
+  }
+  list[parts.length === 0 ? end++ : end - 1] = closeBracket
+  return list.subarray(0, end)
+}
+
+const closeBracket = 0x5d
+
+const noProperties: Fields = Object.freeze({})
+
+function propertiesOf(element: Fields): Fields {
+  return isObject(element.properties) ? element.properties : noProperties
+}
+
+function textOrNull(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}

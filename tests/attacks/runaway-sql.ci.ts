@@ -1,0 +1,45 @@
+// One call of a function that takes minutes for one block of rows: the engine looks at its limits between blocks only.
+
+import assert from 'node:assert/strict'
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { prepareEngine } from '../../src/adapters/clickhouse-embedded/start-engine.ts'
+import { endProcess, worksIn } from '../support/processes-in-folders.ts'
+import { removeFolder } from '../support/temp-dir.ts'
+
+const distances = `SELECT max(editDistance(materialize(repeat('a', 60000)), concat(repeat('b', 60000), toString(number))))
+  FROM numbers(500)`
+
+describe('SQL of people that nothing can stop', () => {
+  it('ends the engine, which the supervisor starts again, instead of keeping a core for hours', async t => {
+    const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-runaway-'))
+    t.after(() => removeFolder(dataFolder))
+    const { args, endpoint } = await prepareEngine(dataFolder, { queryTimeoutSeconds: 1 })
+    const child = fork(new URL('../support/engine-child.ts', import.meta.url), [args[2]!, args[4]!, '2000'], {
+      stdio: ['ignore', 'ignore', 'pipe', 'ipc'],
+    })
+    worksIn(dataFolder, child, 'SIGKILL')
+    t.after(() => endProcess(child, 'SIGKILL'))
+    let errors = ''
+    child.stderr!.setEncoding('utf8').on('data', (text: string) => {
+      errors += text
+    })
+    await once(child, 'message')
+    const run = async (sql: string) => {
+      const { username, password } = endpoint.analyst
+      const authorization = `Basic ${Buffer.from(`${username}:${password}`).toString('base64')}`
+      const response = await fetch(endpoint.url, { method: 'POST', body: sql, headers: { authorization } })
+      return { status: response.status, text: await response.text() }
+    }
+    // What the engine can stop is no reason to end it.
+    assert.match((await run('SELECT count() FROM numbers(1e15)')).text, /TIMEOUT_EXCEEDED/)
+    const exited = once(child, 'exit')
+    await assert.rejects(run(distances))
+    assert.deepEqual(await exited, [1, null])
+    assert.match(errors, /SQL of people has run for \d+ s and cannot be stopped/)
+  })
+})

@@ -1,0 +1,99 @@
+// One project sends megabytes of `$feature/…` properties, another set with each event. Rows of all projects share the
+// parts of the event store, and the dictionary of a column is read as a whole.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { makeBuckets } from '#core/insights/buckets.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+
+const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
+const timestampMs = Date.parse('2026-11-05T10:00:00Z')
+const megabyte = 1024 * 1024
+const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
+
+describe('megabytes of flags', () => {
+  let engine: TestEngine
+  let store: EventStore
+
+  before(async () => {
+    engine = await startEngine({ queryMemoryBytes: 48 * megabyte })
+    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    await store.migrate()
+    const event = { timestampMs, event: 'seen' }
+    for (let insert = 0; insert < 10; insert++) {
+      const wide = Array.from({ length: 10 }, (_, index) => {
+        const n = insert * 10 + index
+        const flags = new Map([['$feature/checkout', `${n % 2} ${n} ${'"'.repeat(megabyte / 2)}`]])
+        return anEvent({ ...event, projectId: 1, uuid: uuid(n), flags })
+      })
+      const others = [0, 1].map(n =>
+        anEvent({
+          ...event,
+          projectId: 2,
+          uuid: uuid(insert * 2 + n),
+          flags: new Map([['$feature/checkout', n === 0 ? 'control' : 'test']]),
+        }),
+      )
+      await store.insert({ ...nothing, events: [...wide, ...others] })
+    }
+    const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    await clients.write(async (client, database) => {
+      await client.command({ query: `OPTIMIZE TABLE ${database}.events FINAL` })
+    })
+    await clients.close()
+  })
+  after(async () => {
+    await store.close()
+    await engine.stop()
+  })
+
+  const countByCheckout = async (projectId: number) => {
+    const lines = await store.countTrend({
+      projectId,
+      buckets: makeBuckets(
+        { fromMs: timestampMs, endMs: timestampMs + 1 },
+        'day',
+        { timezone: 'UTC', weekStartDay: 0 },
+        1,
+      )!,
+      event: 'seen',
+      math: { kind: 'events' },
+      condition: {
+        kind: 'property',
+        source: { kind: 'flag' },
+        key: '$feature/checkout',
+        operator: 'is_set',
+        value: null,
+      },
+      breakdown: { by: [{ source: { kind: 'flag' }, key: '$feature/checkout' }], limit: 25 },
+      settings: { timezone: 'UTC', propertyMatchingVersion: 2, nowMs: timestampMs },
+    })
+    return lines.map(({ value, data }) => [value, data])
+  }
+
+  it('leave another project’s trends by flag as they are', async () => {
+    assert.deepEqual(await countByCheckout(2), [
+      [['control'], [10]],
+      [['test'], [10]],
+    ])
+  })
+
+  it('are counted like fewer', async () => {
+    const shared = { projectId: 3, timestampMs, event: 'seen' }
+    const flagsOf = (value: string, otherLength: number) =>
+      new Map([
+        ['$feature/checkout', value],
+        ['$feature/other', 'é'.repeat(otherLength)],
+      ])
+    const events = [0, 10, 2_000, 3_000, 100_000].flatMap((length, index) => [
+      anEvent({ ...shared, uuid: uuid(index), flags: flagsOf('control', length) }),
+      anEvent({ ...shared, uuid: uuid(10 + index), flags: new Map([['$feature/other', 'é'.repeat(length)]]) }),
+    ])
+    await store.insert({ ...nothing, events })
+    assert.deepEqual(await countByCheckout(3), [[['control'], [5]]])
+  })
+})

@@ -1,0 +1,132 @@
+// A front that cannot be composed or cannot listen closes again what it opened before the fault.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { mkdirSync, readdirSync, readlinkSync, renameSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { systemClock } from '#adapters/system/clock.ts'
+import { composeFront, type FrontOptions } from '#compose/front/front.ts'
+import { bootstrap, openManagement } from '#compose/instance/start.ts'
+import { type Config, readConfig } from '#config.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { eventually } from '../support/eventually.ts'
+import { testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const host: FrontOptions['host'] = {
+  nudge: () => undefined,
+  processingState: () => 'ok',
+  isEventStoreAway: () => false,
+  otherMetrics: async () => [],
+}
+
+const cleanUps: (() => unknown)[] = []
+let config: Config
+/** Threads of Node's own pool start with the first use and stay. */
+let threadCountBefore: number
+
+before(async () => {
+  const read = readConfig({
+    PORT: '0',
+    PENNON_DATA: tempDir({ after: cleanUp => cleanUps.push(cleanUp) }),
+    PENNON_PROJECT_KEY: testProjectKey,
+    PENNON_PERSONAL_KEY: testPersonalKey,
+  })
+  assert.ok(read.ok)
+  config = read.value
+  const management = await openManagement(config, silentLogger())
+  await bootstrap(config, systemClock, management)
+  await (await compose({ management })).close()
+  threadCountBefore = threadCount()
+})
+after(async () => {
+  for (const cleanUp of cleanUps) await cleanUp()
+})
+
+function compose(options: Partial<FrontOptions>) {
+  const [logger, metrics] = [silentLogger(), createMetrics()]
+  return composeFront({ config, clock: systemClock, geoip: null, logger, metrics, host, ...options })
+}
+
+/** Files of the data folder that this process has open. */
+function openFiles(): string[] {
+  return readdirSync('/proc/self/fd').flatMap(descriptor => {
+    try {
+      const path = readlinkSync(`/proc/self/fd/${descriptor}`)
+      return path.startsWith(config.dataFolder) ? [path] : []
+    } catch {
+      return [] // the descriptor that the listing itself had
+    }
+  })
+}
+
+function threadCount(): number {
+  return readdirSync('/proc/self/task').length
+}
+
+async function closesAll(options: Partial<FrontOptions>, reason: RegExp): Promise<void> {
+  assert.deepEqual(openFiles(), [])
+  await assert.rejects(compose(options), reason)
+  assert.deepEqual(openFiles(), [])
+  await eventually(() => threadCount() <= threadCountBefore, { what: 'the end of the threads' })
+}
+
+describe('a front that cannot be composed closes what it opened', { skip: process.platform !== 'linux' }, () => {
+  it('when the event store cannot be opened, behind the state', () =>
+    closesAll({ config: { ...config, clickhouseUrl: 'no address' } }, /URL/))
+
+  it('when a setting is wrong, behind the stores', () =>
+    closesAll({ config: { ...config, trustedProxies: ['nobody'] } }, /PENNON_TRUSTED_PROXIES/))
+
+  it('when definitions cannot be read, behind the counters, and with them a state that was handed over', async () => {
+    const open = await openManagement(config, silentLogger())
+    let closeCount = 0
+    const management = {
+      ...open,
+      loadChanges: () => Promise.reject(new Error('the state is broken')),
+      close: () => {
+        closeCount++
+        return open.close()
+      },
+    }
+    await assert.rejects(compose({ management }), /the state is broken/)
+    assert.equal(closeCount, 1)
+    assert.deepEqual(openFiles(), [])
+  })
+
+  it('when the log cannot be opened, behind the definitions', async () => {
+    const [lane, aside] = [join(config.dataFolder, 'log', 'main'), join(config.dataFolder, 'aside')]
+    mkdirSync(lane, { recursive: true })
+    renameSync(lane, aside)
+    writeFileSync(lane, 'no folder')
+    await closesAll({}, /ENOTDIR|EEXIST|unavailable/)
+    renameSync(lane, `${aside}-file`)
+    renameSync(aside, lane)
+  })
+
+  it('when the servers cannot be made, behind the log and the decode threads', () => {
+    const metrics = createMetrics()
+    metrics.requestSeconds.labels = () => {
+      throw new Error('no such series')
+    }
+    return closesAll({ metrics }, /no such series/)
+  })
+})
+
+it('a front that cannot listen on one of its ports leaves no listener on the other once it is closed', async () => {
+  const taken = createServer()
+  await once(taken.listen(0, '127.0.0.1'), 'listening')
+  try {
+    const { port: adminPort } = taken.address() as AddressInfo
+    const front = await compose({ config: { ...config, adminPort } })
+    await assert.rejects(front.listen(), { code: 'EADDRINUSE' })
+    await front.close()
+    const listening = process.getActiveResourcesInfo().filter(name => name === 'TCPServerWrap')
+    assert.equal(listening.length, 1, 'the one that this test has')
+  } finally {
+    taken.close()
+  }
+})

@@ -1,0 +1,448 @@
+// Conditions in SQL against the matcher that evaluates flags: every operator with awkward values, on the real engine.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { asciiFoldedText, foldedText } from '#core/flags/match/fold-text.ts'
+import { compileMatch, operatorNames } from '#core/flags/match/match-property.ts'
+import type { Condition, PropertyCondition, PropertySource } from '#core/insights/conditions.ts'
+import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core/json.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import { ConditionSql, type Decided } from '../../src/adapters/clickhouse/insights/condition-sql.ts'
+import { decideLeftOver } from '../../src/adapters/clickhouse/insights/left-over.ts'
+import { QueryParams } from '../../src/adapters/clickhouse/insights/query-params.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { testSeed } from '../support/seeded-random.ts'
+
+const nowMs = Date.parse('2026-05-01T12:34:56.789Z')
+
+/** JSON texts of a property's value. */
+const values: readonly string[] = [
+  ...[
+    'null',
+    'true',
+    'false',
+    '0',
+    '-0',
+    '-0.0',
+    '1',
+    '1.0',
+    '1e0',
+    '10',
+    '1e1',
+    '-1',
+    '1.5',
+    '-1.5',
+    '0.1',
+    '100',
+    '1e2',
+  ],
+  ...['9007199254740993', '12345678901234567890', '18446744073709551616', '123456789012345678901234', '1e400', '1e-7'],
+  ...['1e21', '1e22', '0.30000000000000004', '1745000000', '1745000000.123', '1745000000.123456789', '-5', '1e17'],
+  ...['""', '" "', '"true"', '"TRUE"', '"false"', '"null"', '"banana"', '"Banana"', '"an"', '"BAN"', '"NaN"', '"inf"'],
+  ...['"-Infinity"', '"1"', '"1.0"', '"01"', '"+1"', '"1."', '".5"', '"1e3"', '" 1"', '"0x10"', '"1e999"', '"5"'],
+  ...['"0.30000000000000004"', '"123456789012345678901234567890"', '"é"', '"É"', '"e\\u0301"', '"ß"', '"SS"', '"İ"'],
+  ...[
+    '"i"',
+    '"ΑΣ"',
+    '"ας"',
+    '"ασ"',
+    '"Ж"',
+    '"ж"',
+    '"日本語"',
+    '"\\ud83d\\ude00"',
+    '"😀😀"',
+    '"\\ud800"',
+    '"ق"',
+    '"K"',
+    '"k"',
+  ],
+  ...[
+    '"a\\u0000b"',
+    '"a\\nb"',
+    '"a b"',
+    '"a/b"',
+    '"a\\\\b"',
+    '"\\"q\\""',
+    '"%_"',
+    '"x\\u2028y"',
+    '"٣"',
+    '"ⅷ"',
+    '"_"',
+    '"ſ"',
+  ],
+  ...[
+    '[]',
+    '["a","b"]',
+    '["true"]',
+    '[true]',
+    '[1, 2.0]',
+    '[1,2]',
+    '{}',
+    '{"b":1,"a":2}',
+    '{"a": 1.0}',
+    '[[]]',
+    '["é"]',
+  ],
+  ...['"2026-04-01"', '"2026-04-01T00:00:00Z"', '"2026-04-01T00:00:00.000000001Z"', '"2026-04-01T02:00:00+02:00"'],
+  ...['"2026-04-01 00:00:00 +00:00"', '"2026-04-01T00:00"', '"2026-02-30T00:00:00Z"', '"2026-04-01T24:00:00Z"'],
+  ...['"2026-03-29T02:30:00"', '"2026-04-01t00:00:00z"', '"1800-01-01T00:00:00Z"', '"9999-12-31T23:59:59Z"', '"soon"'],
+  ...['"2026-05-01T12:34:56.789Z"', '"2026-04-24T12:34:56.789Z"', '"2026-04-01T00:00:60Z"', '"2026-04-01T00:00:00.5Z"'],
+  ...[
+    '"1.2.3"',
+    '"v1.2.3"',
+    '"1.2"',
+    '"1.2.3-beta.1"',
+    '"1.2.3+5"',
+    '"2.0.0"',
+    '"1.02.3"',
+    '"0.2.9"',
+    '" 1.2.3 "',
+    '"1.2.3.4"',
+  ],
+  JSON.stringify('x'.repeat(20_000)),
+  JSON.stringify('é'.repeat(9_000)),
+]
+
+/** Properties as a client may send them, around or instead of a value. */
+const texts: readonly string[] = [
+  ...values.map(value => `{"p":${value}}`),
+  '{}',
+  '{"q":1}',
+  '{"p":"a","p":"b"}',
+  '{"p":1,"q":2,"p":null}',
+  '{"\\u0070":"banana"}',
+  '{"\\u0070":"a","p":"b"}',
+  '{"p":"b","\\u0070":"a"}',
+  '{"q":{"p":"nested"}}',
+  '{"q":{"p":"nested"},"p":"banana"}',
+  '{ "p" : "banana" , "q" : 1 }',
+  '{"q":"\\"p\\":1"}',
+  '{"q":123456789012345678901234,"p":"banana"}',
+  '{"q":"\\ud800","p":1}',
+  '{"q":1e400,"p":true}',
+  '{"p":-0,"q":1}',
+]
+
+const filterValues: readonly JsonValue[] = [
+  ...[
+    true,
+    false,
+    'true',
+    'False',
+    'null',
+    '',
+    ' ',
+    'banana',
+    'AN',
+    'ban',
+    1,
+    0,
+    -1,
+    '1',
+    '1.0',
+    1.5,
+    100,
+    '100',
+    '1e2',
+  ],
+  ...[parseJson('1.0'), parseJson('-0'), parseJson('1e2'), parseJson('12345678901234567890'), parseJson('1e400')],
+  ...[
+    '0.30000000000000004',
+    'nan',
+    'inf',
+    '-inf',
+    'é',
+    'É',
+    'ß',
+    'İ',
+    'ΑΣ',
+    'ж',
+    '語',
+    '😀',
+    '\ud83d',
+    'a\0b',
+    'K',
+    'ſ',
+  ],
+  ...['a/b', 'a\\b', '"q"', '%', '_', "'; DROP TABLE events; --", '{p:String}', '\n', 'x\u2028', '٣'],
+  ...([
+    [],
+    ['true', 'false'],
+    [true],
+    ['banana', '1'],
+    ['É', 'x'],
+    [1, 2],
+    ['true', 'x'],
+    [1, 10],
+    ['0', '5'],
+    [5, 1],
+    ['a', 1],
+  ] as JsonValue[]),
+  ...[
+    '-7d',
+    '7d',
+    '-1m',
+    '-100h',
+    '2026-04-01',
+    '2026-04-01T00:00:00Z',
+    '2026-05-01T12:34:56.789Z',
+    '1745000000',
+    'x-y',
+    '9999-12-31',
+  ],
+  ...[
+    '1.2.3',
+    '1.2.3-beta',
+    '1.2.*',
+    'v1.2',
+    '0.2.1',
+    '*',
+    '1.2.3+5',
+    '2026-04-01T00:00:00.000000001Z',
+    '0000-01-01T00:00:00Z',
+  ],
+  null,
+]
+
+const patterns: readonly JsonValue[] = [
+  ...[
+    '^b',
+    'an',
+    '^$',
+    '.',
+    '^.$',
+    'a.b',
+    '(?s)a.b',
+    '\\d',
+    '^\\w+$',
+    '\\s',
+    '(?i)banana',
+    '(?i)é',
+    '\\bban',
+    '[[:alpha:]]',
+    '\\p{Greek}',
+  ],
+  ...[
+    '(?=a)',
+    '(a)\\1',
+    'a++',
+    '(',
+    '[',
+    'x{5}',
+    '(x{100}){20}',
+    '^[^a-z]+$',
+    '\\x{1F600}',
+    '[é]',
+    '\\\\',
+    '\\W',
+    '\\D',
+    '$',
+    '^x+$',
+    'é+',
+  ],
+  ...["'; SELECT 1", '(?m)^b$', '\\A1', '1\\z', 'é|banana', '(?-s).', '(?U)a+', 'K', '(?i)k', '(?i)ss'],
+]
+
+const propertyOperators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates_to'].includes(name))
+
+interface TestedCondition {
+  readonly operator: string
+  readonly value: JsonValue
+}
+
+const everyCondition: readonly TestedCondition[] = propertyOperators.flatMap(operator =>
+  (operator.includes('regex')
+    ? patterns
+    : operator.includes('is_set') || operator === 'is_not_set'
+      ? [null]
+      : filterValues
+  ).map(value => ({ operator, value })),
+)
+
+/** A part of them, another one with another seed; all of them with `CONDITIONS=all`. */
+const seed = testSeed()
+const conditions =
+  process.env.CONDITIONS === 'all' ? everyCondition : everyCondition.filter((_, index) => (index + seed) % 4 === 0)
+
+describe('a condition in SQL', () => {
+  let engine: TestEngine
+  let store: EventStore
+  let clients: ReturnType<typeof createClickHouseClients>
+  before(async () => {
+    engine = await startEngine({ queryTimeoutSeconds: 30 })
+    const options = { endpoint: engine.endpoint, queryTimeoutSeconds: 30 }
+    store = createClickHouseEventStore({ ...options, clock: { nowMs: Date.now } })
+    clients = createClickHouseClients(options)
+    await store.migrate()
+    const events = texts.map((text, index) => {
+      const value = propertyOf(text)
+      const flags = value === undefined || value === null ? [] : [['$feature/p"&=%', textOf(value)] as const]
+      const uuid = `00000000-0000-4000-8000-${String(index).padStart(12, '0')}`
+      return anEvent({ uuid, propertiesJson: text, personPropertiesJson: text, flags: new Map(flags) })
+    })
+    await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
+  })
+  after(async () => {
+    await clients.close()
+    await store.close()
+    await engine.stop()
+  })
+
+  /** Which of the events each condition holds for, by the store. */
+  async function matched(all: readonly Condition[], settings: { timezone: string; propertyMatchingVersion: 1 | 2 }) {
+    const context = { ...settings, nowMs, usesEngineRegex: true, readsFlagMap: true }
+    const build = (decided: ReadonlyMap<string, Decided>) => {
+      const params = new QueryParams()
+      const sql = new ConditionSql(context, params, decided)
+      const columns = all.map(condition => sql.of(condition))
+      const table = sql.tables.get('events')!
+      return { columns, params: params.values, leaves: table.leaves, inner: table.columns }
+    }
+    return clients.read(async (client, signal) => {
+      const { leaves, params, inner: read } = build(new Map())
+      const decided = await decideLeftOver(client, { leaves, columns: read, source: 'events', params }, nowMs, signal)
+      const { columns, inner, params: all } = build(decided)
+      const result = await client.query({
+        query: `SELECT toString(uuid), ${columns.join(', ')} FROM (SELECT uuid, ${inner.join(', ')} FROM events FINAL) ORDER BY uuid`,
+        query_params: all,
+        use_multipart_params: true,
+        format: 'JSONCompactEachRow',
+        abort_signal: signal,
+      })
+      return result.json<[string, ...(number | null)[]]>()
+    })
+  }
+
+  /** Compares each condition on each event. */
+  async function compare(
+    source: PropertySource,
+    key: string,
+    expectedValue: (text: string) => JsonValue | undefined,
+    version: 1 | 2,
+    conditions: readonly TestedCondition[],
+  ) {
+    const settings = { timezone: 'Europe/Berlin', propertyMatchingVersion: version } as const
+    const wrong: string[] = []
+    for (let start = 0; start < conditions.length; start += 60) {
+      const some = conditions.slice(start, start + 60)
+      const asked = some.map((condition): PropertyCondition => ({ kind: 'property', source, key, ...condition }))
+      const rows = await matched(asked, settings)
+      for (const [index, { operator, value }] of some.entries()) {
+        const compiled = compileMatch(operator, value, settings)!
+        for (const [row, text] of texts.entries()) {
+          const own = expectedValue(text)
+          let expected = own === undefined ? compiled.whenAbsent : compiled.matches(own, nowMs)
+          if (typeof expected !== 'boolean') {
+            let step = expected.next()
+            while (!step.done) step = expected.next()
+            expected = step.value
+          }
+          const actual = rows[row]![index + 1]
+          if (actual !== (expected ? 1 : 0))
+            wrong.push(`${text.slice(0, 60)} ${operator} ${JSON.stringify(value)}: ${actual}, not ${expected}`)
+        }
+      }
+    }
+    assert.deepEqual(wrong.slice(0, 40), [], `${wrong.length} differ`)
+  }
+
+  it('decides every property of an event as the evaluator of flags does', async () => {
+    await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
+  })
+
+  it('decides by the second version of property matching, too', async () => {
+    await compare(
+      { kind: 'person' },
+      'p',
+      propertyOf,
+      2,
+      conditions.filter(({ operator }) => ['exact', 'is_not'].includes(operator)),
+    )
+  })
+
+  it('decides flags by their text', async () => {
+    const flagValue = (text: string) => {
+      const value = propertyOf(text)
+      return value === undefined || value === null ? undefined : textOf(value).toWellFormed()
+    }
+    await compare(
+      { kind: 'flag' },
+      '$feature/p"&=%',
+      flagValue,
+      1,
+      conditions.filter((_, index) => index % 4 === 0),
+    )
+  })
+
+  it('folds the case of every character as we do', async t => {
+    t.diagnostic(`SEED=${seed}`)
+    const characters = Array.from({ length: 0x11_0000 }, (_, code) => code)
+      .filter(code => code < 0xd800 || code > 0xdfff)
+      .map(code => String.fromCodePoint(code))
+      .filter(character => /[\p{L}\p{M}\p{N}\p{So}]/u.test(character) || character.toLowerCase() !== character)
+    const params = new QueryParams()
+    const lists = [characters, characters.map(foldedText), characters.map(asciiFoldedText)]
+    const query = `SELECT one.1, lowerUTF8(one.1), lower(one.1) FROM (
+      SELECT arrayJoin(arrayZip(${lists.map(list => params.list('String', list)).join(', ')})) AS one)
+      WHERE lowerUTF8(one.1) != one.2 OR lower(one.1) != one.3`
+    const wrong = await clients.read(async (client, signal) => {
+      const options = { use_multipart_params: true, format: 'JSONCompactEachRow', abort_signal: signal } as const
+      return (await client.query({ query, query_params: params.values, ...options })).json<[string, string, string]>()
+    })
+    assert.deepEqual(wrong, [])
+  })
+
+  it('looks for as many parts as a condition may have', async () => {
+    const parts = [...Array.from({ length: 999 }, (_, index) => `no${index}`), 'NAN']
+    const conditions = ['icontains_multi', 'not_icontains_multi', 'exact', 'is_not'].map(operator => ({
+      operator,
+      value: parts,
+    }))
+    await compare({ kind: 'event' }, 'p', propertyOf, 1, conditions)
+  })
+
+  it('puts conditions together with and, or and not', async () => {
+    const settings = { timezone: 'UTC', propertyMatchingVersion: 1 } as const
+    const is = (value: JsonValue): Condition => ({
+      kind: 'property',
+      source: { kind: 'event' },
+      key: 'p',
+      operator: 'exact',
+      value,
+    })
+    const version: Condition = {
+      kind: 'property',
+      source: { kind: 'event' },
+      key: 'p',
+      operator: 'semver_eq',
+      value: '1.2.3',
+    }
+    const rows = await matched(
+      [
+        { kind: 'any', conditions: [is('banana'), version] },
+        { kind: 'all', conditions: [is('banana'), { kind: 'not', condition: version }] },
+        { kind: 'all', conditions: [] },
+        { kind: 'any', conditions: [] },
+      ],
+      settings,
+    )
+    const own = texts.map(propertyOf)
+    const isBanana = own.map(value => typeof value === 'string' && value.toLowerCase() === 'banana')
+    const isVersion = own.map(
+      value => value !== undefined && compileMatch('semver_eq', '1.2.3', settings)!.matches(value, 0),
+    )
+    assert.deepEqual(
+      rows.map(row => row.slice(1)),
+      own.map((_, index) => [isBanana[index] || isVersion[index] ? 1 : 0, isBanana[index] ? 1 : 0, 1, 0]),
+    )
+  })
+})
+
+function propertyOf(text: string): JsonValue | undefined {
+  const properties = parseJson(text)
+  assert.ok(isJsonObject(properties))
+  return ownValue(properties, 'p')
+}

@@ -1,0 +1,211 @@
+// `pennon events` as people run it, against a real front.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, readFileSync, statSync, truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+import { runCommand, startCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const eventCount = 300
+const dayMs = 86_400_000
+const firstMs = Date.parse('2026-04-20T10:00:00Z')
+const events = Array.from({ length: eventCount }, (_, index) =>
+  anEvent({
+    event: index % 3 === 0 ? 'order placed' : '$pageview',
+    distinctId: `user "${index}"`,
+    timestampMs: firstMs + (index % 5) * dayMs + index,
+    capturedAtMs: firstMs,
+    propertiesJson: `{"n":${index}.0,"text":"a\\n,b","plan":"${index % 2 === 0 ? 'pro' : 'free'}","large":"${'x'.repeat(20_000)}"}`,
+  }),
+)
+
+describe('pennon events', () => {
+  let engine: TestEngine
+  let store: EventStore
+  before(async () => {
+    engine = await startEngine()
+    const exports = { windowRowsMin: 1, sliceRowsMax: 40, retryPausesMs: [1] }
+    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now }, exports })
+    await store.migrate()
+    await store.insert({ pendingEvents: [], overrides: [], recordings: [], rejected: [], events })
+  })
+  after(async () => {
+    await store.close()
+    await engine.stop()
+  })
+
+  /** A front whose exports fail after so many batches for as long as `isBroken`. */
+  async function start(t: TestContext, broken: { after: number; isBroken: boolean } = { after: 0, isBroken: false }) {
+    const openEventExport: EventStore['openEventExport'] = async (query, signal) => {
+      const { batches, eventCountMax } = await store.openEventExport(query, signal)
+      return {
+        eventCountMax,
+        batches: (async function* () {
+          let count = 0
+          for await (const batch of batches) {
+            if (broken.isBroken && count++ >= broken.after) throw new Error('broken on purpose')
+            yield batch
+          }
+        })(),
+      }
+    }
+    const api = await startManagement(t, { events: { ...store, openEventExport } })
+    const folder = tempDir(t)
+    const file = (name: string) => join(folder, name)
+    const settings = await settingsOf(api)
+    const run = (...args: string[]) => runCommand(settings, 'events', ...args, '--host', api.url)
+    return { api, file, run, settings }
+  }
+
+  it('counts by name and day, as a table with a chart and as JSON', async t => {
+    const { run } = await start(t)
+    const range = ['--from', '2026-04-20', '--to', '2026-04-24']
+    const table = await run('count', ...range)
+    assert.equal(table.exitCode, 0, table.stderr)
+    const lines = table.stdout.split('\n')
+    assert.match(lines[0]!, /^EVENT +COUNT +PER DAY$/)
+    assert.match(lines[1]!, /^\$pageview +200 +█{5}$/)
+    assert.match(lines[2]!, /^order placed +100 +█{5}$/)
+    assert.match(lines[3]!, /^all events +300 +█{5}$/)
+    const json = JSON.parse((await run('count', ...range, '--event', 'order placed', '--json')).stdout)
+    assert.deepEqual(json.results, [
+      { event: 'order placed', count: 100, data: [20, 20, 20, 20, 20] },
+      { event: null, count: 300, data: [60, 60, 60, 60, 60] },
+    ])
+    const before = await run('count', '--from', 'all', '--to', '2026-04-01')
+    assert.deepEqual([before.exitCode, before.stderr], [0, ''])
+    assert.match(before.stdout, /^all events +0$/m)
+  })
+
+  it('writes a file under its name only when it is complete, and overwrites nothing', async t => {
+    const { run, file } = await start(t)
+    const target = file('events.jsonl')
+    const done = await run('export', target, '--json', '--property', 'plan=pro', '--oldest-first')
+    assert.equal(done.exitCode, 0, done.stderr)
+    const { rows, bytes, limited } = JSON.parse(done.stdout)
+    assert.deepEqual([rows, bytes, limited], [150, readFileSync(target).length, false])
+    const lines = readFileSync(target, 'utf8').trimEnd().split('\n')
+    const expected = events.filter((_, index) => index % 2 === 0).sort((a, b) => a.timestampMs - b.timestampMs)
+    assert.deepEqual(
+      lines.map(line => JSON.parse(line).uuid),
+      expected.map(({ uuid }) => uuid),
+    )
+    for (const left of ['.part', '.part.json']) assert.equal(existsSync(target + left), false)
+    const refused = await run('export', target)
+    assert.deepEqual([refused.exitCode, readFileSync(target).length], [2, bytes])
+    assert.match(refused.stderr, /is there already\. --force replaces it\.\n$/)
+    assert.equal((await run('export', target, '--force', '--limit', '7')).exitCode, 0)
+    assert.equal(readFileSync(target, 'utf8').split('\n').length, 8)
+    const parquet = file('events.parquet')
+    assert.equal((await run('export', parquet)).exitCode, 0)
+    const signs = [readFileSync(parquet).subarray(0, 4), readFileSync(parquet).subarray(-4)].map(String)
+    assert.deepEqual(signs, ['PAR1', 'PAR1'])
+    const other = await run('export', file('events'))
+    assert.deepEqual([other.exitCode, /or say --format/.test(other.stderr)], [2, true])
+  })
+
+  for (const format of ['jsonl', 'csv'])
+    it(`goes on with ${format} that broke off, and cuts off a half row`, async t => {
+      const broken = { after: 2, isBroken: true }
+      const { run, file } = await start(t, broken)
+      const whole = file(`whole.${format}`)
+      broken.isBroken = false
+      assert.equal((await run('export', whole, '--from', '-3650d')).exitCode, 0)
+      broken.isBroken = true
+      const target = file(`events.${format}`)
+      const first = await run('export', target, '--from', '-3650d')
+      assert.equal(first.exitCode, 1, first.stderr)
+      assert.match(first.stderr, /broke off .* rows are in .*\.part\. Go on with: pennon events export .* --resume\n$/s)
+      assert.equal(existsSync(target), false)
+      assert.match((await run('export', target)).stderr, /broke off: .*--resume goes on with it/)
+      truncateSync(`${target}.part`, statSync(`${target}.part`).size - 50)
+      broken.isBroken = false
+      const second = await run('export', target, '--resume')
+      assert.equal(second.exitCode, 0, second.stderr)
+      assert.ok(readFileSync(target).equals(readFileSync(whole)))
+      const again = await run('export', target, '--resume')
+      assert.match(again.stderr, /is complete: there is nothing to go on with/)
+    })
+
+  it('stops at Ctrl-C, and says how to go on', async t => {
+    let goOn = () => {}
+    const held = new Promise<void>(resolve => {
+      goOn = resolve
+    })
+    const openEventExport: EventStore['openEventExport'] = async (query, signal) => {
+      const { batches, eventCountMax } = await store.openEventExport(query, signal)
+      return {
+        eventCountMax,
+        batches: (async function* () {
+          let count = 0
+          for await (const batch of batches) {
+            if (query.after === undefined && count++ === 2) await held
+            yield batch
+          }
+        })(),
+      }
+    }
+    const api = await startManagement(t, { events: { ...store, openEventExport } })
+    const settings = await settingsOf(api)
+    const target = join(tempDir(t), 'events.jsonl')
+    const { child, ended } = startCommand(settings, 'events', 'export', target, '--host', api.url)
+    await eventually(() => existsSync(`${target}.part`) && readFileSync(`${target}.part`).length > 0, { what: 'rows' })
+    child.kill('SIGINT')
+    const { exitCode, stderr } = await ended
+    goOn()
+    assert.equal(exitCode, 130, stderr)
+    assert.match(stderr, /stopped\. [\d,]+ rows are in .* Go on with: pennon events export .* --resume\n$/)
+    const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
+    assert.equal(resumed.exitCode, 0, resumed.stderr)
+    const uuids = readFileSync(target, 'utf8')
+      .trimEnd()
+      .split('\n')
+      .map(line => JSON.parse(line).uuid)
+    assert.deepEqual(uuids.toSorted(), events.map(({ uuid }) => uuid).toSorted())
+  })
+
+  it('says that the disk is full, what is there, and how to go on', async t => {
+    const { api, settings } = await start(t)
+    const target = join(tempDir(t), 'events.jsonl')
+    // A limit on the size of files fails a write as a full disk does, and needs no disk of its own.
+    const limited = `ulimit -f 200; trap '' XFSZ; exec "$0" --disable-warning=ExperimentalWarning src/main.ts "$@"`
+    const { execFile } = await import('node:child_process')
+    const args = ['-c', limited, process.execPath, 'events', 'export', target, '--host', api.url]
+    const env = { PATH: process.env.PATH, ...settings }
+    const child = execFile('sh', args, { env })
+    let stderr = ''
+    child.stderr!.on('data', text => {
+      stderr += text
+    })
+    const [exitCode] = await once(child, 'close')
+    assert.equal(exitCode, 1, stderr)
+    assert.match(stderr, /The disk with .* is full.* rows are in .*\.part\. Go on with: .* --resume\n$/s)
+    const resumed = await runCommand(settings, 'events', 'export', target, '--resume', '--host', api.url)
+    assert.equal(resumed.exitCode, 0, resumed.stderr)
+    assert.equal(readFileSync(target, 'utf8').trimEnd().split('\n').length, eventCount)
+  })
+
+  it('needs a key and an instance, and says so in a line', async t => {
+    const { file, api, settings } = await start(t)
+    const keyless = await runCommand({}, 'events', 'export', file('a.jsonl'), '--host', api.url)
+    assert.deepEqual([keyless.exitCode, /PENNON_PERSONAL_KEY/.test(keyless.stderr)], [2, true])
+    const away = await runCommand(settings, 'events', 'count', '--host', 'http://127.0.0.1:1')
+    assert.deepEqual([away.exitCode, away.stderr.split('\n').length], [2, 2])
+    const empty = await runCommand(settings, 'events', 'export', file('a.jsonl'), '--host', api.url, '--event', '')
+    assert.match(empty.stderr, /--event needs a value that is not empty/)
+    assert.equal(existsSync(file('a.jsonl.part')), false)
+  })
+})
+
+async function settingsOf(api: ManagementApi): Promise<{ PENNON_PERSONAL_KEY: string }> {
+  const { body } = await api.call('POST', '/api/personal_api_keys/', { body: { label: 'command', scopes: ['*'] } })
+  return { PENNON_PERSONAL_KEY: body.value }
+}

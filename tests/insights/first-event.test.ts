@@ -1,0 +1,70 @@
+// Where a range of "all" times begins, and that SQL puts times into the buckets that Node made, on the real engine.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { makeBuckets } from '#core/insights/buckets.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import {
+  bucketParams,
+  bucketStart,
+  epochMs,
+  isWithin,
+} from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+
+describe('insights on the engine', () => {
+  let engine: TestEngine
+  let store: EventStore
+  let clients: ReturnType<typeof createClickHouseClients>
+  before(async () => {
+    engine = await startEngine()
+    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    await store.migrate()
+  })
+  after(async () => {
+    await clients.close()
+    await store.close()
+    await engine.stop()
+  })
+  const insert = (events: ReturnType<typeof anEvent>[]) =>
+    store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
+
+  it('find the first event of a project since 2015, by the copy of it that counts', async () => {
+    assert.equal(await store.findFirstEventTime(1), null)
+    const first = anEvent({ projectId: 1, timestampMs: Date.parse('2015-01-01T10:00:00.000Z') })
+    const wrong = anEvent({ projectId: 1, timestampMs: Date.parse('1900-01-01T00:00:00.000Z') })
+    const ofAnother = anEvent({ projectId: 2, timestampMs: Date.parse('2015-01-01T00:00:00.000Z') })
+    await insert([anEvent({ projectId: 1 }), ofAnother, first, wrong])
+    assert.equal(await store.findFirstEventTime(1), first.timestampMs)
+    const later = { ...first, timestampMs: first.timestampMs + 3_600_000 }
+    await insert([later])
+    assert.equal(await store.findFirstEventTime(1), later.timestampMs)
+  })
+
+  it('put each time into the bucket whose edges hold it', async () => {
+    const range = { fromMs: Date.parse('1969-12-27T15:00:00Z'), endMs: Date.parse('1970-01-03T11:22:33.456Z') }
+    const calendar = { timezone: 'Europe/Berlin', weekStartDay: 1 } as const
+    const buckets = makeBuckets({ ...range, startsExactly: true }, 'day', calendar, 100)!
+    const times = [...buckets.edges.flatMap(edge => [edge - 1, edge, edge + 1]), range.fromMs - 86_400_000]
+    const query = `SELECT ${epochMs('time')}, ${bucketStart('time')} FROM (
+      SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithin('time')}`
+    const rows = await clients.read(async client => {
+      const result = await client.query({
+        query,
+        query_params: { ...bucketParams(buckets), times },
+        format: 'JSONCompactEachRow',
+      })
+      return result.json<[string, string]>()
+    })
+    const inside = times.filter(ms => ms >= range.fromMs && ms < range.endMs)
+    const expected = inside.map(ms => [ms, buckets.edges.findLast(edge => edge <= ms)])
+    assert.deepEqual(
+      rows.map(([ms, edge]) => [Number(ms), Number(edge)]),
+      expected,
+    )
+  })
+})

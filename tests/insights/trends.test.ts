@@ -1,0 +1,478 @@
+// Trends over HTTP, on the real engine: what a caller sends and gets.
+
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { Value } from 'typebox/value'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
+import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
+import { anEvent, imported } from '../support/an-event.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { eventually } from '../support/eventually.ts'
+import { startManagement } from '../support/management-api.ts'
+
+let engine: TestEngine
+let store: EventStore
+before(async () => {
+  engine = await startEngine()
+  store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+  await store.migrate()
+})
+after(async () => {
+  await store.close()
+  await engine.stop()
+})
+
+const [ada, bob] = ['0192a4b0-0000-7000-8000-00000000000a', '0192a4b0-0000-7000-8000-00000000000b']
+const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
+
+/** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
+async function startTrends(t: TestContext, settings: object = {}) {
+  const api = await startManagement(t, { events: store })
+  const body = { name: 'Berlin', timezone: 'Europe/Berlin', ...settings }
+  let project = await api.call('POST', '/api/projects/', { body })
+  // The event store is shared by the tests of this file, the ids of projects are not.
+  while (project.body.id <= projectCount) project = await api.call('POST', '/api/projects/', { body })
+  projectCount = project.body.id
+  const projectId = projectCount
+  return {
+    projectId,
+    api,
+    call: (query: object) => api.call('POST', `/api/projects/${projectId}/query/`, { body: { query } }),
+    async results(query: object) {
+      const { status, text, body } = await this.call({ kind: 'TrendsQuery', ...query })
+      assert.equal(status, 200, text)
+      return body.results
+    },
+    insert: (...events: Partial<StoredEvent>[]) =>
+      store.insert({ ...nothing, events: events.map(event => anEvent({ projectId, ...event })) }),
+  }
+}
+let projectCount = 1
+
+const at = (text: string) => Date.parse(text)
+const events = (event: string | null, more: object = {}) => ({ kind: 'EventsNode', event, ...more })
+
+describe('POST …/query/ with a TrendsQuery', () => {
+  it('counts events per day of the project’s zone, in PostHog’s shape', async t => {
+    const trends = await startTrends(t)
+    await trends.insert(
+      { event: 'paid', timestampMs: at('2026-04-28T21:59:59.999Z') },
+      { event: 'paid', timestampMs: at('2026-04-28T22:00:00.000Z') },
+      { event: 'seen', timestampMs: at('2026-04-29T12:00:00.000Z') },
+      { event: 'paid', timestampMs: at('2026-05-01T21:59:59.999Z') },
+      { event: 'paid', timestampMs: at('2026-05-01T22:00:00.000Z') },
+    )
+    const dateRange = { date_from: '-3d' }
+    const [paid, all] = await trends.results({
+      dateRange,
+      series: [events('paid', { custom_name: 'Sales' }), events(null)],
+    })
+    assert.deepEqual(paid, {
+      label: 'paid',
+      count: 3,
+      data: [1, 1, 0, 1],
+      days: ['2026-04-28', '2026-04-29', '2026-04-30', '2026-05-01'],
+      labels: ['28-Apr-2026', '29-Apr-2026', '30-Apr-2026', '1-May-2026'],
+      action: {
+        id: 'paid',
+        type: 'events',
+        order: 0,
+        name: 'paid',
+        custom_name: 'Sales',
+        math: 'total',
+        math_property: null,
+        math_group_type_index: null,
+        math_hogql: null,
+        days: ['2026-04-28', '2026-04-29', '2026-04-30', '2026-05-01'],
+        properties: {},
+      },
+    })
+    assert.deepEqual([all.label, all.data, all.action.order], ['All events', [1, 2, 0, 1], 1])
+    const { body } = await trends.call({
+      kind: 'TrendsQuery',
+      dateRange,
+      series: [events('paid')],
+      compareFilter: { compare: true },
+    })
+    assert.ok(Value.Check(trendsAnswerSchema, body), JSON.stringify([...Value.Errors(trendsAnswerSchema, body)]))
+    const document = await trends.api.call('GET', '/api/schema/?format=json')
+    const query = Object.entries<Record<string, unknown>>(document.body.paths).find(([path]) =>
+      path.endsWith('/query/'),
+    )
+    for (const field of [/compare_label/, /hasMore/]) assert.match(JSON.stringify(query?.[1]), field)
+  })
+
+  it('counts an identity once, imports as well, and nothing that is pending', async t => {
+    const trends = await startTrends(t)
+    const { projectId } = trends
+    const event = anEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
+    const moved = { ...event, timestampMs: at('2026-05-01T11:00:00Z') }
+    const other = anEvent({ projectId, timestampMs: at('2026-05-01T11:30:00Z') })
+    await store.insert({ ...nothing, events: [event, imported(event, 1), imported(other, 1)] })
+    await store.insert({ ...nothing, events: [moved], pendingEvents: [imported(anEvent({ projectId }), 7)] })
+    const [hours] = await trends.results({ interval: 'hour', dateRange: { date_from: '-2h' }, series: [events(null)] })
+    assert.deepEqual(hours.data, [0, 2, 0])
+    assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
+  })
+
+  it('counts persons of today, groups, and numbers', async t => {
+    const trends = await startTrends(t)
+    const { projectId } = trends
+    const timestampMs = at('2026-05-01T10:00:00Z')
+    const groupsOf = (key: string) => ['', key, '', '', ''] as const
+    await trends.insert(
+      { timestampMs, distinctId: 'a', personId: ada, groups: groupsOf('acme'), propertiesJson: '{"price":3}' },
+      { timestampMs, distinctId: 'b', personId: bob, groups: groupsOf('acme'), propertiesJson: '{"price":"4.5"}' },
+      { timestampMs, distinctId: 'b', personId: bob, groups: groupsOf(''), propertiesJson: '{"price":"free"}' },
+      { timestampMs, distinctId: 'b', personId: bob, groups: groupsOf('wile'), propertiesJson: '{"price":null}' },
+    )
+    const dateRange = { date_from: 'dStart' }
+    const today = async (more: object) => (await trends.results({ dateRange, series: [events(null, more)] }))[0].data
+    assert.deepEqual(await today({ math: 'dau' }), [2])
+    await store.insert({
+      ...nothing,
+      overrides: [{ projectId, distinctId: 'b', personId: ada, version: 2 }],
+    })
+    assert.deepEqual(await today({ math: 'dau' }), [1])
+    assert.deepEqual(await today({ math: 'unique_group', math_group_type_index: 1 }), [2])
+    const figures = { sum: 7.5, avg: 3.75, min: 3, max: 4.5, median: 3.75, p90: 4.35, p95: 4.425, p99: 4.485 }
+    for (const [math, figure] of Object.entries(figures)) {
+      const [data] = await today({ math, math_property: 'price' })
+      assert.ok(Math.abs(data - figure) < 1e-9, `${math}: ${data}`)
+    }
+  })
+
+  it('leaves numbers out that no sum could hold', async t => {
+    const trends = await startTrends(t)
+    const values = ['7', '5', '"1e999"', '1.7e308', '-1.7e308', '"1.7e308"', '1.6e308', '-0.0', '"9"']
+    await trends.insert(
+      ...values.map(value => ({ timestampMs: at('2026-05-01T10:00:00Z'), propertiesJson: `{"price":${value}}` })),
+    )
+    const figures = { sum: 21, avg: 5.25, min: 0, max: 9, median: 6 }
+    const series = Object.keys(figures).map(math => events(null, { math, math_property: 'price' }))
+    const results = await trends.results({ dateRange: { date_from: 'dStart' }, series })
+    assert.deepEqual(
+      results.map((line: { data: number[] }) => line.data.map(figure => figure + 0)),
+      Object.values(figures).map(figure => [figure]),
+    )
+  })
+
+  it('starts weeks as the project says, and all times with the first event', async t => {
+    const trends = await startTrends(t, { week_start_day: 1 })
+    const query = { interval: 'week', dateRange: { date_from: 'all' }, series: [events(null)] }
+    assert.deepEqual((await trends.results(query))[0].data, [0])
+    await trends.insert({ timestampMs: at('2026-04-19T21:00:00Z') }, { timestampMs: at('2026-04-19T22:00:00Z') })
+    const [weeks] = await trends.results(query)
+    assert.deepEqual(weeks.days, ['2026-04-13', '2026-04-20', '2026-04-27'])
+    assert.deepEqual(weeks.data, [1, 1, 0])
+    assert.deepEqual(weeks.labels, ['13–19 Apr', '20–26 Apr', '27-Apr – 1-May'])
+  })
+
+  it('has a line for each series, also where no event can be', async t => {
+    const trends = await startTrends(t)
+    await trends.insert({ timestampMs: at('2026-04-30T12:00:00Z') })
+    const ranges = [
+      { date_from: 'all', date_to: '2026-04-29' },
+      { date_from: '0001-01-01', date_to: '0001-01-02' },
+      { date_from: '9000-01-01', date_to: '9000-01-02' },
+    ]
+    for (const dateRange of ranges) {
+      const query = { dateRange, series: [events(null), events('paid')], compareFilter: { compare: true } }
+      const results: { data: number[] }[] = await trends.results(query)
+      assert.deepEqual(
+        results.map(({ data }) => data),
+        [[0], [0], [0], [0]],
+        dateRange.date_from,
+      )
+    }
+  })
+
+  const today = { date_from: 'dStart' }
+  const noon = at('2026-05-01T10:00:00Z')
+  const withFlag = (value: string) => ({ timestampMs: noon, flags: new Map([['$feature/new-nav', value]]) })
+  const lines = (results: { label: string; data: number[] }[]) => results.map(({ label, data }) => [label, ...data])
+
+  it('has as many buckets as an answer may have points', async t => {
+    const trends = await startTrends(t)
+    await trends.insert({ timestampMs: at('2025-03-11T00:30:00Z') }, { timestampMs: at('2026-05-01T12:00:00Z') })
+    const [line] = await trends.results({
+      interval: 'hour',
+      dateRange: { date_from: '2025-03-11T00:30:00Z', date_to: '2026-05-01T12:00:00Z', explicitDate: true },
+      series: [events(null)],
+    })
+    assert.deepEqual([line.data.length, line.data[0], line.data.at(-1), line.count], [9_997, 1, 1, 2])
+  })
+
+  it('breaks down by a flag, most first, with the rest and what has no value at the end', async t => {
+    const trends = await startTrends(t)
+    const values = ['c', 'b', 'b', 'a', 'a', 'a', 'd', 'control&=%é']
+    await trends.insert(...values.map(withFlag), { timestampMs: noon })
+    const query = { dateRange: today, series: [events(null)] }
+    const breakdown = (limit: number, more: object = {}) =>
+      trends.results({
+        ...query,
+        breakdownFilter: { breakdown: '$feature/new-nav', breakdown_type: 'event', breakdown_limit: limit, ...more },
+      })
+    const none = 'None (i.e. no value)'
+    const other = 'Other (i.e. all remaining values)'
+    assert.deepEqual(lines(await breakdown(3)), [
+      ['a', 3],
+      ['b', 2],
+      ['c', 1],
+      [none, 1],
+      [other, 2],
+    ])
+    assert.deepEqual(
+      (await breakdown(1)).map(({ breakdown_value }: { breakdown_value: string }) => breakdown_value),
+      ['a', '$$_posthog_breakdown_null_$$', '$$_posthog_breakdown_other_$$'],
+    )
+    assert.deepEqual(
+      lines(await breakdown(25)).map(([label]) => label),
+      ['a', 'b', 'c', 'control&=%é', 'd', none],
+    )
+    assert.deepEqual(lines(await breakdown(1, { breakdown_hide_other_aggregation: true })), [
+      ['a', 3],
+      [none, 1],
+    ])
+  })
+
+  it('counts a person once among all other values', async t => {
+    const trends = await startTrends(t)
+    await trends.insert(
+      ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),
+      { ...withFlag('b'), personId: bob },
+      { ...withFlag('a'), personId: bob },
+    )
+    const results = await trends.results({
+      dateRange: today,
+      series: [events(null, { math: 'dau' }), events(null)],
+      breakdownFilter: { breakdown: '$feature/new-nav', breakdown_limit: 1 },
+    })
+    assert.deepEqual(lines(results), [
+      ['All events - a', 2],
+      ['All events - Other (i.e. all remaining values)', 2],
+      ['All events - a', 3],
+      ['All events - Other (i.e. all remaining values)', 3],
+    ])
+  })
+
+  it('breaks down by two properties at once, of events, persons and groups', async t => {
+    const trends = await startTrends(t)
+    const groups = ['acme', '', '', '', ''] as const
+    await trends.insert(
+      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1.0}', groups },
+      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1}' },
+      { timestampMs: noon, propertiesJson: '{"plan":null}', personPropertiesJson: '{"age":[1,"x"]}' },
+    )
+    const query = { dateRange: today, series: [events(null)] }
+    const both = await trends.results({
+      ...query,
+      breakdownFilter: {
+        breakdowns: [
+          { property: 'plan', type: 'event' },
+          { property: 'age', type: 'person' },
+        ],
+      },
+    })
+    assert.deepEqual(
+      both.map(({ label, breakdown_value, data }: { label: string; breakdown_value: string[]; data: number[] }) => ({
+        label,
+        breakdown_value,
+        data,
+      })),
+      [
+        { label: 'pro::1', breakdown_value: ['pro', '1'], data: [2] },
+        {
+          label: 'None (i.e. no value)::[1,"x"]',
+          breakdown_value: ['$$_posthog_breakdown_null_$$', '[1,"x"]'],
+          data: [1],
+        },
+      ],
+    )
+    // As a list also for one breakdown, and for all other values.
+    const valuesOf = async (...breakdowns: object[]) =>
+      (await trends.results({ ...query, breakdownFilter: { breakdowns, breakdown_limit: 1 } })).map(
+        ({ breakdown_value }: { breakdown_value: string[] }) => breakdown_value,
+      )
+    const other = '$$_posthog_breakdown_other_$$'
+    const plan = { property: 'plan', type: 'event' }
+    assert.deepEqual(await valuesOf(plan), [['pro'], ['$$_posthog_breakdown_null_$$']])
+    assert.deepEqual(await valuesOf(plan, { property: 'age', type: 'person' }), [
+      ['pro', '1'],
+      [other, other],
+    ])
+    const group = { breakdown: '$group_key', breakdown_type: 'group', breakdown_group_type_index: 0 }
+    assert.deepEqual(lines(await trends.results({ ...query, breakdownFilter: group })), [
+      ['acme', 1],
+      ['None (i.e. no value)', 2],
+    ])
+    // Zeroes are one value, however they are written.
+    const zeroes = ['0', '-0', '0.0', '-0.0', '0e1', '-0e0'].map(zero => ({
+      ...{ timestampMs: noon, event: 'zero', propertiesJson: `{"n":${zero}}` },
+    }))
+    await trends.insert(...zeroes)
+    const byNumber = { dateRange: today, series: [events('zero')], breakdownFilter: { breakdown: 'n' } }
+    assert.deepEqual(lines(await trends.results(byNumber)), [['0', 6]])
+  })
+
+  it('compares with the period before, line by line', async t => {
+    const trends = await startTrends(t)
+    const yesterday = noon - 86_400_000
+    await trends.insert(
+      ...['a', 'b', 'b'].map(withFlag),
+      ...['a', 'a', 'c'].map(value => ({ ...withFlag(value), timestampMs: yesterday })),
+    )
+    const results = await trends.results({
+      dateRange: today,
+      series: [events(null)],
+      compareFilter: { compare: true },
+      breakdownFilter: { breakdown: '$feature/new-nav' },
+    })
+    const shown = results.map((one: { compare_label: string; label: string; data: number[]; days: string[] }) => [
+      one.compare_label,
+      one.label,
+      ...one.data,
+      ...one.days,
+    ])
+    assert.deepEqual(shown, [
+      ['current', 'b', 2, '2026-05-01'],
+      ['current', 'a', 1, '2026-05-01'],
+      ['previous', 'a', 2, '2026-04-30'],
+      ['previous', 'Other (i.e. all remaining values)', 1, '2026-04-30'],
+    ])
+    const week = await trends.results({
+      dateRange: today,
+      series: [events(null)],
+      compareFilter: { compare: true, compare_to: '-1w' },
+    })
+    assert.deepEqual([week[1].compare_label, week[1].days, week[1].data], ['previous', ['2026-04-24'], [0]])
+  })
+
+  it('follows filters on query and series, in lists and in groups', async t => {
+    const trends = await startTrends(t, {
+      test_account_filters: [{ key: 'email', type: 'person', operator: 'not_icontains', value: '@first.example' }],
+    })
+    await trends.insert(
+      {
+        timestampMs: noon,
+        propertiesJson: '{"plan":"pro","seats":5}',
+        personPropertiesJson: '{"email":"a@x.example"}',
+      },
+      { timestampMs: noon, propertiesJson: '{"plan":"pro","seats":[1]}' },
+      { timestampMs: noon, propertiesJson: '{"plan":"free"}', personPropertiesJson: '{"email":"me@first.example"}' },
+      { ...withFlag('true'), propertiesJson: '{"version":"1.10.0"}' },
+    )
+    const count = async (query: object, series: object = {}) =>
+      (await trends.results({ dateRange: today, series: [events(null, series)], ...query }))[0].count
+    const pro = { key: 'plan', value: 'PRO', type: 'event' }
+    const many = { key: 'seats', value: 3, operator: 'gt', type: 'event' }
+    assert.equal(await count({ properties: [pro] }), 2)
+    assert.equal(await count({ properties: [pro] }, { properties: [many] }), 1)
+    assert.equal(
+      await count({
+        properties: {
+          type: 'OR',
+          values: [
+            { type: 'AND', values: [pro, many] },
+            { key: 'plan', value: 'free' },
+          ],
+        },
+      }),
+      2,
+    )
+    assert.equal(await count({ properties: [{ ...pro, operator: 'is_not' }] }), 2)
+    assert.equal(await count({ properties: [{ key: 'seats', value: '[1]', type: 'event' }] }), 1)
+    assert.equal(await count({ properties: [{ key: 'version', value: '1.9.9', operator: 'semver_gt' }] }), 1)
+    assert.equal(await count({ properties: [{ key: '$feature/new-nav', value: ['true'], operator: 'exact' }] }), 1)
+    assert.equal(await count({ properties: [{ key: 'email', operator: 'is_set', type: 'person' }] }), 2)
+    assert.equal(await count({ filterTestAccounts: true }), 3)
+    assert.equal(await count({ properties: [{ key: 'plan', value: "pro'; DROP TABLE events; --{a:String}" }] }), 0)
+  })
+
+  it('ends the query in the store when the caller hangs up', async t => {
+    const signals: AbortSignal[] = []
+    const api = await startManagement(t, {
+      events: {
+        countTrend: (_, signal) =>
+          new Promise((_, reject) => {
+            signals.push(signal!)
+            signal!.addEventListener('abort', () => reject(signal!.reason))
+          }),
+      },
+    })
+    const caller = new AbortController()
+    const body = { query: { kind: 'TrendsQuery', series: [events(null)] } }
+    const call = assert.rejects(api.call('POST', '/api/projects/1/query/', { body, signal: caller.signal }))
+    await eventually(() => signals.length === 1)
+    caller.abort()
+    await call
+    await eventually(() => signals[0]!.aborted)
+  })
+
+  it('follows many filters, and says when they are too many for the store', async t => {
+    const trends = await startTrends(t)
+    await trends.insert({ timestampMs: noon, propertiesJson: '{"p7":"2020-01-01"}' })
+    const asked = (count: number) => ({
+      kind: 'TrendsQuery',
+      dateRange: today,
+      series: [events(null)],
+      properties: {
+        type: 'OR',
+        values: Array.from({ length: count }, (_, n) => ({ key: `p${n}`, operator: 'is_date_before', value: '-7d' })),
+      },
+    })
+    assert.deepEqual((await trends.call(asked(20))).body.results[0].data, [1])
+    const { status, body } = await trends.call(asked(100))
+    assert.deepEqual([status, body.attr], [400, 'query.properties'], body.detail)
+  })
+
+  it('refuses what it does not follow, and names the field', async t => {
+    const trends = await startTrends(t)
+    const asked = { kind: 'TrendsQuery', series: [events(null)] }
+    const refused: [query: object, attr: string][] = [
+      [{ kind: 'FunnelsQuery' }, 'query.kind'],
+      [{}, 'query.kind'],
+      [{ kind: 'TrendsQuery' }, 'query.series'],
+      [{ kind: 'TrendsQuery', series: [{ kind: 'ActionsNode', id: 1 }] }, 'query.series.0.kind'],
+      [{ kind: 'TrendsQuery', series: [events('a', { math: 'wau' })] }, 'query.series.0.math'],
+      [{ kind: 'TrendsQuery', series: [events('a', { math: 'sum' })] }, 'query.series.0.math_property'],
+      [{ kind: 'TrendsQuery', series: [events('a', { propertie: [] })] }, 'query.series.0.propertie'],
+      [{ kind: 'TrendsQuery', series: [events('a')], interval: 'minute' }, 'query.interval'],
+      [{ kind: 'TrendsQuery', series: [events('a')], dateRange: { date_from: 'soon' } }, 'query.dateRange.date_from'],
+      [
+        { kind: 'TrendsQuery', series: [events('a')], interval: 'hour', dateRange: { date_from: '-9y' } },
+        'query.dateRange',
+      ],
+      [{ kind: 'TrendsQuery', series: [events('a')], samplingFactor: 0.1 }, 'query.samplingFactor'],
+      [{ ...asked, properties: [{ key: 'a', operator: 'like', value: 1 }] }, 'query.properties.0.operator'],
+      [{ ...asked, properties: [{ key: 'a' }] }, 'query.properties.0.value'],
+      [{ ...asked, properties: [{ key: 'a', value: { b: 1 } }] }, 'query.properties.0.value'],
+      [{ ...asked, properties: [{ key: 'a', value: 'x'.repeat(2_001) }] }, 'query.properties.0.value'],
+      [{ ...asked, properties: [{ key: 'a', value: 'b', type: 'hogql' }] }, 'query.properties.0.type'],
+      [{ ...asked, properties: [{ key: 'a', value: 'b', type: 'group' }] }, 'query.properties.0.group_type_index'],
+      [{ ...asked, properties: [{ type: 'cohort', key: 'id', value: 999 }] }, 'query.properties.0.value'],
+      [{ ...asked, properties: { type: 'XOR', values: [] } }, 'query.properties.type'],
+      [{ ...asked, properties: Array.from({ length: 101 }, () => ({ key: 'a', value: 'b' })) }, 'query.properties'],
+      [
+        { ...asked, breakdownFilter: { breakdown: 'a', breakdown_limit: 501 } },
+        'query.breakdownFilter.breakdown_limit',
+      ],
+      [
+        { ...asked, breakdownFilter: { breakdowns: [{ property: 'a' }, { property: 'b' }, { property: 'c' }] } },
+        'query.breakdownFilter.breakdowns',
+      ],
+      [{ ...asked, breakdownFilter: { breakdown: [7], breakdown_type: 'cohort' } }, 'query.breakdownFilter.breakdown'],
+      [{ ...asked, compareFilter: { compare: true, compare_to: 'then' } }, 'query.compareFilter.compare_to'],
+      [{ ...asked, trendsFilter: { formula: 'A/B' } }, 'query.trendsFilter.formula'],
+      [{ ...asked, series: Array.from({ length: 21 }, () => events(null)) }, 'query.series'],
+    ]
+    for (const [query, attr] of refused) {
+      const { status, body, text } = await trends.call(query)
+      assert.equal(status, 400, text)
+      assert.equal(body.attr, attr, text)
+    }
+    assert.match((await trends.call({ kind: 'FunnelsQuery' })).body.detail, /TrendsQuery/)
+  })
+})

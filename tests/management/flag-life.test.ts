@@ -1,0 +1,227 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/feature_flags/'
+const dayMs = 86_400_000
+const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
+const some = { groups: [{ properties: [], rollout_percentage: 40 }] }
+const nobody = { groups: [] }
+
+async function start(t: Parameters<typeof startManagement>[0]) {
+  const api = await startManagement(t)
+  const make = async (key: string, over: object = {}) => {
+    const made = await api.call('POST', path, { body: { key, filters: everybody, ...over } })
+    assert.equal(made.status, 201, made.text)
+    return made.body
+  }
+  const change = async (key: string | number, body: object) => {
+    const changed = await api.call('PATCH', `${path}${key}/`, { body })
+    assert.equal(changed.status, 200, changed.text)
+    return changed.body
+  }
+  const called = (flagKey: string, daysAgo: number) =>
+    api.commit({ calledFlags: [{ projectId: 1, flagKey, calledAtMs: api.clock.nowMs() - daysAgo * dayMs }] })
+  const flag = async (key: string | number) => (await api.call('GET', `${path}${key}/`)).body
+  const status = async (key: string | number) => (await api.call('GET', `${path}${key}/status/`)).body
+  const list = async (query: string) => {
+    const { status, body, text } = await api.call('GET', `${path}?${query}`)
+    assert.equal(status, 200, text)
+    return `${body.count}: ${body.results.map(({ key }: { key: string }) => key).join(' ')}`
+  }
+  const passDays = (days: number) => api.clock.set(api.clock.nowMs() + days * dayMs)
+  return { api, make, change, called, flag, status, list, passDays }
+}
+
+describe('the last call of a flag', () => {
+  it('is shown on the flag, in lists and after a write, and is no part of its history', async t => {
+    const { api, make, change, called, flag } = await start(t)
+    const { id } = await make('beta')
+    await called('beta', 3)
+    const at = new Date(api.clock.nowMs() - 3 * dayMs).toISOString()
+    assert.equal((await flag('beta')).last_called_at, at)
+    assert.equal((await api.call('GET', path)).body.results[0].last_called_at, at)
+    const changed = await change('beta', { name: 'new' })
+    assert.deepEqual([changed.last_called_at, changed.version], [at, 2])
+    const { body: version } = await api.call('GET', `${path}${id}/versions/2/`)
+    assert.equal('last_called_at' in version.flag || 'status' in version.flag, false)
+    const { body: diff } = await api.call('GET', `${path}${id}/versions/1/diff/2/`)
+    assert.deepEqual(
+      diff.changes.map(({ path }: { path: string }) => path).filter((name: string) => /call|status|since/.test(name)),
+      [],
+    )
+    await api.call('DELETE', `${path}beta/`)
+    assert.equal((await make('beta')).last_called_at, null)
+  })
+})
+
+describe('the status of a flag', () => {
+  it('is in words too, for deleted flags by their id', async t => {
+    const { api, make, change, called, flag, status, passDays } = await start(t)
+    const { id } = await make('beta')
+    assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'No call of the flag is known yet.' })
+    passDays(31)
+    const stale = {
+      status: 'STALE',
+      reason: 'The flag has been true for everybody for 31 days. No call of the flag is known yet.',
+    }
+    assert.deepEqual([await status('beta'), (await flag('beta')).status], [stale, 'STALE'])
+    await called('beta', 0)
+    assert.deepEqual(await status('beta'), { status: 'ACTIVE', reason: 'The flag was called within the last day.' })
+    passDays(40)
+    assert.deepEqual(await status('beta'), { status: 'STALE', reason: 'The flag has not been called for 40 days.' })
+    assert.equal((await change('beta', { active: false })).status, 'INACTIVE')
+    assert.equal((await change('beta', { archived: true })).status, 'ARCHIVED')
+    await api.call('DELETE', `${path}beta/`)
+    assert.deepEqual(await status(id), { status: 'DELETED', reason: 'The flag is deleted.' })
+    assert.equal((await api.call('GET', `${path}beta/status/`)).status, 404)
+  })
+
+  it('counts the time from the last change of what decides, which a name or a tag is not', async t => {
+    const { make, change, status, passDays } = await start(t)
+    await make('beta')
+    passDays(29)
+    await change('beta', { name: 'new', tags: ['a'], ensure_experience_continuity: true })
+    passDays(2)
+    assert.equal((await status('beta')).status, 'STALE')
+    await change('beta', { filters: { ...everybody, payloads: { true: '1' } } })
+    assert.equal((await status('beta')).status, 'ACTIVE')
+    passDays(31)
+    assert.equal((await status('beta')).status, 'STALE')
+    await change('beta', { active: false })
+    await change('beta', { active: true })
+    assert.equal((await status('beta')).status, 'ACTIVE')
+  })
+})
+
+describe('lists of flags by their state', () => {
+  it('find active, inactive, stale and archived ones, in pages with the right counts', async t => {
+    const { api, make, change, called, list, passDays } = await start(t)
+    for (const key of ['a1', 'a2', 'a3']) await make(key)
+    await make('some', { filters: some })
+    await make('none', { filters: nobody })
+    await make('off', { active: false })
+    await make('filed')
+    await change('filed', { archived: true })
+    passDays(31)
+    await make('fresh')
+    await called('some', 35)
+    await called('none', 0)
+    await called('a3', 2)
+    assert.equal(await list(''), '7: fresh off none some a3 a2 a1')
+    assert.equal(await list('active=true'), '6: fresh none some a3 a2 a1')
+    assert.equal(await list('active=false'), '1: off')
+    assert.equal(await list('active=STALE'), '4: none some a2 a1')
+    assert.equal(await list('active=stale&limit=2'), '4: none some')
+    assert.equal(await list('active=STALE&limit=2&offset=2'), '4: a2 a1')
+    assert.equal(await list('active=STALE&offset=9'), '4: ')
+    assert.equal(await list('active=STALE&search=A'), '2: a2 a1')
+    assert.equal(await list('archived=true'), '1: filed')
+    assert.equal(await list('archived=false'), '7: fresh off none some a3 a2 a1')
+    assert.equal(await list('archived=all&limit=3'), '8: fresh filed off')
+    assert.equal(await list('archived=all&active=false'), '2: filed off')
+    assert.equal(await list('archived=true&active=STALE'), '0: ')
+    assert.equal(await list('archived=true&search=off'), '0: ')
+    const { body } = await api.call('GET', `${path}?active=STALE&limit=2`)
+    const { body: next } = await api.call('GET', body.next.replace(/^https?:\/\/[^/]+/, ''))
+    assert.deepEqual(
+      [next.count, next.next, next.results.map(({ status }: { status: string }) => status)],
+      [4, null, ['STALE', 'STALE']],
+    )
+    for (const query of ['active=maybe', 'active=', 'archived=maybe', 'archived='])
+      assert.equal((await api.call('GET', `${path}?${query}`)).status, 400, query)
+  })
+})
+
+describe('an archived flag', () => {
+  it('is switched off and not evaluated, and has that in its history', async t => {
+    const { api, make, change, flag } = await start(t)
+    await make('beta')
+    const filed = await change('beta', { archived: true })
+    assert.deepEqual([filed.archived, filed.active, filed.version, filed.status], [true, false, 2, 'ARCHIVED'])
+    const explained = await api.call('POST', `${path}beta/explain/`, { body: { distinct_id: 'ada' } })
+    assert.deepEqual([explained.body.answered, explained.body.left_out], [false, 'inactive'])
+    const { body: diff } = await api.call('GET', `${path}beta/versions/1/diff/2/`)
+    assert.deepEqual(
+      diff.changes.filter(({ path }: { path: string }) => path === 'active' || path === 'archived'),
+      [
+        { path: 'active', action: 'changed', before: true, after: false },
+        { path: 'archived', action: 'changed', before: false, after: true },
+      ],
+    )
+    const restored = await api.call('POST', `${path}beta/versions/1/restore/`)
+    assert.deepEqual([restored.status, restored.body.active, restored.body.archived], [200, true, false])
+    await api.call('POST', `${path}beta/versions/2/restore/`)
+    assert.deepEqual([(await flag('beta')).active, (await flag('beta')).archived], [false, true])
+  })
+
+  it('cannot be switched on until it is unarchived, and stays off then', async t => {
+    const { api, make, change } = await start(t)
+    await make('beta')
+    const refused = (body: object, method = 'PATCH', address = `${path}beta/`) =>
+      api.call(method, address, { body }).then(({ status, body }) => [status, body.attr, body.detail])
+    const no = [400, 'active', 'An archived flag cannot be active. Unarchive it first: `archived: false`.']
+    assert.deepEqual(await refused({ archived: true, active: true }), no)
+    await change('beta', { archived: true })
+    assert.deepEqual(await refused({ active: true }), no)
+    assert.deepEqual(await refused({ key: 'x', archived: true, active: true }, 'POST', path), no)
+    const renamed = await change('beta', { name: 'new', archived: null, active: false })
+    assert.deepEqual([renamed.name, renamed.archived], ['new', true])
+    const back = await change('beta', { archived: false })
+    assert.deepEqual([back.archived, back.active], [false, false])
+    assert.equal((await change('beta', { active: true })).status, 'ACTIVE')
+    await change('beta', { archived: true })
+    const both = await change('beta', { archived: false, active: true })
+    assert.deepEqual([both.archived, both.active], [false, true])
+    const made = await make('filed', { archived: true })
+    assert.deepEqual([made.archived, made.active], [true, false])
+  })
+
+  it('stays off when validation is skipped, with a warning', async t => {
+    const { api, make } = await start(t)
+    await make('beta', { archived: true })
+    const { body } = await api.call('PATCH', `${path}beta/?skip_validation=true`, { body: { active: true } })
+    assert.deepEqual([body.active, body.archived, body.warnings[0].attr], [false, true, 'active'])
+  })
+
+  it('is copied as archived, and unarchives the one of its key elsewhere as a copy of one that is not', async t => {
+    const { api, make, change } = await start(t)
+    const { id: other } = (await api.call('POST', '/api/projects/', { body: { name: 'Other' } })).body
+    const copy = async (key: string) => {
+      const body = { feature_flag_key: key, from_project: 1, target_project_ids: [other] }
+      const { body: copied } = await api.call('POST', '/api/organizations/@current/feature_flags/copy_flags/', { body })
+      return copied.success.map(({ archived, active, status }: Record<string, unknown>) => [archived, active, status])
+    }
+    await make('beta')
+    await change('beta', { archived: true })
+    assert.deepEqual(await copy('beta'), [[true, false, 'ARCHIVED']])
+    await change('beta', { archived: false, active: true })
+    assert.deepEqual(await copy('beta'), [[false, true, 'ACTIVE']])
+  })
+
+  it('keeps an experiment from starting, and comes back with a survey of its own', async t => {
+    const { api, change } = await start(t)
+    const experiment = { name: 'Test', feature_flag_key: 'button' }
+    const made = (await api.call('POST', '/api/projects/1/experiments/', { body: experiment })).body
+    await change('button', { archived: true })
+    const address = `/api/projects/1/experiments/${made.id}/`
+    const starting = { body: { start_date: '2026-05-01T00:00:00Z' } }
+    const refused = await api.call('PATCH', address, starting)
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'start_date'])
+    assert.match(refused.body.detail, /archived\. Unarchive it first/)
+    const again = { ...experiment, ...starting.body, name: 'Again' }
+    assert.equal((await api.call('POST', '/api/projects/1/experiments/', { body: again })).status, 400)
+    await change('button', { archived: false })
+    assert.equal((await api.call('PATCH', address, starting)).status, 200)
+
+    const questions = [{ type: 'open', question: 'Why?' }]
+    const body = { name: 'Exit', type: 'popover', questions }
+    const survey = (await api.call('POST', '/api/projects/1/surveys/', { body })).body
+    const { key } = survey.internal_targeting_flag
+    await change(key, { archived: true })
+    const started = await api.call('PATCH', `/api/projects/1/surveys/${survey.id}/`, starting)
+    assert.equal(started.status, 200, started.text)
+    const own = (await api.call('GET', `${path}${key}/`)).body
+    assert.deepEqual([own.active, own.archived], [true, false])
+  })
+})

@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { open } from 'node:fs/promises'
+import { text as textOf } from 'node:stream/consumers'
+import { after, before, describe, it } from 'node:test'
+import { plainTerminal } from '../../src/commands/client/terminal.ts'
+import { flagTable } from '../../src/commands/flags/list-flags.ts'
+import { usageLines } from '../../src/commands/flags/show-usage.ts'
+import { type RunningFront, startFront } from '../support/front.ts'
+import { testPersonalKey } from '../support/pennon.ts'
+import { runCommand } from '../support/pennon-command.ts'
+
+// The command as people use it, against a real front. Source: docs/guides/flags.md.
+
+let front: RunningFront
+const everybody = { groups: [{ properties: [], rollout_percentage: 100 }] }
+
+before(async () => {
+  front = await startFront()
+  const make = (body: object) => front.api('POST', '/api/projects/1/feature_flags/', body)
+  await make({ key: 'new-checkout', name: 'Neue Kasse 日本語', filters: everybody, tags: ['shop'] })
+  await make({
+    key: 'search',
+    active: false,
+    name: 'red\u001b[31m',
+    filters: {
+      groups: [
+        {
+          properties: [{ key: 'plan', type: 'person', value: ['pro', 'team'] }],
+          rollout_percentage: 33.5,
+          variant: 'a',
+        },
+        { properties: [], rollout_percentage: 5 },
+      ],
+      multivariate: {
+        variants: [
+          { key: 'a', rollout_percentage: 50 },
+          { key: 'b', rollout_percentage: 50 },
+        ],
+      },
+      payloads: { a: '{"colour": "red"}' },
+    },
+  })
+})
+after(() => front.close())
+
+function flags(args: readonly string[], { key = testPersonalKey, host = front.url } = {}) {
+  return runCommand(key === '' ? {} : { PENNON_PERSONAL_KEY: key }, 'flags', ...args, '--host', host)
+}
+
+async function linesOf(args: readonly string[]): Promise<string[]> {
+  const { exitCode, stdout, stderr } = await flags(args)
+  assert.deepEqual([exitCode, stderr], [0, ''])
+  return stdout.split('\n').slice(0, -1)
+}
+
+describe('pennon flags', () => {
+  it('lists flags in a table without colours or control characters, and by text and state', async () => {
+    const [title, ...rows] = await linesOf(['list'])
+    assert.match(title!, /^KEY +STATUS +ROLLOUT +LAST CALLED +CHANGED +TAGS +NAME$/)
+    assert.match(rows[0]!, /^search +inactive +some, up to 33\.5 % +\d{4}-\d\d-\d\d +red\\u001b\[31m$/)
+    assert.match(rows[1]!, /^new-checkout +active +everybody +\d{4}-\d\d-\d\d +shop +Neue Kasse 日本語$/)
+    assert.equal(rows.length, 2)
+    assert.equal((await linesOf(['list', '--search', 'KASSE'])).length, 2)
+    assert.match((await linesOf(['list', '--active', 'false']))[1]!, /^search /)
+    assert.deepEqual(await linesOf(['list', '--search', 'no such']), ['No flags.'])
+    for (const none of [['--active', 'stale'], ['--archived']])
+      assert.deepEqual(await linesOf(['list', ...none]), ['No flags.'])
+  })
+
+  it('prints what the private API answers, for scripts', async () => {
+    const listed = JSON.parse((await linesOf(['list', '--json'])).join('\n'))
+    assert.deepEqual(
+      listed.map(({ key }: { key: string }) => key),
+      ['search', 'new-checkout'],
+    )
+    const shown = JSON.parse((await linesOf(['show', 'search', '--json'])).join('\n'))
+    assert.deepEqual(shown, await front.api('GET', '/api/projects/1/feature_flags/search/'))
+  })
+
+  it('shows one flag: its conditions, variants and payloads in words', async () => {
+    const text = (await linesOf(['show', 'search'])).join('\n')
+    assert.match(text, /^key +search$/m)
+    assert.match(text, /^status +inactive: The flag is switched off\.$/m)
+    assert.match(
+      text,
+      /^conditions +1\. plan exact pro or team, 33\.5 % of them, variant a\n +2\. everybody, 5 % of them$/m,
+    )
+    assert.match(text, /^variants +a: 50 %\n +b: 50 %$/m)
+    assert.match(text, /^payloads +a: \{"colour": "red"\}$/m)
+    const shown = await linesOf(['show', '1'])
+    assert.equal(shown[0], 'key         new-checkout')
+    assert.ok(shown.includes('called      never, as far as is known'), shown.join('\n'))
+  })
+
+  it('explains the value of a flag for somebody', async () => {
+    const [summary] = await linesOf(['explain', 'new-checkout', 'ada'])
+    assert.match(summary!, /^new-checkout is true for ada/)
+    await front.api('POST', '/api/projects/1/feature_flags/', {
+      key: 'adult',
+      filters: { groups: [{ properties: [{ key: 'age', type: 'person', operator: 'gt', value: 17 }] }] },
+    })
+    const lines = await linesOf(['explain', 'adult', 'ada', '--property', 'age=18'])
+    assert.match(lines.join('\n'), /^adult is true .*\n {2}set 1: matched.*\n {6}✓ age gt 17: 18 \(request\)$/)
+    const young = await linesOf(['explain', 'adult', 'ada', '--property', 'age=16', '--group', 'company=acme'])
+    assert.match(young.join('\n'), /set 1: no condition match\n {6}✗ age gt 17: 16 \(request\)$/)
+  })
+
+  const stuck: [what: string, args: string[], over: Parameters<typeof flags>[1], says: RegExp][] = [
+    ['there is no key', ['list'], { key: '' }, /Set PENNON_PERSONAL_KEY to .*feature_flag:read.*pennon new-key/],
+    [
+      'the key is wrong',
+      ['list'],
+      { key: `phx_${'wrong'.repeat(5)}` },
+      /does not know the key in PENNON_PERSONAL_KEY.*pennon new-key/,
+    ],
+    [
+      'nothing is there',
+      ['list'],
+      { host: 'http://127.0.0.1:1' },
+      /No instance answers at http:\/\/127\.0\.0\.1:1.*--host/,
+    ],
+    ['the address is none', ['list'], { host: 'ftp://x' }, /--host is an address such as/],
+    ['the project is unknown', ['list', '--project', '99'], {}, /no such project.* project 99 at .*--project/],
+    [
+      'a key is misspelt',
+      ['show', 'new-chekout'],
+      {},
+      /no flag new-chekout .*Did you mean new-checkout\? .*pennon flags list/,
+    ],
+    ['a flag is unknown', ['explain', 'sear', 'ada'], {}, /no flag sear .*Did you mean search\?/],
+    ['a pair is none', ['explain', 'search', 'ada', '--property', 'plan'], {}, /--property has a name and a value/],
+  ]
+  for (const [what, args, over, says] of stuck)
+    it(`ends with exit code 2 and one line with the way out when ${what}`, async () => {
+      const { exitCode, stdout, stderr } = await flags(args, over)
+      assert.match(stderr, says)
+      assert.deepEqual([exitCode, stdout, stderr.split('\n').length], [2, '', 2])
+    })
+
+  it('ends with exit code 1 when its output cannot be written', async t => {
+    const full = await open('/dev/full', 'w')
+    t.after(() => full.close())
+    const child = spawn(process.execPath, ['src/main.ts', 'flags', 'list', '--json', '--host', front.url], {
+      env: { PATH: process.env.PATH, PENNON_PERSONAL_KEY: testPersonalKey },
+      stdio: ['ignore', full.fd, 'pipe'],
+    })
+    const [stderr, [exitCode]] = await Promise.all([textOf(child.stderr!), once(child, 'exit')])
+    assert.match(stderr, /pennon: the output could not be written whole: ENOSPC/)
+    assert.equal(exitCode, 1)
+  })
+
+  it('says which scope a key lacks', async () => {
+    const { value } = await front.api<{ value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'events alone',
+      scopes: ['query:read'],
+    })
+    const { exitCode, stderr } = await flags(['list'], { key: value })
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /may not do this .*feature_flag:read/)
+  })
+
+  it('teaches with examples', async () => {
+    for (const command of [[], ['list'], ['show'], ['usage'], ['explain']]) {
+      const { exitCode, stdout } = await runCommand({}, 'flags', ...command, '--help')
+      assert.equal(exitCode, 0)
+      assert.match(stdout, new RegExp(`\\$ pennon flags ${command[0] ?? 'list'}`))
+    }
+  })
+})
+
+describe('what pennon flags prints', () => {
+  it('has no flags where there are none', () => assert.deepEqual(flagTable([], plainTerminal), ['No flags.']))
+
+  const buckets = ['2026-11-01', '2026-11-02', '2026-11-03', '2026-11-04'].map(day => `${day}T00:00:00Z`)
+  const usage = {
+    last_called_at: '2026-11-04T12:00:00Z',
+    results: [
+      { value: 'control', calls: [1000, 500, 0, 1], persons: [10, 20, 0, 1], buckets },
+      { value: '日本', calls: [2000, 0, 0, 0], persons: [7, 0, 0, 0], buckets },
+      { value: '$$_posthog_breakdown_null_$$', calls: [0, 0, 0, 8], persons: [0, 0, 0, 1], buckets },
+    ],
+  }
+
+  it('has a row and a chart for each value, all with one scale', () => {
+    assert.deepEqual(usageLines(usage, 'day', plainTerminal), [
+      'VALUE        CALLS  PERSONS  PER DAY',
+      'control      1,501       20  ▄▂ ▁',
+      '日本         2,000        7  █',
+      '(no answer)      8        1     ▁',
+      '2026-11-01T00:00:00Z to 2026-11-04T00:00:00Z, a full bar is 2,000 calls; last called 2026-11-04T12:00:00Z',
+    ])
+  })
+
+  it('has fewer bars where the terminal is narrow, and says what each stands for', () => {
+    const long = {
+      ...usage,
+      results: [{ value: 'true', calls: Array(40).fill(1), persons: Array(40).fill(1), buckets }],
+    }
+    const [title, row] = usageLines(long, 'hour', { ...plainTerminal, width: 40 })
+    assert.equal(title, 'VALUE  CALLS  PERSONS  PER 3 HOURS')
+    assert.equal(row, 'true      40        1  █████████████▃')
+  })
+
+  it('says when there were no calls', () => {
+    assert.deepEqual(usageLines({ last_called_at: null, results: [] }, 'day', plainTerminal), [
+      'No calls in this time.',
+      'last called never, as far as is known',
+    ])
+  })
+})

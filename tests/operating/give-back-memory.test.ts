@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { getHeapSpaceStatistics } from 'node:v8'
+import { giveBackMemory, giveBackWhenQuiet } from '#telemetry/give-back-memory.ts'
+import { eventually } from '../support/eventually.ts'
+
+const MiB = 1024 * 1024
+
+function newSpaceBytes(): number {
+  return getHeapSpaceStatistics().find(space => space.space_name === 'new_space')!.physical_space_size
+}
+
+/** Objects that live long enough for the space of new ones to grow; V8 may make it small again at any time by itself. */
+function growNewSpace(): void {
+  const kept: unknown[][] = []
+  for (let index = 0; index < 100_000_000 && newSpaceBytes() < 8 * MiB; ) {
+    for (const end = index + 100_000; index < end; index++) {
+      kept[index % 200_000] = [index, {}]
+    }
+  }
+  assert.ok(newSpaceBytes() >= 8 * MiB, `${newSpaceBytes()} bytes`)
+}
+
+function useThread(ms: number): void {
+  const { user, system } = process.threadCpuUsage()
+  let used = 0
+  while (used < ms * 1_000) {
+    const now = process.threadCpuUsage()
+    used = now.user + now.system - user - system
+  }
+}
+
+test('makes the space of new objects small again', () => {
+  growNewSpace()
+  giveBackMemory()
+  assert.ok(newSpaceBytes() < 4 * MiB, `${newSpaceBytes()} bytes`)
+})
+
+test('gives back once after each busy time', async () => {
+  let given = 0
+  // The clock of the thread moves in ticks of up to 4 ms: one of them is not to look busy.
+  giveBackWhenQuiet(200, () => given++)
+  for (let round = 1; round <= 2; round++) {
+    useThread(150)
+    assert.equal(given, round - 1)
+    await eventually(() => given > round - 1)
+    assert.equal(given, round)
+  }
+})

@@ -1,0 +1,305 @@
+// The contract of exports: the same events as the list, in its order, whatever the sizes, and from any cursor on.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { it } from 'node:test'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { EventExportQuery, EventExports, ExportedEvent } from '#ports/events/event-exports.ts'
+import { anEvent, imported } from '../support/an-event.ts'
+import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
+
+const eventCount = 120
+const names = ['$pageview', 'покупка', 'a "quoted", name', 'two\nlines']
+
+/**
+ * @param small the same store read in pieces so small that a few hundred events take every turn that there is.
+ * @param byKey the same, which takes every day for a busy one.
+ */
+export function eventExportsContract(
+  subject: EventStoreSubject,
+  small: () => EventExports,
+  byKey: () => EventExports,
+): void {
+  const { insert, newProject, newJob } = subject
+
+  async function exported(
+    store: EventExports,
+    projectId: number,
+    over: Partial<EventExportQuery> = {},
+  ): Promise<readonly ExportedEvent[]> {
+    const { batches } = await store.openEventExport(
+      { projectId, descending: true, ...over },
+      AbortSignal.timeout(60_000),
+    )
+    return (await Array.fromAsync(batches)).flat()
+  }
+
+  async function listed(projectId: number, over: Partial<EventExportQuery> = {}) {
+    const all = []
+    for (let after = over.after; ; ) {
+      const query = { projectId, descending: true, limit: 1_000, ...over, ...(after !== undefined && { after }) }
+      const { events, next } = await subject.store.listEvents(query)
+      all.push(...events)
+      if (next === null) return all
+      after = next
+    }
+  }
+
+  /** Events of some days, many of them in one millisecond, with copies and imports among them. */
+  async function seeded(projectId: number): Promise<readonly StoredEvent[]> {
+    const events = Array.from({ length: eventCount }, (_, index) =>
+      anEvent({
+        projectId,
+        event: names[index % names.length]!,
+        distinctId: index % 5 === 0 ? 'server' : `user ${index % 37}`,
+        timestampMs:
+          index % 3 === 0 ? novemberMs : novemberMs + (index % 7) * 86_400_000 + ((index * 7_919) % 80_000) * 1_000,
+        propertiesJson: `{"n":${index}.0,"id":1234567890123456789${index % 10},"s":"${'x'.repeat((index * 97) % 1_000)}"}`,
+      }),
+    )
+    await insert({ events })
+    const job = newJob()
+    await insert({
+      events: [
+        ...events.slice(0, 20).map(event => ({ ...event, propertiesJson: '{"again":true}' })),
+        ...events.slice(20, 40).map(event => imported(event, job, { propertiesJson: '{"imported":true}' })),
+      ],
+    })
+    return events
+  }
+
+  it('has every identity once, as the list has it, in its order and in both directions', async () => {
+    const projectId = newProject()
+    const events = await seeded(projectId)
+    for (const descending of [true, false]) {
+      const expected = await listed(projectId, { descending })
+      assert.equal(expected.length, events.length)
+      for (const store of [subject.store, small()]) {
+        const found = await exported(store, projectId, { descending })
+        assert.deepEqual(
+          found.map(({ event }) => event),
+          expected,
+        )
+      }
+    }
+  })
+
+  it('goes on exactly after any of its cursors', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    for (const [descending, places] of [
+      [true, [0, 57, eventCount - 1]],
+      [false, [20, 53, eventCount - 2]],
+    ] as const) {
+      const whole = await exported(small(), projectId, { descending })
+      for (const at of places) {
+        const rest = await exported(small(), projectId, { descending, after: whole[at]!.cursor })
+        assert.deepEqual(rest, whole.slice(at + 1), `after ${at}`)
+      }
+    }
+  })
+
+  it('has the events that a list with the same filters has', async () => {
+    const projectId = newProject()
+    const events = await seeded(projectId)
+    const [first, second] = [randomUUID(), randomUUID()]
+    await insert({
+      overrides: [
+        { projectId, distinctId: 'user 3', personId: first, version: 1 },
+        { projectId, distinctId: 'server', personId: second, version: 2 },
+      ],
+    })
+    const filters: Partial<EventExportQuery>[] = [
+      { event: names[2]! },
+      { distinctId: 'server' },
+      { uuid: events[7]!.uuid },
+      { personId: first },
+      { personId: second, descending: false },
+      { personId: randomUUID() },
+      { afterMs: novemberMs, beforeMs: novemberMs + 3 * 86_400_000 },
+      { properties: [{ key: 'imported', value: true }] },
+      { properties: [{ key: 'again', value: true }], event: names[0]! },
+      { event: `' OR 1 = 1 --` },
+      { distinctId: '{project:UInt32}' },
+      { properties: [{ key: `') OR 1 = 1 --`, value: `\\' UNION SELECT 1` }] },
+    ]
+    for (const filter of filters) {
+      const expected = await listed(projectId, filter)
+      const found = await exported(small(), projectId, filter)
+      assert.deepEqual(
+        found.map(({ event }) => event),
+        expected,
+        JSON.stringify(filter),
+      )
+    }
+  })
+
+  it('has every identity of busy days once, days in order, and goes on exactly after any of its cursors', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    for (const descending of [true, false]) {
+      const expected = await listed(projectId, { descending })
+      const found = await exported(byKey(), projectId, { descending })
+      assert.deepEqual(byUuid(found), byUuid(expected.map(event => ({ event }))))
+      const days = found.map(({ event }) => Math.floor(event.timestampMs / 86_400_000))
+      assert.deepEqual(
+        days,
+        days.toSorted((a, b) => (descending ? b - a : a - b)),
+      )
+      for (let at = 0; at < found.length; at += 47) {
+        const after = found[at]!.cursor
+        assert.deepEqual(await exported(byKey(), projectId, { descending, after }), found.slice(at + 1), `after ${at}`)
+      }
+    }
+  })
+
+  it('goes on in a day that was quiet and is busy, and in one that was busy and is quiet', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    for (const descending of [true, false]) {
+      const byTime = await exported(subject.store, projectId, { descending })
+      const at = 61
+      const rest = await exported(byKey(), projectId, { descending, after: byTime[at]!.cursor })
+      assert.deepEqual(byUuid(rest), byUuid(byTime.slice(at + 1)))
+      const [half, other] = [rest.slice(0, 20), rest.slice(20)]
+      for (const store of [byKey(), small(), subject.store]) {
+        const further = await exported(store, projectId, { descending, after: half.at(-1)!.cursor })
+        assert.deepEqual(byUuid(further), byUuid(other))
+      }
+    }
+  })
+
+  it('has what fits the filters on busy days as well', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    const first = randomUUID()
+    await insert({ overrides: [{ projectId, distinctId: 'user 3', personId: first, version: 1 }] })
+    const filters: Partial<EventExportQuery>[] = [
+      { event: names[2]! },
+      { distinctId: 'server' },
+      { personId: first },
+      { afterMs: novemberMs, beforeMs: novemberMs + 3 * 86_400_000 },
+      { properties: [{ key: 'imported', value: true }] },
+      { properties: [{ key: `') OR 1 = 1 --`, value: `\\' UNION SELECT 1` }] },
+    ]
+    for (const filter of filters) {
+      const expected = await listed(projectId, filter)
+      const found = await exported(byKey(), projectId, filter)
+      assert.deepEqual(byUuid(found), byUuid(expected.map(event => ({ event }))), JSON.stringify(filter))
+    }
+  })
+
+  it('has an event of a busy day once that is sent again with another time while it runs', async () => {
+    for (const descending of [true, false]) {
+      const projectId = newProject()
+      const events = await seeded(projectId)
+      const { batches } = await byKey().openEventExport({ projectId, descending }, AbortSignal.timeout(60_000))
+      const found: string[] = []
+      for await (const batch of batches) {
+        // All of them move, to the other end of their days.
+        if (found.length === 0)
+          await insert({
+            events: events.map(event => ({
+              ...event,
+              timestampMs: Math.floor(event.timestampMs / 86_400_000) * 86_400_000 + (descending ? 86_399_000 : 1_000),
+            })),
+          })
+        found.push(...batch.map(({ event }) => event.uuid))
+      }
+      assert.deepEqual(found.toSorted(), events.map(({ uuid }) => uuid).toSorted())
+    }
+  })
+
+  it('answers a forged cursor with events of its own project alone', async () => {
+    const [projectId, otherId] = [newProject(), newProject()]
+    await seeded(projectId)
+    await seeded(otherId)
+    const [theirs] = await exported(byKey(), otherId)
+    const cursors = [
+      theirs!.cursor,
+      { ...theirs!.cursor, key: { event: `' OR 1 = 1 --`, distinctId: '{project:UInt32}', base: null } },
+      { ...theirs!.cursor, key: { event: '\\', distinctId: '\0', base: { ...theirs!.cursor, tieBreak: '0' } } },
+      {
+        timestampMs: -9_999_999_999_999,
+        uuid: randomUUID(),
+        tieBreak: '0',
+        key: { event: '', distinctId: '', base: null },
+      },
+      {
+        timestampMs: 9_999_999_999_999,
+        uuid: randomUUID(),
+        tieBreak: '0',
+        key: { event: '', distinctId: '', base: null },
+      },
+    ]
+    for (const after of cursors)
+      for (const store of [byKey(), subject.store])
+        for (const { event } of await exported(store, projectId, { after })) assert.equal(event.projectId, projectId)
+  })
+
+  it('says beforehand that it has no more than there are rows', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    const { eventCountMax } = await small().openEventExport(
+      { projectId, descending: true },
+      AbortSignal.timeout(60_000),
+    )
+    assert.ok(eventCountMax >= eventCount && eventCountMax <= eventCount + 40, String(eventCountMax))
+    const none = await small().openEventExport(
+      { projectId: newProject(), descending: true },
+      AbortSignal.timeout(60_000),
+    )
+    assert.equal(none.eventCountMax, 0)
+    assert.deepEqual(await Array.fromAsync(none.batches), [])
+  })
+
+  it('neither skips nor repeats anything while others arrive, and has what arrives behind its cursor', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    const before = await listed(projectId, { descending: false })
+    const found: string[] = []
+    const { batches } = await small().openEventExport({ projectId, descending: false }, AbortSignal.timeout(60_000))
+    let arrived = 0
+    const later: string[] = []
+    for await (const batch of batches) {
+      found.push(...batch.map(({ event }) => event.uuid))
+      if (arrived >= 5) continue
+      const at = batch.at(-1)!.event.timestampMs
+      const [behind, ahead] = [
+        anEvent({ projectId, event: 'late', timestampMs: at - 1 - arrived }),
+        anEvent({ projectId, event: 'late', timestampMs: novemberMs + 5 * 86_400_000 + arrived++ * 1_000 }),
+      ]
+      await insert({ events: [behind, ahead] })
+      if (ahead.timestampMs > at) later.push(ahead.uuid)
+    }
+    assert.ok(later.length > 0)
+    assert.equal(new Set(found).size, found.length)
+    const known = new Set(before.map(({ uuid }) => uuid))
+    assert.deepEqual(
+      found.filter(uuid => known.has(uuid)),
+      before.map(({ uuid }) => uuid),
+    )
+    assert.deepEqual(
+      later.filter(uuid => !found.includes(uuid)),
+      [],
+    )
+  })
+
+  it('ends with the reason of its signal, and reads nothing until it is asked to', async () => {
+    const projectId = newProject()
+    await seeded(projectId)
+    const stop = new AbortController()
+    const { batches } = await small().openEventExport({ projectId, descending: true }, stop.signal)
+    const reader = batches[Symbol.asyncIterator]()
+    assert.ok((await reader.next()).value!.length > 0)
+    const reason = new Error('gone')
+    stop.abort(reason)
+    await assert.rejects(async () => {
+      for (;;) if ((await reader.next()).done === true) return
+    }, reason)
+  })
+}
+
+function byUuid(found: readonly { readonly event: ExportedEvent['event'] }[]) {
+  return found.map(({ event }) => event).toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1))
+}

@@ -1,0 +1,134 @@
+// How long the event store keeps what expires, on a real engine: a changed term reaches tables that are there already.
+
+import assert from 'node:assert/strict'
+import { readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
+import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import type { PortError } from '#ports/port-error.ts'
+import { startEngine, type TestEngine } from '../support/engine.ts'
+import { fixedClock } from '../support/fixed-clock.ts'
+
+describe('how long the event store keeps rows', () => {
+  let engine: TestEngine
+  let clients: ReturnType<typeof createClickHouseClients>
+  before(async () => {
+    engine = await startEngine()
+    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+  })
+  after(async () => {
+    await clients.close()
+    await engine.stop()
+  })
+  const command = (query: string) => clients.write(client => client.command({ query }))
+  const select = async <Row>(query: string) => {
+    const answer = await clients.write(client => client.query({ query, format: 'JSONEachRow' }))
+    return answer.json<Row>()
+  }
+  const migrate = async (rejectRetentionDays: number, freeBytes = 2 ** 40) => {
+    const store = createClickHouseEventStore({
+      endpoint: engine.endpoint,
+      clock: fixedClock(0),
+      rejectRetentionDays,
+      freeBytes: () => freeBytes,
+    })
+    try {
+      await store.migrate()
+    } finally {
+      await store.close()
+    }
+  }
+  /** Days of each term in a table's definition, by the column it belongs to; that of rows is `rows`. */
+  const termsOf = async (table: string) => {
+    const [found] = await select<{ create_table_query: string }>(
+      `SELECT create_table_query FROM system.tables WHERE database = 'pennon' AND name = '${table}'`,
+    )
+    const { create_table_query: text } = found!
+    return {
+      items: /`items` String (CODEC\(NONE\)) TTL stored_at \+ toIntervalDay\((\d+)\)/.exec(text)?.slice(1),
+      rows: /\) ENGINE = .* TTL .*toIntervalDay\((\d+)\)/.exec(text)?.[1],
+    }
+  }
+
+  it('changes with the setting, in tables of rejects that are there already', async () => {
+    for (const days of [30, 10]) {
+      await migrate(days)
+      for (const table of ['rejected_events', 'replayed_rejects'])
+        assert.equal((await termsOf(table)).rows, String(days), table)
+    }
+  })
+
+  it('changes with the version, in a table of recordings that another one made', async () => {
+    await migrate(30)
+    const today = await termsOf('replay_messages')
+    assert.deepEqual(today, { items: ['CODEC(NONE)', '3'], rows: '90' })
+    // As a version that kept all of a recording for a week.
+    await command('ALTER TABLE pennon.replay_messages MODIFY COLUMN items REMOVE TTL')
+    await command('ALTER TABLE pennon.replay_messages MODIFY TTL stored_at + toIntervalDay(7) DELETE')
+    assert.deepEqual(await termsOf('replay_messages'), { items: undefined, rows: '7' })
+    await command(`INSERT INTO pennon.replay_messages (project_id, uuid, stored_at, items)
+      VALUES (1, generateUUIDv4(), now() - toIntervalDay(5), 'old'), (2, generateUUIDv4(), now(), 'new')`)
+    await migrate(30)
+    assert.deepEqual(await termsOf('replay_messages'), today)
+    await command('OPTIMIZE TABLE pennon.replay_messages FINAL')
+    const rows = 'SELECT project_id, items FROM pennon.replay_messages ORDER BY project_id'
+    assert.deepEqual(await select(rows), [
+      { project_id: 1, items: '' },
+      { project_id: 2, items: 'new' },
+    ])
+  })
+
+  it('is left alone by a start that changes nothing: no definition of a table is written again', async () => {
+    await migrate(30)
+    // The engine writes a definition into a new file. On a full disk that one would be empty, and no start could read it.
+    const tables = "SELECT name, metadata_modification_time FROM system.tables WHERE database = 'pennon'"
+    const files = () => {
+      const names = readdirSync(join(engine.dataFolder, 'events', 'store'), { recursive: true, encoding: 'utf8' })
+      const definitions = names.filter(name => name.endsWith('.sql'))
+      return definitions.map(name => [name, statSync(join(engine.dataFolder, 'events', 'store', name)).mtimeMs]).sort()
+    }
+    const [before, tablesBefore] = [files(), await select(tables)]
+    assert.ok(before.length >= tablesBefore.length && tablesBefore.length > 5)
+    await migrate(30)
+    assert.deepEqual(files(), before)
+    assert.deepEqual(await select(tables), tablesBefore)
+  })
+
+  it('is left alone by a start that changes nothing: no row is written again', async () => {
+    await migrate(30)
+    const insert = (table: string, column: string) =>
+      command(`INSERT INTO pennon.${table} (project_id, ${column}) VALUES (3, now())`)
+    const tables = [
+      ['replay_messages', 'stored_at'],
+      ['rejected_events', 'received_at'],
+      ['replayed_rejects', 'received_at'],
+    ] as const
+    for (const [table, column] of tables) {
+      await command(`TRUNCATE TABLE pennon.${table}`)
+      await insert(table, column)
+      await migrate(30)
+      await insert(table, column)
+      const blocks = await select<{ first: string; last: string }>(
+        `SELECT min(min_block_number) AS first, max(max_block_number) AS last
+         FROM system.parts WHERE active AND database = 'pennon' AND table = '${table}'`,
+      )
+      // Rewriting rows takes a number as an insert does.
+      assert.equal(Number(blocks[0]!.last) - Number(blocks[0]!.first), 1, table)
+    }
+  })
+
+  it('alters nothing while the disk has no room for it, and everything afterwards', async () => {
+    await migrate(30)
+    const before = await termsOf('rejected_events')
+    // Nothing has to be altered.
+    await migrate(30, 1_000)
+    await assert.rejects(migrate(31, 1_000), (error: PortError) => {
+      assert.deepEqual([error.port, error.code], ['event-store', 'full'])
+      return /disk has 1000 bytes left/.test(error.message)
+    })
+    assert.deepEqual(await termsOf('rejected_events'), before)
+    await migrate(31)
+    assert.notDeepEqual(await termsOf('rejected_events'), before)
+  })
+})

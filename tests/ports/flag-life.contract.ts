@@ -1,0 +1,136 @@
+// The contract of every state for the life of flags: their calls, which the chunk store writes and the management store
+// reads; which of them are stale; and the archive.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { aNewFlag } from '../support/state-builders.ts'
+import { change, commit, type OpenManagement, written } from './management-harness.ts'
+
+export function flagLifeContract(adapter: string, open: OpenManagement): void {
+  describe(`ManagementStore on ${adapter}: the life of flags`, () => {
+    it('remembers the latest call of each flag, in its project alone, and changes nothing else of it', async t => {
+      const { store, chunkStore, revision } = await open(t)
+      for (const [key, projectId] of Object.entries({ a: 1, b: 1, c: 2 }))
+        await store.createFlag(aNewFlag({ key, projectId }))
+      const before = { flag: await store.findFlag(1, 'a'), revision: await revision() }
+      const called = (calls: Record<string, number>, projectId = 1) =>
+        commit(chunkStore, {
+          calledFlags: Object.entries(calls).map(([flagKey, calledAtMs]) => ({ projectId, flagKey, calledAtMs })),
+        })
+      const calls = async (projectId = 1) =>
+        (await store.listLastCalls(projectId, [1, 2, 3, 99]))
+          .map(({ flagId, calledAtMs }) => `${flagId}: ${calledAtMs}`)
+          .toSorted()
+      assert.deepEqual(await calls(), [])
+      await called({ b: 50, a: 1_790_000_000_000, c: 60, nobody: 70, '': 71, __proto__x: 72 })
+      assert.deepEqual(await calls(), ['1: 1790000000000', '2: 50'])
+      assert.deepEqual(await calls(2), [])
+      await called({ a: 5, b: 51 })
+      await called({ a: 5, b: 51 })
+      assert.deepEqual(await calls(), ['1: 1790000000000', '2: 51'])
+      await called({ c: 6, a: 1_790_000_000_001 }, 2)
+      assert.deepEqual([await calls(), await calls(2)], [['1: 1790000000000', '2: 51'], ['3: 6']])
+      assert.deepEqual(await store.listLastCalls(1, []), [])
+      assert.deepEqual({ flag: await store.findFlag(1, 'a'), revision: await revision() }, before)
+      assert.equal((await store.listFlagVersions(1, 1, { limit: 9, offset: 0 })).count, 1)
+    })
+
+    it('keeps the calls of a flag through changes, and begins anew for one made again under its key', async t => {
+      const { store, chunkStore } = await open(t)
+      const called = (calledAtMs: number, flagKey = 'beta') =>
+        commit(chunkStore, { calledFlags: [{ projectId: 1, flagKey, calledAtMs }] })
+      const call = async (flagId: number) => (await store.listLastCalls(1, [flagId]))[0]?.calledAtMs
+      await store.createFlag(aNewFlag())
+      await called(10)
+      await change(store, 1, 1, { name: 'new', key: 'gamma' })
+      assert.equal(await call(1), 10)
+      await called(11)
+      assert.equal(await call(1), 10, 'a call by the former key')
+      await called(12, 'gamma')
+      await change(store, 1, 1, { deleted: true })
+      await called(13, 'gamma')
+      assert.equal(await call(1), 12, 'a call of a deleted flag')
+      await store.createFlag(aNewFlag({ key: 'gamma' }))
+      assert.equal(await call(2), undefined)
+      await called(9, 'gamma')
+      assert.deepEqual([await call(1), await call(2)], [12, 9])
+    })
+
+    it('takes more keys than fit one list', async t => {
+      const { store, chunkStore } = await open(t)
+      await store.createFlag(aNewFlag())
+      const calledFlags = Array.from({ length: 2_500 }, (_, index) => ({
+        projectId: 1,
+        flagKey: index === 2_400 ? 'beta' : `key-${index}`,
+        calledAtMs: index,
+      }))
+      await commit(chunkStore, { calledFlags })
+      assert.deepEqual(await store.listLastCalls(1, [1]), [{ flagId: 1, calledAtMs: 2_400 }])
+    })
+
+    it('keeps an archived flag inactive, whoever writes it, and out of lists unless asked for it', async t => {
+      const { store } = await open(t)
+      assert.equal(written(await store.createFlag(aNewFlag({ key: 'made', archived: true }))).active, false)
+      await store.createFlag(aNewFlag({ key: 'kept' }))
+      await store.createFlag(aNewFlag({ key: 'filed' }))
+      const filed = written(await change(store, 1, 3, { archived: true }))
+      assert.deepEqual([filed.archived, filed.active, filed.version], [true, false, 2])
+      assert.equal(written(await change(store, 1, 3, { active: true })).active, false)
+      assert.deepEqual(await store.findFlag(1, 'filed'), (await store.findFlagVersion(1, 3, 3))?.flag)
+      const keys = async (query: Partial<Parameters<typeof store.listFlags>[1]>) => {
+        const { count, results } = await store.listFlags(1, { limit: 9, offset: 0, ...query })
+        return `${count}: ${results.map(({ key }) => key).join(' ')}`
+      }
+      assert.equal(await keys({}), '1: kept')
+      assert.equal(await keys({ archived: true }), '2: filed made')
+      assert.equal(await keys({ archived: 'all' }), '3: filed kept made')
+      assert.equal(await keys({ archived: 'all', active: false, limit: 1 }), '2: filed')
+      assert.equal(await keys({ archived: 'all', active: true }), '1: kept')
+    })
+
+    it('tells since when a flag has decided as it does', async t => {
+      const { store } = await open(t)
+      const since = async () => (await store.findFlag(1, '1'))?.conditionsSinceMs
+      await store.createFlag(aNewFlag({ createdAtMs: 5 }))
+      assert.equal(await since(), 5)
+      await change(store, 1, 1, { name: 'new', filters: aNewFlag().filters, active: true, key: 'other' })
+      assert.equal(await since(), 5)
+      await change(store, 1, 1, { filters: { groups: [] } })
+      assert.equal(await since(), 9)
+    })
+
+    it('lists stale flags in pages with their count, however large they are', async t => {
+      const { store, chunkStore } = await open(t)
+      const large = { groups: [{ properties: [], rollout_percentage: 100 }], note: 'x'.repeat(700_000) }
+      const some = { groups: [{ properties: [], rollout_percentage: 40 }], note: 'x'.repeat(700_000) }
+      const createdAtMs = 0
+      for (const key of ['a', 'b', 'c']) await store.createFlag(aNewFlag({ key, filters: large, createdAtMs }))
+      for (const key of ['d', 'e']) await store.createFlag(aNewFlag({ key, filters: some, createdAtMs }))
+      await store.createFlag(aNewFlag({ key: 'off', createdAtMs, active: false }))
+      await store.createFlag(aNewFlag({ key: 'filed', createdAtMs, archived: true }))
+      await store.createFlag(aNewFlag({ key: 'gone', createdAtMs }))
+      await store.updateFlag(1, 8, { deleted: true, updatedAtMs: 0 }, { changedBy: null })
+      await store.createFlag(aNewFlag({ key: 'new', createdAtMs: 2 }))
+      await store.createFlag(aNewFlag({ key: 'elsewhere', createdAtMs, projectId: 2 }))
+      await commit(chunkStore, {
+        calledFlags: Object.entries({ b: 2, e: 1, off: 1 }).map(([flagKey, calledAtMs]) => {
+          return { projectId: 1, flagKey, calledAtMs }
+        }),
+      })
+      const nowMs = 1 + 30 * 86_400_000
+      const page = async (query: { limit?: number; offset?: number; search?: string; nowMs?: number } = {}) => {
+        const { count, results } = await store.listStaleFlags(1, { limit: 9, offset: 0, nowMs, ...query })
+        return `${count}: ${results.map(({ key }) => key).join(' ')}`
+      }
+      // A page is cut where its flags are too large together, as in every list.
+      assert.equal(await page(), '3: e')
+      assert.equal(await page({ offset: 1 }), '3: c')
+      assert.equal(await page({ offset: 2, limit: 1 }), '3: a')
+      assert.equal(await page({ offset: 3 }), '3: ')
+      assert.equal(await page({ search: 'C' }), '1: c')
+      assert.equal(await page({ nowMs: nowMs - 2 }), '0: ')
+      const all = await store.listStaleFlags(1, { limit: 9, offset: 0, nowMs: nowMs + 1 })
+      assert.equal(all.count, 5)
+    })
+  })
+}

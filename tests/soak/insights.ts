@@ -1,0 +1,21 @@
+// Many random trends against the plain program that counts them.
+
+import type { TestContext } from 'node:test'
+import { runRandomTrends } from '../insights/random-trends.ts'
+import { testSeed } from '../support/seeded-random.ts'
+
+export async function runInsights(): Promise<boolean> {
+  const seed = testSeed()
+  console.log(`SEED=${seed}`)
+  const ends: (() => unknown)[] = []
+  // All that starting and ending what a run needs asks of a test.
+  const t = { after: (end: () => unknown) => ends.push(end) } as unknown as TestContext
+  try {
+    const queryCount = Number(process.env.QUERIES ?? 10_000)
+    const eventCount = Number(process.env.EVENTS ?? 250)
+    await runRandomTrends(t, { queryCount, eventCount, seed, log: console.log })
+    return true
+  } finally {
+    for (const end of ends.reverse()) await end()
+  }
+}

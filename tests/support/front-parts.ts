@@ -1,0 +1,135 @@
+// Composes one feature of a front as in production, over parts that a test passes in. A fault in `src/compose/front`
+// thus shows in every test that starts a feature this way.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { FastifyInstance } from 'fastify'
+import { type FrontContext, type FrontSurroundings, frontContext, type Machine } from '#compose/front/context.ts'
+import type { FrontCounters } from '#compose/front/counters.ts'
+import { createDecodePool, type DecodePoolOptions } from '#compose/front/decode-pool.ts'
+import { composeChangeHub, type FrontDefinitions } from '#compose/front/definitions.ts'
+import type { FrontParts } from '#compose/front/parts.ts'
+import { composeServers } from '#compose/front/servers.ts'
+import type { FrontStores } from '#compose/front/stores.ts'
+import { readConfig } from '#config.ts'
+import { quotaOf } from '#core/capture/quota-resource.ts'
+import { err } from '#core/result.ts'
+import type { Route } from '#http/shared/route.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { fixedClock } from './fixed-clock.ts'
+
+/** The part of a port that the feature under test uses. A call of any other method fails the request that made it. */
+export function only<Port extends object>(name: string, given: Partial<Port> = {}): Port {
+  return new Proxy(given as Port, {
+    get: (target, key) => {
+      const value: unknown = Reflect.get(target, key)
+      if (typeof value === 'function') return value.bind(target)
+      if (value !== undefined || typeof key === 'symbol' || key === 'then') return value
+      return () => assert.fail(`this test has no ${name}, and ${key} of it was called`)
+    },
+  })
+}
+
+export interface GivenContext extends Partial<Omit<FrontSurroundings, 'config'>>, Partial<Machine> {
+  /** Override the defaults. */
+  readonly settings?: Readonly<Record<string, string>>
+}
+
+/** A context that reads nothing from the environment and writes nothing. */
+export function testContext({ settings = {}, ...given }: GivenContext = {}): FrontContext {
+  const config = readConfig({ HOST: '127.0.0.1', PORT: '0', ...settings })
+  assert.ok(config.ok, config.ok ? '' : config.error)
+  const host: FrontSurroundings['host'] = {
+    nudge: () => undefined,
+    processingState: () => 'ok',
+    isEventStoreAway: () => false,
+    otherMetrics: async () => [],
+  }
+  const [logger, metrics, clock] = [silentLogger(), createMetrics(), fixedClock('2026-01-15T12:00:00Z')]
+  return frontContext({ config: config.value, clock, geoip: null, logger, metrics, host, ...given }, given)
+}
+
+type Some<Parts> = { readonly [Name in keyof Parts]?: Partial<Parts[Name]> }
+
+export interface GivenParts {
+  readonly stores?: Some<FrontStores>
+  readonly counters?: Some<FrontCounters>
+  readonly definitions?: Partial<FrontDefinitions>
+  readonly eventLog?: Partial<FrontParts['eventLog']>
+  readonly liveEvents?: Partial<FrontParts['liveEvents']>
+  /** Real threads when absent. */
+  readonly decodeThreads?: FrontParts['decodeThreads']
+}
+
+/**
+ * The parts of a front, closed with `opened`.
+ * @param given the stores and counters that the feature uses. By default only quotas of 0 are used up, nothing is
+ *   counted, and there is at most one project.
+ */
+export function testParts(context: FrontContext, opened: AsyncDisposableStack, given: GivenParts = {}): FrontParts {
+  const { stores = {}, counters = {}, definitions = {}, eventLog, liveEvents, decodeThreads } = given
+  const findProject = definitions.findProject ?? (() => null)
+  return {
+    ...context,
+    eventLog: only('event log', eventLog),
+    stores: {
+      management: only('state', stores.management),
+      state: only('state for evaluations', stores.state),
+      eventStore: only('event store', stores.eventStore),
+      logReader: only('reader of the log', stores.logReader),
+      logRoom: null,
+      payloadCipher: only('cipher', stores.payloadCipher),
+    },
+    counters: {
+      flagRequests: only('count of flag requests', {
+        count: () => undefined,
+        isOverQuota: ({ quotas }) => quotas.featureFlagRequests === 0,
+        ...counters.flagRequests,
+      }),
+      eventQuotas: only('quotas', {
+        isOverQuota: ({ quotas }, resource) => quotaOf(quotas, resource) === 0,
+        ...counters.eventQuotas,
+      }),
+      refused: only('count of refused events', { count: () => undefined, ...counters.refused }),
+      keyUses: only('uses of keys', counters.keyUses),
+      missingEvents: only('missing events', counters.missingEvents),
+    },
+    definitions: only('definitions', {
+      projectCount: () => 1,
+      changes: composeChangeHub(context),
+      keyCheck: only('keys'),
+      ...definitions,
+      findProject,
+    }),
+    liveEvents: only('live view', { enter: async () => err('closed'), close: async () => undefined, ...liveEvents }),
+    decodeThreads: decodeThreads ?? testDecodePool(context, opened, { findProject }),
+  }
+}
+
+export function testDecodePool(
+  { logger, metrics }: FrontContext,
+  opened: AsyncDisposableStack,
+  given: Partial<Pick<FrontDefinitions, 'findProject'>> & Pick<DecodePoolOptions, 'overrides'>,
+) {
+  const { findProject = () => null, overrides = {} } = given
+  const projectIdOf = (token: string) => findProject(token)?.project.id ?? null
+  return opened.adopt(createDecodePool({ projectIdOf, logger, metrics, overrides }), threads => threads.close())
+}
+
+/** Serves some routes of the parts on a port. The end of the test closes the parts and cuts connections. */
+export async function serveParts(
+  t: Pick<TestContext, 'after'>,
+  parts: FrontParts,
+  routes: readonly Route[],
+  opened: AsyncDisposableStack,
+): Promise<{ url: string; server: FastifyInstance }> {
+  const { publicServer, listen } = composeServers(parts, routes, null, opened)
+  t.after(async () => {
+    // A graceful close would wait for a connection that is still receiving the rest of a refused body.
+    publicServer.server.closeAllConnections()
+    await opened.disposeAsync()
+  })
+  const { url } = await listen()
+  return { url, server: publicServer }
+}

@@ -1,0 +1,74 @@
+// Builders of capture requests as the parsers produce them, and readers of the prepared result.
+
+import type { IncomingEvent, IncomingItem, IncomingRequest } from '#core/capture/incoming-event.ts'
+import { type OutcomeTable, outcomeAt, rowCountOf } from '#core/capture/outcome-table.ts'
+import type { Outcome } from '#core/capture/outcomes.ts'
+import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
+import type { DecodedRecord } from '#core/events/captured-event.ts'
+import { type EncodedRecords, sealRecords } from '#core/log/record-codec.ts'
+import { decodeRecords } from '#core/log/record-decoder.ts'
+
+export const receivedAtMs = Date.parse('2025-07-01T11:00:00Z')
+
+export function anIncomingEvent(over: Partial<IncomingEvent> = {}): IncomingEvent {
+  return {
+    kind: 'event',
+    name: 'e',
+    distinctId: 'ada',
+    uuid: null,
+    timestamp: null,
+    offsetMs: null,
+    ignoreSentAt: false,
+    cookielessModeInvalid: false,
+    captureInternal: false,
+    propertiesJson: '{}',
+    setJson: null,
+    setOnceJson: null,
+    ...over,
+  }
+}
+
+export function anIncomingRequest(
+  items: readonly IncomingItem[],
+  over: Partial<IncomingRequest> = {},
+): IncomingRequest {
+  return {
+    token: 'phc_x',
+    historicalMigration: false,
+    sentAtMs: null,
+    items,
+    isItemised: false,
+    sourceJson: row => `{"item":${row}}`,
+    placeOf: row => `batch.${row}.`,
+    ...over,
+  }
+}
+
+export function aTable(
+  items: readonly IncomingItem[],
+  over: Partial<IncomingRequest> = {},
+  received: { readonly rerouteOlderThanMs?: number } = {},
+): OutcomeTable {
+  return prepareEvents(anIncomingRequest(items, over), { receivedAtMs, ip: '', random: () => 0, ...received })
+}
+
+export function aPreparedRequest(
+  items: readonly IncomingItem[] = [anIncomingEvent()],
+  over: Partial<IncomingRequest> = {},
+): PreparedRequest {
+  const { token, historicalMigration } = anIncomingRequest(items, over)
+  return { protocol: 'v0', token, historicalMigration, table: aTable(items, over), body: 'the body' }
+}
+
+/** `result` or `result: reason` for each row. */
+export function outcomesOf(table: OutcomeTable): string[] {
+  const text = ({ result, reason }: Outcome) => (reason === null ? result : `${result}: ${reason}`)
+  return Array.from({ length: rowCountOf(table) }, (_, row) => text(outcomeAt(table, row)))
+}
+
+/** The records of a run, as the log's readers decode them. */
+export function decoded(records: EncodedRecords | null): DecodedRecord[] {
+  if (records === null) return []
+  sealRecords(records.bytes)
+  return decodeRecords(records.bytes, records.recordCount)
+}

@@ -1,0 +1,52 @@
+// A memory event store for tests of the worker: it records what it is asked, and can be made to fail.
+
+import { MemoryEventStore } from '#adapters/memory/memory-event-store.ts'
+import type { EventIdentity, StoredEvent, StoredRecording } from '#core/events/stored-event.ts'
+import type { EventRows } from '#ports/events/event-writer.ts'
+import { PortError } from '#ports/port-error.ts'
+
+export class WatchedEventStore extends MemoryEventStore {
+  /** Every stored row of every call, including repeats. */
+  readonly inserted: StoredEvent[] = []
+  insertCount = 0
+  /** The arguments of `findChargedTimes`, call by call. */
+  readonly asked: (readonly EventIdentity[])[] = []
+  isDown = false
+  refuses: (row: StoredEvent) => boolean = () => false
+  refusesRecording: (row: StoredRecording) => boolean = () => false
+
+  override async insert(rows: EventRows) {
+    this.insertCount++
+    this.#requireUp()
+    this.inserted.push(...rows.events.filter(row => this.whyRefused(row) === null))
+    return super.insert(rows)
+  }
+
+  override async findChargedTimes(identities: readonly EventIdentity[]) {
+    this.asked.push(identities)
+    this.#requireUp()
+    return super.findChargedTimes(identities)
+  }
+
+  override async findFlagCalls(calls: readonly EventIdentity[]) {
+    this.#requireUp()
+    return super.findFlagCalls(calls)
+  }
+
+  override async findOverrides(ids: Parameters<MemoryEventStore['findOverrides']>[0]) {
+    this.#requireUp()
+    return super.findOverrides(ids)
+  }
+
+  protected override whyRefused(row: StoredEvent): string | null {
+    return this.refuses(row) ? 'refused for its content' : super.whyRefused(row)
+  }
+
+  protected override whyRecordingRefused(row: StoredRecording): string | null {
+    return this.refusesRecording(row) ? 'refused for its content' : super.whyRecordingRefused(row)
+  }
+
+  #requireUp(): void {
+    if (this.isDown) throw new PortError('event-store', 'unavailable')
+  }
+}
