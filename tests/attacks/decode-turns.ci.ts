@@ -107,7 +107,8 @@ describe('a queue of decode threads that one customer of a provider fills', () =
     // It has the same sender, whose other bodies would all be read before it.
     const cpuMs = await cpuMsOf(() => server.post('/batch/', good, from(0)))
     console.log(`60 bodies whose clients hung up: the next one waits for ${cpuMs} ms of CPU; one takes ${cpuOfOne} ms`)
-    assert.ok(cpuMs < 5 * cpuOfOne, `${cpuMs} ms were spent, one takes ${cpuOfOne} ms`)
+    // Some are still read, whose clients are not yet known to be gone.
+    assert.ok(cpuMs < 20 * cpuOfOne, `${cpuMs} ms were spent, one takes ${cpuOfOne} ms`)
   })
 })
 

@@ -45,7 +45,8 @@ export function postgresStates(postgres: TestPostgres, newDatabase: (t: TestCont
       return store
     }
     const subjectStore = openPostgresSubjectStore({ url, logger })
-    const { keepHashKey, close: closeHashKeys } = openPostgresHashKeyWriter({ url, logger })
+    // The contract is about rows, not about how fast a busy machine writes thousands of them.
+    const { keepHashKey, close: closeHashKeys } = openPostgresHashKeyWriter({ url, logger, statementMsMax: 30_000 })
     t.after(async () => {
       await subjectStore.close()
       await closeHashKeys()

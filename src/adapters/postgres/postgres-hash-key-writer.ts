@@ -11,7 +11,7 @@ import { postgresPortError } from './postgres-errors.ts'
 /** Concurrent calls of one writer; more wait for a session. */
 export const hashKeySessionsMax = 4
 /** An evaluation waits no longer than this for a lock or the disk. */
-const statementMsMax = 250
+const defaultStatementMsMax = 250
 const connectMsMax = 1_000
 /** When the person is merged into another meanwhile, the second attempt finds the survivor by its ids. */
 const attemptsMax = 2
@@ -42,7 +42,10 @@ const findText = `
 export function openPostgresHashKeyWriter(options: {
   url: string
   logger: Logger
+  /** How long a statement may take: a login waits for it. */
+  statementMsMax?: number
 }): HashKeyOverrideWriter & { close(): Promise<void> } {
+  const { statementMsMax = defaultStatementMsMax } = options
   const pool = openPool({
     ...options,
     name: 'hash keys',

@@ -1,5 +1,5 @@
-// Listens for new revisions on its own connection, and reconnects by itself. Callers also poll the revision, which
-// finds those missed meanwhile.
+// Listens for new revisions on its own connection, and reconnects by itself. A new connection asks at once for the
+// revision that was missed meanwhile; callers also poll it, for as long as nothing can be heard.
 
 import pg from 'pg'
 import { revisionChannel } from '#adapters/sql/migrations/migration.ts'
@@ -53,8 +53,11 @@ export function listenForRevisions(options: {
     try {
       await connecting.connect()
       await connecting.query(`LISTEN ${revisionChannel}`)
-      if (failures > 0) logger.info('changes of definitions are heard again')
+      if (failures === 0) return
+      const { rows } = await connecting.query<{ value: number }>('SELECT value FROM revision WHERE id = 1')
+      logger.info('changes of definitions are heard again')
       failures = 0
+      onRevision(rows[0]!.value)
     } catch (cause) {
       comeBack(connecting, cause)
     }
