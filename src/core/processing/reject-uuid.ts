@@ -3,7 +3,7 @@
 
 import type { Lane } from '../events/captured-event.ts'
 import type { LogStream, RecordPlace } from '../events/log-stream.ts'
-import { uuidV5 } from '../persons/person-uuid.ts'
+import { uuidV5 } from '../events/uuid-v5.ts'
 
 /** Source: ours. */
 const rejectNamespace = Buffer.from('5d1c2a0e0b7e4f6c9a415e0d8f6b7c33', 'hex')

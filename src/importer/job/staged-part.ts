@@ -1,0 +1,57 @@
+// What lies between staging and sending: parts of one event day each, whose bytes never change after staging.
+// Source: docs/wire/import.md §2.1, §2.2, §2.4.
+
+import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
+
+/** A part as the manifest names it. */
+export interface StagedPart {
+  /** `<event day>/<number>`, such as `2024-05-01/0`; records whose time cannot be read are in `unknown-day/<number>`. */
+  readonly id: string
+  /** Path of its file in the job's folder. */
+  readonly object: string
+  readonly sha256: string
+  readonly bytes: number
+  /** Lines of the part, one record each. */
+  readonly records: number
+  /** Microseconds since 1970; null where no record has a time. */
+  readonly firstUs: number | null
+  readonly lastUs: number | null
+}
+
+/** Where a record stands in the file that the user can open. */
+export interface RawPosition {
+  /** Path of the raw file, relative to the job's folder or as the user gave it; `archive.zip!inner.json` inside archives. */
+  readonly object: string
+  /** From 1. */
+  readonly line: number
+  /** Offset of the line's first byte in the unpacked file. */
+  readonly byte: number
+}
+
+/** What became of one line of a part. */
+export interface StagedOutcome {
+  /** Line of the part, from 1. */
+  readonly line: number
+  /** Offset, in the part's unpacked bytes, of the byte after the line. */
+  readonly byteEnd: number
+  readonly raw: RawPosition
+  /** The record's text as it was read, for rejects. */
+  readonly text: string
+  readonly result:
+    | { readonly kind: 'events'; readonly events: readonly ImportedEvent[]; readonly notes: readonly RecordNote[] }
+    | { readonly kind: 'rejected'; readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
+    | { readonly kind: 'skipped'; readonly reason: SkipReason }
+    /** An identical record without an id was read before. */
+    | { readonly kind: 'collapsed' }
+}
+
+/** Reads the parts of a staged and scanned job. The same part gives the same outcomes, however often it is read. */
+export interface StagedJob {
+  /** In the order in which they are sent: oldest event day first. */
+  readonly parts: readonly StagedPart[]
+  /** Events that no record holds as such: groups first, then links, each by time and uuid. */
+  generatedEvents(from?: { readonly afterIndex: number }): Iterable<{ readonly index: number; readonly event: ImportedEvent }>
+  readonly generatedCount: number
+  /** @param afterLine lines of the part that are left out, as after a resume. @throws for a part whose bytes changed. */
+  readPart(part: StagedPart, afterLine?: number): AsyncIterable<StagedOutcome>
+}

@@ -1,0 +1,24 @@
+// Canonical JSON after RFC 8785: keys sorted by UTF-16 code units, numbers as JavaScript writes them. A literal that a
+// double cannot hold, such as a 64-bit id, stays as it is written, because rounding would make two records one.
+
+import { isRawNumber, type JsonValue } from '#core/json.ts'
+
+export function canonicalJson(value: JsonValue): string {
+  if (isRawNumber(value)) return canonicalNumber(value.rawJSON)
+  if (Array.isArray(value)) return `[${value.map(canonicalJson).join(',')}]`
+  if (typeof value !== 'object' || value === null) return JSON.stringify(value)
+  const members = Object.keys(value)
+    .toSorted()
+    .map(key => `${JSON.stringify(key)}:${canonicalJson(value[key] as JsonValue)}`)
+  return `{${members.join(',')}}`
+}
+
+function canonicalNumber(literal: string): string {
+  const value = Number(literal)
+  const isExact = !/^-?\d+$/.test(literal) || BigInt(literal) === toBigInt(value)
+  return isExact && Number.isFinite(value) ? JSON.stringify(value) : literal
+}
+
+function toBigInt(value: number): bigint | null {
+  return Number.isInteger(value) ? BigInt(value) : null
+}

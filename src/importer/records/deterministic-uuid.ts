@@ -1,0 +1,50 @@
+// Uuids that are the same on every run, so that sending a record again never doubles it.
+// Source: docs/wire/import.md §1.0 (sessions), §2.3.
+
+import { hash } from 'node:crypto'
+import { uuidV5 } from '#core/events/uuid-v5.ts'
+import type { JsonObject } from '#core/json.ts'
+import { canonicalJson } from './canonical-json.ts'
+
+/** UUIDv5 of `historical-import.v1` in the DNS namespace. A change of any rule needs a new name, hence a new root. */
+const root = namespaceOf('9b8097fb-81cb-5930-84dd-6d0df26c84cd')
+/** The 16 ASCII bytes `posthog_mixpanel`: PostHog's own importer uses it, so its rows and ours are the same events. */
+const mixpanelNamespace = namespaceOf('706f7374-686f-675f-6d69-7870616e656c')
+
+/** @param parts joined by line feeds; an absent part is an empty text. */
+export function rootUuid(...parts: readonly string[]): string {
+  return uuidV5(root, parts.join('\n'))
+}
+
+export function mixpanelUuid(insertId: string): string {
+  return uuidV5(mixpanelNamespace, insertId)
+}
+
+/** For records without an id: of their content, whatever the order of keys and blanks. */
+export function contentUuid(source: string, record: JsonObject): string {
+  return rootUuid(source, 'content', hash('sha256', canonicalJson(record)))
+}
+
+/** SHA-256, in hex, of a group's properties. */
+export function propertiesHash(properties: JsonObject): string {
+  return hash('sha256', canonicalJson(properties))
+}
+
+/**
+ * The UUIDv7 of a session: its start, then the first ten bytes of a SHA-256 of what names it.
+ * @param startMs when the session began, whole ms.
+ * @param parts source, `session`, device or site, session id.
+ */
+export function sessionUuid(startMs: number, ...parts: readonly string[]): string {
+  const bytes = Buffer.alloc(16)
+  bytes.writeUIntBE(startMs, 0, 6)
+  hash('sha256', parts.join('\n'), 'buffer').copy(bytes, 6, 0, 10)
+  bytes[6] = (bytes[6]! & 0x0f) | 0x70
+  bytes[8] = (bytes[8]! & 0x3f) | 0x80
+  const hex = bytes.toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}
+
+function namespaceOf(uuid: string): Buffer {
+  return Buffer.from(uuid.replaceAll('-', ''), 'hex')
+}

@@ -1,0 +1,101 @@
+// Events that no source record holds as such: the link of a user and a device, and what is said of a group.
+// Source: docs/wire/import.md §0, I1 to I4, §1.1 (groups), §2.3.
+
+import { type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import { isIllegalId } from './distinct-ids.ts'
+import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
+import type {
+  ConvertedRecord,
+  GroupSnapshot,
+  IdentityLink,
+  ImportedEvent,
+  PersonSnapshot,
+  RecordNote,
+} from './imported-event.ts'
+import type { ImportLedger } from './import-ledger.ts'
+
+export interface RecordEvents {
+  /** In send order: groups, links, then the record's own. */
+  readonly events: readonly ImportedEvent[]
+  readonly notes: readonly RecordNote[]
+}
+
+/** The events of one record, after what the ledger knows of those before it. */
+export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
+  const notes: RecordNote[] = [...(record.notes ?? [])]
+  const generated: ImportedEvent[] = []
+  for (const group of record.groups ?? []) {
+    const event = groupEvent(source, group, ledger.group(group.type, group.key, group.properties))
+    if (event !== null) generated.push(event)
+  }
+  for (const link of record.links ?? []) {
+    if (!isLink(link)) continue
+    const outcome = ledger.link(link.deviceId, link.userId)
+    if (outcome === 'linked') generated.push(linkEvent(source, link))
+    if (outcome === 'shared') notes.push('shared_device')
+  }
+  return { events: [...generated, ...withNews(record, ledger)], notes }
+}
+
+/** Whether the pair can be linked: two ids that are not the same and mean somebody. */
+export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
+  return userId !== deviceId && !isIllegalId(userId) && !isIllegalId(deviceId)
+}
+
+export function linkEvent(source: string, { userId, deviceId, timeUs, properties }: IdentityLink): ImportedEvent {
+  return {
+    uuid: rootUuid('identify', source, userId, deviceId),
+    event: '$identify',
+    distinctId: userId,
+    timeUs,
+    properties: mergeObjects({ $anon_distinct_id: deviceId }, properties),
+  }
+}
+
+/**
+ * @param before what was last said of the group; null at first sight.
+ * @returns null when nothing is new.
+ */
+export function groupEvent(source: string, group: GroupSnapshot, before: JsonObject | null): ImportedEvent | null {
+  if (before !== null && isSameJson(before, group.properties)) return null
+  const gone = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(group.properties, key))
+  return {
+    uuid: rootUuid('groupidentify', source, group.type, group.key, propertiesHash(group.properties)),
+    event: '$groupidentify',
+    distinctId: group.distinctId,
+    timeUs: group.timeUs,
+    properties: {
+      $group_type: group.type,
+      $group_key: group.key,
+      $group_set: group.properties,
+      ...(gone.length > 0 && { $group_unset: gone }),
+    },
+  }
+}
+
+/** The record's own events, the first of them with the person's properties that differ from those known. */
+function withNews(record: ConvertedRecord, ledger: ImportLedger): readonly ImportedEvent[] {
+  const [first, ...others] = record.events
+  if (record.person === undefined || first === undefined) return record.events
+  const news = newsOf(record.person, ledger.person(record.person.distinctId, record.person.properties))
+  return [withSet(first, news), ...others]
+}
+
+/** The properties that differ from those known before. */
+export function newsOf({ properties }: PersonSnapshot, before: JsonObject | null): JsonObject {
+  if (before === null) return properties
+  const news: JsonObject = {}
+  for (const [key, value] of Object.entries(properties)) {
+    const known = ownValue(before, key)
+    if (known === undefined || !isSameJson(known, value)) setOwn(news, key, value)
+  }
+  return news
+}
+
+/** The event with more properties in its `$set`; the same event when there are none. */
+export function withSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
+  if (Object.keys(added).length === 0) return event
+  const set = ownValue(event.properties, '$set') as JsonObject | undefined
+  return { ...event, properties: mergeObjects(event.properties, { $set: mergeObjects(set ?? {}, added) }) }
+}

@@ -1,0 +1,50 @@
+// What an adapter of a source gives: a converter of its records. Adding a source is one file with one of these and a row
+// in `sources/sources.ts`.
+
+import type { JsonObject } from '#core/json.ts'
+import type { Conversion } from './imported-event.ts'
+
+/** One parsed record. */
+export interface SourceRecord {
+  /** With number literals kept, so that ids of 64 bits keep every digit. */
+  readonly value: JsonObject
+  /** Name of the table or file that the record comes from, without folder and extension; null when unknown. */
+  readonly table: string | null
+  /** Its number among those of its part, from 1; tells identical records apart with `keep_identical`. */
+  readonly ordinal: number
+}
+
+/** A fact that later records need, such as the identity of a Heap user: kept before any record is converted. */
+export interface SourceFact {
+  readonly kind: string
+  readonly key: string
+  readonly value: string
+}
+
+export interface SourceContext {
+  /** The only clock: for records of the future and of the live window. */
+  readonly nowMs: number
+  /** A fact that `factsOf` gave for any record of the job, or the configuration. */
+  readonly findFact: (kind: string, key: string) => string | null
+}
+
+export interface RecordConverter {
+  /** @throws RecordReject */
+  convert(record: SourceRecord): Conversion
+  /** The facts that this record holds for others. Absent where no record needs another. */
+  factsOf?(record: SourceRecord): readonly SourceFact[]
+}
+
+export interface ImportSource {
+  readonly name: string
+  /** A line for `--help`. */
+  readonly summary: string
+  /**
+   * @param config keys as in docs/wire/import.md, such as `source_timezone`; unknown keys are an error.
+   * @throws ImportConfigError
+   */
+  prepare(config: JsonObject, context: SourceContext): RecordConverter
+}
+
+/** The configuration cannot be used; the message names the key and the way out. */
+export class ImportConfigError extends Error {}

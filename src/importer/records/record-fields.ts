@@ -1,0 +1,54 @@
+// Reads fields of source records, and collects the properties of events without the empty values that products write.
+// Source: docs/wire/import.md §1.0 (empty values).
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { RecordReject } from './imported-event.ts'
+
+const emptyTexts = new Set(['', '(not set)', '(not provided)'])
+
+/** Whether a value says nothing and is dropped: null, a blank text, or what products write for "unknown". */
+export function isEmptyValue(value: JsonValue | undefined): boolean {
+  return value === undefined || value === null || (typeof value === 'string' && emptyTexts.has(value.trim()))
+}
+
+/** A text field, or null when it is absent, empty or no text. */
+export function textField(record: JsonObject, key: string): string | null {
+  const value = ownValue(record, key)
+  return typeof value === 'string' && !isEmptyValue(value) ? value : null
+}
+
+/** An object field; absent and null count as empty. */
+export function objectField(record: JsonObject, key: string): JsonObject {
+  const value = ownValue(record, key)
+  return isJsonObject(value) ? value : {}
+}
+
+/**
+ * The name of an event.
+ * @throws RecordReject `event_missing`, `event_not_string`, `event_name_too_long`.
+ */
+export function eventName(value: JsonValue | undefined, field: string): string {
+  if (value === undefined || value === null || value === '') throw new RecordReject('event_missing', field)
+  if (typeof value !== 'string') throw new RecordReject('event_not_string', field)
+  if (value.length > eventNameLengthMax) throw new RecordReject('event_name_too_long', field)
+  return value
+}
+
+export const eventNameLengthMax = 200
+
+/** Sets a property unless its value is empty. */
+export function put(properties: JsonObject, key: string, value: JsonValue | undefined): void {
+  if (value !== undefined && !isEmptyValue(value)) setOwn(properties, key, value)
+}
+
+/** Sets all properties of `from` that are not empty. */
+export function putAll(properties: JsonObject, from: JsonObject): void {
+  for (const [key, value] of Object.entries(from)) put(properties, key, value)
+}
+
+/** Adds `$set` and `$set_once` where they hold anything. */
+export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonObject; setOnce?: JsonObject }): void {
+  const { set = {}, setOnce = {} } = updates
+  if (Object.keys(set).length > 0) properties.$set = set
+  if (Object.keys(setOnce).length > 0) properties.$set_once = setOnce
+}

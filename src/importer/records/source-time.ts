@@ -1,0 +1,133 @@
+// Reads the times of records, in any of the forms that exports use, and writes those of events. Instants are
+// microseconds since 1970. Source: docs/wire/import.md §1.0, §1.9.
+
+import { isRawNumber, type JsonValue } from '#core/json.ts'
+import { RecordReject } from './imported-event.ts'
+
+export const usPerMs = 1_000
+export const usPerSecond = 1_000_000
+
+export type EpochUnit = 's' | 'ms' | 'us' | 'ns'
+
+export interface TimeForm {
+  /** IANA name of the zone of texts that name none; null refuses them. `UTC` where a product always exports UTC. */
+  readonly zone: string | null
+  /** The unit of numbers; by their size unless given. */
+  readonly unit?: EpochUnit
+}
+
+const usPerUnit: Record<EpochUnit, number> = { s: usPerSecond, ms: usPerMs, us: 1, ns: 0.001 }
+const text =
+  /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
+const numeral = /^-?\d+(?:\.\d+)?$/
+
+/**
+ * @returns microseconds since 1970, or null for a value that is no time.
+ * @throws RecordReject `timestamp_zone_unknown` for a text without a zone where the form has none either.
+ */
+export function readTime(value: JsonValue, form: TimeForm, field: string): number | null {
+  if (typeof value === 'number') return fromEpoch(value, form.unit)
+  if (isRawNumber(value)) return fromNumeral(value.rawJSON, form.unit)
+  if (typeof value !== 'string') return null
+  const trimmed = value.trim()
+  if (numeral.test(trimmed)) return fromNumeral(trimmed, form.unit)
+  const parts = text.exec(trimmed)
+  if (parts === null) return null
+  const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = parts
+  const wallUs = wallClock(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second))
+  if (wallUs === null) return null
+  const inSecondUs = Number(fraction.slice(0, 6).padEnd(6, '0'))
+  if (zone !== undefined) {
+    const offsetUs = offsetOf(zone)
+    return offsetUs === null ? null : wallUs - offsetUs + inSecondUs
+  }
+  if (form.zone === null) throw new RecordReject('timestamp_zone_unknown', field)
+  return wallClockToUtc(wallUs, form.zone) + inSecondUs
+}
+
+/**
+ * The instant at which clocks in a zone show a time. An hour that a clock change repeats means its first pass, one that
+ * it leaves out the time after the change.
+ * @param wallUs the shown time as if it were UTC, whole seconds.
+ */
+export function wallClockToUtc(wallUs: number, zone: string): number {
+  if (zone === 'UTC') return wallUs
+  const wallMs = wallUs / usPerMs
+  const kept = changes.get(zone) ?? new Map<number, number>()
+  changes.set(zone, kept)
+  // Clocks change on quarters of an hour, so all times of one quarter have one offset.
+  const quarter = Math.floor(wallMs / quarterMs)
+  let offsetMs = kept.get(quarter)
+  if (offsetMs === undefined) {
+    const iso = new Date(quarter * quarterMs).toISOString().slice(0, -1)
+    offsetMs = quarter * quarterMs - Temporal.PlainDateTime.from(iso).toZonedDateTime(zone).epochMilliseconds
+    if (kept.size >= keptQuartersMax) kept.clear()
+    kept.set(quarter, offsetMs)
+  }
+  return wallUs - offsetMs * usPerMs
+}
+
+/** The date, `YYYY-MM-DD`, that begins at this instant's UTC day. */
+export function utcDay(timeUs: number): string {
+  return new Date(Math.floor(timeUs / usPerMs)).toISOString().slice(0, 10)
+}
+
+/** RFC 3339 in UTC with three digits, or six where there are microseconds. */
+export function timeText(timeUs: number): string {
+  const ms = Math.floor(timeUs / usPerMs)
+  const us = timeUs - ms * usPerMs
+  const iso = new Date(ms).toISOString()
+  return us === 0 ? iso : `${iso.slice(0, -1)}${String(us).padStart(3, '0')}Z`
+}
+
+/** Whether the text is the IANA name of a zone; fixed offsets are none, because they know no daylight saving. */
+export function isZoneName(name: string): boolean {
+  if (/^[+-]|^(?:etc\/)?gmt[+-]/i.test(name)) return false
+  try {
+    new Intl.DateTimeFormat('en', { timeZone: name })
+    return true
+  } catch {
+    return false
+  }
+}
+
+const quarterMs = 900_000
+const keptQuartersMax = 10_000
+const changes = new Map<string, Map<number, number>>()
+
+/** @returns the unit that makes a time between 1971 and some thousand years on. Source: docs/wire/import.md §1.9. */
+function unitOf(value: number): EpochUnit {
+  const size = Math.abs(value)
+  return size < 1e11 ? 's' : size < 1e14 ? 'ms' : size < 1e17 ? 'us' : 'ns'
+}
+
+function fromEpoch(value: number, unit: EpochUnit = unitOf(value)): number | null {
+  const us = Math.round(value * usPerUnit[unit])
+  return Number.isSafeInteger(us) ? us : null
+}
+
+/** Exact for numbers of more digits than a double holds: nanoseconds, or seconds with six decimals. */
+function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal))): number | null {
+  const [, sign, whole, fraction = ''] = /^(-?)(\d+)(?:\.(\d+))?$/.exec(literal) ?? []
+  if (whole === undefined) return fromEpoch(Number(literal), unit)
+  const shift = { s: 6, ms: 3, us: 0, ns: -3 }[unit]
+  const digits = shift >= 0 ? whole + fraction.slice(0, shift).padEnd(shift, '0') : whole.slice(0, shift) || '0'
+  const us = Number(`${sign}${digits}`)
+  return Number.isSafeInteger(us) ? us : null
+}
+
+function wallClock(year: number, month: number, day: number, hour: number, minute: number, second: number) {
+  if (month < 1 || month > 12 || day < 1 || hour > 23 || minute > 59 || second > 60) return null
+  const midnightMs = new Date(0).setUTCFullYear(year, month - 1, day)
+  // A day that its month does not have would silently become one of the next month.
+  if (new Date(midnightMs).getUTCDate() !== day) return null
+  return (midnightMs + ((hour * 60 + minute) * 60 + Math.min(second, 59)) * 1_000) * usPerMs
+}
+
+function offsetOf(zone: string): number | null {
+  if (/^(?:z|utc|gmt)$/i.test(zone)) return 0
+  const hours = Number(zone.slice(1, 3))
+  const minutes = Number(zone.slice(3).replace(':', '') || '0')
+  if (hours > 23 || minutes > 59) return null
+  return (zone.startsWith('-') ? -1 : 1) * (hours * 60 + minutes) * 60 * usPerSecond
+}
