@@ -19,6 +19,7 @@ const allButAdapters = [
   'http',
   'processes',
   'compose',
+  'importer',
 ]
 const allowed: Record<string, readonly string[]> = {
   core: [],
@@ -29,6 +30,7 @@ const allowed: Record<string, readonly string[]> = {
   adapters: ['core', 'ports', 'telemetry'],
   http: ['wire', 'services', 'core', 'ports', 'telemetry'],
   processes: ['core', 'telemetry'],
+  importer: ['core', 'wire', 'ports', 'telemetry'],
   commands: allButAdapters,
   compose: everything,
   'main.ts': ['commands', 'version.ts'],
@@ -46,7 +48,7 @@ const rooms: Record<string, readonly string[]> = {
   'core/early-access': ['core'],
   'core/experiments': ['core'],
   'core/surveys': ['core'],
-  'core/persons': ['core'],
+  'core/persons': ['core', 'core/events'],
   'core/groups': ['core', 'core/persons'],
   'core/events': ['core'],
   'core/live': ['core', 'core/events'],
@@ -151,6 +153,11 @@ const rooms: Record<string, readonly string[]> = {
   'compose/worker': ['compose/log', 'compose/stores'],
   'compose/backup': ['compose/log', 'compose/stores'],
   'compose/instance': ['compose/backup', 'compose/log', 'compose/stores'],
+
+  'importer/records': [],
+  'importer/read': ['importer/records'],
+  'importer/sources': ['importer/records'],
+  'importer/job': ['importer/records'],
 
   commands: [],
   'commands/client': ['commands'],

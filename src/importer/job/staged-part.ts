@@ -39,7 +39,12 @@ export interface StagedOutcome {
   readonly text: string
   readonly result:
     | { readonly kind: 'events'; readonly events: readonly ImportedEvent[]; readonly notes: readonly RecordNote[] }
-    | { readonly kind: 'rejected'; readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
+    | {
+        readonly kind: 'rejected'
+        readonly reason: RejectReason
+        readonly field: string | null
+        readonly detail?: string
+      }
     | { readonly kind: 'skipped'; readonly reason: SkipReason }
     /** An identical record without an id was read before. */
     | { readonly kind: 'collapsed' }
@@ -50,7 +55,9 @@ export interface StagedJob {
   /** In the order in which they are sent: oldest event day first. */
   readonly parts: readonly StagedPart[]
   /** Events that no record holds as such: groups first, then links, each by time and uuid. */
-  generatedEvents(from?: { readonly afterIndex: number }): Iterable<{ readonly index: number; readonly event: ImportedEvent }>
+  generatedEvents(from?: {
+    readonly afterIndex: number
+  }): Iterable<{ readonly index: number; readonly event: ImportedEvent }>
   readonly generatedCount: number
   /** @param afterLine lines of the part that are left out, as after a resume. @throws for a part whose bytes changed. */
   readPart(part: StagedPart, afterLine?: number): AsyncIterable<StagedOutcome>

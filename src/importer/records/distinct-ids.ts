@@ -47,11 +47,7 @@ export function legalId(value: JsonValue | undefined, alsoIllegal?: ReadonlySet<
  * @param field what a reject names when no candidate is there at all.
  * @throws RecordReject `distinct_id_missing`, `distinct_id_too_long`.
  */
-export function chooseId(
-  candidates: readonly IdCandidate[],
-  field: string,
-  alsoIllegal?: ReadonlySet<string>,
-): string {
+export function chooseId(candidates: readonly IdCandidate[], field: string, alsoIllegal?: ReadonlySet<string>): string {
   for (const { value } of candidates) {
     const id = legalId(value, alsoIllegal)
     if (id !== null) return checkedId(id)

@@ -3,8 +3,9 @@
 
 import { type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
-import { isIllegalId } from './distinct-ids.ts'
 import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
+import { isIllegalId } from './distinct-ids.ts'
+import type { ImportLedger } from './import-ledger.ts'
 import type {
   ConvertedRecord,
   GroupSnapshot,
@@ -13,7 +14,6 @@ import type {
   PersonSnapshot,
   RecordNote,
 } from './imported-event.ts'
-import type { ImportLedger } from './import-ledger.ts'
 
 export interface RecordEvents {
   /** In send order: groups, links, then the record's own. */

@@ -112,6 +112,11 @@ export class RecordReject extends Error {
     this.reason = reason
     this.field = field
   }
+
+  outcome(): Rejected {
+    const { reason, field, message } = this
+    return { rejected: { reason, field, ...(message !== reason && { detail: message }) } }
+  }
 }
 
 export function skipped(reason: SkipReason): Skipped {

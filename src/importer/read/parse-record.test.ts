@@ -1,0 +1,99 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { csvColumns, parseCsvRow, parseJsonLine } from './parse-record.ts'
+
+const line = (text: string) => parseJsonLine(Buffer.from(text))
+const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text), columns)
+const reasonOf = (outcome: object) => (outcome as { rejected?: { reason: string } }).rejected?.reason
+
+describe('a line of JSON', () => {
+  it('is an object, with or without its line end and a byte order mark', () => {
+    for (const text of ['{"a":1}', '{"a":1}\n', '{"a":1}\r\n', '\ufeff{"a":1}\n', ' {"a":1} '])
+      assert.deepEqual(line(text), { value: { a: 1 } })
+  })
+
+  it('keeps every digit of a long number', () => {
+    assert.equal(JSON.stringify(line('{"id":7325461098234567891}')), '{"value":{"id":7325461098234567891}}')
+  })
+
+  it('is skipped when it is blank', () => {
+    for (const text of ['', '\n', '\r\n', ' \t\n', '\ufeff\n']) assert.deepEqual(line(text), { skipped: 'blank_line' })
+  })
+
+  it('is refused with the reason when it is no object', () => {
+    for (const text of ['{"a":1', '{"a":1}}', "{'a':1}", 'a,b', '{"a":NaN}', '{"a":"\u0001"}'])
+      assert.equal(reasonOf(line(text)), 'json_syntax')
+    for (const text of ['[]', '[{"a":1}]', '1', '"a"', 'null', '12345678901234567890'])
+      assert.deepEqual(line(text), { rejected: { reason: 'json_not_object', field: null } })
+  })
+
+  it('is refused when it nests deeper than can be read', () => {
+    const deep = '['.repeat(200_000) + ']'.repeat(200_000)
+    assert.equal(reasonOf(line(`{"id":12345678901234567890,"a":${deep}}`)), 'json_syntax')
+  })
+
+  it('is refused when its bytes are no UTF-8', () => {
+    for (const bytes of [
+      [0x22, 0xe9, 0x22],
+      [0xff, 0xfe, 0x7b, 0],
+      [0xed, 0xa0, 0x80],
+    ])
+      assert.deepEqual(parseJsonLine(Uint8Array.from(bytes)), {
+        rejected: { reason: 'encoding_invalid_utf8', field: null },
+      })
+  })
+
+  it('is refused as compressed where it begins like a packed file, also one that went through Latin-1', () => {
+    const beginnings = [Buffer.from('1f8b0800', 'hex'), Buffer.from('28b52ffd04', 'hex'), Buffer.from('PK\x03\x04..')]
+    for (const bytes of [...beginnings, Buffer.from('\x1f\x8b\b\0'), Buffer.from('(\xb5/\xfd\x04')])
+      assert.equal(reasonOf(parseJsonLine(bytes)), 'compressed_input')
+  })
+})
+
+describe('a row of CSV', () => {
+  it('is an object of texts, without empty cells', () => {
+    assert.deepEqual(row('1,x\r\n'), { value: { a: '1', b: 'x' } })
+    assert.deepEqual(row(',x\n'), { value: { b: 'x' } })
+    assert.deepEqual(row('"",""\n'), { value: {} })
+  })
+
+  it('reads what is quoted: commas, line breaks, doubled quotes', () => {
+    assert.deepEqual(row('"1,2","x\r\ny ""z"""\n'), { value: { a: '1,2', b: 'x\r\ny "z"' } })
+  })
+
+  it('takes a quote within a cell as a character of it', () => {
+    assert.deepEqual(row('5" disk,"a"b\n'), { value: { a: '5" disk', b: 'ab' } })
+  })
+
+  it('is refused when it has more or fewer cells than the header', () => {
+    for (const text of ['1\n', '1,2,3\n', '1,2,\n']) assert.equal(reasonOf(row(text)), 'csv_column_count')
+  })
+
+  it('is skipped when it is blank, and refused when its bytes are no text', () => {
+    assert.deepEqual(row('\r\n'), { skipped: 'blank_line' })
+    assert.equal(reasonOf(parseCsvRow(Uint8Array.from([0xe9, 0x2c, 0x31]), ['a', 'b'])), 'encoding_invalid_utf8')
+  })
+
+  it('keeps a column of any name', () => {
+    const outcome = parseCsvRow(Buffer.from('1,2'), ['__proto__', 'constructor']) as { value: object }
+    assert.deepEqual(Object.entries(outcome.value), [
+      ['__proto__', '1'],
+      ['constructor', '2'],
+    ])
+  })
+
+  it('gives back whatever was written as CSV', () => {
+    const cell = fc.string({ unit: fc.constantFrom('a', '"', ',', '\n', '\r', ' ', 'é') })
+    fc.assert(
+      fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), cells => {
+        const text = cells.map(each => `"${each.replaceAll('"', '""')}"`).join(',')
+        assert.deepEqual(csvColumns(Buffer.from(`${text}\r\n`)), cells)
+      }),
+    )
+  })
+
+  it('has its columns from a header that may begin with a byte order mark', () => {
+    assert.deepEqual(csvColumns(Buffer.from('\ufeffid,"the, time"\r\n')), ['id', 'the, time'])
+  })
+})

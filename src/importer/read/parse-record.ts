@@ -1,0 +1,93 @@
+// The bytes of one line or row → the record that they hold, or why there is none. Every way in ends here: files, archives,
+// what was fetched, and `convert`. Source: docs/wire/import.md §1.9, §2.6 (bytes, shape).
+
+import { isUtf8 } from 'node:buffer'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
+import { csvCells } from './csv-cells.ts'
+
+export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
+
+/**
+ * One line of JSON.
+ * @param line with or without its line end.
+ */
+export function parseJsonLine(line: Uint8Array): ParsedRecord {
+  return parsed(line, objectIn)
+}
+
+/**
+ * One row of CSV: texts by column, without the empty cells.
+ * @param row with or without its line end.
+ * @param columns as `csvColumns` gives them.
+ */
+export function parseCsvRow(row: Uint8Array, columns: readonly string[]): ParsedRecord {
+  return parsed(row, text => {
+    const cells = csvCells(text)
+    if (cells.length !== columns.length) {
+      const detail = `the header names ${columns.length} columns, and the row has ${cells.length}`
+      throw new RecordReject('csv_column_count', null, detail)
+    }
+    const value: JsonObject = {}
+    for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
+    return value
+  })
+}
+
+/**
+ * The names in the header of a CSV file.
+ * @throws RecordReject when the bytes are no text: nothing of the file can be read then.
+ */
+export function csvColumns(header: Uint8Array): readonly string[] {
+  return csvCells(textOf(header))
+}
+
+function parsed(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
+  try {
+    const text = textOf(bytes)
+    return text.trim() === '' ? skipped('blank_line') : { value: read(text) }
+  } catch (error) {
+    if (!(error instanceof RecordReject)) throw error
+    return error.outcome()
+  }
+}
+
+function objectIn(text: string): JsonObject {
+  const value = jsonIn(text)
+  if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
+  return value
+}
+
+function jsonIn(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch (error) {
+    // A RangeError says that it nests too deep to be read.
+    if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
+    throw new RecordReject('json_syntax', null, error.message)
+  }
+}
+
+/** The text without a byte order mark, which only some programs write. */
+function textOf(bytes: Uint8Array): string {
+  const packer = packerOf(bytes)
+  if (packer !== null) throw new RecordReject('compressed_input', null, `these are bytes of ${packer}`)
+  if (!isUtf8(bytes)) throw new RecordReject('encoding_invalid_utf8', null)
+  const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
+  return text.startsWith('\ufeff') ? text.slice(1) : text
+}
+
+/** How compressed files begin, also after a program took them for Latin-1 and wrote them as UTF-8. */
+const packers: readonly (readonly [name: string, beginning: string])[] = [
+  ['gzip', '\x1f\x8b'],
+  ['zstd', '\x28\xb5\x2f\xfd'],
+  ['zip', 'PK\x03\x04'],
+]
+const magics = packers.flatMap(([name, beginning]) =>
+  (['latin1', 'utf8'] as const).map(encoding => ({ name, magic: Buffer.from(beginning, encoding) })),
+)
+
+/** @returns what the bytes are packed with; null for anything else. */
+export function packerOf(bytes: Uint8Array): string | null {
+  return magics.find(({ magic }) => magic.every((byte, index) => bytes[index] === byte))?.name ?? null
+}

@@ -1,0 +1,94 @@
+// Reads the configuration of a source. A key that no one asks for is a mistake of its writer, so it is refused instead of
+// ignored: an import with a misspelt zone would be wrong by hours, for ever.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { nearMiss } from '#core/nearest-name.ts'
+import { ImportConfigError } from './import-source.ts'
+import { isZoneName, readTime } from './source-time.ts'
+
+export class SourceConfig {
+  readonly #source: string
+  readonly #config: JsonObject
+  readonly #known: string[] = []
+
+  constructor(source: string, config: JsonObject) {
+    this.#source = source
+    this.#config = config
+  }
+
+  /** @returns false unless it is set to true. */
+  flag(key: string): boolean {
+    const value = this.#read(key)
+    if (value !== null && typeof value !== 'boolean') this.#refuse(key, 'has to be true or false')
+    return value === true
+  }
+
+  text(key: string): string | null {
+    const value = this.#read(key)
+    if (value === null) return null
+    return typeof value === 'string' && value !== '' ? value : this.#refuse(key, 'has to be a text')
+  }
+
+  /** @returns the name of a zone; null when none is set. */
+  zone(key = 'source_timezone'): string | null {
+    const name = this.text(key)
+    if (name !== null && !isZoneName(name))
+      this.#refuse(key, `has to be an IANA zone such as Europe/Berlin, not ${JSON.stringify(name)}`)
+    return name
+  }
+
+  /** @returns microseconds since 1970; null when the time is not set. Texts without a zone are UTC. */
+  time(key: string): number | null {
+    const value = this.#read(key)
+    if (value === null) return null
+    return readTime(value, { zone: 'UTC' }, key) ?? this.#refuse(key, 'has to be a time such as 2024-06-01T00:00:00Z')
+  }
+
+  /** @returns one of the choices, the first when none is set. */
+  choice<T extends string>(key: string, choices: readonly [T, ...T[]]): T {
+    const value = this.text(key)
+    if (value === null) return choices[0]
+    return choices.find(each => each === value) ?? this.#refuse(key, `has to be one of ${choices.join(', ')}`)
+  }
+
+  wholeNumber(key: string): number | null {
+    const value = this.#read(key)
+    if (value === null) return null
+    return Number.isSafeInteger(value) ? (value as number) : this.#refuse(key, 'has to be a whole number')
+  }
+
+  object(key: string): JsonObject | null {
+    const value = this.#read(key)
+    if (value === null) return null
+    return isJsonObject(value) ? value : this.#refuse(key, 'has to be an object')
+  }
+
+  /** An object of texts; empty when it is not set. */
+  texts(key: string): ReadonlyMap<string, string> {
+    const entries = Object.entries(this.object(key) ?? {})
+    for (const [name, value] of entries)
+      if (typeof value !== 'string') this.#refuse(`${key}.${name}`, 'has to be a text')
+    return new Map(entries as [string, string][])
+  }
+
+  /** Has to be called when all keys are read. @throws ImportConfigError for a key that none of the readers asked for. */
+  end(): void {
+    for (const key of Object.keys(this.#config)) {
+      if (this.#known.includes(key)) continue
+      const near = nearMiss(key, this.#known)
+      const known = this.#known.length === 0 ? 'it has no keys' : `its keys are ${this.#known.join(', ')}`
+      throw new ImportConfigError(
+        `the configuration of ${this.#source} has no key ${JSON.stringify(key)}: ${near === null ? known : `did you mean ${near}?`}`,
+      )
+    }
+  }
+
+  #read(key: string): JsonValue | null {
+    this.#known.push(key)
+    return ownValue(this.#config, key) ?? null
+  }
+
+  #refuse(key: string, why: string): never {
+    throw new ImportConfigError(`${key} in the configuration of ${this.#source} ${why}`)
+  }
+}

@@ -1,0 +1,17 @@
+// Every source by its name. A new one is a file beside this, and a row here.
+
+import type { ImportSource } from '../records/import-source.ts'
+
+const sources: readonly ImportSource[] = []
+
+export const sourceNames: readonly string[] = sources.map(({ name }) => name)
+
+/** @returns null when there is no source of this name. */
+export function findSource(name: string): ImportSource | null {
+  return sources.find(source => source.name === name) ?? null
+}
+
+/** All of them, in the order in which help lists them. */
+export function allSources(): readonly ImportSource[] {
+  return sources
+}
