@@ -1,0 +1,97 @@
+// Cuts the bytes of a file into its lines or rows, wherever its chunks end, and says where each stands.
+// Source: docs/wire/import.md §1.9, §2.6.
+
+export interface RawRecord {
+  /** With its line end, where it has one. */
+  readonly bytes: Uint8Array
+  /** The line in which it begins, from 1. A row of CSV may span several. */
+  readonly line: number
+  /** Where its first byte is, from 0. */
+  readonly byte: number
+  /** The file ended before a line end came, or before a quote was closed. */
+  readonly ending: 'complete' | 'unended' | 'unclosed'
+  /** Only its beginning is kept, because it is longer than any record may be. */
+  readonly isCut: boolean
+}
+
+/** Far more than an event may have: one record of Matomo is a whole visit. */
+export const recordBytesMax = 64 * 1024 * 1024
+const keptOfCutBytes = 64 * 1024
+
+const newline = 0x0a
+const quote = 0x22
+const comma = 0x2c
+
+export async function* splitRecords(
+  chunks: AsyncIterable<Uint8Array>,
+  format: 'json' | 'csv',
+  bytesMax = recordBytesMax,
+): AsyncGenerator<RawRecord> {
+  const findEnd = format === 'csv' ? rowEnds() : lineEnds()
+  let parts: Uint8Array[] = []
+  let partsBytes = 0
+  let [line, byte, length, linesWithin] = [1, 0, 0, 0]
+  const keep = (part: Uint8Array) => {
+    length += part.length
+    for (let at = part.indexOf(newline); at >= 0; at = part.indexOf(newline, at + 1)) linesWithin++
+    if (length > bytesMax) {
+      if (partsBytes > keptOfCutBytes) parts = [Buffer.concat(parts).subarray(0, keptOfCutBytes)]
+      partsBytes = Math.min(partsBytes, keptOfCutBytes)
+      part = part.subarray(0, keptOfCutBytes - partsBytes)
+    }
+    parts.push(part)
+    partsBytes += part.length
+  }
+  const take = (ending: RawRecord['ending']): RawRecord => {
+    const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
+    const record = { bytes, line, byte, ending, isCut: length > bytesMax }
+    line += linesWithin
+    byte += length
+    parts = []
+    partsBytes = length = linesWithin = 0
+    return record
+  }
+  for await (const chunk of chunks) {
+    let start = 0
+    for (let end = findEnd.next(chunk, 0); end >= 0; end = findEnd.next(chunk, start)) {
+      keep(chunk.subarray(start, end + 1))
+      start = end + 1
+      yield take('complete')
+    }
+    // The chunk may be filled again by who reads the file.
+    if (start < chunk.length) keep(Uint8Array.from(chunk.subarray(start)))
+  }
+  if (length > 0) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
+}
+
+interface EndFinder {
+  /** @returns where the next line end is that ends a record, at or after `from`; -1 when the chunk has none. */
+  next(chunk: Uint8Array, from: number): number
+  /** Whether a quote is open. */
+  isOpen(): boolean
+}
+
+function lineEnds(): EndFinder {
+  return { next: (chunk, from) => chunk.indexOf(newline, from), isOpen: () => false }
+}
+
+/** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
+function rowEnds(): EndFinder {
+  let place: 'beginning' | 'plain' | 'quoted' | 'behind quote' = 'beginning'
+  const step = (unit: number): boolean => {
+    if (place === 'quoted') {
+      if (unit === quote) place = 'behind quote'
+      return false
+    }
+    if (unit === quote && place !== 'plain') place = 'quoted'
+    else place = unit === comma || unit === newline ? 'beginning' : 'plain'
+    return unit === newline
+  }
+  return {
+    next: (chunk, from) => {
+      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at
+      return -1
+    },
+    isOpen: () => place === 'quoted',
+  }
+}
