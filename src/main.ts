@@ -5,6 +5,7 @@ import { flushCompileCache } from 'node:module'
 import { Command, Option } from 'commander'
 import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
+import { addImportCommand } from './commands/import/import-command.ts'
 import type { TailOptions } from './commands/tail/tail.ts'
 import { version } from './version.ts'
 
@@ -106,6 +107,7 @@ a project that is refused ends it with exit code 2.
 
 addFlagsCommand(program)
 addEventsCommand(program)
+addImportCommand(program)
 
 program
   .command('backup <file>')

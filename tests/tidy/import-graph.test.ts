@@ -164,6 +164,7 @@ const rooms: Record<string, readonly string[]> = {
   'commands/events': ['commands', 'commands/client'],
   'commands/doctor': ['commands'],
   'commands/flags': ['commands/client'],
+  'commands/import': ['commands', 'commands/client'],
   'commands/tail': ['commands', 'commands/client'],
 }
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
-import { csvColumns, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import { parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 
 const line = (text: string) => parseJsonLine(Buffer.from(text))
 const row = (text: string, columns = ['a', 'b']) => parseCsvRow(Buffer.from(text), columns)
@@ -88,12 +88,13 @@ describe('a row of CSV', () => {
     fc.assert(
       fc.property(fc.array(cell, { minLength: 2, maxLength: 5 }), cells => {
         const text = cells.map(each => `"${each.replaceAll('"', '""')}"`).join(',')
-        assert.deepEqual(csvColumns(Buffer.from(`${text}\r\n`)), cells)
+        assert.deepEqual(parseCsvHeader(Buffer.from(`${text}\r\n`)), { columns: cells })
       }),
     )
   })
 
   it('has its columns from a header that may begin with a byte order mark', () => {
-    assert.deepEqual(csvColumns(Buffer.from('\ufeffid,"the, time"\r\n')), ['id', 'the, time'])
+    assert.deepEqual(parseCsvHeader(Buffer.from('\ufeffid,"the, time"\r\n')), { columns: ['id', 'the, time'] })
+    assert.equal(reasonOf(parseCsvHeader(Buffer.from('1f8b0800', 'hex'))), 'compressed_input')
   })
 })

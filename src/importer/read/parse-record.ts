@@ -19,7 +19,7 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
 /**
  * One row of CSV: texts by column, without the empty cells.
  * @param row with or without its line end.
- * @param columns as `csvColumns` gives them.
+ * @param columns as `parseCsvHeader` gives them.
  */
 export function parseCsvRow(row: Uint8Array, columns: readonly string[]): ParsedRecord {
   return parsed(row, text => {
@@ -34,18 +34,21 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[]): Parsed
   })
 }
 
-/**
- * The names in the header of a CSV file.
- * @throws RecordReject when the bytes are no text: nothing of the file can be read then.
- */
-export function csvColumns(header: Uint8Array): readonly string[] {
-  return csvCells(textOf(header))
+/** The names in the header of a CSV file. A reject says that nothing of the file can be read. */
+export function parseCsvHeader(header: Uint8Array): { readonly columns: readonly string[] } | Rejected {
+  return orReject(() => ({ columns: csvCells(textOf(header)) }))
 }
 
 function parsed(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {
-  try {
+  return orReject(() => {
     const text = textOf(bytes)
     return text.trim() === '' ? skipped('blank_line') : { value: read(text) }
+  })
+}
+
+function orReject<T>(read: () => T): T | Rejected {
+  try {
+    return read()
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()

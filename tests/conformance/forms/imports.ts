@@ -1,28 +1,88 @@
-// The vectors of the historical import: a record of another product → the events that are sent for it. They need
-// `pennon import convert`, which this version does not have, so each fails with that message.
+// The vectors of the historical import: a record of another product → the events that are sent for it. Each is run by a
+// process of its own of `pennon import convert`, since each begins with an empty ledger.
 
-import { spawnSync } from 'node:child_process'
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { CannotRun, type Fields } from '../compare.ts'
+import { promisify } from 'node:util'
+import {
+  assertKnownFields,
+  assertKnownVectorFields,
+  CannotRun,
+  exactDifferences,
+  type Fields,
+  parseVectorFile,
+} from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 
 const mainPath = fileURLToPath(new URL('../../../src/main.ts', import.meta.url))
+/** The clock of all import vectors. Source: docs/wire/import.md §9. */
+const now = '2026-01-15T00:00:00Z'
 
-export function importCases(vectors: readonly (Fields & { id: string })[]): VectorCase[] {
-  let answer: string | undefined
-  return vectors.map(({ id }) => ({
-    id,
-    run: () => {
-      answer ??= askForConvert()
-      throw new CannotRun(answer)
-    },
-  }))
+export interface ImportVector extends Fields {
+  readonly id: string
+  readonly source: string
+  /** A parsed record, or one line as it is written: of JSON, or a header and a row of CSV. */
+  readonly input: object | string
+  readonly format?: string
+  readonly config?: object
+  readonly expected: { readonly events?: readonly Fields[]; readonly rejected?: Fields; readonly skipped?: string }
 }
 
-function askForConvert(): string {
-  const args = ['--disable-warning=ExperimentalWarning', mainPath, 'import', 'convert']
-  const { stderr } = spawnSync(process.execPath, args, { encoding: 'utf8', input: '' })
-  return stderr.includes("unknown command 'import'")
-    ? 'there is no command `pennon import convert`'
-    : '`pennon import convert` is there, but the runner does not call it yet'
+export function importCases(vectors: readonly ImportVector[]): VectorCase[] {
+  return vectors.map(vector => ({ id: vector.id, run: () => differencesOf(vector) }))
+}
+
+async function differencesOf(vector: ImportVector): Promise<readonly string[]> {
+  assertKnownVectorFields(vector, ['spec', 'input', 'format', 'config', 'expected'])
+  assertKnownFields(vector.expected, '`expected`', ['events', 'rejected', 'skipped'])
+  const lines = await convert(vector)
+  if (lines.length !== 1) throw new CannotRun(`it has to be one record, and gave ${lines.length} answers`)
+  return exactDifferences(withoutExplanations(vector.expected), parseVectorFile(lines[0]!), 'answer')
+}
+
+/** @returns the lines that the command prints. @throws CannotRun with what it says when it refuses. */
+async function convert({ source, input, format, config }: ImportVector): Promise<string[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-import-vector-'))
+  try {
+    const args = ['import', 'convert', '--source', source, '--now', now]
+    if (format !== undefined) args.push('--format', format)
+    if (config !== undefined) {
+      const path = join(folder, 'config.json')
+      writeFileSync(path, JSON.stringify(config))
+      args.push('--config', path)
+    }
+    const running = promisify(execFile)(process.execPath, ['--disable-warning=ExperimentalWarning', mainPath, ...args])
+    // It refuses before it reads: then the answer is on stderr.
+    running.child.stdin!.on('error', () => undefined)
+    running.child.stdin!.end(bytesOf(input))
+    const { stdout } = await running
+    return stdout.trimEnd().split('\n')
+  } catch (error) {
+    throw new CannotRun(String((error as { stderr?: unknown }).stderr ?? error))
+  } finally {
+    rmSync(folder, { recursive: true })
+  }
+}
+
+function bytesOf(input: object | string): Buffer {
+  const text = typeof input === 'string' ? input : JSON.stringify(input)
+  // Half a surrogate pair has no UTF-8: it stands for bytes that are none.
+  const parts = text
+    .split(/(\p{Surrogate})/u)
+    .map(part => (/^\p{Surrogate}$/u.test(part) ? halfPair(part) : Buffer.from(part)))
+  return Buffer.concat([...parts, Buffer.from(text.endsWith('\n') ? '' : '\n')])
+}
+
+function halfPair(half: string): Buffer {
+  const code = half.charCodeAt(0)
+  return Buffer.from([0xe0 | (code >> 12), 0x80 | ((code >> 6) & 0x3f), 0x80 | (code & 0x3f)])
+}
+
+/** Without `uuid_from`, which tells how each uuid is made. */
+function withoutExplanations(expected: ImportVector['expected']): Fields {
+  if (expected.events === undefined) return expected
+  return { ...expected, events: expected.events.map(({ uuid_from: _, ...event }) => event) }
 }

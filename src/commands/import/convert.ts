@@ -1,0 +1,116 @@
+// `pennon import convert`: records from stdin, what becomes of each to stdout. No stage, no job, no connection and no
+// clock; a ledger that ends with the process. Source: docs/wire/import.md §2.1, §9.
+
+import { readFileSync } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '../../importer/read/parse-record.ts'
+import { splitRecords } from '../../importer/read/split-records.ts'
+import { convertRecord } from '../../importer/records/convert-record.ts'
+import { eventsOfRecord } from '../../importer/records/generated-events.ts'
+import { memoryLedger } from '../../importer/records/import-ledger.ts'
+import { ImportConfigError, type ImportSource, type RecordConverter } from '../../importer/records/import-source.ts'
+import { type ImportedEvent, RecordReject } from '../../importer/records/imported-event.ts'
+import { readTime, timeText, usPerMs } from '../../importer/records/source-time.ts'
+import { findSource, sourceNames } from '../../importer/sources/sources.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
+import { refuse } from '../refuse.ts'
+
+export interface ConvertOptions {
+  readonly source: string
+  readonly config?: string
+  readonly now: string
+  readonly format: 'json' | 'csv'
+}
+
+export async function convert(options: ConvertOptions): Promise<void> {
+  const source = findSource(options.source)
+  if (source === null)
+    refuse(`there is no source ${JSON.stringify(options.source)}; --source is one of ${sourceNames.join(', ')}`)
+  const convertOne = converterOf(source, options)
+  endWithOutput()
+  await pipeline(
+    process.stdin,
+    async function* (input: AsyncIterable<Buffer>) {
+      let ordinal = 0
+      for await (const record of parsedRecords(input, options.format)) {
+        ordinal++
+        yield `${JSON.stringify('value' in record ? convertOne(record.value, ordinal) : answerOf(record))}\n`
+      }
+    },
+    process.stdout,
+  )
+}
+
+/** What is printed for a record. */
+type Answer =
+  | { readonly events: readonly object[] }
+  | { readonly rejected: { readonly reason: string; readonly field: string | null } }
+  | { readonly skipped: string }
+
+function converterOf(source: ImportSource, options: ConvertOptions): (value: JsonObject, ordinal: number) => Answer {
+  const facts = new Map<string, string>()
+  const converter = prepare(source, options, (kind, key) => facts.get(JSON.stringify([kind, key])) ?? null)
+  const ledger = memoryLedger()
+  return (value, ordinal) => {
+    const record = { value, table: null, ordinal }
+    for (const { kind, key, value: fact } of converter.factsOf?.(record) ?? [])
+      facts.set(JSON.stringify([kind, key]), fact)
+    const outcome = convertRecord(converter, record)
+    if (!('events' in outcome)) return answerOf(outcome)
+    return { events: eventsOfRecord(source.name, outcome, ledger).events.map(shown) }
+  }
+}
+
+function prepare(
+  source: ImportSource,
+  { config, now }: ConvertOptions,
+  findFact: (kind: string, key: string) => string | null,
+): RecordConverter {
+  const nowUs = readTime(now, { zone: 'UTC' }, 'now')
+  if (nowUs === null) refuse(`--now has to be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
+  try {
+    return source.prepare(config === undefined ? {} : readConfig(config), { nowMs: nowUs / usPerMs, findFact })
+  } catch (error) {
+    if (error instanceof ImportConfigError) refuse(error.message)
+    throw error
+  }
+}
+
+/** The markers are left out: without a job there is no id of one. */
+function shown({ uuid, event, distinctId, timeUs, properties }: ImportedEvent): object {
+  return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
+}
+
+/** Without the detail of a reject: just what the vectors compare. */
+function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer {
+  if ('skipped' in outcome) return outcome
+  const { reason, field } = outcome.rejected
+  return { rejected: { reason, field } }
+}
+
+async function* parsedRecords(input: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+  let columns: readonly string[] | null = null
+  for await (const { bytes, isCut, ending } of splitRecords(input, format)) {
+    if (isCut) yield new RecordReject('record_too_large', null).outcome()
+    else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
+    else if (format === 'json') yield parseJsonLine(bytes)
+    else if (columns !== null) yield parseCsvRow(bytes, columns)
+    else {
+      const header = parseCsvHeader(bytes)
+      // Without the names of columns no row says anything.
+      if ('rejected' in header) return yield header
+      columns = header.columns
+    }
+  }
+}
+
+function readConfig(path: string): JsonObject {
+  let config: JsonValue
+  try {
+    config = parseJson(readFileSync(path, 'utf8'))
+  } catch (error) {
+    refuse(`--config ${path} cannot be read: ${(error as Error).message}`)
+  }
+  return isJsonObject(config) ? config : refuse(`--config ${path} holds no JSON object`)
+}

@@ -1,0 +1,64 @@
+// The options and help of `pennon import`. What the commands do is loaded only when one is called.
+
+import { createRequire } from 'node:module'
+import { type Command, Option } from 'commander'
+import type { ConvertOptions } from './convert.ts'
+
+export function addImportCommand(program: Command): void {
+  const command = program
+    .command('import')
+    .description('history of another product, brought in whole and once: convert')
+    .addHelpText(
+      'after',
+      `
+Exit codes: 0 done; 1 it broke off; 2 it would not begin, and one line on stderr says what to do.`,
+    )
+
+  command
+    .command('convert')
+    .description(
+      'show which events become of records, to try a mapping: one record a line from stdin, one answer a line',
+    )
+    .requiredOption('--source <name>', 'the product that the records are from')
+    .option('--config <file>', 'JSON with what the source needs to know, such as {"source_timezone": "Europe/Berlin"}')
+    .requiredOption(
+      '--now <time>',
+      'the time that counts as now, such as 2026-01-15T00:00:00Z: for records of the future',
+    )
+    .addOption(
+      new Option('--format <format>', 'how the records are written; csv has a header line before its rows')
+        .choices(['json', 'csv'])
+        .default('json'),
+    )
+    .addHelpText(
+      'after',
+      () => `
+Sources:
+${sourceLines()}
+
+Nothing is sent and nothing is kept. Each record gives one line:
+
+  {"events":[…]}                            in the order in which they are sent: groups, links, then its own
+  {"rejected":{"reason":"…","field":"…"}}   it cannot be sent, and which field is why
+  {"skipped":"…"}                           nothing is wrong with it, but it gives no event
+
+Records are read in order, and later ones build on earlier ones: a user and a device are linked once, a group is told of when
+something about it is new. Events are shown without the four properties that every event of an import has: $geoip_disable,
+historical_migration, analytics_source, $import_job_id.
+
+  $ head -5 export.jsonl | pennon import convert --source mixpanel --now 2026-01-15T00:00:00Z
+  $ pennon import convert --source generic --format csv --config mapping.json --now 2026-01-15T00:00:00Z < orders.csv
+  $ zcat export.json.gz | pennon import convert --source amplitude --now 2026-01-15T00:00:00Z | grep -c '"rejected"'`,
+    )
+    .action(async (options: ConvertOptions) => (await import('./convert.ts')).convert(options))
+}
+
+/** The table of sources is loaded only for the help that shows it. */
+function sourceLines(): string {
+  const require = createRequire(import.meta.url)
+  const { allSources } =
+    require('../../importer/sources/sources.ts') as typeof import('../../importer/sources/sources.ts')
+  const sources = allSources()
+  const width = Math.max(...sources.map(({ name }) => name.length))
+  return sources.map(({ name, summary }) => `  ${name.padEnd(width)}  ${summary}`).join('\n')
+}
