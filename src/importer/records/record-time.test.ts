@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonValue } from '#core/json.ts'
+import { convertRecord } from './convert-record.ts'
+import { recordTime } from './record-time.ts'
+
+const nowMs = Date.UTC(2026, 0, 15)
+
+describe('the time of a record', () => {
+  it('is read to the microsecond, up to an hour ahead of the clock', () => {
+    assert.equal(read('2024-05-01 12:00:00.123456'), Date.UTC(2024, 4, 1, 12) * 1_000 + 123_456)
+    assert.equal(read('2026-01-15T01:00:00Z'), Date.UTC(2026, 0, 15, 1) * 1_000)
+  })
+
+  const refused: readonly (readonly [JsonValue | undefined, string])[] = [
+    [undefined, 'timestamp_missing'],
+    [null, 'timestamp_missing'],
+    ['(not set)', 'timestamp_missing'],
+    ['yesterday', 'timestamp_invalid'],
+    ['2024-02-30 12:00:00', 'timestamp_invalid'],
+    [true, 'timestamp_invalid'],
+    ['1970-01-20T20:16:04Z', 'timestamp_out_of_range'],
+    ['2026-01-15T01:00:01Z', 'timestamp_future'],
+  ]
+  for (const [value, reason] of refused)
+    it(`refuses ${JSON.stringify(value)} as ${reason}`, () => {
+      const converter = { convert: () => ({ events: [], time: read(value) }) }
+      const record = { value: {}, table: null, ordinal: 1 }
+      const outcome = convertRecord(converter, record)
+      assert.partialDeepStrictEqual(outcome, { rejected: { reason, field: 'at' } })
+    })
+})
+
+function read(value: JsonValue | undefined): number {
+  return recordTime(value, { zone: 'UTC' }, nowMs, 'at')
+}
