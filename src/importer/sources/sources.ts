@@ -1,8 +1,9 @@
 // Every source by its name. A new one is a file beside this, and a row here.
 
 import type { ImportSource } from '../records/import-source.ts'
+import { heap } from './heap.ts'
 
-const sources: readonly ImportSource[] = []
+const sources: readonly ImportSource[] = [heap]
 
 export const sourceNames: readonly string[] = sources.map(({ name }) => name)
 

@@ -1,0 +1,82 @@
+// Converts records of a source as a job does: the facts of all of them first, then one after the other over one ledger.
+
+import type { JsonObject } from '#core/json.ts'
+import { convertRecord } from '#importer/records/convert-record.ts'
+import { eventsOfRecord } from '#importer/records/generated-events.ts'
+import { memoryLedger } from '#importer/records/import-ledger.ts'
+import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
+import type { RecordNote, RejectReason, SkipReason } from '#importer/records/imported-event.ts'
+import { timeText } from '#importer/records/source-time.ts'
+
+export interface ShownEvent {
+  readonly uuid: string
+  readonly event: string
+  readonly distinct_id: string
+  readonly timestamp: string
+  readonly properties: JsonObject
+}
+
+export type ShownOutcome =
+  | { readonly events: readonly ShownEvent[]; readonly notes: readonly RecordNote[] }
+  | { readonly rejected: { readonly reason: RejectReason; readonly field: string | null } }
+  | { readonly skipped: SkipReason }
+
+/** One day in the time of the vectors. */
+export const conversionTimeMs = Date.UTC(2026, 0, 15)
+
+export function convertRecords(
+  source: ImportSource,
+  values: readonly (JsonObject | { readonly table: string; readonly value: JsonObject })[],
+  config: JsonObject = {},
+): ShownOutcome[] {
+  const records = values.map((each, index) => recordOf(each, index + 1))
+  const facts = new Map<string, string>()
+  const findFact = (kind: string, key: string) => facts.get(`${kind} ${key}`) ?? null
+  const converter = source.prepare(config, { nowMs: conversionTimeMs, findFact })
+  for (const record of records)
+    for (const { kind, key, value } of converter.factsOf?.(record) ?? []) facts.set(`${kind} ${key}`, value)
+  const ledger = memoryLedger()
+  return records.map(record => {
+    const outcome = convertRecord(converter, record)
+    if ('rejected' in outcome) {
+      const { reason, field } = outcome.rejected
+      return { rejected: { reason, field } }
+    }
+    if ('skipped' in outcome) return outcome
+    const { events, notes } = eventsOfRecord(source.name, outcome, ledger)
+    return { events: events.map(shown), notes }
+  })
+}
+
+/** The events of records that all give some. */
+export function eventsOf(...args: Parameters<typeof convertRecords>): ShownEvent[] {
+  return convertRecords(...args).flatMap(outcome => {
+    if ('events' in outcome) return outcome.events
+    throw new Error(`a record gives no event: ${JSON.stringify(outcome)}`)
+  })
+}
+
+function recordOf(
+  given: JsonObject | { readonly table: string; readonly value: JsonObject },
+  ordinal: number,
+): SourceRecord {
+  if (typeof given.table === 'string' && 'value' in given)
+    return { table: given.table, value: given.value as JsonObject, ordinal }
+  return { table: null, value: given as JsonObject, ordinal }
+}
+
+function shown({
+  uuid,
+  event,
+  distinctId,
+  timeUs,
+  properties,
+}: {
+  readonly uuid: string
+  readonly event: string
+  readonly distinctId: string
+  readonly timeUs: number
+  readonly properties: JsonObject
+}): ShownEvent {
+  return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
+}
