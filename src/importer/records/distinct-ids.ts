@@ -23,7 +23,8 @@ export interface IdCandidate {
 /** @returns the id as text: texts as they are, integers as decimal digits; null for everything else. */
 export function idText(value: JsonValue | undefined): string | null {
   if (typeof value === 'string') return value
-  if (typeof value === 'number') return Number.isSafeInteger(value) ? String(value) : null
+  // A number beyond 2^53 that is none of the kept literals is exactly what was written: see `numberOrLiteral`.
+  if (typeof value === 'number') return Number.isInteger(value) && Math.abs(value) < 1e21 ? String(value) : null
   return isRawNumber(value) && /^-?\d+$/.test(value.rawJSON) ? value.rawJSON : null
 }
 

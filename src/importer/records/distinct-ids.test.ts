@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseJson } from '#core/json.ts'
+import { chooseId, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
+import { RecordReject } from './imported-event.ts'
+
+describe('the text of an id', () => {
+  // The third is written as a double of it would be, so that reading it keeps a plain number.
+  for (const literal of ['7', '-12', '7325461098234567000', '8123456789012345678', '18446744073709551616'])
+    it(`keeps every digit of ${literal}`, () => {
+      assert.equal(idText(parseJson(literal)), literal)
+    })
+
+  it('is absent for what is no id', () => {
+    for (const literal of ['1.5', '1e30', 'true', 'null', '[]', '{}']) assert.equal(idText(parseJson(literal)), null)
+  })
+})
+
+describe('a distinct id', () => {
+  const nobody = ['', ' ', 'Anonymous', 'GUEST', 'undefined', 'null', '0', 'NaN', '[object Object]', 'False']
+  for (const text of nobody)
+    it(`is not ${JSON.stringify(text)}`, () => {
+      assert.equal(legalId(text), null)
+    })
+
+  it('may look like a word for nobody in other letters', () => {
+    assert.deepEqual(
+      ['NULL', 'nan', '00', 'guest-1'].map(text => legalId(text)),
+      ['NULL', 'nan', '00', 'guest-1'],
+    )
+  })
+
+  it('is not what Mixpanel refuses, where records are from there', () => {
+    assert.equal(legalId('N/A', illegalForMixpanel), null)
+    assert.equal(legalId('N/A'), 'N/A')
+  })
+
+  it('is the first legal candidate, and never one after an id that is too long', () => {
+    const candidates = ['guest', 42, 'ada'].map(value => ({ value, field: 'id' }))
+    assert.equal(chooseId(candidates, 'id'), '42')
+    const long = { value: 'x'.repeat(201), field: 'id' }
+    assert.throws(() => chooseId([long, ...candidates], 'id'), new RecordReject('distinct_id_too_long', 'distinct_id'))
+    assert.throws(() => chooseId([], 'id'), new RecordReject('distinct_id_missing', 'id'))
+  })
+})
