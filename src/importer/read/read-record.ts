@@ -1,0 +1,32 @@
+// What a reader of raw files gives, whatever their format, and what staging takes: every record of a file in its order,
+// also those that cannot be read, with the place where the user finds it.
+
+import type { RawPosition } from '../job/staged-part.ts'
+import type { ParsedRecord } from './parse-record.ts'
+
+export interface ReadRecord {
+  /** For rows without lines, as in Parquet, `line` is the number of the row and `byte` is 0. */
+  readonly raw: RawPosition
+  /**
+   * The record as it stands in the file, without its line end, at most `recordBytesMax`; for formats that are no text,
+   * such as Parquet, its JSON. Rejects show it.
+   */
+  readonly bytes: Uint8Array
+  /** A blank line is skipped, a broken one rejected; nothing that a file holds ends the reading of it. */
+  readonly parsed: ParsedRecord
+  /** As in `SourceRecord`. */
+  readonly table: string | null
+}
+
+/** A file on this machine that holds records; archives hold several. */
+export interface RawFile {
+  readonly path: string
+  /** How `RawPosition.object` names it; names inside archives follow after `!`. */
+  readonly object: string
+}
+
+/**
+ * All records of a file, in the same order and with the same positions whenever it is read.
+ * @throws only where the file cannot be opened or the disk fails.
+ */
+export type ReadRecords = (file: RawFile) => AsyncIterable<ReadRecord>
