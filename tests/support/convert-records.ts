@@ -32,7 +32,7 @@ export function convertRecords(
   const records = values.map((each, index) => recordOf(each, index + 1))
   const facts = new Map<string, string>()
   const findFact = (kind: string, key: string) => facts.get(`${kind} ${key}`) ?? null
-  const converter = source.prepare(config, { nowMs: conversionTimeMs, findFact })
+  const converter = source.prepare(config, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact })
   for (const record of records)
     for (const { kind, key, value } of converter.factsOf?.(record) ?? []) facts.set(`${kind} ${key}`, value)
   const ledger = memoryLedger()

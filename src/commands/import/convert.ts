@@ -69,8 +69,11 @@ function prepare(
 ): RecordConverter {
   const nowUs = readTime(now, { zone: 'UTC' }, 'now')
   if (nowUs === null) refuse(`--now has to be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
+  // A choice of the whole import, whatever the source.
+  const { hold_live_window: holdLiveWindow = false, ...own } = config === undefined ? {} : readConfig(config)
+  if (typeof holdLiveWindow !== 'boolean') refuse('hold_live_window in the configuration has to be true or false')
   try {
-    return source.prepare(config === undefined ? {} : readConfig(config), { nowMs: nowUs / usPerMs, findFact })
+    return source.prepare(own, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact })
   } catch (error) {
     if (error instanceof ImportConfigError) refuse(error.message)
     throw error

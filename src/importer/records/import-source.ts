@@ -3,6 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'
+import type { TimeWindow } from './time-window.ts'
 
 /** One parsed record. */
 export interface SourceRecord {
@@ -21,9 +22,8 @@ export interface SourceFact {
   readonly value: string
 }
 
-export interface SourceContext {
-  /** The only clock: for records of the future and of the live window. */
-  readonly nowMs: number
+/** The clock that it has is the only one. */
+export interface SourceContext extends TimeWindow {
   /** A fact that `factsOf` gave for any record of the job, or the configuration. */
   readonly findFact: (kind: string, key: string) => string | null
 }

@@ -12,6 +12,13 @@ describe('the time of a record', () => {
     assert.equal(read('2026-01-15T01:00:00Z'), Date.UTC(2026, 0, 15, 1) * 1_000)
   })
 
+  it('is refused within the live window only when the job holds that back', () => {
+    const recent = '2026-01-13T00:00:01Z'
+    assert.equal(read(recent), Date.UTC(2026, 0, 13, 0, 0, 1) * 1_000)
+    assert.throws(() => read(recent, true), { reason: 'within_live_window', field: 'at' })
+    assert.equal(read('2026-01-13T00:00:00Z', true), Date.UTC(2026, 0, 13) * 1_000)
+  })
+
   const refused: readonly (readonly [JsonValue | undefined, string])[] = [
     [undefined, 'timestamp_missing'],
     [null, 'timestamp_missing'],
@@ -31,6 +38,6 @@ describe('the time of a record', () => {
     })
 })
 
-function read(value: JsonValue | undefined): number {
-  return recordTime(value, { zone: 'UTC' }, nowMs, 'at')
+function read(value: JsonValue | undefined, holdLiveWindow = false): number {
+  return recordTime(value, { zone: 'UTC' }, { nowMs, holdLiveWindow }, 'at')
 }

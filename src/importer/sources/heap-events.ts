@@ -23,7 +23,7 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
     'distinct_id',
   )
   const event = table === 'pageviews' ? '$pageview' : eventName(lookups.eventNameOf(table), 'table')
-  const timeUs = recordTime(row.time, heapTime, lookups.nowMs, 'time')
+  const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
   const eventId = idText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
   return { events: [{ uuid, event, distinctId, timeUs, properties: propertiesOf(row, userId) }] }

@@ -21,7 +21,7 @@ export function heapUserId(row: JsonObject): string | null {
   return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
 }
 
-export function heapUser(row: JsonObject, { nowMs }: HeapLookups): ConvertedRecord {
+export function heapUser(row: JsonObject, { window }: HeapLookups): ConvertedRecord {
   const deviceId = heapUserId(row)
   const identity = legalId(row.identity)
   const candidates = [
@@ -30,7 +30,7 @@ export function heapUser(row: JsonObject, { nowMs }: HeapLookups): ConvertedReco
   ]
   const distinctId = chooseId(candidates, 'distinct_id')
   const field = dateField(row)
-  const timeUs = recordTime(row[field], heapTime, nowMs, field)
+  const timeUs = recordTime(row[field], heapTime, window, field)
   const uuid = rootUuid('heap', 'user', deviceId ?? '', timeText(timeUs))
   const events = [{ uuid, event: '$set', distinctId, timeUs, properties: updatesOf(row) }]
   if (identity === null || deviceId === null) return { events }

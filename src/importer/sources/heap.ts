@@ -26,7 +26,7 @@ export const heap: ImportSource = {
     const identities = keys.texts('identities')
     keys.end()
     const lookups: HeapLookups = {
-      nowMs: context.nowMs,
+      window: context,
       identityOf: userId =>
         userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
       eventNameOf: table => eventNames.get(table) ?? table,
@@ -64,11 +64,11 @@ function identityOfRow(row: JsonObject): readonly SourceFact[] {
 }
 
 /** Two users whom Heap found to be one. */
-function migration(row: JsonObject, { identityOf, nowMs }: HeapLookups): Conversion {
+function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
   const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
   const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
   const distinctId = identityOf(target) ?? target
-  const timeUs = recordTime(row.time, heapTime, nowMs, 'time')
+  const timeUs = recordTime(row.time, heapTime, window, 'time')
   if (!isLink({ userId: distinctId, deviceId: alias })) return skipped('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
   return { events: [{ uuid, event: '$create_alias', distinctId, timeUs, properties: { alias } }] }
