@@ -4,7 +4,7 @@
 import { type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
-import { isIllegalId } from './distinct-ids.ts'
+import { distinctIdLengthMax, isIllegalId } from './distinct-ids.ts'
 import type { ImportLedger } from './import-ledger.ts'
 import type {
   ConvertedRecord,
@@ -38,9 +38,9 @@ export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: 
   return { events: [...generated, ...withNews(record, ledger)], notes }
 }
 
-/** Whether the pair can be linked: two ids that are not the same and mean somebody. */
+/** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */
 export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
-  return userId !== deviceId && !isIllegalId(userId) && !isIllegalId(deviceId)
+  return userId !== deviceId && [userId, deviceId].every(id => !isIllegalId(id) && id.length <= distinctIdLengthMax)
 }
 
 export function linkEvent(source: string, { userId, deviceId, timeUs, properties }: IdentityLink): ImportedEvent {

@@ -52,3 +52,10 @@ export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonOb
   if (Object.keys(set).length > 0) properties.$set = set
   if (Object.keys(setOnce).length > 0) properties.$set_once = setOnce
 }
+
+/** The properties of these names that are there. */
+export function pickProperties(properties: JsonObject, keys: readonly string[]): JsonObject {
+  const picked: JsonObject = {}
+  for (const key of keys) put(picked, key, ownValue(properties, key))
+  return picked
+}

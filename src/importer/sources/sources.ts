@@ -2,8 +2,9 @@
 
 import type { ImportSource } from '../records/import-source.ts'
 import { heap } from './heap.ts'
+import { mixpanel } from './mixpanel.ts'
 
-const sources: readonly ImportSource[] = [heap]
+const sources: readonly ImportSource[] = [heap, mixpanel]
 
 export const sourceNames: readonly string[] = sources.map(({ name }) => name)
 
