@@ -14,6 +14,8 @@ export interface ReadRecord {
   readonly bytes: Uint8Array
   /** A blank line is skipped, a broken one rejected; nothing that a file holds ends the reading of it. */
   readonly parsed: ParsedRecord
+  /** Whether `bytes` are the JSON of the record, not a row of CSV. */
+  readonly isJson: boolean
   /** As in `SourceRecord`. */
   readonly table: string | null
 }
