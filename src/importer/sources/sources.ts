@@ -1,10 +1,11 @@
 // Every source by its name. A new one is a file beside this, and a row here.
 
 import type { ImportSource } from '../records/import-source.ts'
+import { ga4 } from './ga4.ts'
 import { heap } from './heap.ts'
 import { mixpanel } from './mixpanel.ts'
 
-const sources: readonly ImportSource[] = [heap, mixpanel]
+const sources: readonly ImportSource[] = [heap, ga4, mixpanel]
 
 export const sourceNames: readonly string[] = sources.map(({ name }) => name)
 
