@@ -58,17 +58,18 @@ export function linkEvent(source: string, { userId, deviceId, timeUs, properties
  * @returns null when nothing is new.
  */
 export function groupEvent(source: string, group: GroupSnapshot, before: JsonObject | null): ImportedEvent | null {
-  if (before !== null && isSameJson(before, group.properties)) return null
-  const gone = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(group.properties, key))
+  if (before !== null && (group.properties === null || isSameJson(before, group.properties))) return null
+  const properties = group.properties ?? {}
+  const gone = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
   return {
-    uuid: rootUuid('groupidentify', source, group.type, group.key, propertiesHash(group.properties)),
+    uuid: rootUuid('groupidentify', source, group.type, group.key, propertiesHash(properties)),
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,
     properties: {
       $group_type: group.type,
       $group_key: group.key,
-      $group_set: group.properties,
+      $group_set: properties,
       ...(gone.length > 0 && { $group_unset: gone }),
     },
   }

@@ -9,8 +9,12 @@ export interface ImportLedger {
    * @returns `linked` when it is news, `known` for the same pair again, `shared` when the device has another user.
    */
   link(deviceId: string, userId: string): 'linked' | 'known' | 'shared'
-  /** @returns what was last said of the group, or null; keeps what is said now. */
-  group(type: string, key: string, properties: JsonObject): JsonObject | null
+  /**
+   * Keeps what is said of the group now.
+   * @param properties null for a record that only names the group: what was said before stays.
+   * @returns what was last said of it; null at first sight.
+   */
+  group(type: string, key: string, properties: JsonObject | null): JsonObject | null
   /** @returns what was last said of the person, or null; keeps what is said now. */
   person(distinctId: string, properties: JsonObject): JsonObject | null
 }
@@ -26,7 +30,10 @@ export function memoryLedger(): ImportLedger {
       if (known === undefined) userByDevice.set(deviceId, userId)
       return known === undefined ? 'linked' : known === userId ? 'known' : 'shared'
     },
-    group: (type, key, properties) => replaced(groups, JSON.stringify([type, key]), properties),
+    group: (type, key, properties) => {
+      const id = JSON.stringify([type, key])
+      return replaced(groups, id, properties ?? groups.get(id) ?? {})
+    },
     person: (distinctId, properties) => replaced(persons, distinctId, properties),
   }
 }

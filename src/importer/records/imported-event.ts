@@ -26,7 +26,8 @@ export interface IdentityLink {
 export interface GroupSnapshot {
   readonly type: string
   readonly key: string
-  readonly properties: JsonObject
+  /** null where the record only names the group, which says nothing of the properties that it has. */
+  readonly properties: JsonObject | null
   /** The sender of the event. */
   readonly distinctId: string
   readonly timeUs: number
