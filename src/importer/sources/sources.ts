@@ -2,10 +2,14 @@
 
 import type { ImportSource } from '../records/import-source.ts'
 import { ga4 } from './ga4.ts'
+import { generic } from './generic.ts'
 import { heap } from './heap.ts'
 import { mixpanel } from './mixpanel.ts'
+import { pendo } from './pendo.ts'
+import { posthog } from './posthog.ts'
+import { statsig } from './statsig.ts'
 
-const sources: readonly ImportSource[] = [heap, ga4, mixpanel]
+const sources: readonly ImportSource[] = [ga4, heap, mixpanel, pendo, posthog, statsig, generic]
 
 export const sourceNames: readonly string[] = sources.map(({ name }) => name)
 

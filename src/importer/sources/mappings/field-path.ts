@@ -1,0 +1,37 @@
+// Paths into records. A field whose own name has dots, as in many CSV headers, comes before one inside of another.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+
+/**
+ * @param path such as `user_id`, `user.id` or `items.0.id`. Texts that hold JSON are looked into as well.
+ * @returns undefined when the record has no such field.
+ */
+export function valueAt(record: JsonObject, path: string): JsonValue | undefined {
+  if (Object.hasOwn(record, path)) return record[path]
+  for (let dot = path.indexOf('.'); dot >= 0; dot = path.indexOf('.', dot + 1)) {
+    const inner = childrenOf(ownValue(record, path.slice(0, dot)))
+    const value = inner === null ? undefined : valueAt(inner, path.slice(dot + 1))
+    if (value !== undefined) return value
+  }
+  return undefined
+}
+
+/** The object that a value is, as a text or as such; null for anything else. */
+export function membersOf(value: JsonValue | undefined): JsonObject | null {
+  const plain = typeof value === 'string' && value.startsWith('{') ? parsed(value) : value
+  return isJsonObject(plain) ? plain : null
+}
+
+/** The same, and lists as objects by index. */
+function childrenOf(value: JsonValue | undefined): JsonObject | null {
+  const plain = typeof value === 'string' && value.startsWith('[') ? parsed(value) : value
+  return Array.isArray(plain) ? Object.fromEntries(plain.entries()) : membersOf(plain)
+}
+
+function parsed(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch {
+    return null
+  }
+}

@@ -1,0 +1,95 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
+import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
+import { posthog } from './posthog.ts'
+
+const uuid = '018f3a10-0000-7000-8000-000000000701'
+const row = { uuid, event: 'Opened', distinct_id: 'u-1', properties: {}, timestamp: '2024-05-01 12:00:00.123456' }
+
+describe('an event of PostHog', () => {
+  it('is carried over as it is, without what the export says of its own rows', () => {
+    const record = {
+      ...row,
+      properties: { $lib: 'web', $lib_version: '1.2', $ip: '192.0.2.1', empty: '', offset: 5 },
+      person_id: 'p-1',
+      created_at: '2024-05-01 12:00:02',
+      offset: 10,
+      sent_at: '2024-05-01 13:00:00',
+      elements_chain: 'button',
+      site: 'eu',
+    }
+    assert.deepEqual(eventsOf(posthog, [record]), [
+      {
+        uuid,
+        event: 'Opened',
+        distinct_id: 'u-1',
+        timestamp: '2024-05-01T12:00:00.123456Z',
+        properties: { $lib: 'web', $lib_version: '1.2', $ip: '192.0.2.1', empty: '', offset: 5, site: 'eu' },
+      },
+    ])
+  })
+
+  it('keeps the literals of numbers in properties that are a text', () => {
+    const [event] = eventsOf(posthog, [{ ...row, properties: '{"id":9007199254740993}' }])
+    assert.equal(JSON.stringify(event!.properties), '{"id":9007199254740993}')
+  })
+
+  it('is refused when its properties are no object', () => {
+    for (const properties of ['[1]', 'x', 7, [1]])
+      assert.deepEqual(convertRecords(posthog, [{ ...row, properties }]), [
+        { rejected: { reason: 'properties_not_object', field: 'properties' } },
+      ])
+  })
+
+  it('gets a uuid of its own when it has none that is one, with a note', () => {
+    const [outcome] = convertRecords(posthog, [{ ...row, uuid: 'x-1' }])
+    assert.ok('events' in outcome!)
+    assert.equal(outcome.events[0]!.uuid, rootUuid('posthog', 'uuid', 'x-1'))
+    assert.deepEqual(outcome.notes, ['invalid_uuid'])
+    const { uuid: _, ...without } = row
+    assert.equal(eventsOf(posthog, [without])[0]!.uuid, contentUuid('posthog', without))
+  })
+
+  it('warns of groups without the dollar sign unless they are promoted', () => {
+    const record = { ...row, properties: { groups: { org: 'acme' } } }
+    const [outcome] = convertRecords(posthog, [record])
+    assert.partialDeepStrictEqual(outcome, { notes: ['groups_without_dollar'] })
+    assert.deepEqual(eventsOf(posthog, [record])[0]!.properties, { groups: { org: 'acme' } })
+    assert.deepEqual(eventsOf(posthog, [record], { promote_groups: true })[0]!.properties, { $groups: { org: 'acme' } })
+  })
+
+  it('loses the updates of its person only when asked', () => {
+    const properties: JsonObject = { $set: { a: 1 }, $set_once: { b: 1 }, $unset: ['c'], $group_set: { d: 1 } }
+    assert.deepEqual(eventsOf(posthog, [{ ...row, properties }])[0]!.properties, properties)
+    const [stripped] = eventsOf(posthog, [{ ...row, properties }], { strip_person_updates: true })
+    assert.deepEqual(stripped!.properties, { $group_set: { d: 1 } })
+  })
+})
+
+describe('the ids of a person of PostHog', () => {
+  const id = (distinct_id: string) => ({
+    distinct_id,
+    person_id: 'p-1',
+    person_distinct_id_version: 0,
+    created_at: '2024-05-01 12:00:00',
+  })
+
+  it('are merged into the first of them, with consent', () => {
+    const rows = [id('u-1'), id('u-2'), id('u-1')]
+    const outcomes = convertRecords(posthog, rows, { allow_dangerous_merge: true })
+    const merged = outcomes.flatMap(outcome => ('events' in outcome ? outcome.events : []))
+    assert.equal(merged.length, 1)
+    const ids = [merged[0]!.distinct_id, merged[0]!.properties.alias as string]
+    assert.deepEqual(ids.toSorted(), ['u-1', 'u-2'])
+    assert.equal(merged[0]!.uuid, rootUuid('merge', 'posthog', ...ids))
+  })
+
+  it('stay apart without it', () => {
+    const reasons = convertRecords(posthog, [id('u-1'), id('u-2')]).map(outcome =>
+      'rejected' in outcome ? outcome.rejected.reason : 'skipped',
+    )
+    assert.deepEqual(reasons, ['skipped', 'merge_needs_approval'])
+  })
+})

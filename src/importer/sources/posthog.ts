@@ -1,0 +1,147 @@
+// Events of PostHog: batch exports and downloads (JSONL, Parquet), or another instance. They are carried over as they
+// are. Source: docs/wire/import.md §1.8, §3.7.
+
+import { parseUuid } from '#core/events/uuid.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
+import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
+import { chooseId, idText, isIllegalId } from '../records/distinct-ids.ts'
+import type { ImportSource, SourceContext, SourceRecord } from '../records/import-source.ts'
+import { type Conversion, type RecordNote, RecordReject, skipped } from '../records/imported-event.ts'
+import { eventName, isEmptyValue, textField } from '../records/record-fields.ts'
+import { recordTime } from '../records/record-time.ts'
+import { SourceConfig } from '../records/source-config.ts'
+
+/** Data of recordings and of the client itself, which are no events of a person. */
+const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
+/** What the event itself is made of. */
+const ownFields = new Set(['uuid', 'event', 'distinct_id', 'timestamp', 'properties', 'elements_chain'])
+/**
+ * What the export says about its own rows. `set` and `set_once` repeat what `properties` holds; `sent_at` and `offset`
+ * would shift the time, which is corrected already.
+ */
+const bookkeepingFields = new Set(
+  `person_id person_properties person_mode created_at inserted_at _inserted_at team_id project_id set set_once elements
+   sent_at offset`.split(/\s+/),
+)
+const personUpdates = ['$set', '$set_once', '$unset']
+
+interface PostHogOptions {
+  readonly stripPersonUpdates: boolean
+  readonly promoteGroups: boolean
+  readonly allowsMerges: boolean
+  /** The table of all records; that of each by its file when null. */
+  readonly table: string | null
+  readonly nowMs: number
+}
+
+export const posthog: ImportSource = {
+  name: 'posthog',
+  summary: 'batch exports and downloads of PostHog (JSONL, Parquet)',
+  prepare(settings, context) {
+    const config = new SourceConfig('posthog', settings)
+    const options: PostHogOptions = {
+      stripPersonUpdates: config.flag('strip_person_updates'),
+      promoteGroups: config.flag('promote_groups'),
+      allowsMerges: config.flag('allow_dangerous_merge'),
+      table: config.text('table'),
+      nowMs: context.nowMs,
+    }
+    config.end()
+    return {
+      convert: record => (isPersonRow(record, options) ? mergeOf(record, options, context) : eventOf(record, options)),
+      factsOf: record => (isPersonRow(record, options) ? firstIdOf(record, context) : []),
+    }
+  },
+}
+
+function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conversion {
+  const name = eventName(ownValue(record, 'event'), 'event')
+  if (unsupportedEvents.has(name)) throw new RecordReject('unsupported_event', 'event')
+  const given = propertiesOf(record)
+  const distinctId = chooseId(
+    [
+      { value: ownValue(record, 'distinct_id'), field: 'distinct_id' },
+      { value: ownValue(given, 'distinct_id'), field: 'properties.distinct_id' },
+    ],
+    'distinct_id',
+  )
+  const timeUs = recordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.nowMs, 'timestamp')
+  const notes: RecordNote[] = []
+  const uuid = uuidOf(record, notes)
+  const properties = keptProperties(given, options, notes)
+  const chain = textField(record, 'elements_chain')
+  if (chain !== null && name === '$autocapture') properties.$elements_chain = chain
+  for (const [key, value] of Object.entries(record)) {
+    const isOwn = ownFields.has(key) || bookkeepingFields.has(key) || Object.hasOwn(properties, key)
+    if (!isOwn && !isEmptyValue(value)) setOwn(properties, key, value)
+  }
+  // Both names mean the same, and only this one is stored.
+  const event = name === '$group_identify' ? '$groupidentify' : name
+  const dropped = Object.keys(record).filter(key => bookkeepingFields.has(key))
+  return { events: [{ uuid, event, distinctId, timeUs, properties }], notes, dropped }
+}
+
+/** The properties as an object; Parquet and ClickHouse hold them as a text. */
+function propertiesOf(record: JsonObject): JsonObject {
+  let value: JsonValue | undefined = ownValue(record, 'properties')
+  if (typeof value === 'string' && value.trim() !== '') value = parsedProperties(value)
+  if (value === undefined || value === null || value === '') return {}
+  if (!isJsonObject(value)) throw new RecordReject('properties_not_object', 'properties')
+  return value
+}
+
+function parsedProperties(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch {
+    throw new RecordReject('properties_not_object', 'properties')
+  }
+}
+
+function keptProperties(given: JsonObject, options: PostHogOptions, notes: RecordNote[]): JsonObject {
+  const promotes = Object.hasOwn(given, 'groups') && !Object.hasOwn(given, '$groups')
+  if (promotes && !options.promoteGroups) notes.push('groups_without_dollar')
+  const kept: JsonObject = {}
+  for (const [key, value] of Object.entries(given)) {
+    if (key === 'distinct_id' || key === '$sent_at') continue
+    if (options.stripPersonUpdates && personUpdates.includes(key)) continue
+    setOwn(kept, key === 'groups' && promotes && options.promoteGroups ? '$groups' : key, value)
+  }
+  return kept
+}
+
+function uuidOf(record: JsonObject, notes: RecordNote[]): string {
+  const written = idText(ownValue(record, 'uuid'))
+  if (written === null || written.trim() === '') return contentUuid('posthog', record)
+  const uuid = parseUuid(written)
+  if (uuid === null) notes.push('invalid_uuid')
+  return uuid ?? rootUuid('posthog', 'uuid', written)
+}
+
+/** A row of the export of persons: one id of one person. Merges made through an API are in no event, only there. */
+function isPersonRow({ value, table }: SourceRecord, options: PostHogOptions): boolean {
+  if (Object.hasOwn(value, 'event')) return false
+  return (
+    Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(options.table ?? table ?? '')
+  )
+}
+
+/** The id to which all others of the person are joined: the first that is read. */
+function firstIdOf({ value }: SourceRecord, context: SourceContext) {
+  const personId = textField(value, 'person_id')
+  const distinctId = idText(ownValue(value, 'distinct_id'))
+  if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
+  if (context.findFact('person', personId) !== null) return []
+  return [{ kind: 'person', key: personId, value: distinctId }]
+}
+
+function mergeOf({ value }: SourceRecord, options: PostHogOptions, context: SourceContext): Conversion {
+  const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
+  const distinctId = context.findFact('person', textField(value, 'person_id') ?? '')
+  if (distinctId === null || distinctId === alias || ownValue(value, 'is_deleted') === true) return skipped('filtered')
+  if (!options.allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
+  const time = textField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
+  const timeUs = recordTime(ownValue(value, time), { zone: 'UTC' }, options.nowMs, time)
+  const uuid = rootUuid('merge', 'posthog', distinctId, alias)
+  return { events: [{ uuid, event: '$merge_dangerously', distinctId, timeUs, properties: { alias } }] }
+}
