@@ -25,6 +25,7 @@ import { recordTime } from '../records/record-time.ts'
 import { SourceConfig } from '../records/source-config.ts'
 import type { EpochUnit, TimeForm } from '../records/source-time.ts'
 import { isZoneName } from '../records/source-time.ts'
+import type { TimeWindow } from '../records/time-window.ts'
 import { remainingFields, renamed, selectedFields, TypedFields } from './mappings/field-selection.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from './mappings/mapping-schema.ts'
 import { recordFilter } from './mappings/record-filters.ts'
@@ -57,7 +58,7 @@ interface Conversions {
   readonly source: string
   readonly mapping: Mapping
   readonly form: TimeForm
-  readonly nowMs: number
+  readonly window: TimeWindow
   /** Identical records without an id are events of their own. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
@@ -76,7 +77,7 @@ function converterOf(source: string, mapping: Mapping, config: SourceConfig, con
     source,
     mapping,
     form: { zone, ...(unit !== undefined && { unit: unit as EpochUnit }) },
-    nowMs: context.nowMs,
+    window: context,
     keepsIdentical: config.flag('keep_identical'),
     isWanted: recordFilter(mapping.filters),
   }
@@ -94,7 +95,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   if ('skip' in target) return skipped(target.skip)
   const { distinctId, anonId } = idsOf(fields, mapping)
   const [timeField, time] = firstOf(fields, mapping.timestamp)
-  const timeUs = recordTime(time, form, conversions.nowMs, timeField)
+  const timeUs = recordTime(time, form, conversions.window, timeField)
   const uuid = uuidOf(record, fields, conversions)
   const properties = propertiesOf(fields, mapping, target)
   const links: IdentityLink[] =

@@ -10,6 +10,7 @@ import { type Conversion, type RecordNote, RecordReject, skipped } from '../reco
 import { eventName, isEmptyValue, textField } from '../records/record-fields.ts'
 import { recordTime } from '../records/record-time.ts'
 import { SourceConfig } from '../records/source-config.ts'
+import type { TimeWindow } from '../records/time-window.ts'
 
 /** Data of recordings and of the client itself, which are no events of a person. */
 const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
@@ -31,7 +32,7 @@ interface PostHogOptions {
   readonly allowsMerges: boolean
   /** The table of all records; that of each by its file when null. */
   readonly table: string | null
-  readonly nowMs: number
+  readonly window: TimeWindow
 }
 
 export const posthog: ImportSource = {
@@ -44,7 +45,7 @@ export const posthog: ImportSource = {
       promoteGroups: config.flag('promote_groups'),
       allowsMerges: config.flag('allow_dangerous_merge'),
       table: config.text('table'),
-      nowMs: context.nowMs,
+      window: context,
     }
     config.end()
     return {
@@ -65,7 +66,7 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
     ],
     'distinct_id',
   )
-  const timeUs = recordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.nowMs, 'timestamp')
+  const timeUs = recordTime(ownValue(record, 'timestamp'), { zone: 'UTC' }, options.window, 'timestamp')
   const notes: RecordNote[] = []
   const uuid = uuidOf(record, notes)
   const properties = keptProperties(given, options, notes)
@@ -141,7 +142,7 @@ function mergeOf({ value }: SourceRecord, options: PostHogOptions, context: Sour
   if (distinctId === null || distinctId === alias || ownValue(value, 'is_deleted') === true) return skipped('filtered')
   if (!options.allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const time = textField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
-  const timeUs = recordTime(ownValue(value, time), { zone: 'UTC' }, options.nowMs, time)
+  const timeUs = recordTime(ownValue(value, time), { zone: 'UTC' }, options.window, time)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)
   return { events: [{ uuid, event: '$merge_dangerously', distinctId, timeUs, properties: { alias } }] }
 }
