@@ -4,12 +4,13 @@ import type { ImportSource } from '../records/import-source.ts'
 import { ga4 } from './ga4.ts'
 import { generic } from './generic.ts'
 import { heap } from './heap.ts'
+import { matomo } from './matomo.ts'
 import { mixpanel } from './mixpanel.ts'
 import { pendo } from './pendo.ts'
 import { posthog } from './posthog.ts'
 import { statsig } from './statsig.ts'
 
-const sources: readonly ImportSource[] = [ga4, heap, mixpanel, pendo, posthog, statsig, generic]
+const sources: readonly ImportSource[] = [ga4, heap, matomo, mixpanel, pendo, posthog, statsig, generic]
 
 export const sourceNames: readonly string[] = sources.map(({ name }) => name)
 
