@@ -8,6 +8,7 @@ import { heap } from './heap.ts'
 import { matomo } from './matomo.ts'
 import { mixpanel } from './mixpanel.ts'
 import { pendo } from './pendo.ts'
+import { plausible } from './plausible.ts'
 import { posthog } from './posthog.ts'
 import { segment } from './segment.ts'
 import { statsig } from './statsig.ts'
@@ -19,6 +20,7 @@ const sources: readonly ImportSource[] = [
   matomo,
   mixpanel,
   pendo,
+  plausible,
   posthog,
   segment,
   statsig,
