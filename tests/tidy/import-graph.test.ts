@@ -148,6 +148,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
 
   'compose/log': [],
+  'compose/import': [],
   'compose/stores': ['compose/log'],
   'compose/front': ['compose/log', 'compose/stores'],
   'compose/worker': ['compose/log', 'compose/stores'],
@@ -158,6 +159,7 @@ const rooms: Record<string, readonly string[]> = {
   'importer/read': ['importer/records'],
   'importer/sources': ['importer/records'],
   'importer/job': ['importer/records'],
+  'importer/fetch': ['importer/records'],
 
   commands: [],
   'commands/client': ['commands'],

@@ -3,16 +3,19 @@
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
 import type { ConvertOptions } from './convert.ts'
+import { addFetchCommand } from './fetch-command.ts'
 
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('history of another product, brought in whole and once: convert')
+    .description('history of another product, brought in whole and once: fetch, convert')
     .addHelpText(
       'after',
       `
 Exit codes: 0 done; 1 it broke off; 2 it would not begin, and one line on stderr says what to do.`,
     )
+
+  addFetchCommand(command)
 
   command
     .command('convert')

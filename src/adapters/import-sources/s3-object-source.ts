@@ -1,0 +1,116 @@
+// Objects of an S3 bucket, or of storage that speaks its protocol, through the client of AWS. Credentials and region come
+// from where that client looks for them: environment, profile, role of the machine.
+
+import type { Readable } from 'node:stream'
+import { GetObjectCommand, ListObjectsV2Command, S3Client, S3ServiceException } from '@aws-sdk/client-s3'
+import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
+import { PortError } from '#ports/port-error.ts'
+
+export interface S3Bucket {
+  readonly bucket: string
+  readonly prefix: string
+  /** Null for AWS itself. */
+  readonly endpoint: string | null
+  /** Null to take it from the environment. */
+  readonly region: string | null
+  /** The bucket in the path of an address instead of its host, as most other storage wants. */
+  readonly isPathStyle: boolean
+}
+
+const port = 'object-source'
+/** The stage waits and tries again by itself, and says so. */
+const attemptsMax = 1
+
+export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }: S3Bucket): ObjectSource {
+  const client = new S3Client({
+    ...(region === null ? {} : { region }),
+    ...(endpoint === null ? {} : { endpoint }),
+    forcePathStyle: isPathStyle,
+    maxAttempts: attemptsMax,
+    requestHandler: { connectionTimeout: 10_000, socketTimeout: 120_000 },
+    // Storage other than AWS's refuses or lacks the newer checksums. A ranged read has none anyway.
+    responseChecksumValidation: 'WHEN_REQUIRED',
+    requestChecksumCalculation: 'WHEN_REQUIRED',
+  })
+  return {
+    async *list(signal) {
+      for (let next: string | undefined, isFirst = true; isFirst || next !== undefined; isFirst = false) {
+        const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
+        const page = await client.send(command, { abortSignal: signal }).catch(cause => {
+          throw faultOf(cause, `the bucket ${bucket}`, signal)
+        })
+        // Consoles make objects that stand for folders.
+        for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? [])
+          if (key !== undefined && !key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
+        next = page.NextContinuationToken
+      }
+    },
+    open: (object, from, signal) => openObject(client, bucket, object, from, signal),
+    close: () => client.destroy(),
+  }
+}
+
+async function openObject(
+  client: S3Client,
+  bucket: string,
+  { key, bytes, version }: SourceObject,
+  from: number,
+  signal: AbortSignal,
+): Promise<ObjectBytes> {
+  // An empty range is an error.
+  if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
+  const command = new GetObjectCommand({
+    Bucket: bucket,
+    Key: key,
+    ...(version === null ? {} : { IfMatch: version }),
+    ...(from === 0 ? {} : { Range: `bytes=${from}-` }),
+  })
+  const what = `s3://${bucket}/${key}`
+  const answer = await client.send(command, { abortSignal: signal }).catch(cause => {
+    throw faultOf(cause, what, signal)
+  })
+  // Storage that does not know If-Match answers with what there is now.
+  if (version !== null && answer.ETag !== undefined && answer.ETag !== version)
+    throw new PortError(port, 'conflict', new Error(`${what} has changed`))
+  const startsAt = answer.ContentRange === undefined ? 0 : from
+  return { startsAt, bytes: wholeBody(answer.Body as Readable, answer.ContentLength ?? null, what, signal) }
+}
+
+/** @throws PortError when fewer bytes come than were announced. */
+async function* wholeBody(body: Readable, announced: number | null, what: string, signal: AbortSignal) {
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      yield chunk
+    }
+  } catch (cause) {
+    throw faultOf(cause, what, signal)
+  }
+  if (announced !== null && bytes < announced) throw new PortError(port, 'unavailable', new Error(`${what} broke off`))
+}
+
+async function* noBytes(): AsyncIterable<Uint8Array> {}
+
+/** What the client of AWS threw, in the words of the port. */
+function faultOf(cause: unknown, what: string, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  const { name, message } = cause as Error
+  const status = cause instanceof S3ServiceException ? cause.$metadata.httpStatusCode : undefined
+  if (status === 412) return new PortError(port, 'conflict', new Error(`${what} has changed`))
+  if (status === 429 || name === 'SlowDown' || (status !== undefined && status >= 500))
+    return new PortError(port, 'unavailable', new Error(`the storage answers ${status} (${name})`))
+  if (name === 'TimeoutError') return new PortError(port, 'timeout', cause)
+  if (status === 404) return new ObjectSourceRefusal(`${what} is not there (${name}).`)
+  if (status === 301 || name === 'PermanentRedirect')
+    return new ObjectSourceRefusal(`${what} is in another region: give --s3-region or AWS_REGION.`)
+  if (status === 401 || status === 403)
+    return new ObjectSourceRefusal(`${what} may not be read with these credentials (${name}).`)
+  if (name === 'CredentialsProviderError')
+    return new ObjectSourceRefusal(
+      'There are no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE.',
+    )
+  if (/region is missing/i.test(message)) return new ObjectSourceRefusal('Give --s3-region, or set AWS_REGION.')
+  if (status !== undefined) return new ObjectSourceRefusal(`${what}: the storage answers ${status} (${name}).`)
+  return new PortError(port, 'unavailable', cause)
+}

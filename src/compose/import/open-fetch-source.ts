@@ -1,0 +1,49 @@
+// Which source a fetch reads from, by its configuration and the settings of the environment.
+
+import { s3ObjectSource } from '#adapters/import-sources/s3-object-source.ts'
+import { apiSource } from '#importer/fetch/api-sources.ts'
+import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
+import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
+import type { FetchSource } from '#importer/fetch/fetch-source.ts'
+import { httpListSource } from '#importer/fetch/http-list.ts'
+import { objectParts } from '#importer/fetch/object-parts.ts'
+import type { ObjectSource } from '#ports/object-source.ts'
+
+export interface OpenFetchSource {
+  readonly source: FetchSource
+  close(): void
+}
+
+/** Whatever region a storage that is not AWS's has. */
+const anyRegion = 'us-east-1'
+
+/**
+ * @param isPlan whether only its parts are asked for: the secrets of an API may be missing then.
+ * @throws ImportConfigError, FetchStop
+ */
+export function openFetchSource(
+  config: FetchConfig,
+  env: Environment,
+  nowMs: () => number,
+  isPlan = false,
+): OpenFetchSource {
+  if (config.source === 's3') {
+    const region = config.s3_region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? null
+    const { prefix, s3_endpoint: endpoint } = config
+    const bucket = {
+      ...{ bucket: config.bucket!, prefix, endpoint },
+      region: region ?? (endpoint === null ? null : anyRegion),
+      isPathStyle: config.s3_path_style,
+    }
+    return ofObjects(s3ObjectSource(bucket), prefix)
+  }
+  if (config.source === 'http') {
+    const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
+    return ofObjects(httpListSource({ path: config.list!, authorization }, nowMs))
+  }
+  return { source: apiSource(config, env, nowMs(), isPlan), close: () => undefined }
+}
+
+function ofObjects(objects: ObjectSource, prefix = ''): OpenFetchSource {
+  return { source: objectParts(objects, prefix), close: () => objects.close() }
+}

@@ -1,0 +1,59 @@
+// Lets requests to a source through one by one, as its limits and its refusals allow.
+
+import { type CallLimits, isLongWait, nextCallAtMs } from './call-limits.ts'
+import { type FetchClock, sleepUntil } from './fetch-clock.ts'
+import type { FetchState } from './fetch-state.ts'
+import type { FetchWaiting } from './wait-words.ts'
+
+export class CallGate {
+  readonly #limits: CallLimits
+  readonly #state: FetchState
+  readonly #clock: FetchClock
+  readonly #onWaiting: (waiting: FetchWaiting | null) => void
+  #pause: FetchWaiting = { reason: '', untilMs: 0 }
+  #turn: Promise<void> = Promise.resolve()
+
+  constructor(
+    limits: CallLimits,
+    state: FetchState,
+    clock: FetchClock,
+    onWaiting: (waiting: FetchWaiting | null) => void,
+  ) {
+    this.#limits = limits
+    this.#state = state
+    this.#clock = clock
+    this.#onWaiting = onWaiting
+  }
+
+  /** No call before then, for this reason; a later pause stays. */
+  pause(waiting: FetchWaiting): void {
+    if (waiting.untilMs > this.#pause.untilMs) this.#pause = waiting
+  }
+
+  /** Resolves when a call may be made, and counts it. */
+  take(signal: AbortSignal): Promise<void> {
+    const turn = this.#turn.then(() => this.#wait(signal))
+    this.#turn = turn.catch(() => undefined)
+    return turn
+  }
+
+  /** For what no limit is known of. */
+  untilPauseEnds(signal: AbortSignal): Promise<void> {
+    return sleepUntil(this.#clock, () => this.#pause.untilMs, signal)
+  }
+
+  async #wait(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    const waiting = () => this.#waiting()
+    if (isLongWait(waiting().untilMs, this.#clock.nowMs())) this.#onWaiting(waiting())
+    await sleepUntil(this.#clock, () => waiting().untilMs, signal)
+    this.#onWaiting(null)
+    this.#state.addCall(this.#clock.nowMs())
+  }
+
+  #waiting(): FetchWaiting {
+    const nowMs = this.#clock.nowMs()
+    const limitMs = nextCallAtMs(this.#state.callsMs(), this.#limits, nowMs)
+    return this.#pause.untilMs > limitMs ? this.#pause : { reason: 'source limit', untilMs: limitMs }
+  }
+}

@@ -1,0 +1,17 @@
+// The time that a fetch goes by. A wait ends by the clock on the wall, so that a machine that slept does not wait on.
+
+export interface FetchClock {
+  nowMs(): number
+  /** @throws the signal's reason when it is aborted. */
+  sleep(ms: number, signal: AbortSignal): Promise<void>
+  /** 0 ≤ x < 1. */
+  random(): number
+}
+
+/** Timers stand still while a machine sleeps. */
+const stepMs = 5_000
+
+export async function sleepUntil(clock: FetchClock, untilMs: () => number, signal: AbortSignal): Promise<void> {
+  for (let left = untilMs() - clock.nowMs(); left > 0; left = untilMs() - clock.nowMs())
+    await clock.sleep(Math.min(left, stepMs), signal)
+}

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseFetchConfig } from './fetch-config.ts'
+import { findSecret, wordsWithoutSecrets } from './fetch-secrets.ts'
+
+const may = { from: '2024-05-01', to: '2024-05-31' }
+
+describe('the configuration of a fetch', () => {
+  it('says what is missing, and what there is none of', () => {
+    const complaints: [object | null, RegExp][] = [
+      [null, /has to be an object/],
+      [{}, /source has to be one of mixpanel/],
+      [{ source: 'heap' }, /source has to be one of/],
+      [{ source: 'mixpanel' }, /mixpanel needs from and to/],
+      [{ source: 'matomo', ...may }, /matomo needs host and site_id/],
+      [{ source: 'posthog', ...may }, /posthog needs project_id/],
+      [{ source: 's3' }, /s3 needs s3_url/],
+      [{ source: 's3', s3_url: 'https://bucket.example' }, /s3:\/\/BUCKET\/PREFIX/],
+      [{ source: 'http' }, /http needs list/],
+      [{ source: 'mixpanel', ...may, region: 'mars' }, /region has to be us, eu or in/],
+      [{ source: 'mixpanel', ...may, to: '2024-05-32' }, /to has to be a day/],
+      [{ source: 'mixpanel', ...may, window_days: 0 }, /window_days has to be an integer from 1 to 365/],
+      [{ source: 'mixpanel', ...may, api_secret: 'x' }, /no key api_secret/],
+      [{ source: 'mixpanel', ...may, host: 'https://user:word@example.com' }, /without a password/],
+      [{ source: 'mixpanel', ...may, host: 'ftp://example.com' }, /an address such as/],
+    ]
+    for (const [config, complaint] of complaints) assert.throws(() => parseFetchConfig(config), complaint)
+  })
+
+  it('takes a bucket and its prefix from one address', () => {
+    const { bucket, prefix } = parseFetchConfig({ source: 's3', s3_url: 's3://acme/logs/2024/part-' })
+    assert.deepEqual([bucket, prefix], ['acme', 'logs/2024/part-'])
+    assert.equal(parseFetchConfig({ source: 's3', s3_url: 's3://acme' }).prefix, '')
+  })
+})
+
+describe('secrets', () => {
+  it('come from a variable, or from the file that a variable names', () => {
+    assert.equal(findSecret({ KEY: 'k' }, 'KEY'), 'k')
+    assert.equal(findSecret({ KEY: '', KEY_FILE: 'package.json' }, 'KEY')!.startsWith('{'), true)
+    assert.equal(findSecret({}, 'KEY'), null)
+    assert.throws(() => findSecret({ KEY_FILE: '/nowhere' }, 'KEY'), /KEY_FILE cannot be read \(ENOENT\)/)
+  })
+
+  it('are masked in what a source says, also as they are written in addresses', () => {
+    const words = wordsWithoutSecrets('bad key a/b+c\r\n in ?key=a%2Fb%2Bc&x=1', ['a/b+c', ''])
+    assert.equal(words, 'bad key … in ?key=…&x=1')
+  })
+})

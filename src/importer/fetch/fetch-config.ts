@@ -1,0 +1,140 @@
+// What an export is asked for with: which source, which days, where. Without secrets, so it can be kept and shown.
+
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { ImportConfigError } from '../records/import-source.ts'
+import { type DayWindow, parseDay } from './fetch-windows.ts'
+
+export const fetchSourceNames = ['mixpanel', 'amplitude', 'matomo', 'posthog', 's3', 'http'] as const
+export type FetchSourceName = (typeof fetchSourceNames)[number]
+
+/** Keys as in the options of `pennon import fetch`, with underscores. */
+export interface FetchConfig {
+  readonly source: FetchSourceName
+  /** Null for `s3` and `http`, which have files and no days. */
+  readonly range: DayWindow | null
+  /** `us`, `eu` or `in`. */
+  readonly region: string
+  /** An address in place of the region's. */
+  readonly host: string | null
+  readonly project_id: string | null
+  readonly site_id: string | null
+  /** Days of one call; null for what fits the source. */
+  readonly window_days: number | null
+  /** For a contract that allows other than the usual. */
+  readonly calls_per_hour: number | null
+  /** `s3://bucket/prefix`. */
+  readonly bucket: string | null
+  readonly prefix: string
+  readonly s3_endpoint: string | null
+  readonly s3_region: string | null
+  readonly s3_path_style: boolean
+  /** Path of a list of addresses. */
+  readonly list: string | null
+}
+
+const keys = [
+  'source',
+  'from',
+  'to',
+  'region',
+  'host',
+  'project_id',
+  'site_id',
+  'window_days',
+  'calls_per_hour',
+  's3_url',
+  's3_endpoint',
+  's3_region',
+  's3_path_style',
+  'list',
+]
+const windowDaysMax = 365
+
+/** @throws ImportConfigError with what to do. */
+export function parseFetchConfig(value: unknown): FetchConfig {
+  const object = value as JsonObject
+  if (!isJsonObject(object)) throw new ImportConfigError('The configuration of a fetch has to be an object.')
+  const unknown = Object.keys(object).filter(key => !keys.includes(key))
+  if (unknown.length > 0)
+    throw new ImportConfigError(`There is no key ${unknown.join(', ')}. Keys: ${keys.join(', ')}.`)
+  const source = textOf(object, 'source') as FetchSourceName | null
+  if (source === null || !fetchSourceNames.includes(source))
+    throw new ImportConfigError(`source has to be one of ${fetchSourceNames.join(', ')}.`)
+  const { bucket, prefix } = bucketOf(textOf(object, 's3_url'))
+  const region = textOf(object, 'region') ?? 'us'
+  if (!/^(us|eu|in)$/.test(region)) throw new ImportConfigError('region has to be us, eu or in.')
+  const config: FetchConfig = {
+    source,
+    range: rangeOf(object),
+    region,
+    host: addressOf(object, 'host'),
+    project_id: textOf(object, 'project_id'),
+    site_id: textOf(object, 'site_id'),
+    window_days: integerOf(object, 'window_days', windowDaysMax),
+    calls_per_hour: integerOf(object, 'calls_per_hour', 1_000_000),
+    ...{ bucket, prefix },
+    s3_endpoint: addressOf(object, 's3_endpoint'),
+    s3_region: textOf(object, 's3_region'),
+    s3_path_style: ownValue(object, 's3_path_style') === true,
+    list: textOf(object, 'list'),
+  }
+  checkNeeds(config)
+  return config
+}
+
+const needs: Record<FetchSourceName, readonly (keyof FetchConfig)[]> = {
+  mixpanel: ['range'],
+  amplitude: ['range'],
+  matomo: ['range', 'host', 'site_id'],
+  posthog: ['range', 'project_id'],
+  s3: ['bucket'],
+  http: ['list'],
+}
+const optionOf: Partial<Record<keyof FetchConfig, string>> = { range: 'from and to', bucket: 's3_url' }
+
+function checkNeeds(config: FetchConfig): void {
+  const missing = needs[config.source].filter(key => config[key] === null).map(key => optionOf[key] ?? key)
+  if (missing.length > 0) throw new ImportConfigError(`${config.source} needs ${missing.join(' and ')}.`)
+}
+
+function rangeOf(object: JsonObject): DayWindow | null {
+  const [from, to] = [textOf(object, 'from'), textOf(object, 'to')]
+  if (from === null || to === null) return null
+  parseDay(from, 'from')
+  parseDay(to, 'to')
+  return { from, to }
+}
+
+function bucketOf(url: string | null): { readonly bucket: string | null; readonly prefix: string } {
+  if (url === null) return { bucket: null, prefix: '' }
+  const parts = /^s3:\/\/([^/]+)\/?(.*)$/.exec(url)
+  if (parts === null) throw new ImportConfigError('s3_url has to be s3://BUCKET/PREFIX.')
+  return { bucket: parts[1]!, prefix: parts[2]! }
+}
+
+function textOf(object: JsonObject, key: string): string | null {
+  const value = ownValue(object, key)
+  if (value === undefined || value === null) return null
+  if (typeof value === 'string' && value !== '') return value
+  if (typeof value === 'number') return String(value)
+  throw new ImportConfigError(`${key} has to be a text.`)
+}
+
+/** A password in an address would be kept with the configuration. */
+function addressOf(object: JsonObject, key: string): string | null {
+  const text = textOf(object, key)
+  if (text === null) return null
+  const url = URL.parse(text)
+  if (url === null || !/^https?:$/.test(url.protocol) || url.username !== '' || url.search !== '')
+    throw new ImportConfigError(`${key} has to be an address such as https://example.com, without a password.`)
+  return text
+}
+
+function integerOf(object: JsonObject, key: string, max: number): number | null {
+  const text = textOf(object, key)
+  if (text === null) return null
+  const value = Number(text)
+  if (!Number.isInteger(value) || value < 1 || value > max)
+    throw new ImportConfigError(`${key} has to be an integer from 1 to ${max}.`)
+  return value
+}

@@ -1,0 +1,40 @@
+// Secrets of a source: from environment variables, or from a file that NAME_FILE names. Never from options, which every
+// process of the machine can read, and never written to the folder of a job or to a log.
+
+import { readFileSync } from 'node:fs'
+import { FetchStop } from './fetch-faults.ts'
+
+export type Environment = Readonly<Record<string, string | undefined>>
+
+/** @throws FetchStop when a file that is named cannot be read. @returns null when neither is set. */
+export function findSecret(env: Environment, name: string): string | null {
+  const value = env[name]
+  if (value !== undefined && value !== '') return value
+  const path = env[`${name}_FILE`]
+  if (path === undefined || path === '') return null
+  try {
+    return readFileSync(path, 'utf8').trim()
+  } catch (cause) {
+    throw new FetchStop(`${name}_FILE cannot be read (${(cause as NodeJS.ErrnoException).code ?? 'unreadable'}).`)
+  }
+}
+
+export function needSecret(env: Environment, name: string, what: string): string {
+  const secret = findSecret(env, name)
+  if (secret === null) throw new FetchStop(`Set ${name} (or ${name}_FILE, a file that holds it) to ${what}.`)
+  return secret
+}
+
+export function basicAuthorization(user: string, password: string): string {
+  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+}
+
+/** A text of the source for people, with every secret in it masked and on one line. */
+export function wordsWithoutSecrets(text: string, secrets: readonly string[]): string {
+  const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
+  const masked = forms.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
+  return masked
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+    .slice(0, 300)
+}

@@ -1,0 +1,325 @@
+// Stage 1 of an import: downloads the parts of a source into `raw/`, one file each, skips what is there, waits as the
+// source asks, and splits what it cannot give at once. It may be killed at any moment and started again.
+// Source: docs/wire/import.md §2.1, §2.5.
+
+import { mkdirSync, rmSync } from 'node:fs'
+import { rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { backOffMs } from './back-off.ts'
+import { CallGate } from './call-gate.ts'
+import { type FetchClock, sleepUntil } from './fetch-clock.ts'
+import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged, WindowTooLarge } from './fetch-faults.ts'
+import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+import { FetchState, objectOf, type StoredPart } from './fetch-state.ts'
+import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
+import type { FetchWaiting } from './wait-words.ts'
+
+export interface FetchProgress {
+  readonly partsDone: number
+  /** Of these, the ones that the source has no data for. */
+  readonly partsEmpty: number
+  readonly partsTotal: number
+  /** That came in this run, over the wire. */
+  readonly bytesReceived: number
+  /** Of this run. */
+  readonly calls: number
+  readonly retries: number
+  /** Null while something comes. */
+  readonly waiting: FetchWaiting | null
+}
+
+export interface FetchResult {
+  readonly partsDone: number
+  readonly partsEmpty: number
+  readonly bytesDone: number
+  readonly calls: number
+  readonly warnings: readonly { readonly part: string; readonly line: string }[]
+}
+
+export interface FetchStageOptions {
+  /** The folder of the job. */
+  readonly folder: string
+  /** What the folder is bound to, as text without secrets. */
+  readonly config: string
+  readonly source: FetchSource
+  readonly clock: FetchClock
+  /** Locks a file against other processes. @returns what unlocks it; null if another process has it. */
+  readonly tryFileLock: (path: string) => (() => void) | null
+  readonly onProgress?: (progress: FetchProgress) => void
+  /** Lines for people: that it has been waiting for long, that a window was split. */
+  readonly onNotice?: (line: string) => void
+  readonly signal: AbortSignal
+}
+
+/** So often a broken answer is asked for again before its window is split. */
+const brokenTriesMax = 3
+/** Said so often while nothing comes. */
+const loudEveryMs = 15 * 60_000
+
+/**
+ * @throws FetchStop with a message for people when a person has to do something; the signal's reason when it is
+ * aborted. What has come stays, and the next call goes on.
+ */
+export async function fetchStage(options: FetchStageOptions): Promise<FetchResult> {
+  const { folder, tryFileLock } = options
+  mkdirSync(join(folder, 'raw'), { recursive: true, mode: 0o700 })
+  const unlock = tryFileLock(join(folder, 'fetch.lock'))
+  if (unlock === null) throw new FetchStop(`Another process fetches into ${folder}. Wait for its end, or stop it.`)
+  const state = new FetchState(folder)
+  try {
+    state.bindTo(options.config)
+    return await new FetchRun(options, state).run()
+  } finally {
+    state.close()
+    unlock()
+  }
+}
+
+/** What this run has seen of a part that is not done yet. */
+interface Attempts {
+  broken: number
+  seemedEmpty: boolean
+  /** Not asked for again before. */
+  dueMs: number
+}
+
+/** Progress is told of so often while bytes come. */
+const tellEveryMs = 200
+
+class FetchRun {
+  readonly #options: FetchStageOptions
+  readonly #state: FetchState
+  readonly #gate: CallGate
+  readonly #active = new Map<string, Promise<void>>()
+  readonly #attempts = new Map<string, Attempts>()
+  /** Ends the others when one part says stop. */
+  readonly #stop = new AbortController()
+  readonly #signal: AbortSignal
+  #failure: unknown = null
+  #bytesReceived = 0
+  #calls = 0
+  #retries = 0
+  #waiting: FetchWaiting | null = null
+  /** Refusals in a row. */
+  #waits = 0
+  #toldMs = 0
+  #successMs: number
+  #loudMs: number
+
+  constructor(options: FetchStageOptions, state: FetchState) {
+    this.#options = options
+    this.#state = state
+    this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
+    this.#successMs = options.clock.nowMs()
+    this.#loudMs = this.#successMs
+    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => {
+      this.#waiting = waiting
+      this.#tell()
+    })
+  }
+
+  async run(): Promise<FetchResult> {
+    await this.#list()
+    const { source } = this.#options
+    for (;;) {
+      this.#tell()
+      while (this.#active.size < source.limits.atOnce && this.#failure === null && !this.#signal.aborted) {
+        const nowMs = this.#options.clock.nowMs()
+        const isNotNow = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
+        const part = this.#state.nextWaiting(isNotNow)
+        if (part === null) break
+        this.#active.set(part.id, this.#work(part))
+      }
+      if (this.#active.size > 0) await Promise.race(this.#active.values())
+      else if (this.#failure !== null || this.#signal.aborted || this.#attempts.size === 0) break
+      else await this.#untilOneIsDue()
+    }
+    this.#options.signal.throwIfAborted()
+    if (this.#failure !== null) throw this.#failure
+    const { done, empty, bytesDone } = this.#state.counts()
+    if (done === 0 && empty > 0)
+      this.#state.addWarning(
+        '',
+        'The source has no data in the whole range. Check the project, the region and the days.',
+      )
+    return {
+      partsDone: done,
+      partsEmpty: empty,
+      bytesDone,
+      calls: this.#calls,
+      warnings: this.#state.warnings(),
+    }
+  }
+
+  async #list(): Promise<void> {
+    for (;;)
+      try {
+        await this.#gate.untilPauseEnds(this.#signal)
+        for await (const part of this.#options.source.listParts(this.#signal)) await this.#add(part)
+        return
+      } catch (cause) {
+        const fault = asFetchFault(cause)
+        if (!(fault instanceof FetchWait) && !(fault instanceof BrokenAnswer)) throw fault
+        this.#waitFor(fault instanceof FetchWait ? fault : new FetchWait(fault.message))
+      }
+  }
+
+  /** What is known of a part has to agree with its file, and with what the source says of it now. */
+  async #add(part: FetchPart): Promise<void> {
+    const stored = this.#state.addPart(part)
+    const isSame = JSON.stringify(stored.asks) === JSON.stringify(part.asks)
+    if (stored.state === 'waiting') {
+      if (!isSame) this.#state.markWaiting(part.id, part)
+      return
+    }
+    if (stored.state !== 'done') return
+    if (!isSame)
+      throw new FetchStop(
+        `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
+      )
+    const object = objectOf(part.id)
+    const bytes = await bytesOf(join(this.#options.folder, object))
+    if (bytes === null) this.#state.markWaiting(part.id, part)
+    else if (bytes !== stored.bytes)
+      throw new FetchStop(
+        `${object} has ${bytes} bytes and had ${stored.bytes} when it was fetched. Remove it to fetch it again.`,
+      )
+  }
+
+  async #work(part: StoredPart): Promise<void> {
+    const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
+    this.#attempts.set(part.id, attempts)
+    try {
+      if (!(await this.#takeOver(part))) await this.#finish(part, await this.#fetch(part), attempts)
+      if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
+      this.#waits = 0
+      this.#successMs = this.#options.clock.nowMs()
+    } catch (cause) {
+      try {
+        this.#judge(part, asFetchFault(cause), attempts)
+      } catch (failure) {
+        this.#failure ??= failure
+        this.#stop.abort(failure)
+      }
+    } finally {
+      this.#active.delete(part.id)
+    }
+  }
+
+  /** A file that got its name just before the process was killed. */
+  async #takeOver(part: StoredPart): Promise<boolean> {
+    const { finalPath } = partFileOf(this.#options.folder, objectOf(part.id))
+    if ((await bytesOf(finalPath)) === null) return false
+    this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
+    return true
+  }
+
+  #fetch(part: StoredPart): Promise<PartOutcome> {
+    const tools: PartTools = {
+      file: partFileOf(this.#options.folder, objectOf(part.id)),
+      signal: this.#signal,
+      nowMs: () => this.#options.clock.nowMs(),
+      takeCall: async () => {
+        await this.#gate.take(this.#signal)
+        this.#calls++
+      },
+      received: bytes => {
+        this.#bytesReceived += bytes
+        const nowMs = performance.now()
+        if (nowMs - this.#toldMs > tellEveryMs) this.#tell()
+      },
+      savedBytes: part.savedBytes,
+      saveBytes: bytes => this.#state.saveBytes(part.id, bytes),
+      warn: line => this.#state.addWarning(part.id, line),
+    }
+    return this.#options.source.fetchPart(part, tools)
+  }
+
+  async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {
+    if (outcome.kind === 'file') {
+      const hash = await completePart(partFileOf(this.#options.folder, objectOf(part.id)))
+      this.#state.markDone(part.id, { ...hash, lineCount: outcome.lineCount })
+    } else if (outcome.kind === 'empty' || attempts.seemedEmpty) {
+      await rm(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
+      this.#state.markEmpty(part.id)
+    } else {
+      attempts.seemedEmpty = true
+      this.#retries++
+    }
+  }
+
+  /** @throws what ends the stage. */
+  #judge(part: StoredPart, fault: unknown, attempts: Attempts): void {
+    if (this.#signal.aborted) return
+    if (fault instanceof FetchWait) {
+      this.#waitFor(fault)
+      return
+    }
+    if (fault instanceof ObjectChanged)
+      throw new FetchStop(`${fault.message} since it was listed. Start again to fetch it as it is now.`)
+    const isTooLarge = fault instanceof WindowTooLarge
+    if (!isTooLarge && !(fault instanceof BrokenAnswer)) throw fault
+    attempts.broken++
+    const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
+    if (halves !== null) {
+      this.#options.onNotice?.(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
+      rmSync(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
+      this.#state.split(part.id, halves)
+      this.#attempts.delete(part.id)
+      return
+    }
+    const { advice } = this.#options.source
+    if (isTooLarge && fault.isRefused)
+      throw new FetchStop(`${fault.message}. ${part.id} is the smallest window that there is. ${advice}`)
+    if (attempts.broken % brokenTriesMax === 0)
+      this.#options.onNotice?.(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
+    const { clock } = this.#options
+    this.#retries++
+    attempts.dueMs = clock.nowMs() + backOffMs(attempts.broken, clock.random(), null)
+    this.#tellOfLongWait(fault.message)
+  }
+
+  /** All parts of the source wait, since it, the network or the disk is in trouble. */
+  #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
+    const { clock } = this.#options
+    this.#retries++
+    this.#waits++
+    const untilMs = clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs)
+    this.#gate.pause({ reason, untilMs })
+    this.#tellOfLongWait(reason)
+  }
+
+  async #untilOneIsDue(): Promise<void> {
+    const { clock, signal } = this.#options
+    const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
+    this.#waiting = { reason: 'trying again', untilMs: dueMs }
+    this.#tell()
+    await sleepUntil(clock, () => dueMs, signal)
+    this.#waiting = null
+  }
+
+  #tellOfLongWait(reason: string): void {
+    const { clock, onNotice } = this.#options
+    const nowMs = clock.nowMs()
+    if (nowMs - Math.max(this.#successMs, this.#loudMs) < loudEveryMs) return
+    this.#loudMs = nowMs
+    const minutes = Math.round((nowMs - this.#successMs) / 60_000)
+    onNotice?.(`Nothing has come for ${minutes} minutes: ${reason}. Still trying; Ctrl-C keeps what is there.`)
+  }
+
+  #tell(): void {
+    const { onProgress } = this.#options
+    if (onProgress === undefined) return
+    this.#toldMs = performance.now()
+    const { done, empty, waiting } = this.#state.counts()
+    onProgress({
+      partsDone: done + empty,
+      partsEmpty: empty,
+      partsTotal: done + empty + waiting,
+      bytesReceived: this.#bytesReceived,
+      calls: this.#calls,
+      retries: this.#retries,
+      waiting: this.#waiting,
+    })
+  }
+}

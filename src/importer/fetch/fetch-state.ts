@@ -1,0 +1,191 @@
+// What has been fetched, in `fetch.db` of the job's folder: parts and their hashes, and the calls of the last hour. A
+// row says `done` only after the file has its name, so a crash in between leaves a whole file, which is taken over.
+
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { hourMs } from './call-limits.ts'
+import { FetchStop } from './fetch-faults.ts'
+import type { FetchPart, PartAsks } from './fetch-source.ts'
+
+/** `split`: others ask for the same. `empty`: the source has nothing there, and no file is made. */
+export type PartState = 'waiting' | 'done' | 'empty' | 'split'
+
+/** A part that the stages after this one read. */
+export interface FetchedPart {
+  /** Path relative to the job's folder, such as `raw/mixpanel-2024-05-01.jsonl.gz`. */
+  readonly object: string
+  readonly sha256: string
+  readonly bytes: number
+  readonly lineCount: number | null
+}
+
+export interface StoredPart extends FetchPart {
+  readonly state: PartState
+  readonly savedBytes: number
+  readonly sha256: string | null
+}
+
+interface Row {
+  readonly id: string
+  readonly asks: string
+  readonly state: PartState
+  readonly bytes: number | null
+  readonly saved_bytes: number
+  readonly sha256: string | null
+  readonly line_count: number | null
+}
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS part (
+    place REAL NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
+    saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT, line_count INTEGER) STRICT;
+  CREATE INDEX IF NOT EXISTS part_place ON part (state, place);
+  CREATE TABLE IF NOT EXISTS call (at_ms INTEGER NOT NULL) STRICT;
+  CREATE TABLE IF NOT EXISTS warning (part TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY (part, line)) STRICT;`
+
+export class FetchState {
+  readonly #database: Database.Database
+
+  constructor(folder: string) {
+    this.#database = new Database(join(folder, 'fetch.db'))
+    this.#database.pragma('journal_mode = WAL')
+    this.#database.pragma('synchronous = FULL')
+    this.#database.exec(schema)
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  /** @throws FetchStop when the folder was begun with another configuration. */
+  bindTo(config: string): void {
+    this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO NOTHING", config)
+    const bound = this.config()
+    if (bound !== config)
+      throw new FetchStop(
+        `This folder was begun with ${bound}, and the call asks for ${config}. Take another folder for another export.`,
+      )
+  }
+
+  /** Null before the first fetch. */
+  config(): string | null {
+    const row = this.#database.prepare("SELECT value FROM setting WHERE name = 'config'").get()
+    return (row as { value: string } | undefined)?.value ?? null
+  }
+
+  /** Adds it behind the others. @returns what is stored of it: another's state when it was known. */
+  addPart(part: FetchPart): StoredPart {
+    const next = '(SELECT coalesce(max(place), 0) + 1 FROM part)'
+    const add = `INSERT INTO part (place, id, asks, state, bytes) VALUES (${next}, ?, ?, 'waiting', ?) ON CONFLICT DO NOTHING`
+    this.#run(add, part.id, JSON.stringify(part.asks), part.bytes)
+    return this.findPart(part.id)!
+  }
+
+  /** In one transaction, so that an interrupted listing is begun anew. */
+  inOneStep<T>(work: () => T): T {
+    return this.#database.transaction(work)()
+  }
+
+  findPart(id: string): StoredPart | null {
+    const row = this.#database.prepare('SELECT * FROM part WHERE id = ?').get(id) as Row | undefined
+    return row === undefined ? null : storedPart(row)
+  }
+
+  /** The oldest waiting part that is not among `others`. */
+  nextWaiting(others: (id: string) => boolean): StoredPart | null {
+    const rows = this.#database.prepare("SELECT * FROM part WHERE state = 'waiting' ORDER BY place").iterate()
+    for (const row of rows as IterableIterator<Row>) if (!others(row.id)) return storedPart(row)
+    return null
+  }
+
+  markDone(id: string, { sha256, bytes, lineCount }: Omit<FetchedPart, 'object'>): void {
+    const done = `UPDATE part SET state = 'done', sha256 = ?, bytes = ?, line_count = ?, saved_bytes = ? WHERE id = ?`
+    this.#run(done, sha256, bytes, lineCount, bytes, id)
+  }
+
+  markEmpty(id: string): void {
+    this.#run("UPDATE part SET state = 'empty', bytes = 0 WHERE id = ?", id)
+  }
+
+  /** Forgets what came of it, for a file that is gone or an object that has other bytes now. */
+  markWaiting(id: string, { asks, bytes }: { readonly asks: PartAsks; readonly bytes: number | null }): void {
+    const again = "UPDATE part SET state = 'waiting', asks = ?, bytes = ?, saved_bytes = 0, sha256 = NULL WHERE id = ?"
+    this.#run(again, JSON.stringify(asks), bytes, id)
+  }
+
+  /** Its halves take its place in the order. */
+  split(id: string, halves: readonly FetchPart[]): void {
+    this.inOneStep(() => {
+      const find = `SELECT place, (SELECT min(place) FROM part AS n WHERE n.place > part.place) AS next FROM part WHERE id = ?`
+      const { place, next } = this.#database.prepare(find).get(id) as { place: number; next: number | null }
+      const step = ((next ?? place + 1) - place) / (halves.length + 1)
+      this.#run("UPDATE part SET state = 'split' WHERE id = ?", id)
+      halves.forEach((half, index) => {
+        const add = "INSERT INTO part (place, id, asks, state, bytes) VALUES (?, ?, ?, 'waiting', ?)"
+        this.#run(add, place + step * (index + 1), half.id, JSON.stringify(half.asks), half.bytes)
+      })
+    })
+  }
+
+  saveBytes(id: string, bytes: number): void {
+    this.#run('UPDATE part SET saved_bytes = ? WHERE id = ?', bytes, id)
+  }
+
+  addCall(atMs: number): void {
+    this.inOneStep(() => {
+      this.#run('INSERT INTO call VALUES (?)', atMs)
+      this.#run('DELETE FROM call WHERE at_ms < ?', atMs - 2 * hourMs)
+    })
+  }
+
+  /** Times of the calls of the last hours, ascending. */
+  callsMs(): number[] {
+    return this.#database.prepare('SELECT at_ms FROM call ORDER BY at_ms').pluck().all() as number[]
+  }
+
+  addWarning(part: string, line: string): void {
+    this.#run('INSERT INTO warning VALUES (?, ?) ON CONFLICT DO NOTHING', part, line)
+  }
+
+  warnings(): { readonly part: string; readonly line: string }[] {
+    return this.#database.prepare('SELECT part, line FROM warning ORDER BY part').all() as {
+      part: string
+      line: string
+    }[]
+  }
+
+  counts(): { readonly [state in PartState]: number } & { readonly bytesDone: number; readonly bytesWaiting: number } {
+    const rows = this.#database
+      .prepare('SELECT state, count(*) AS n, coalesce(sum(bytes), 0) AS bytes FROM part GROUP BY state')
+      .all() as { state: PartState; n: number; bytes: number }[]
+    const of = (state: PartState) => rows.find(row => row.state === state)
+    const count = (state: PartState) => of(state)?.n ?? 0
+    return {
+      waiting: count('waiting'),
+      done: count('done'),
+      empty: count('empty'),
+      split: count('split'),
+      bytesDone: of('done')?.bytes ?? 0,
+      bytesWaiting: of('waiting')?.bytes ?? 0,
+    }
+  }
+
+  /** In the order of the source: oldest first. */
+  *fetchedParts(): IterableIterator<FetchedPart> {
+    for (const row of this.#database.prepare("SELECT * FROM part WHERE state = 'done' ORDER BY place").all() as Row[])
+      yield { object: objectOf(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }
+  }
+
+  #run(sql: string, ...values: readonly (string | number | null)[]): void {
+    this.#database.prepare(sql).run(...values)
+  }
+}
+
+export function objectOf(id: string): string {
+  return `raw/${id}`
+}
+
+function storedPart({ id, asks, state, bytes, saved_bytes: savedBytes, sha256 }: Row): StoredPart {
+  return { id, asks: JSON.parse(asks) as PartAsks, state, bytes, savedBytes, sha256 }
+}

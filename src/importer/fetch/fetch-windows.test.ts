@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import {
+  checkRange,
+  type DayWindow,
+  dayOf,
+  dayWindows,
+  hoursOf,
+  parseDay,
+  splitDays,
+  splitHours,
+} from './fetch-windows.ts'
+
+const dayMs = 86_400_000
+const ranges = fc
+  .tuple(fc.integer({ min: 0, max: 25_000 }), fc.integer({ min: 0, max: 900 }))
+  .map(([first, more]) => ({ from: dayOf(first * dayMs), to: dayOf((first + more) * dayMs) }))
+
+function daysIn({ from, to }: DayWindow): string[] {
+  return dayWindows({ from, to }, 1).map(window => window.from)
+}
+
+describe('windows with both ends inside', () => {
+  it('hold each day of the range once, in order', () => {
+    fc.assert(
+      fc.property(ranges, fc.integer({ min: 1, max: 365 }), (range, days) => {
+        const held = dayWindows(range, days).flatMap(daysIn)
+        assert.deepEqual(held, daysIn(range))
+        assert.equal(held.length, (Date.parse(range.to) - Date.parse(range.from)) / dayMs + 1)
+      }),
+    )
+  })
+
+  it('split into halves that hold the same days', () => {
+    fc.assert(
+      fc.property(ranges, range => {
+        const halves = splitDays(range)
+        if (halves === null) assert.equal(range.from, range.to)
+        else assert.deepEqual(halves.flatMap(daysIn), daysIn(range))
+      }),
+    )
+  })
+
+  it('split down to single hours, each once, also across the ends of months', () => {
+    const days = { from: '2024-02-28', to: '2024-03-01' }
+    const hours: string[] = []
+    const split = (window: ReturnType<typeof hoursOf>) => {
+      const halves = splitHours(window)
+      if (halves === null) hours.push(window.from)
+      else halves.forEach(split)
+    }
+    split(hoursOf(days))
+    assert.equal(hours.length, 72)
+    assert.deepEqual(hours, [...new Set(hours)].sort())
+    assert.deepEqual([hours[0], hours.at(-1)], ['20240228T00', '20240301T23'])
+  })
+})
+
+describe('a range', () => {
+  const nowMs = Date.parse('2026-01-15T11:59:59Z')
+
+  it('ends with a day that is over in every zone, where the zone of the project is not known', () => {
+    const refused = { from: '2026-01-01', to: '2026-01-14' }
+    assert.throws(() => checkRange(refused, nowMs, 0, 'any'), /Fetch up to 2026-01-13/)
+    checkRange(refused, nowMs + 1_000, 0, 'any')
+    checkRange(refused, nowMs, 3_600_000, 'utc')
+  })
+
+  it('is in order, and of days of the calendar', () => {
+    assert.throws(() => checkRange({ from: '2024-02-02', to: '2024-02-01' }, nowMs, 0, 'utc'), /later than/)
+    for (const text of ['2024-02-30', '2024-2-1', '20240201', '', 'yesterday', '2024-02-01T00:00:00Z'])
+      assert.throws(() => parseDay(text, 'from'), /from has to be a day/, text)
+  })
+})

@@ -1,0 +1,96 @@
+// Spans of days and hours, with both ends inside: no hour is asked for twice and none is left out, whatever the source
+// calls its ends. Source: docs/wire/import.md §1.1, §1.2, §5 complaint 1.
+
+import { ImportConfigError } from '../records/import-source.ts'
+
+const dayMs = 86_400_000
+/** UTC−12, where a day ends last. */
+const lastZoneMs = 12 * 3_600_000
+
+/** Whole days, both inside. */
+export interface DayWindow {
+  /** `YYYY-MM-DD`. */
+  readonly from: string
+  readonly to: string
+}
+
+/** Whole hours of UTC, both inside. */
+export interface HourWindow {
+  /** `YYYYMMDDTHH`, as Amplitude writes it. */
+  readonly from: string
+  readonly to: string
+}
+
+/** @throws ImportConfigError for a text that is no day of the calendar. */
+export function parseDay(text: string, key: string): number {
+  const ms = /^\d{4}-\d{2}-\d{2}$/.test(text) ? Date.parse(`${text}T00:00:00Z`) : Number.NaN
+  if (Number.isNaN(ms) || dayOf(ms) !== text)
+    throw new ImportConfigError(`${key} has to be a day such as 2024-05-01, and is ${JSON.stringify(text)}.`)
+  return ms
+}
+
+/** Windows of at most `days` days that fill the range, oldest first. */
+export function dayWindows({ from, to }: DayWindow, days: number): DayWindow[] {
+  const [first, last] = [Date.parse(from), Date.parse(to)]
+  const windows: DayWindow[] = []
+  for (let at = first; at <= last; at += days * dayMs)
+    windows.push({ from: dayOf(at), to: dayOf(Math.min(last, at + (days - 1) * dayMs)) })
+  return windows
+}
+
+/** Its two halves; null for a single day. */
+export function splitDays({ from, to }: DayWindow): [DayWindow, DayWindow] | null {
+  const [first, last] = [Date.parse(from), Date.parse(to)]
+  if (first === last) return null
+  const middle = first + Math.floor((last - first) / dayMs / 2) * dayMs
+  return [
+    { from, to: dayOf(middle) },
+    { from: dayOf(middle + dayMs), to },
+  ]
+}
+
+export function hoursOf({ from, to }: DayWindow): HourWindow {
+  return { from: `${from.replaceAll('-', '')}T00`, to: `${to.replaceAll('-', '')}T23` }
+}
+
+/** Its two halves; null for a single hour. */
+export function splitHours({ from, to }: HourWindow): [HourWindow, HourWindow] | null {
+  const [first, last] = [hourAt(from), hourAt(to)]
+  if (first === last) return null
+  const middle = first + Math.floor((last - first) / 3_600_000 / 2) * 3_600_000
+  return [
+    { from, to: hourText(middle) },
+    { from: hourText(middle + 3_600_000), to },
+  ]
+}
+
+/**
+ * Refuses a range whose last day can still grow: a part is fetched once.
+ * @param readyMs how long after the day's end the source has all of it.
+ * @param zone `utc` where the source's days are those of UTC, else `any`: the zone of its project is not known here.
+ */
+export function checkRange({ from, to }: DayWindow, nowMs: number, readyMs: number, zone: 'utc' | 'any'): void {
+  const [first, last] = [parseDay(from, 'from'), parseDay(to, 'to')]
+  if (first > last) throw new ImportConfigError(`from (${from}) is later than to (${to}).`)
+  const complete = lastCompleteDay(nowMs, readyMs, zone)
+  if (to > complete)
+    throw new ImportConfigError(
+      `The source may still add to ${to}. Fetch up to ${complete} now, and the later days with another job once they are over.`,
+    )
+}
+
+export function lastCompleteDay(nowMs: number, readyMs: number, zone: 'utc' | 'any'): string {
+  return dayOf(nowMs - readyMs - (zone === 'any' ? lastZoneMs : 0) - dayMs)
+}
+
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}
+
+function hourAt(text: string): number {
+  return Date.parse(`${text.slice(0, 4)}-${text.slice(4, 6)}-${text.slice(6, 8)}T${text.slice(9)}:00:00Z`)
+}
+
+function hourText(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 13).replaceAll('-', '')
+}

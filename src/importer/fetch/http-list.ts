@@ -1,0 +1,136 @@
+// Files at addresses of a list, one a line: exports that a tool offers for download. Signatures in an address are
+// secrets, so what is kept and shown of it ends before them.
+
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
+import { PortError } from '#ports/port-error.ts'
+import { FetchStop, FetchWait } from './fetch-faults.ts'
+import { faultOfStatus, type HttpAnswer, sendRequest } from './http-request.ts'
+
+export interface HttpList {
+  /** Path of the list, in the order of its lines. */
+  readonly path: string
+  /** Sent to every address; null for none. */
+  readonly authorization: string | null
+}
+
+const port = 'object-source'
+/** Parameters that change with every signing of the same address. */
+const signing =
+  /^(x-amz-.*|x-goog-.*|awsaccesskeyid|signature|sig|expires|se|sp|sv|sr|st|spr|skoid|sktid|ske|sks|skt|skv|token|access_token|policy|key-pair-id|googleaccessid)$/i
+
+/** @throws FetchStop for a list that cannot be read, or a line that is no address. */
+export function httpListSource({ path, authorization }: HttpList, nowMs: () => number): ObjectSource {
+  const addresses = new Map(readAddresses(path).map(url => [keyOf(url), url]))
+  const headers = authorization === null ? {} : { authorization }
+  const secrets = authorization === null ? [] : [authorization]
+  const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
+    const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal }))
+    return { answer, refuse: () => refusal(answer, url, [...secrets, ...[...url.searchParams.values()]], nowMs()) }
+  }
+  return {
+    async *list(signal) {
+      for (const [key, url] of addresses) {
+        const { answer, refuse } = await ask(url, 'HEAD', { 'accept-encoding': 'identity' }, signal)
+        answer.body.resume()
+        // Some servers know GET only; signed addresses are often signed for it alone.
+        if ([403, 404, 405, 501].includes(answer.status)) yield { key, bytes: null, version: null }
+        else if (answer.status === 200) yield { key, ...sizeAndVersion(answer) }
+        else throw await refuse()
+      }
+    },
+    async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
+      const url = addresses.get(key)!
+      if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
+      const range = from === 0 ? {} : { range: `bytes=${from}-` }
+      const { answer, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
+      if (answer.status !== 200 && answer.status !== 206) throw await refuse()
+      if (version !== null && sizeAndVersion(answer).version !== version) {
+        answer.body.destroy()
+        throw new PortError(port, 'conflict', new Error(`${shown(url)} has changed`))
+      }
+      return { startsAt: answer.status === 206 ? from : 0, bytes: bodyOf(answer, url) }
+    },
+    close: () => undefined,
+  }
+}
+
+function readAddresses(path: string): URL[] {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (cause) {
+    throw new FetchStop(`The list ${path} cannot be read (${(cause as NodeJS.ErrnoException).code}).`)
+  }
+  const lines = text.split(/\r?\n/).map((line, index) => ({ line: line.trim(), number: index + 1 }))
+  const urls = lines
+    .filter(({ line }) => line !== '' && !line.startsWith('#'))
+    .map(({ line, number }) => {
+      const url = URL.parse(line)
+      if (url === null || !/^https?:$/.test(url.protocol))
+        throw new FetchStop(`Line ${number} of ${path} is no http or https address.`)
+      if (url.username !== '' || url.password !== '')
+        throw new FetchStop(
+          `Line ${number} of ${path} has a password in it. Put it into IMPORT_HTTP_AUTHORIZATION instead.`,
+        )
+      return url
+    })
+  if (urls.length === 0) throw new FetchStop(`The list ${path} has no addresses.`)
+  return urls
+}
+
+/** Host, path and a hash of the parameters that are no signature: the same when an address is signed anew. */
+function keyOf(url: URL): string {
+  const parameters = [...url.searchParams].filter(([name]) => !signing.test(name))
+  const path = `${url.host}${url.pathname === '/' ? '/index' : url.pathname}`
+  if (parameters.length === 0) return path
+  const hash = createHash('sha256').update(JSON.stringify(parameters)).digest('hex').slice(0, 12)
+  const at = path.lastIndexOf('/') + 1
+  return `${path.slice(0, at)}${hash}-${path.slice(at)}`
+}
+
+function shown(url: URL): string {
+  return `${url.origin}${url.pathname}`
+}
+
+/** A weak ETag says nothing about bytes. */
+function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'bytes' | 'version'> {
+  const length = headers['content-length']
+  const total = status === 206 ? /\/(\d+)$/.exec(headers['content-range'] ?? '')?.[1] : length
+  const bytes = total === undefined ? null : Number(total)
+  const { etag, 'last-modified': modified } = headers
+  if (etag !== undefined && !etag.startsWith('W/')) return { bytes, version: etag }
+  return { bytes, version: modified === undefined || bytes === null ? null : `${modified}, ${bytes} bytes` }
+}
+
+/** @throws PortError when it breaks off. */
+async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<Uint8Array> {
+  const announced = headers['content-length']
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      bytes += chunk.length
+      yield chunk
+    }
+  } catch {
+    throw new PortError(port, 'unavailable', new Error(`${shown(url)} broke off`))
+  }
+  if (announced !== undefined && bytes < Number(announced))
+    throw new PortError(port, 'unavailable', new Error(`${shown(url)} broke off`))
+}
+
+async function* noBytes(): AsyncIterable<Uint8Array> {}
+
+async function refusal(answer: HttpAnswer, url: URL, secrets: readonly string[], nowMs: number): Promise<Error> {
+  const fault = await faultOfStatus(answer, { source: shown(url), secrets, nowMs })
+  return fault instanceof FetchWait ? fault : new ObjectSourceRefusal(fault.message)
+}
+
+async function asPortFault<T>(answered: Promise<T>): Promise<T> {
+  try {
+    return await answered
+  } catch (cause) {
+    throw cause instanceof FetchStop ? new ObjectSourceRefusal(cause.message) : cause
+  }
+}

@@ -1,0 +1,112 @@
+// One HTTP request, with its body as the bytes that came. Node's own `fetch` is not used, because it unpacks gzip and
+// takes one that was cut short for whole.
+
+import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
+import { request as tlsRequest } from 'node:https'
+import { retryAfterOf } from './back-off.ts'
+import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
+import { wordsWithoutSecrets } from './fetch-secrets.ts'
+
+export interface HttpRequest {
+  readonly method?: 'GET' | 'HEAD' | 'POST'
+  readonly url: URL
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string
+  readonly signal: AbortSignal
+}
+
+export interface HttpAnswer {
+  readonly status: number
+  readonly headers: IncomingHttpHeaders
+  /** Ends with an error when fewer bytes come than were announced. */
+  readonly body: IncomingMessage
+}
+
+/** Sources take minutes before the first byte of a large window. */
+const idleMs = 10 * 60_000
+const redirectsMax = 5
+const errorTextBytes = 4_096
+
+/** Follows redirects of GET and HEAD; another origin gets no authorization. @throws FetchWait, FetchStop, BrokenAnswer */
+export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
+  let { url, headers = {} } = request
+  for (let redirects = 0; ; redirects++) {
+    const answer = await sendOnce({ ...request, url, headers })
+    const location = answer.headers.location
+    if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined || request.method === 'POST')
+      return answer
+    answer.body.resume()
+    if (redirects === redirectsMax) throw new FetchStop(`${url.host} redirects in a circle.`)
+    const next = new URL(location, url)
+    if (url.protocol === 'https:' && next.protocol !== 'https:')
+      throw new FetchStop(`${url.host} redirects to an address without encryption, which is not followed.`)
+    if (next.origin !== url.origin) {
+      const { authorization: _, ...rest } = headers
+      headers = rest
+    }
+    url = next
+  }
+}
+
+function sendOnce({ method = 'GET', url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const send = url.protocol === 'https:' ? tlsRequest : plainRequest
+    const outgoing = send(url, { method, signal, headers: { 'user-agent': 'pennon-import', ...headers } })
+    outgoing.setTimeout(idleMs, () => outgoing.destroy(new FetchWait('the source does not answer')))
+    outgoing.on('error', cause => {
+      const fault = asFetchFault(cause)
+      // A connection that is closed before any answer says nothing about the window.
+      reject(fault instanceof BrokenAnswer ? new FetchWait('the source closed the connection') : fault)
+    })
+    outgoing.on('response', answer =>
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
+    )
+    outgoing.end(body)
+  })
+}
+
+/**
+ * The fault that a status other than the expected ones stands for, with the source's own words.
+ * @param secrets masked in these words.
+ */
+export async function faultOfStatus(
+  { status, headers, body }: HttpAnswer,
+  { source, secrets, nowMs }: { readonly source: string; readonly secrets: readonly string[]; readonly nowMs: number },
+): Promise<FetchStop | FetchWait> {
+  const words = wordsWithoutSecrets(await readText(body, errorTextBytes), secrets)
+  const said = `${source} answers ${status}${words === '' ? '' : `: ${words}`}`
+  if (status === 401 || status === 403)
+    return new FetchStop(`${said}. Check the key, what it may do, and that the region is that of the project.`)
+  if (status === 429) return new FetchWait('source limit', retryAfterOf(headers['retry-after'], nowMs))
+  if (status === 408 || status >= 500)
+    return new FetchWait(`the source is in trouble (${status})`, retryAfterOf(headers['retry-after'], nowMs))
+  return new FetchStop(said)
+}
+
+/** The first bytes of a body, as text; the rest is not read. */
+async function readText(body: IncomingMessage, bytesMax: number): Promise<string> {
+  const chunks: Buffer[] = []
+  let bytes = 0
+  try {
+    for await (const chunk of body as AsyncIterable<Buffer>) {
+      chunks.push(chunk)
+      bytes += chunk.length
+      if (bytes >= bytesMax) break
+    }
+  } catch {
+    // The status says enough.
+  }
+  return Buffer.concat(chunks).subarray(0, bytesMax).toString()
+}
+
+/** A whole body, for answers of a known small size. @throws BrokenAnswer beyond `bytesMax` or when it broke off. */
+export async function readBody(body: AsyncIterable<Uint8Array>, bytesMax: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = []
+  let bytes = 0
+  for await (const chunk of body) {
+    bytes += chunk.length
+    if (bytes > bytesMax) throw new BrokenAnswer(`the answer is larger than ${bytesMax} bytes`)
+    chunks.push(chunk)
+  }
+  return Buffer.concat(chunks)
+}

@@ -1,0 +1,32 @@
+// The elements of a JSON list as the text that came, so that numbers keep their literals and nothing is written anew.
+
+/**
+ * @param text a JSON list.
+ * @returns each element on one line. Null when the text is no list.
+ */
+export function jsonListElements(text: string): string[] | null {
+  const open = /^\s*\[/.exec(text)
+  if (open === null) return null
+  const elements: string[] = []
+  let depth = 0
+  let from = open[0].length
+  // Whatever is in a string is passed over as a whole.
+  const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[[\]{},]/gs
+  tokens.lastIndex = from
+  for (let token = tokens.exec(text); token !== null; token = tokens.exec(text)) {
+    const mark = token[0]
+    if (mark === '{' || mark === '[') depth++
+    else if ((mark === ',' || mark === ']') && depth === 0) {
+      const element = text.slice(from, token.index).trim()
+      if (element !== '') elements.push(onOneLine(element))
+      if (mark === ']') return elements
+      from = token.index + 1
+    } else if (mark === '}' || mark === ']') depth--
+  }
+  return null
+}
+
+/** JSON has line breaks only between its tokens. */
+function onOneLine(text: string): string {
+  return text.replace(/[\r\n]+/g, ' ')
+}

@@ -1,0 +1,134 @@
+// Objects of a bucket or of a list of addresses as parts: each comes as it is, and goes on where it broke off as long as
+// it is the same version. Source: docs/wire/import.md §2.1, §5 complaint 6.
+
+import { createHash } from 'node:crypto'
+import { mkdir, open } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
+import { PortError } from '#ports/port-error.ts'
+import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from './fetch-faults.ts'
+import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+
+/** So many bytes at most come twice after a crash. */
+const syncEveryBytes = 16 * 2 ** 20
+
+/** @param prefix left out of the names of files. */
+export function objectParts(source: ObjectSource, prefix = ''): FetchSource {
+  const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
+  return {
+    limits: { perSecond: null, perHour: null, atOnce: 4 },
+    advice: 'Download the file by other means, and import it from its folder.',
+    callsPerPart: 1,
+    notes: [],
+    listParts: async function* (signal) {
+      try {
+        for await (const object of source.list(signal)) yield partOf(object, folder)
+      } catch (cause) {
+        throw faultOf(cause)
+      }
+    },
+    splitPart: () => null,
+    fetchPart: (part, tools) => fetchObject(part, source, tools),
+  }
+}
+
+function partOf({ key, bytes, version }: SourceObject, folder: string): FetchPart {
+  return {
+    id: fileNameOf(key.startsWith(folder) ? key.slice(folder.length) : key),
+    asks: { key, version, bytes },
+    bytes,
+  }
+}
+
+const nameBytesMax = 160
+
+/**
+ * A path for a key that stays below its folder, the same on every run and another for every other key: what is not plain
+ * is percent-encoded, and long names end in a hash.
+ */
+export function fileNameOf(key: string): string {
+  const names = key.split('/').map(name => {
+    const plain = encodeURIComponent(name).replace(
+      /[!'()*]/g,
+      char => `%${char.charCodeAt(0).toString(16).toUpperCase()}`,
+    )
+    if (/^\.*$/.test(plain)) return `%${plain.replaceAll('.', '2E')}`
+    // `.part` is what a file is called while it comes.
+    const safe = plain.replace(/\.part$/, '%2Epart')
+    if (safe.length <= nameBytesMax) return safe
+    const end = /(\.[a-zA-Z0-9]{1,8}){1,2}$/.exec(safe)?.[0] ?? ''
+    return `${safe.slice(0, 80)}~${createHash('sha256').update(name).digest('hex').slice(0, 32)}${end}`
+  })
+  return names.join('/')
+}
+
+async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: PartTools): Promise<PartOutcome> {
+  const object: SourceObject = {
+    key: String(asks.key),
+    version: asks.version as string | null,
+    bytes: asks.bytes as number | null,
+  }
+  await tools.takeCall()
+  try {
+    const from = object.version === null ? 0 : tools.savedBytes
+    const opened = await source.open(object, from, tools.signal)
+    const bytes = await append(opened.bytes, opened.startsAt, tools)
+    if (object.bytes !== null && bytes !== object.bytes) {
+      tools.saveBytes(0)
+      throw new BrokenAnswer(`${object.key} has ${bytes} bytes instead of ${object.bytes}`)
+    }
+  } catch (cause) {
+    throw faultOf(cause)
+  }
+  return { kind: 'file', lineCount: null }
+}
+
+/** Writes behind what is on the disk already, and tells of all that is synced. @returns the bytes of the file. */
+async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools: PartTools): Promise<number> {
+  const { path } = tools.file
+  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
+  const handle = await open(path, startsAt === 0 ? 'w' : 'r+', 0o600)
+  let [at, synced] = [startsAt, startsAt]
+  const sync = async () => {
+    await handle.sync()
+    tools.saveBytes(at)
+    synced = at
+  }
+  try {
+    if ((await handle.stat()).size < startsAt) {
+      tools.saveBytes(0)
+      throw new BrokenAnswer('what had come is gone')
+    }
+    // What a crash left behind the last sync may be anything.
+    await handle.truncate(startsAt)
+    if (startsAt === 0) tools.saveBytes(0)
+    for await (const chunk of bytes) {
+      for (const end = at + chunk.length; at < end; ) {
+        const { bytesWritten } = await handle.write(chunk, chunk.length - (end - at), end - at, at)
+        at += bytesWritten
+      }
+      tools.received(chunk.length)
+      if (at - synced >= syncEveryBytes) await sync()
+    }
+    await sync()
+  } catch (cause) {
+    if (at > synced && !(cause instanceof BrokenAnswer)) await sync().catch(() => undefined)
+    throw cause
+  } finally {
+    await handle.close()
+  }
+  return at
+}
+
+function faultOf(cause: unknown): unknown {
+  if (cause instanceof ObjectSourceRefusal) return new FetchStop(cause.message)
+  // A bucket may have both `a` and `a/b`; a folder cannot.
+  if (['EEXIST', 'EISDIR', 'ENOTDIR'].includes((cause as { code?: string }).code ?? ''))
+    return new FetchStop(
+      'One object is called as the folder of another. Fetch them with two prefixes into two folders.',
+    )
+  if (!(cause instanceof PortError)) return asFetchFault(cause)
+  const detail = cause.cause instanceof Error ? cause.cause.message : cause.code
+  if (cause.code === 'conflict') return new ObjectChanged(detail)
+  return new FetchWait(detail === '' ? 'the storage does not answer' : detail)
+}

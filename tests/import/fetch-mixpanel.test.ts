@@ -1,0 +1,256 @@
+// Fetching from Mixpanel's export against a stand-in that behaves as badly as the real one. Source: docs/wire/import.md
+// §1.2, §2.5, §5 complaints 1, 6, 8, 11, §7 A3.
+
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { dayWindows } from '#importer/fetch/fetch-windows.ts'
+import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { waitingInWords } from '#importer/fetch/wait-words.ts'
+import { type StandIn, type StandInOptions, startMixpanel } from '../support/export-stand-in.ts'
+import { type Fetching, fetchInto, fetchNowMs, quickClock, rawFiles, rawLines } from '../support/fetching.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+/** Events as Mixpanel exports them, with an id that a double cannot hold. */
+function eventsOf(from: string, to: string, eventCount = 3): Map<string, string[]> {
+  return new Map(
+    dayWindows({ from, to }, 1).map(({ from: day }) => [
+      day,
+      Array.from({ length: eventCount }, (_, index) => {
+        const time = Date.parse(day) / 1_000 + index
+        return `{"event":"Ordered","properties":{"time":${time},"distinct_id":"u-${index}","$insert_id":"${day}-${index}","n":9007199254740993}}`
+      }),
+    ]),
+  )
+}
+
+const may = { source: 'mixpanel', from: '2024-05-01', to: '2024-05-07' }
+const mayEvents = eventsOf(may.from, may.to)
+
+interface World {
+  readonly standIn: StandIn
+  readonly folder: string
+  readonly notices: string[]
+  fetch(config?: Record<string, string>, fetching?: Fetching): ReturnType<typeof fetchInto>
+}
+
+async function aWorld(t: TestContext, options: Partial<StandInOptions> = {}): Promise<World> {
+  const standIn = await startMixpanel({ lines: mayEvents, ...options })
+  t.after(() => standIn.stop())
+  const folder = tempDir(t)
+  const notices: string[] = []
+  return {
+    ...{ standIn, folder, notices },
+    fetch: (config = may, fetching = {}) =>
+      fetchInto(folder, { ...config, host: standIn.url }, { onNotice: line => notices.push(line), ...fetching }),
+  }
+}
+
+const truth = (events: Map<string, string[]> = mayEvents) => [...events.values()].flat().sort()
+
+describe('fetching from Mixpanel', () => {
+  it('brings each day once, whatever the size of a window, since both ends of one are inside', async t => {
+    for (const days of ['1', '2', '3', '7', '30']) {
+      const { standIn, folder, fetch } = await aWorld(t)
+      const result = await fetch({ ...may, window_days: days })
+      assert.deepEqual(rawLines(folder).sort(), truth(), `windows of ${days} days`)
+      assert.equal(result.partsDone, Math.ceil(7 / Number(days)))
+      assert.equal(standIn.asked.length, result.partsDone)
+    }
+  })
+
+  it('keeps bytes as they came, names them by their days, and says their hash', async t => {
+    const { folder, fetch } = await aWorld(t)
+    await fetch({ ...may, window_days: '5' })
+    assert.deepEqual(rawFiles(folder), [
+      'mixpanel-2024-05-01-to-2024-05-05.jsonl.gz',
+      'mixpanel-2024-05-06-to-2024-05-07.jsonl.gz',
+    ])
+    const { parts, isComplete } = readFetchedParts(folder)!
+    assert.ok(isComplete)
+    for (const { object, sha256, lineCount } of parts) {
+      const hash = await crypto.subtle.digest('SHA-256', readFileSync(join(folder, object)))
+      assert.equal(Buffer.from(hash).toString('hex'), sha256)
+      assert.equal(lineCount, object.includes('05-05') ? 15 : 6)
+    }
+  })
+
+  it('stays below 60 calls an hour, and says how long it waits', async t => {
+    const events = eventsOf('2023-01-01', '2023-05-30', 1)
+    const clock = quickClock()
+    const limits = { callsPerHour: 60, nowMs: clock.nowMs }
+    const { standIn, folder, fetch } = await aWorld(t, { lines: events, ...limits })
+    const told = new Set<string>()
+    await fetch(
+      { source: 'mixpanel', from: '2023-01-01', to: '2023-05-30' },
+      {
+        clock,
+        onProgress: ({ waiting }) => {
+          if (waiting !== null) told.add(waitingInWords(waiting, clock.nowMs()))
+        },
+      },
+    )
+    assert.equal(standIn.overLimit(), 0)
+    assert.equal(standIn.asked.length, 150)
+    assert.deepEqual(rawLines(folder).sort(), truth(events))
+    assert.ok(clock.sleptMs() >= 2 * 3_600_000 && clock.sleptMs() < 2.1 * 3_600_000, `${clock.sleptMs()} ms`)
+    assert.ok(told.has('source limit, 60 min'))
+    for (const words of told) assert.match(words, /^source limit, (5\d|60) min$/)
+  })
+
+  it('remembers the calls of the last hour when it is started again', async t => {
+    const events = eventsOf('2023-01-01', '2023-03-31', 1)
+    const clock = quickClock()
+    const { standIn, fetch } = await aWorld(t, { lines: events, callsPerHour: 60, nowMs: clock.nowMs })
+    const config = { source: 'mixpanel', from: '2023-01-01', to: '2023-03-31' }
+    const stop = new AbortController()
+    const onProgress = ({ partsDone }: { partsDone: number }) => {
+      if (partsDone >= 55) stop.abort()
+    }
+    await assert.rejects(fetch(config, { clock, signal: stop.signal, onProgress }), { name: 'AbortError' })
+    await fetch(config, { clock })
+    assert.equal(standIn.overLimit(), 0)
+  })
+
+  it('asks again when it is told to wait, and not sooner', async t => {
+    const clock = quickClock()
+    const untilMs = fetchNowMs + 840_000
+    const { standIn, folder, fetch } = await aWorld(t, {
+      faultOf: () => {
+        const retryAfter = String((untilMs - clock.nowMs()) / 1_000)
+        return clock.nowMs() < untilMs ? { kind: 'status', status: 429, retryAfter } : null
+      },
+    })
+    const told: string[] = []
+    await fetch(may, {
+      clock,
+      onProgress: ({ waiting }) => {
+        if (waiting !== null) told.push(waitingInWords(waiting, clock.nowMs()))
+      },
+    })
+    assert.ok(told.includes('source limit, 14 min'), told.join())
+    assert.deepEqual(rawLines(folder).sort(), truth())
+    // A call for each day, and those that were under way when the first was refused.
+    assert.ok(standIn.asked.length <= 7 + 4, `${standIn.asked.length} calls`)
+  })
+
+  it('takes no answer that is cut short, empty or damaged, however it is, for whole', async t => {
+    for (const kind of ['cut_connection', 'cut_file', 'closed', 'terminated_early', 'damaged', 'empty_body'] as const)
+      for (const isPacked of kind === 'cut_file' || kind === 'damaged' ? [true] : [true, false]) {
+        const { folder, standIn, fetch } = await aWorld(t, {
+          isPacked,
+          faultOf: ({ times }) => (times === 1 ? { kind } : null),
+        })
+        await fetch()
+        assert.deepEqual(rawLines(folder).sort(), truth(), kind)
+        assert.equal(standIn.asked.length, 14, kind)
+      }
+  })
+
+  it('goes on after 408, 500, 502 and 503', async t => {
+    const statuses = [408, 500, 502, 503]
+    const { folder, fetch } = await aWorld(t, {
+      faultOf: ({ times }) => (times > statuses.length ? null : { kind: 'status', status: statuses[times - 1]! }),
+    })
+    await fetch()
+    assert.deepEqual(rawLines(folder).sort(), truth())
+  })
+
+  it('asks for halves of a window that is refused as too large, takes too long, or breaks off again and again', async t => {
+    for (const fault of [
+      { kind: 'status', status: 400, body: 'too much data' },
+      { kind: 'status', status: 504 },
+      { kind: 'cut_file' },
+    ] as const) {
+      const { folder, notices, fetch } = await aWorld(t, {
+        faultOf: ({ from, to }) => (Date.parse(to) - Date.parse(from) > 86_400_000 ? fault : null),
+      })
+      await fetch({ ...may, window_days: '7' })
+      assert.deepEqual(rawLines(folder).sort(), truth())
+      assert.match(notices.join(), /mixpanel-2024-05-01-to-2024-05-07.* Asking for it in 2 parts/)
+      assert.deepEqual(
+        readFetchedParts(folder)!.parts.map(({ object }) => object.slice('raw/mixpanel-'.length, -'.jsonl.gz'.length)),
+        ['2024-05-01-to-2024-05-02', '2024-05-03-to-2024-05-04', '2024-05-05-to-2024-05-06', '2024-05-07'],
+      )
+    }
+  })
+
+  it('stops at a single day that is refused, and says what else can be done', async t => {
+    const { fetch } = await aWorld(t, {
+      faultOf: ({ from }) => (from === '2024-05-03' ? { kind: 'status', status: 400, body: 'too much data' } : null),
+    })
+    await assert.rejects(fetch(), /400: too much data.*2024-05-03.*smallest window.*export to a bucket/)
+  })
+
+  it('believes that there is no data only when it is said twice', async t => {
+    const events = new Map([...mayEvents, ['2024-05-04', []]])
+    const { folder, standIn, fetch } = await aWorld(t, { lines: events })
+    const { partsDone, partsEmpty } = await fetch()
+    assert.deepEqual([partsDone, partsEmpty], [6, 1])
+    assert.equal(standIn.asked.filter(({ from }) => from === '2024-05-04').length, 2)
+    assert.deepEqual(rawLines(folder).sort(), truth(events))
+  })
+
+  it('says when there is no data in the whole range, which a wrong region looks like', async t => {
+    const { fetch } = await aWorld(t, { lines: new Map() })
+    assert.match((await fetch()).warnings[0]!.line, /no data in the whole range.*region/)
+  })
+
+  it('stops at once when the key is refused, and shows it nowhere', async t => {
+    for (const status of [401, 403]) {
+      const body = 'no access for mixpanel-secret-1'
+      const { standIn, folder, fetch } = await aWorld(t, { faultOf: () => ({ kind: 'status', status, body }) })
+      await assert.rejects(fetch(), (error: Error) => {
+        assert.match(error.message, new RegExp(`Mixpanel answers ${status}: no access for ….*region`))
+        return true
+      })
+      assert.ok(standIn.asked.length <= 4)
+      assert.equal(standIn.asked[0]!.authorization, `Basic ${Buffer.from('mixpanel-secret-1:').toString('base64')}`)
+      for (const name of ['fetch.db', 'fetch.db-wal'])
+        assert.ok(!readOr(join(folder, name)).includes('mixpanel-secret-1'), name)
+    }
+  })
+
+  it('asks for nothing that it has, even when the source has other bytes now', async t => {
+    let isReversed = false
+    const { standIn, folder, fetch } = await aWorld(t, {
+      reorder: lines => (isReversed ? lines.toReversed() : lines),
+    })
+    await fetch()
+    const before = rawLines(folder)
+    isReversed = true
+    await fetch()
+    assert.equal(standIn.asked.length, 7)
+    assert.deepEqual(rawLines(folder), before)
+  })
+
+  it('refuses another range in the same folder, and a file that was changed', async t => {
+    const { folder, fetch } = await aWorld(t)
+    await fetch()
+    await assert.rejects(fetch({ ...may, to: '2024-05-08' }), /begun with .*2024-05-07.*Take another folder/)
+    writeFileSync(join(folder, 'raw', 'mixpanel-2024-05-02.jsonl.gz'), 'x')
+    await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 bytes/)
+  })
+
+  it('refuses two at once in one folder', async t => {
+    const { fetch } = await aWorld(t)
+    const first = fetch()
+    await assert.rejects(fetch(), /Another process fetches/)
+    await first
+  })
+
+  it('refuses days that the source may still add to', async t => {
+    const { fetch } = await aWorld(t)
+    const recent = { source: 'mixpanel', from: '2026-01-01', to: '2026-01-14' }
+    await assert.rejects(fetch(recent), /may still add to 2026-01-14\. Fetch up to 2026-01-13 now/)
+  })
+})
+
+function readOr(path: string): string {
+  try {
+    return readFileSync(path, 'latin1')
+  } catch {
+    return ''
+  }
+}

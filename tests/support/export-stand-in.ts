@@ -1,0 +1,183 @@
+// Stands in for the export APIs of Mixpanel and Amplitude: answers in their recorded shapes, holds callers to their
+// limits, and fails in the ways that they fail.
+
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import { BlobWriter, TextReader, Uint8ArrayReader, ZipWriter } from '@zip.js/zip.js'
+
+/** What becomes of one answer. */
+export type Fault =
+  | { readonly kind: 'status'; readonly status: number; readonly body?: string; readonly retryAfter?: string }
+  /** The announced length is longer than what comes. */
+  | { readonly kind: 'cut_connection' }
+  /** A whole HTTP answer around half of the file. */
+  | { readonly kind: 'cut_file' }
+  | { readonly kind: 'empty_body' }
+  | { readonly kind: 'closed' }
+  /** Words of the source at the end of the lines. */
+  | { readonly kind: 'terminated_early' }
+  /** A byte in the middle differs. */
+  | { readonly kind: 'damaged' }
+
+export interface AskedWindow {
+  readonly from: string
+  readonly to: string
+  /** How often exactly this window was asked for, from 1. */
+  readonly times: number
+  readonly authorization: string
+  readonly path: string
+}
+
+export interface StandInOptions {
+  /** Lines of a day (Mixpanel) or an hour (Amplitude): what truly happened. */
+  readonly lines: ReadonlyMap<string, readonly string[]>
+  readonly faultOf?: (window: AskedWindow) => Fault | null
+  /** The order of lines of an answer; as they are unless given. */
+  readonly reorder?: (lines: readonly string[]) => readonly string[]
+  readonly isPacked?: boolean
+  /** The clock that the limit goes by. */
+  readonly nowMs?: () => number
+  readonly callsPerHour?: number
+}
+
+export interface StandIn {
+  readonly url: string
+  readonly asked: AskedWindow[]
+  /** Calls that were refused because of the limit. */
+  readonly overLimit: () => number
+  stop(): Promise<void>
+}
+
+/** Day by day, `YYYY-MM-DD`; both ends inside. */
+export function startMixpanel(options: StandInOptions): Promise<StandIn> {
+  return startStandIn(options, {
+    path: '/api/2.0/export',
+    parameters: ['from_date', 'to_date'],
+    answer: async (lines, { isPacked = true }) => {
+      const text = lines.map(line => `${line}\n`).join('')
+      return isPacked
+        ? { body: gzipSync(text), headers: { 'content-encoding': 'gzip', 'content-type': 'text/plain' } }
+        : { body: Buffer.from(text), headers: { 'content-type': 'text/plain' } }
+    },
+  })
+}
+
+/** Hour by hour, `YYYYMMDDTHH`; both ends inside. */
+export function startAmplitude(options: StandInOptions): Promise<StandIn> {
+  return startStandIn(options, {
+    path: '/api/2/export',
+    parameters: ['start', 'end'],
+    answer: async lines => {
+      if (lines.length === 0) return null
+      return { body: await zipOf(lines), headers: { 'content-type': 'application/zip' } }
+    },
+  })
+}
+
+/** Entries as Amplitude names them, each a gzip of its own. */
+export async function zipOf(lines: readonly string[]): Promise<Buffer> {
+  const zip = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
+  const half = Math.ceil(lines.length / 2)
+  for (const [index, share] of [lines.slice(0, half), lines.slice(half)].entries()) {
+    const packed = gzipSync(share.map(line => `${line}\n`).join(''))
+    const at = { lastModDate: new Date('2024-05-01T00:00:00Z') }
+    await zip.add(`9001/9001_2024-05-01_${index}#1.json.gz`, new Uint8ArrayReader(packed), at)
+  }
+  await zip.add('9001/complete.txt', new TextReader('ok'), { lastModDate: new Date('2024-05-01T00:00:00Z') })
+  return Buffer.from(await (await zip.close()).arrayBuffer())
+}
+
+interface Api {
+  readonly path: string
+  readonly parameters: readonly [string, string]
+  /** Null for no data. */
+  answer(
+    lines: readonly string[],
+    options: StandInOptions,
+  ): Promise<{ body: Buffer; headers: Record<string, string> } | null>
+}
+
+async function startStandIn(options: StandInOptions, api: Api): Promise<StandIn> {
+  const { lines, nowMs = Date.now, callsPerHour = Infinity } = options
+  const asked: AskedWindow[] = []
+  const callsMs: number[] = []
+  let overLimit = 0
+  const isOverLimit = () => {
+    const at = nowMs()
+    if (callsMs.filter(call => call > at - 3_600_000).length >= callsPerHour) return true
+    callsMs.push(at)
+    return false
+  }
+  const answer = async (request: IncomingMessage, response: ServerResponse) => {
+    const url = new URL(request.url!, 'http://stand-in')
+    if (url.pathname !== api.path) return void response.writeHead(421).end('another path')
+    const [from, to] = api.parameters.map(name => url.searchParams.get(name)!) as [string, string]
+    const times = asked.filter(window => window.from === from && window.to === to).length + 1
+    const window = { from, to, times, authorization: request.headers.authorization ?? '', path: url.pathname }
+    asked.push(window)
+    if (isOverLimit()) {
+      overLimit++
+      return void response.writeHead(429, { 'retry-after': '60' }).end('{"error": "too many calls"}')
+    }
+    const keys = [...lines.keys()].filter(key => key >= from && key <= to)
+    const wanted = keys.flatMap(key => lines.get(key)!)
+    const fault = options.faultOf?.(window) ?? null
+    const sent = options.reorder?.(wanted) ?? wanted
+    const whole = await api.answer(fault?.kind === 'terminated_early' ? [...sent, 'terminated early'] : sent, options)
+    if (whole === null && fault === null) return void response.writeHead(404).end('Raw data files were not found.')
+    send(request, response, fault, whole ?? { body: Buffer.alloc(0), headers: {} })
+  }
+  const server = createServer((request, response) => {
+    answer(request, response).catch(error => {
+      console.error(error)
+      response.destroy()
+    })
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  return {
+    url: `http://127.0.0.1:${(server.address() as { port: number }).port}`,
+    asked,
+    overLimit: () => overLimit,
+    stop: async () => {
+      server.closeAllConnections()
+      server.close()
+      await once(server, 'close')
+    },
+  }
+}
+
+function send(
+  request: IncomingMessage,
+  response: ServerResponse,
+  fault: Fault | null,
+  { body, headers }: { readonly body: Buffer; readonly headers: Record<string, string> },
+): void {
+  switch (fault?.kind) {
+    case 'status':
+      response.writeHead(fault.status, fault.retryAfter === undefined ? {} : { 'retry-after': fault.retryAfter })
+      response.end(fault.body ?? '')
+      return
+    case 'closed':
+      request.socket.destroy()
+      return
+    case 'cut_connection':
+      response.writeHead(200, { ...headers, 'content-length': body.length })
+      response.write(body.subarray(0, Math.floor(body.length / 2)), () => response.destroy())
+      return
+    case 'cut_file':
+      response.writeHead(200, headers).end(body.subarray(0, Math.floor(body.length * 0.6)))
+      return
+    case 'empty_body':
+      response.writeHead(200).end()
+      return
+    case 'damaged': {
+      const damaged = Buffer.from(body)
+      damaged[Math.floor(body.length / 2)]! ^= 0x55
+      response.writeHead(200, headers).end(damaged)
+      return
+    }
+    default:
+      response.writeHead(200, headers).end(body)
+  }
+}

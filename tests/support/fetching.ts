@@ -1,0 +1,80 @@
+// Runs the stage that fetches in a test, against a stand-in, with a clock whose waits take no time.
+
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { setImmediate as turn } from 'node:timers/promises'
+import { gunzipSync } from 'node:zlib'
+import { openFetchSource } from '#compose/import/open-fetch-source.ts'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import { type FetchProgress, type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { tryFileLock } from '#processes/data-lock.ts'
+
+/** After every range that the tests ask for. */
+export const fetchNowMs = Date.UTC(2026, 0, 15)
+
+export interface QuickClock extends FetchClock {
+  /** All waits together. */
+  readonly sleptMs: () => number
+}
+
+export function quickClock(startMs = fetchNowMs): QuickClock {
+  let sleptMs = 0
+  return {
+    nowMs: () => startMs + sleptMs,
+    sleep: async (ms, signal) => {
+      await turn()
+      signal.throwIfAborted()
+      sleptMs += ms
+    },
+    random: () => 0.5,
+    sleptMs: () => sleptMs,
+  }
+}
+
+export const fetchSecrets = {
+  MIXPANEL_API_SECRET: 'mixpanel-secret-1',
+  AMPLITUDE_API_KEY: 'amplitude-key-1',
+  AMPLITUDE_SECRET_KEY: 'amplitude-secret-1',
+  MATOMO_TOKEN: 'matomo-token-1',
+  POSTHOG_PERSONAL_KEY: 'phx_personal1',
+}
+
+export interface Fetching {
+  readonly clock?: FetchClock
+  readonly env?: Readonly<Record<string, string>>
+  readonly signal?: AbortSignal
+  readonly onProgress?: (progress: FetchProgress) => void
+  readonly onNotice?: (line: string) => void
+}
+
+/** @param config as `parseFetchConfig` takes it. */
+export async function fetchInto(
+  folder: string,
+  config: Readonly<Record<string, string>>,
+  { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
+): Promise<FetchResult> {
+  const { source, close } = openFetchSource(parseFetchConfig(config), env, clock.nowMs)
+  try {
+    return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
+  } finally {
+    close()
+  }
+}
+
+export function rawFiles(folder: string): string[] {
+  return readdirSync(join(folder, 'raw'), { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name).slice(join(folder, 'raw').length + 1))
+    .sort()
+}
+
+/** Lines of all `.jsonl.gz` files. */
+export function rawLines(folder: string): string[] {
+  return rawFiles(folder).flatMap(name =>
+    gunzipSync(readFileSync(join(folder, 'raw', name)))
+      .toString()
+      .split('\n')
+      .filter(Boolean),
+  )
+}
