@@ -25,6 +25,7 @@ export interface RecordEvents {
 export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
   const notes: RecordNote[] = [...(record.notes ?? [])]
   const generated: ImportedEvent[] = []
+  let isRefused = false
   for (const group of record.groups ?? []) {
     const event = groupEvent(source, group, ledger.group(group.type, group.key, group.properties))
     if (event !== null) generated.push(event)
@@ -32,10 +33,19 @@ export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: 
   for (const link of record.links ?? []) {
     if (!isLink(link)) continue
     const outcome = ledger.link(link.deviceId, link.userId)
-    if (outcome === 'linked') generated.push(linkEvent(source, link))
+    if (outcome === 'linked' && link.isOwnEvent !== true) generated.push(linkEvent(source, link))
     if (outcome === 'shared') notes.push('shared_device')
+    isRefused ||= outcome === 'shared' && link.isOwnEvent === true
   }
-  return { events: [...generated, ...withNews(record, ledger)], notes }
+  const [first, ...others] = withNews(record, ledger)
+  const own = first === undefined ? [] : [isRefused ? withoutLink(first) : first, ...others]
+  return { events: [...generated, ...own], notes }
+}
+
+/** An identification on a device of somebody else still says something of its person. */
+function withoutLink(event: ImportedEvent): ImportedEvent {
+  const { $anon_distinct_id: _, ...properties } = event.properties
+  return { ...event, event: '$set', properties }
 }
 
 /** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */

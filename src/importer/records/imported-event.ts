@@ -20,6 +20,8 @@ export interface IdentityLink {
   readonly timeUs: number
   /** What the `$identify` carries beside `$anon_distinct_id`. */
   readonly properties: JsonObject
+  /** The first event of the record is that `$identify`, so none has to be generated. */
+  readonly isOwnEvent?: boolean
 }
 
 /** The properties of a group as one record shows them, which become a `$groupidentify` when they are news. */

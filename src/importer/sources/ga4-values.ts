@@ -12,13 +12,13 @@ export function ga4KeyedValues(list: JsonValue | undefined): JsonObject {
   for (const entry of Array.isArray(list) ? list : []) {
     const key = isJsonObject(entry) ? ownValue(entry, 'key') : null
     if (typeof key !== 'string') continue
-    const value = valueOf(ownValue(entry as JsonObject, 'value'))
+    const value = setValue(ownValue(entry as JsonObject, 'value'))
     if (value !== null) setOwn(values, key, value)
   }
   return values
 }
 
-function valueOf(value: JsonValue | undefined): JsonValue | null {
+function setValue(value: JsonValue | undefined): JsonValue | null {
   if (!isJsonObject(value)) return null
   const text = ownValue(value, 'string_value')
   if (!isEmptyValue(text)) return text!
