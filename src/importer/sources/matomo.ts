@@ -15,6 +15,9 @@ import { matomoStart, matomoTimes } from './matomo-times.ts'
 import { matomoUuid } from './matomo-uuids.ts'
 import { matomoDropped, matomoVisitProperties } from './matomo-visits.ts'
 
+/** Every visit has these. A record with none is another thing, such as an answer that wraps its visits. */
+const visitFields = ['actionDetails', 'idVisit', 'visitorId']
+
 export const matomo: ImportSource = {
   name: 'matomo',
   summary: 'visits of Matomo, as Live.getLastVisitsDetails gives them',
@@ -28,6 +31,8 @@ export const matomo: ImportSource = {
 }
 
 function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow): Conversion {
+  if (!visitFields.some(field => Object.hasOwn(visit, field)))
+    throw new RecordReject('event_missing', 'actionDetails', 'the record is no visit')
   const all = actionsOf(visit)
   if (all.length === 0) return skipped('visit_without_actions')
   // A goal is always reached by another action, which is an event of its own.

@@ -1,0 +1,131 @@
+// Exports as they are found, beside how they are described: Matomo's answers with all numbers as texts and half of the
+// fields missing, GA4 flattened by a warehouse's connector. Nothing of them may stop an import, or vanish uncounted.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
+import { splitRecords } from '#importer/read/split-records.ts'
+import { convertRecord } from '#importer/records/convert-record.ts'
+import { eventsOfRecord } from '#importer/records/generated-events.ts'
+import { memoryLedger } from '#importer/records/import-ledger.ts'
+import type { ImportSource } from '#importer/records/import-source.ts'
+import { ga4 } from '#importer/sources/ga4.ts'
+import { matomo } from '#importer/sources/matomo.ts'
+import { conversionTimeMs } from '../support/convert-records.ts'
+
+/** 2024-05-01T10:00:00Z, and two hours ahead of it as the site's clock was. */
+const start = 1714557600
+const shown = String(start + 7_200)
+const ids = { idSite: '1', visitorId: 'a13b7c5a62f72dea', firstActionTimestamp: String(start) }
+const event = {
+  type: 'event',
+  url: 'http://shop.example.test/movie',
+  pageIdAction: '26',
+  pageId: '50',
+  eventCategory: 'Movie',
+  eventAction: 'Purchase',
+  eventValue: '9.66',
+  bandwidth: null,
+  icon: 'plugins/Morpheus/images/event.png',
+  timestamp: shown,
+}
+const goal = { type: 'goal', goalName: 'triggered', goalPageId: '1', timestamp: shown }
+const cart = {
+  type: 'ecommerceAbandonedCart',
+  revenue: '10000000000',
+  items: '1',
+  itemDetails: [{ itemSKU: 'sku-007', price: '10000000000', quantity: '1', categories: ['a', 'b'] }],
+  timestamp: shown,
+}
+const odds = {
+  customVariables: [{ customVariableName1: 'scope', customVariableValue1: 'visit' }],
+  latitude: null,
+  resolution: 'unknown',
+  daysSinceLastEcommerceOrder: '0',
+}
+const visits = [
+  { ...ids, ...odds, idVisit: '10', userId: null, actionDetails: [event, goal, cart] },
+  {
+    ...ids,
+    idVisit: '11',
+    userId: 'ada@shop.example.test',
+    actionDetails: { 1: event, 3: { ...event, pageId: '51' } },
+  },
+  { ...ids, idVisit: '12', actionDetails: [goal] },
+  { ...ids, idVisit: '13', actionDetails: [] },
+  { ...ids, idVisit: '14', firstActionTimestamp: undefined, actionDetails: [event] },
+  { ...ids, idVisit: '15', visitorId: undefined, fingerprint: '14db763aafccd039', actionDetails: [event] },
+  { ...ids, idVisit: '16', actionDetails: [{ ...event, timestamp: undefined }] },
+  { from: 'an answer', visit: { ...ids, idVisit: '17', actionDetails: [event] } },
+]
+const jsonLines = `\ufeff${visits.map(visit => JSON.stringify(visit)).join('\r\n')}\r\n\r\n{"idVisit":`
+
+const flatRows = `_fivetran_id,date,name,platform,timestamp,user_id,user_pseudo_id,param_ga_session_id
+1,2024-09-10,purchase,web,2024-09-10 12:35:00,user_123,pseudo_123,session_123
+2,2024-09-10,"add, to ""cart""",app,2024-09-10 12:40:00,user_456,pseudo_456,
+3,2024-09-10,scroll
+`
+
+describe('exports as they are found', () => {
+  it('of Matomo give an event for each action, or the reason why not, for every line', async () => {
+    assert.deepEqual(await tally(matomo, 'json', jsonLines), {
+      events: 5,
+      'records with events': 2,
+      'skipped goal_conversion_duplicate': 1,
+      'skipped visit_without_actions': 1,
+      'skipped blank_line': 1,
+      'rejected timestamp_zone_unknown at firstActionTimestamp': 1,
+      'rejected distinct_id_missing at distinct_id': 1,
+      'rejected timestamp_missing at actionDetails[0].timestamp': 1,
+      'rejected event_missing at actionDetails': 1,
+      'rejected json_syntax at null': 1,
+    })
+  })
+
+  it('of GA4, flattened, are refused row by row, since they have lost what names and dates an event', async () => {
+    assert.deepEqual(await tally(ga4, 'csv', flatRows), {
+      'rejected event_missing at event_name': 2,
+      'rejected csv_column_count at null': 1,
+    })
+  })
+})
+
+/** How many records became what, and how many events. */
+async function tally(source: ImportSource, format: 'json' | 'csv', text: string): Promise<Record<string, number>> {
+  const converter = source.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+  const ledger = memoryLedger()
+  const counts: Record<string, number> = {}
+  const count = (what: string, times = 1) => {
+    counts[what] = (counts[what] ?? 0) + times
+  }
+  for await (const record of recordsOf(text, format)) {
+    const outcome =
+      'value' in record ? convertRecord(converter, { value: record.value, table: null, ordinal: 1 }) : record
+    if ('rejected' in outcome) count(`rejected ${outcome.rejected.reason} at ${outcome.rejected.field}`)
+    else if ('skipped' in outcome) count(`skipped ${outcome.skipped}`)
+    else {
+      count('records with events')
+      count('events', eventsOfRecord(source.name, outcome, ledger).events.length)
+    }
+  }
+  return counts
+}
+
+async function* recordsOf(text: string, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+  let columns: readonly string[] | null = null
+  for await (const { bytes } of splitRecords(inPieces(text), format)) {
+    if (format === 'json') yield parseJsonLine(bytes)
+    else if (columns !== null) yield parseCsvRow(bytes, columns)
+    else {
+      const header = parseCsvHeader(bytes)
+      assert.ok('columns' in header)
+      columns = header.columns
+    }
+  }
+}
+
+/** As a file is read, wherever its pieces end. */
+async function* inPieces(text: string): AsyncGenerator<Uint8Array> {
+  const bytes = Buffer.from(text)
+  for (let at = 0; at < bytes.length; at += 37) yield bytes.subarray(at, at + 37)
+}
