@@ -158,8 +158,9 @@ const rooms: Record<string, readonly string[]> = {
   'importer/records': [],
   'importer/read': ['importer/records'],
   'importer/sources': ['importer/records'],
-  'importer/job': ['importer/records'],
   'importer/fetch': ['importer/records'],
+  'importer/job': ['importer/read', 'importer/records'],
+  'importer/stages': ['importer/job', 'importer/read', 'importer/records'],
 
   commands: [],
   'commands/client': ['commands'],

@@ -1,6 +1,7 @@
 // What lies between staging and sending: parts of one event day each, whose bytes never change after staging.
 // Source: docs/wire/import.md §2.1, §2.2, §2.4.
 
+import type { RawPosition } from '../read/read-record.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
 
 /** A part as the manifest names it. */
@@ -18,16 +19,6 @@ export interface StagedPart {
   readonly lastUs: number | null
 }
 
-/** Where a record stands in the file that the user can open. */
-export interface RawPosition {
-  /** Path of the raw file, relative to the job's folder or as the user gave it; `archive.zip!inner.json` inside archives. */
-  readonly object: string
-  /** From 1. */
-  readonly line: number
-  /** Offset of the line's first byte in the unpacked file. */
-  readonly byte: number
-}
-
 /** What became of one line of a part. */
 export interface StagedOutcome {
   /** Line of the part, from 1. */
@@ -35,10 +26,18 @@ export interface StagedOutcome {
   /** Offset, in the part's unpacked bytes, of the byte after the line. */
   readonly byteEnd: number
   readonly raw: RawPosition
-  /** The record's text as it was read, for rejects. */
+  /** The record's text as it stands in the raw file, for rejects; its beginning where it is no JSON and very long. */
   readonly text: string
+  /** SHA-256, in hex, of the record's bytes in the raw file. */
+  readonly sourceSha256: () => string
   readonly result:
-    | { readonly kind: 'events'; readonly events: readonly ImportedEvent[]; readonly notes: readonly RecordNote[] }
+    | {
+        readonly kind: 'events'
+        readonly events: readonly ImportedEvent[]
+        readonly notes: readonly RecordNote[]
+        /** Names of fields that no event carries. */
+        readonly dropped: readonly string[]
+      }
     | {
         readonly kind: 'rejected'
         readonly reason: RejectReason

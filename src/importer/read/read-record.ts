@@ -1,8 +1,17 @@
 // What a reader of raw files gives, whatever their format, and what staging takes: every record of a file in its order,
 // also those that cannot be read, with the place where the user finds it.
 
-import type { RawPosition } from '../job/staged-part.ts'
 import type { ParsedRecord } from './parse-record.ts'
+
+/** Where a record stands in the file that the user can open. */
+export interface RawPosition {
+  /** Path of the raw file, relative to the job's folder or as the user gave it; `archive.zip!inner.json` inside archives. */
+  readonly object: string
+  /** From 1. */
+  readonly line: number
+  /** Offset of the line's first byte in the unpacked file. */
+  readonly byte: number
+}
 
 export interface ReadRecord {
   /** For rows without lines, as in Parquet, `line` is the number of the row and `byte` is 0. */

@@ -23,29 +23,49 @@ export interface RecordEvents {
 
 /** The events of one record, after what the ledger knows of those before it. */
 export function eventsOfRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): RecordEvents {
-  const notes: RecordNote[] = [...(record.notes ?? [])]
-  const generated: ImportedEvent[] = []
-  let isRefused = false
+  const generated = generatedByRecord(source, record, ledger)
+  const own = ownEvents(withNews(record, ledger), generated.isOwnLinkRefused)
+  return {
+    events: [...generated.groups, ...generated.links, ...own],
+    notes: [...(record.notes ?? []), ...generated.notes],
+  }
+}
+
+export interface GeneratedEvents {
+  readonly groups: readonly ImportedEvent[]
+  readonly links: readonly ImportedEvent[]
+  /** What comes of links that are not made. */
+  readonly notes: readonly RecordNote[]
+  /** The record's own event is an identification on a device of somebody else. */
+  readonly isOwnLinkRefused: boolean
+}
+
+/** What a record brings beside its own events. */
+export function generatedByRecord(source: string, record: ConvertedRecord, ledger: ImportLedger): GeneratedEvents {
+  const groups: ImportedEvent[] = []
+  const links: ImportedEvent[] = []
+  const notes: RecordNote[] = []
+  let isOwnLinkRefused = false
   for (const group of record.groups ?? []) {
     const event = groupEvent(source, group, ledger.group(group.type, group.key, group.properties))
-    if (event !== null) generated.push(event)
+    if (event !== null) groups.push(event)
   }
   for (const link of record.links ?? []) {
     if (!isLink(link)) continue
     const outcome = ledger.link(link.deviceId, link.userId)
-    if (outcome === 'linked' && link.isOwnEvent !== true) generated.push(linkEvent(source, link))
+    if (outcome === 'linked' && link.isOwnEvent !== true) links.push(linkEvent(source, link))
     if (outcome === 'shared') notes.push('shared_device')
-    isRefused ||= outcome === 'shared' && link.isOwnEvent === true
+    isOwnLinkRefused ||= outcome === 'shared' && link.isOwnEvent === true
   }
-  const [first, ...others] = withNews(record, ledger)
-  const own = first === undefined ? [] : [isRefused ? withoutLink(first) : first, ...others]
-  return { events: [...generated, ...own], notes }
+  return { groups, links, notes, isOwnLinkRefused }
 }
 
-/** An identification on a device of somebody else still says something of its person. */
-function withoutLink(event: ImportedEvent): ImportedEvent {
-  const { $anon_distinct_id: _, ...properties } = event.properties
-  return { ...event, event: '$set', properties }
+/** An identification that is refused still says something of its person, so it becomes a `$set`. */
+export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: boolean): readonly ImportedEvent[] {
+  const [first, ...others] = events
+  if (first === undefined || !isOwnLinkRefused) return events
+  const { $anon_distinct_id: _, ...properties } = first.properties
+  return [{ ...first, event: '$set', properties }, ...others]
 }
 
 /** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */

@@ -1,0 +1,171 @@
+// The ledger of a job, a SQLite file: the facts that records hold for others, which device belongs to whom, what was last
+// said of groups and persons, and the events that come of it. What it holds depends on the staged bytes alone.
+// Source: docs/wire/import.md §0, I1 to I6.
+
+import Database from 'better-sqlite3'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { ImportLedger } from '../records/import-ledger.ts'
+import type { SourceFact } from '../records/import-source.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+
+/** Groups are sent before links. Source: docs/wire/import.md §2.5. */
+export type GeneratedKind = 'group' | 'link'
+
+/** How many persons and groups are kept in memory; the others are looked up. */
+const keptMax = 20_000
+
+const schema = `
+  CREATE TABLE IF NOT EXISTS fact (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS link (device TEXT PRIMARY KEY, user TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS snapshot (kind TEXT, key TEXT, properties TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS generated (id INTEGER PRIMARY KEY, kind TEXT, time_us INTEGER, uuid TEXT, event TEXT);
+  CREATE INDEX IF NOT EXISTS generated_in_order ON generated (kind, time_us, uuid, id);
+  CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
+
+export class JobLedger implements ImportLedger {
+  readonly #database: Database.Database
+  readonly #statements
+  readonly #snapshots = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
+  readonly #changed = new Set<string>()
+  readonly #facts = new Map<string, string | null>()
+
+  constructor(path: string) {
+    const database = new Database(path)
+    // What is lost with the power is scanned again.
+    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`)
+    this.#database = database
+    this.#statements = {
+      fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
+      putFact: database.prepare('INSERT OR REPLACE INTO fact VALUES (?, ?, ?)'),
+      link: database.prepare<[string], { user: string }>('SELECT user FROM link WHERE device = ?'),
+      putLink: database.prepare('INSERT INTO link VALUES (?, ?)'),
+      snapshot: database.prepare<[string, string], { properties: string }>(
+        'SELECT properties FROM snapshot WHERE kind = ? AND key = ?',
+      ),
+      putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
+      putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
+      progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
+      putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
+    }
+  }
+
+  /** Everything until `commit` counts only with it. */
+  begin(): void {
+    this.#database.exec('BEGIN')
+  }
+
+  commit(): void {
+    this.#writeChanged()
+    this.#database.exec('COMMIT')
+  }
+
+  /** Forgets everything since `begin`. */
+  rollback(): void {
+    this.#changed.clear()
+    this.#snapshots.clear()
+    this.#facts.clear()
+    if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
+  }
+
+  close(): void {
+    this.#database.close()
+  }
+
+  putFact({ kind, key, value }: SourceFact): void {
+    this.#facts.delete(factName(kind, key))
+    this.#statements.putFact.run(kind, key, value)
+  }
+
+  findFact(kind: string, key: string): string | null {
+    const name = factName(kind, key)
+    const known = this.#facts.get(name)
+    if (known !== undefined) return known
+    const fact = this.#statements.fact.get(kind, key)?.value ?? null
+    if (this.#facts.size >= keptMax) this.#facts.clear()
+    this.#facts.set(name, fact)
+    return fact
+  }
+
+  link(deviceId: string, userId: string): 'linked' | 'known' | 'shared' {
+    const known = this.#statements.link.get(deviceId)?.user
+    if (known === undefined) this.#statements.putLink.run(deviceId, userId)
+    return known === undefined ? 'linked' : known === userId ? 'known' : 'shared'
+  }
+
+  group(type: string, key: string, properties: JsonObject | null): JsonObject | null {
+    return this.#replace('group', JSON.stringify([type, key]), before => properties ?? before ?? {})
+  }
+
+  person(distinctId: string, properties: JsonObject): JsonObject | null {
+    return this.#replace('person', distinctId, () => properties)
+  }
+
+  addGenerated(kind: GeneratedKind, event: ImportedEvent): void {
+    this.#statements.putGenerated.run(kind, event.timeUs, event.uuid, JSON.stringify(event))
+  }
+
+  generatedCount(kind?: GeneratedKind): number {
+    const where = kind === undefined ? '' : `WHERE kind = '${kind}'`
+    return (this.#database.prepare(`SELECT count(*) AS n FROM generated ${where}`).get() as { n: number }).n
+  }
+
+  /**
+   * Groups first, then links, each by time and uuid.
+   * @param skipped how many of them are left out.
+   */
+  *generatedEvents(skipped = 0): IterableIterator<ImportedEvent> {
+    type Row = { kind: string; time_us: number; uuid: string; id: number; event: string }
+    const page = (where: string, offset: number) =>
+      `SELECT * FROM generated ${where} ORDER BY kind, time_us, uuid, id LIMIT 1000 OFFSET ${offset}`
+    // In pages, so that no statement stays open while events are sent.
+    const next = this.#database.prepare<[string, number, string, number], Row>(
+      page('WHERE (kind, time_us, uuid, id) > (?, ?, ?, ?)', 0),
+    )
+    let rows = this.#database.prepare<[], Row>(page('', skipped)).all()
+    for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
+      for (const { event } of rows) yield parseJson(event) as unknown as ImportedEvent
+      rows = next.all(last.kind, last.time_us, last.uuid, last.id)
+    }
+  }
+
+  readProgress<T>(name: string): T | null {
+    const value = this.#statements.progress.get(name)?.value
+    return value === undefined ? null : (JSON.parse(value) as T)
+  }
+
+  putProgress(name: string, value: unknown): void {
+    this.#statements.putProgress.run(name, JSON.stringify(value))
+  }
+
+  #replace(kind: string, key: string, change: (before: JsonObject | null) => JsonObject): JsonObject | null {
+    const name = `${kind}\n${key}`
+    const known = this.#snapshots.get(name)
+    const before = known?.properties ?? this.#storedSnapshot(kind, key)
+    if (known !== undefined) known.properties = change(before)
+    else {
+      if (this.#snapshots.size >= keptMax) this.#writeChanged()
+      this.#snapshots.set(name, { kind, key, properties: change(before) })
+    }
+    this.#changed.add(name)
+    return before
+  }
+
+  #storedSnapshot(kind: string, key: string): JsonObject | null {
+    const row = this.#statements.snapshot.get(kind, key)
+    return row === undefined ? null : (parseJson(row.properties) as JsonObject)
+  }
+
+  #writeChanged(): void {
+    for (const name of this.#changed) {
+      const snapshot = this.#snapshots.get(name)
+      if (snapshot !== undefined)
+        this.#statements.putSnapshot.run(snapshot.kind, snapshot.key, JSON.stringify(snapshot.properties))
+    }
+    this.#changed.clear()
+    this.#snapshots.clear()
+  }
+}
+
+function factName(kind: string, key: string): string {
+  return `${kind}\n${key}`
+}

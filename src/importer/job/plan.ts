@@ -1,0 +1,69 @@
+// `plan.json`: what a job imports, from where to where, and under which rules. Fixed before anything is staged; another
+// choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
+
+import type { JsonObject } from '#core/json.ts'
+import type { RawFile } from '../read/read-record.ts'
+import { canonicalJson } from '../records/canonical-json.ts'
+import type { JobFolder } from './job-folder.ts'
+import { sha256Hex } from './sha256.ts'
+
+export interface ImportTarget {
+  /** Address of the instance, without a slash at the end. */
+  readonly address: string
+  /** The project's public API key. */
+  readonly projectKey: string
+  /** Id of the project as the instance tells it; null when it could not be asked. */
+  readonly projectId: string | null
+  readonly projectName: string | null
+}
+
+/** Limits that the approval is given for. */
+export interface ImportLimits {
+  /** Share of rejected records above which the job pauses, 0 to 1. Source: docs/wire/import.md §2.6. */
+  readonly maxRejectShare: number
+  /** Refuse events of the last 48 hours instead of sending them as `recent`. */
+  readonly holdLiveWindow: boolean
+  /** The target deletes what is older, in days; null when it keeps everything or could not be asked. */
+  readonly retentionDays: number | null
+  readonly groupTypesMax: number
+}
+
+export interface ImportPlan {
+  readonly v: 1
+  readonly jobId: string
+  /** ISO 8601. The only clock of the conversion, so that every later run gives the same events. */
+  readonly createdAt: string
+  readonly toolVersion: string
+  readonly source: string
+  /** As the source's `prepare` takes it. */
+  readonly config: JsonObject
+  /** In the order in which they are read. */
+  readonly files: readonly RawFile[]
+  /** What fetching needs beside the files, for sources that are asked over the network; null for files. */
+  readonly fetch: JsonObject | null
+  /** Null for a rehearsal without a target. */
+  readonly target: ImportTarget | null
+  readonly limits: ImportLimits
+}
+
+export const planFile = 'plan.json'
+
+export function readPlan(folder: JobFolder): ImportPlan | null {
+  return folder.readJson<ImportPlan>(planFile)
+}
+
+export function writePlan(folder: JobFolder, plan: ImportPlan): void {
+  folder.writeJson(planFile, plan)
+}
+
+/**
+ * Changes with everything that decides what becomes of a record.
+ * @returns hex.
+ */
+export function mappingSha256(plan: ImportPlan): string {
+  const { source, config, toolVersion, createdAt, limits } = plan
+  const { holdLiveWindow, retentionDays, groupTypesMax } = limits
+  return sha256Hex(
+    canonicalJson({ source, config, toolVersion, createdAt, holdLiveWindow, retentionDays, groupTypesMax }),
+  )
+}

@@ -1,0 +1,39 @@
+// How far a job is: kept in `progress.json` for `pennon import status` in another terminal, and shown by who runs it.
+// Source: docs/wire/import.md §2.8.
+
+export type StageName = 'plan' | 'fetch' | 'stage' | 'scan' | 'rehearse' | 'approve' | 'send' | 'verify'
+
+export interface ProgressState {
+  readonly stage: StageName
+  /** The event day at work; null where a stage does not go by days. */
+  readonly day: string | null
+  readonly recordsDone: number
+  /** Null while it is not known. */
+  readonly recordsTotal: number | null
+  readonly bytesDone: number
+  readonly bytesTotal: number | null
+  readonly rejects: number
+  readonly retries: number
+  /** Such as `source limit, 14 min`; null when nothing is waited for. */
+  readonly waiting: string | null
+}
+
+/** What stages tell of themselves. */
+export interface StageProgress {
+  /** Begins a stage; all figures are zero again. */
+  begin(stage: StageName, totals: { records?: number | null; bytes?: number | null }): void
+  /** Adds to the figures; cheap enough for every record. */
+  add(done: { records?: number; bytes?: number; rejects?: number; retries?: number }): void
+  day(day: string | null): void
+  waiting(reason: string | null): void
+  /** A line that people should see, such as a warning. */
+  say(line: string): void
+}
+
+export const silentProgress: StageProgress = {
+  begin: () => {},
+  add: () => {},
+  day: () => {},
+  waiting: () => {},
+  say: () => {},
+}

@@ -1,0 +1,12 @@
+import { createHash, hash } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+
+export function sha256Hex(data: string | Uint8Array): string {
+  return hash('sha256', data)
+}
+
+export async function fileSha256(path: string): Promise<string> {
+  const sum = createHash('sha256')
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) sum.update(chunk as Buffer)
+  return sum.digest('hex')
+}

@@ -1,0 +1,97 @@
+// What rehearsal, sending and verifying read: the parts of a job that is staged and scanned.
+
+import type { JsonObject } from '#core/json.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { JobLedger } from '../job/ledger.ts'
+import type { Manifest } from '../job/manifest.ts'
+import type { ImportPlan } from '../job/plan.ts'
+import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
+import { ownEvents, withSet } from '../records/generated-events.ts'
+import type { ImportSource } from '../records/import-source.ts'
+import type { ConvertedRecord, ImportedEvent, PersonSnapshot } from '../records/imported-event.ts'
+import { type JobConversion, jobConversion } from './job-conversion.ts'
+import { type PartLine, partLines } from './part-lines.ts'
+import { ledgerFile, tableOf } from './scan.ts'
+import { decodeScanNote, readScanNotes, type ScanNote } from './scan-notes.ts'
+
+export interface OpenStagedJob extends StagedJob {
+  close(): void
+}
+
+export interface OpenOptions {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly manifest: Manifest
+  readonly source: ImportSource
+}
+
+export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): OpenStagedJob {
+  const ledger = new JobLedger(folder.file(ledgerFile))
+  const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
+  return {
+    parts: manifest.parts,
+    generatedCount: ledger.generatedCount(),
+    *generatedEvents({ afterIndex } = { afterIndex: -1 }) {
+      let index = afterIndex + 1
+      for (const event of ledger.generatedEvents(index)) yield { index: index++, event }
+    },
+    async *readPart(part: StagedPart, afterLine = 0): AsyncGenerator<StagedOutcome> {
+      const notes = readScanNotes(folder, part)
+      for await (const line of partLines(folder, part, afterLine))
+        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), manifest, conversion)
+    },
+    close: () => ledger.close(),
+  }
+}
+
+function outcomeOf(
+  { number, byteEnd, staged }: PartLine,
+  note: ScanNote,
+  manifest: Manifest,
+  conversion: JobConversion,
+): StagedOutcome {
+  const { object, line, byte, text } = staged
+  const raw = { object: manifest.objects[object]!.object, line, byte }
+  return {
+    line: number,
+    byteEnd,
+    raw,
+    text,
+    sourceSha256: staged.sourceSha256,
+    result: resultOf(note, conversion, staged, tableOf(manifest, staged)),
+  }
+}
+
+function resultOf(
+  note: ScanNote,
+  conversion: JobConversion,
+  staged: PartLine['staged'],
+  table: string | null,
+): StagedOutcome['result'] {
+  if (note.d === 'c') return { kind: 'collapsed' }
+  if (note.d === 'i') return { kind: 'skipped', reason: 'duplicate_in_source' }
+  const record = conversion.convert(staged, table)
+  if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
+  if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
+  const shared = Array.from({ length: note.s ?? 0 }, () => 'shared_device')
+  return {
+    kind: 'events',
+    events: eventsOf(record, note),
+    notes: [...(record.notes ?? []), ...shared],
+    dropped: record.dropped ?? [],
+  }
+}
+
+/** The record's own events, the first with what was news about its person when it happened. */
+function eventsOf({ events, person }: ConvertedRecord, note: ScanNote): readonly ImportedEvent[] {
+  const [first, ...others] = events
+  const isRefused = note.r === 1
+  if (person === undefined || first === undefined) return ownEvents(events, isRefused)
+  const news = note.p === undefined ? person.properties : chosen(person, note.p)
+  return ownEvents([withSet(first, news), ...others], isRefused)
+}
+
+function chosen({ properties }: PersonSnapshot, indexes: readonly number[]): JsonObject {
+  const keys = Object.keys(properties)
+  return Object.fromEntries(indexes.map(index => [keys[index]!, properties[keys[index]!]!]))
+}

@@ -1,0 +1,43 @@
+// The lines of a staged part.
+
+import { readFileSync } from 'node:fs'
+import { setImmediate as turn } from 'node:timers/promises'
+import { zstdDecompressSync } from 'node:zlib'
+import type { JobFolder } from '../job/job-folder.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import type { StagedPart } from '../job/staged-part.ts'
+import { decodeLine, type StagedLine } from './staged-line.ts'
+
+/** After so many lines, Ctrl-C and timers get their turn. */
+const turnEvery = 500
+const lineFeed = 0x0a
+
+export interface PartLine {
+  /** From 1. */
+  readonly number: number
+  readonly byteEnd: number
+  readonly staged: StagedLine
+}
+
+/** @throws JobStopped for a part whose bytes changed. */
+export async function* partLines(folder: JobFolder, part: StagedPart, afterLine = 0): AsyncGenerator<PartLine> {
+  const bytes = unpackPart(folder, part)
+  for (let [at, number] = [0, 1]; at < bytes.length; number++) {
+    const end = bytes.indexOf(lineFeed, at)
+    if (number > afterLine) {
+      yield { number, byteEnd: end + 1, staged: decodeLine(bytes.toString('utf8', at, end)) }
+      if (number % turnEvery === 0) await turn()
+    }
+    at = end + 1
+  }
+}
+
+function unpackPart(folder: JobFolder, part: StagedPart): Buffer {
+  const packed = readFileSync(folder.file(part.object))
+  if (sha256Hex(packed) !== part.sha256)
+    throw new JobStopped(
+      `${folder.file(part.object)} is not as it was staged. Put it back, or plan the job anew in another folder`,
+    )
+  return zstdDecompressSync(packed)
+}

@@ -1,0 +1,46 @@
+// Finds records that a source exported twice. Such records happened at the same time, so they follow each other in the
+// order of staging, and only the records of one moment have to be remembered.
+// Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`).
+
+import type { JsonObject } from '#core/json.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import { contentUuid } from '../records/deterministic-uuid.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+
+/** As `ScanNote.d`. */
+export type Repeat = 'c' | 'i'
+
+export class Repeats {
+  #timeUs: number | null = null
+  #seen = new Set<string>()
+
+  /** @returns how the record repeats one before it; null for a new one. */
+  find(source: string, timeUs: number | null, events: readonly ImportedEvent[], value: JsonObject): Repeat | null {
+    const [first] = events
+    if (first === undefined) return null
+    if (timeUs !== this.#timeUs) this.#seen.clear()
+    this.#timeUs = timeUs
+    const name = nameOf(events)
+    if (!this.#seen.has(name)) {
+      this.#seen.add(name)
+      return null
+    }
+    return first.uuid === contentUuid(source, value) ? 'c' : 'i'
+  }
+
+  /** For a later run that goes on here. */
+  state(): { timeUs: number | null; seen: readonly string[] } {
+    return { timeUs: this.#timeUs, seen: [...this.#seen] }
+  }
+
+  restore({ timeUs, seen }: { timeUs: number | null; seen: readonly string[] }): void {
+    this.#timeUs = timeUs
+    this.#seen = new Set(seen)
+  }
+}
+
+/** Two records with one id but another event, time or person are two. */
+function nameOf(events: readonly ImportedEvent[]): string {
+  const parts = events.flatMap(({ uuid, event, distinctId, timeUs }) => [uuid, event, distinctId, timeUs])
+  return sha256Hex(JSON.stringify(parts)).slice(0, 32)
+}

@@ -1,0 +1,226 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '#core/json.ts'
+import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { rootUuid } from '../records/deterministic-uuid.ts'
+import { eventsOfRecord } from '../records/generated-events.ts'
+import { memoryLedger } from '../records/import-ledger.ts'
+import type { ImportSource, SourceRecord } from '../records/import-source.ts'
+import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
+import { generic } from '../sources/generic.ts'
+
+/** A source whose records say with their own words what they become; `alias` needs a fact of another record. */
+const plain: ImportSource = {
+  name: 'plain',
+  summary: 'for tests',
+  prepare: (_config, { findFact }) => ({
+    convert: record => convertPlain(record, findFact),
+    factsOf: ({ value }) => (typeof value.alias === 'string' ? [{ kind: 'alias', key: 'x', value: value.alias }] : []),
+  }),
+}
+
+function convertPlain(
+  { value }: SourceRecord,
+  findFact: (kind: string, key: string) => string | null,
+): ConvertedRecord {
+  const { id, at, user, device, person, group, shift, own } = value
+  const timeUs = (at as number) * 1_000_000 + Date.UTC(2024, 0, 1) * 1_000
+  const distinctId = user as string
+  return {
+    events: [
+      {
+        uuid: rootUuid('plain', 'id', String(id)),
+        event: findFact('alias', 'x') ?? 'e',
+        distinctId,
+        timeUs,
+        properties: { id: id!, ...(own === true && { $anon_distinct_id: device! }) },
+      },
+    ],
+    ...(typeof device === 'string' && {
+      links: [{ userId: distinctId, deviceId: device, timeUs, properties: {}, isOwnEvent: own === true }],
+    }),
+    ...(group !== undefined && {
+      groups: [{ type: 'org', key: 'a', properties: group as JsonObject, distinctId, timeUs }],
+    }),
+    ...(person !== undefined && { person: { distinctId, properties: person as JsonObject } }),
+    ...(shift !== undefined && { notes: [`zone_shift:${shift}`] }),
+  }
+}
+
+const oneOf = (...values: readonly string[]) => fc.constantFrom(...values)
+const properties = fc.dictionary(oneOf('a', 'b', '__proto__'), fc.integer({ min: 0, max: 2 }), { maxKeys: 3 })
+const someRecord = fc.record(
+  {
+    at: fc.integer({ min: 0, max: 4 * 86_400 }),
+    user: oneOf('u-1', 'u-2', 'd-1'),
+    device: oneOf('d-1', 'd-2', 'none'),
+    own: fc.boolean(),
+    person: properties,
+    group: fc.option(properties),
+  },
+  { requiredKeys: ['at', 'user'] },
+)
+
+describe('the scan', () => {
+  it('lets every part give what a straight conversion in the order of time gives', async t => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {
+        const records = some.map((record, id) => ({ ...record, id }))
+        const middle = cut % (records.length + 1)
+        const job = await scanned(t, [records.slice(0, middle), records.slice(middle)], plain)
+        const staged = job.open()
+        try {
+          const generated = [...staged.generatedEvents()].map(({ event }) => event)
+          const own = (await outcomesOf(staged)).flatMap(({ result }) =>
+            result.kind === 'events' ? result.events : [],
+          )
+          const ledger = memoryLedger()
+          const straight = records
+            .toSorted((a, b) => a.at - b.at || a.id - b.id)
+            .flatMap(value => {
+              const record = { value: JSON.parse(JSON.stringify(value)), table: null, ordinal: 1 }
+              return eventsOfRecord(
+                'plain',
+                convertPlain(record, () => null),
+                ledger,
+              ).events
+            })
+          assert.deepEqual(sorted([...generated, ...own]), sorted(straight))
+          assert.equal(staged.generatedCount, generated.length)
+        } finally {
+          staged.close()
+        }
+      }),
+      { numRuns: 40 },
+    )
+  })
+
+  it('gives the same from any line of a part on, and from any generated event', async t => {
+    const records = Array.from({ length: 20 }, (_, id) => {
+      return { id, at: id * 10, user: `u-${id % 3}`, device: `d-${id}`, person: { n: Math.floor(id / 6), always: 1 } }
+    })
+    const staged = (await scanned(t, [records], plain)).open()
+    t.after(() => staged.close())
+    const whole = await outcomesOf(staged)
+    for (const afterLine of [1, 7, 19, 20]) {
+      const rest = []
+      for await (const outcome of staged.readPart(staged.parts[0]!, afterLine)) rest.push(outcome)
+      assert.deepEqual(
+        rest.map(({ line, byteEnd, result }) => ({ line, byteEnd, result })),
+        whole.slice(afterLine).map(({ line, byteEnd, result }) => ({ line, byteEnd, result })),
+      )
+    }
+    const generated = [...staged.generatedEvents()]
+    assert.equal(generated.length, 20)
+    assert.deepEqual([...staged.generatedEvents({ afterIndex: 12 })], generated.slice(13))
+  })
+
+  it('gives groups before links, each by time', async t => {
+    const job = await scanned(
+      t,
+      [
+        [
+          { id: 1, at: 5, user: 'u', device: 'd-1', group: { a: 1 } },
+          { id: 2, at: 1, user: 'v', device: 'd-2', group: { a: 2 } },
+        ],
+      ],
+      plain,
+    )
+    const staged = job.open()
+    t.after(() => staged.close())
+    assert.deepEqual(
+      [...staged.generatedEvents()].map(({ event: { event, distinctId } }) => [event, distinctId]),
+      [
+        ['$groupidentify', 'v'],
+        ['$groupidentify', 'u'],
+        ['$identify', 'v'],
+        ['$identify', 'u'],
+      ],
+    )
+  })
+
+  it('links a device to its first user in the order of time, and reports the others as shared', async t => {
+    const job = await scanned(
+      t,
+      [[{ id: 1, at: 9, user: 'late', device: 'd' }], [{ id: 2, at: 3, user: 'early', device: 'd' }]],
+      plain,
+    )
+    const staged = job.open()
+    t.after(() => staged.close())
+    assert.deepEqual(
+      [...staged.generatedEvents()].map(({ event }) => event.distinctId),
+      ['early'],
+    )
+    const notes = (await outcomesOf(staged)).map(({ result }) => result.kind === 'events' && result.notes)
+    assert.deepEqual(notes, [[], ['shared_device']])
+  })
+
+  it('knows the facts of all records before it converts any', async t => {
+    const staged = (
+      await scanned(
+        t,
+        [
+          [
+            { id: 1, at: 1, user: 'u' },
+            { id: 2, at: 2, user: 'u', alias: 'named' },
+          ],
+        ],
+        plain,
+      )
+    ).open()
+    t.after(() => staged.close())
+    const events = (await outcomesOf(staged)).flatMap(({ result }) => (result.kind === 'events' ? result.events : []))
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['named', 'named'],
+    )
+  })
+
+  it('collapses a line that comes twice without an id, and skips one whose id comes twice', async t => {
+    const [without, withId] = [
+      { event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
+      { id: 'r-1', event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
+    ]
+    const records = [without, withId, { at: without.at, user: 'u', event: 'e' }, withId, { ...withId, event: 'other' }]
+    const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
+    const job = await scanned(t, [records], generic, { config: { mapping } })
+    const staged = job.open()
+    t.after(() => staged.close())
+    assert.deepEqual(
+      (await outcomesOf(staged)).map(({ result }) => ('reason' in result ? result.reason : result.kind)),
+      ['events', 'events', 'collapsed', 'duplicate_in_source', 'events'],
+    )
+  })
+
+  it('stops before anything is sent when most times are off by the same hours, and names them', async t => {
+    const records = [7_200, 7_200, 7_200, 0].map((shift, id) => ({ id, at: id, user: 'u', shift }))
+    await assert.rejects(scanned(t, [records], plain), /75 % of the records are \+02:00 away.*--source-timezone/)
+    await scanned(t, [records.map(record => ({ ...record, shift: 0 }))], plain)
+  })
+})
+
+async function scanned(
+  t: TestContext,
+  files: readonly (readonly object[])[],
+  source: ImportSource,
+  options: TestJobOptions = {},
+): Promise<TestJob> {
+  const raw = tempDir(t)
+  const paths = files.map((records, index) => {
+    const path = join(raw, `${index}.jsonl`)
+    writeFileSync(path, records.map(record => `${JSON.stringify(record)}\n`).join(''))
+    return path
+  })
+  const job = new TestJob(tempDir(t), source, paths, options)
+  await job.stage()
+  await job.scan()
+  return job
+}
+
+function sorted(events: readonly ImportedEvent[]): string[] {
+  return events.map(event => JSON.stringify(event)).toSorted()
+}

@@ -1,0 +1,248 @@
+// Stage 3: all staged records once, in the order of time, before anything is sent: facts first, then who is linked to
+// which device, what is news about groups and persons, and which records repeat. Because it goes through everything in
+// one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
+
+import { mkdirSync } from 'node:fs'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause, JobStopped } from '../job/job-paused.ts'
+import { JobLedger } from '../job/ledger.ts'
+import type { Manifest } from '../job/manifest.ts'
+import type { ImportPlan } from '../job/plan.ts'
+import type { StageProgress } from '../job/progress.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import type { StagedPart } from '../job/staged-part.ts'
+import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
+import type { ImportSource } from '../records/import-source.ts'
+import type { ConvertedRecord } from '../records/imported-event.ts'
+import { type JobConversion, jobConversion } from './job-conversion.ts'
+import { partLines } from './part-lines.ts'
+import { type Repeat, Repeats } from './repeats.ts'
+import { encodeScanNote, type ScanNote, writeScanNotes } from './scan-notes.ts'
+import type { StagedLine } from './staged-line.ts'
+import { findZoneShift, type ZoneShift } from './zone-shift.ts'
+
+/** `stats.json`: what the scan found of the job as a whole. */
+export interface ScanStats {
+  readonly v: 1
+  /** Of the manifest and the plan's mapping that were scanned. */
+  readonly scannedSha256: string
+  readonly groupEvents: number
+  readonly linkEvents: number
+  readonly sharedDevices: number
+  readonly repeatedRecords: number
+  readonly zoneShift: ZoneShift | null
+}
+
+/** What is counted on the way, kept with every finished part. */
+interface ScanCounts {
+  parts: number
+  sharedDevices: number
+  repeatedRecords: number
+  zoneShifts: Record<string, number>
+}
+
+export interface ScanOptions {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly manifest: Manifest
+  readonly source: ImportSource
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+}
+
+export const statsFile = 'stats.json'
+export const ledgerFile = 'ledger.db'
+
+/** @throws JobStopped when the times are not in the zone that they are read in. */
+export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
+  const { folder, plan, manifest, source, progress } = options
+  const scannedSha256 = manifestSha256(manifest)
+  let ledger = new JobLedger(folder.file(ledgerFile))
+  try {
+    const scanned = ledger.readProgress<string>('manifest')
+    if (scanned !== scannedSha256) {
+      ledger.close()
+      folder.remove(ledgerFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, 'scanned')
+      ledger = new JobLedger(folder.file(ledgerFile))
+      ledger.putProgress('manifest', scannedSha256)
+    }
+    const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
+    const passes = conversion.converter.factsOf === undefined ? 1 : 2
+    progress.begin('scan', { records: manifest.totals.records * passes })
+    if (passes === 2) await collectFacts(options, ledger, conversion)
+    const counts = await scanParts(options, ledger, conversion)
+    const stats = statsOf(scannedSha256, ledger, counts)
+    folder.writeJson(statsFile, stats)
+    if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
+    return stats
+  } finally {
+    ledger.rollback()
+    ledger.close()
+  }
+}
+
+export function manifestSha256(manifest: Manifest): string {
+  return sha256Hex(JSON.stringify(manifest))
+}
+
+/** @throws JobStopped */
+export function stopForZone(shift: ZoneShift | null): void {
+  if (shift === null) return
+  const share = `${Math.floor(shift.share * 100)} % of the records`
+  throw new JobStopped(
+    `the times of ${share} are ${shift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
+      `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
+      `${shift.example}; the records are staged anew. Nothing was sent`,
+  )
+}
+
+/** In the order of time, so the last word about a key counts. */
+async function collectFacts(
+  { folder, manifest, progress, signal }: ScanOptions,
+  ledger: JobLedger,
+  { converter }: JobConversion,
+): Promise<void> {
+  const done = ledger.readProgress<number>('fact_parts') ?? 0
+  for (const [index, part] of manifest.parts.entries()) {
+    if (index < done) {
+      progress.add({ records: part.records })
+      continue
+    }
+    ledger.begin()
+    for await (const { staged } of partLines(folder, part)) {
+      checkPause(signal)
+      progress.add({ records: 1 })
+      if (!('value' in staged.parsed)) continue
+      const record = { value: staged.parsed.value, table: tableOf(manifest, staged), ordinal: staged.ordinal }
+      for (const fact of converter.factsOf?.(record) ?? []) ledger.putFact(fact)
+    }
+    ledger.putProgress('fact_parts', index + 1)
+    ledger.commit()
+  }
+}
+
+async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: JobConversion): Promise<ScanCounts> {
+  const { folder, manifest, progress } = options
+  let counts = ledger.readProgress<ScanCounts>('counts') ?? {
+    parts: 0,
+    sharedDevices: 0,
+    repeatedRecords: 0,
+    zoneShifts: {},
+  }
+  const repeats = new Repeats()
+  const kept = ledger.readProgress<ReturnType<Repeats['state']>>('repeats')
+  if (kept !== null) repeats.restore(kept)
+  for (const [index, part] of manifest.parts.entries()) {
+    if (index < counts.parts) {
+      progress.add({ records: part.records })
+      continue
+    }
+    progress.day(part.id.split('/')[0]!)
+    const next = structuredClone(counts)
+    ledger.begin()
+    const notes = await scanPart(part, options, new LineScan(options, ledger, conversion, repeats, next))
+    // The file first: a crash in between writes the same file again.
+    mkdirSync(folder.file('scanned'), { recursive: true })
+    writeScanNotes(folder, part, notes)
+    next.parts = index + 1
+    ledger.putProgress('counts', next)
+    ledger.putProgress('repeats', repeats.state())
+    ledger.commit()
+    counts = next
+  }
+  progress.day(null)
+  return counts
+}
+
+async function scanPart(
+  part: StagedPart,
+  { folder, progress, signal }: ScanOptions,
+  lines: LineScan,
+): Promise<readonly string[]> {
+  const notes: string[] = []
+  for await (const { staged } of partLines(folder, part)) {
+    checkPause(signal)
+    progress.add({ records: 1 })
+    notes.push(encodeScanNote(lines.scan(staged)))
+  }
+  return notes
+}
+
+/** Takes in one line after the other. */
+class LineScan {
+  readonly #options: ScanOptions
+  readonly #ledger: JobLedger
+  readonly #conversion: JobConversion
+  readonly #repeats: Repeats
+  readonly #counts: ScanCounts
+
+  constructor(
+    options: ScanOptions,
+    ledger: JobLedger,
+    conversion: JobConversion,
+    repeats: Repeats,
+    counts: ScanCounts,
+  ) {
+    this.#options = options
+    this.#ledger = ledger
+    this.#conversion = conversion
+    this.#repeats = repeats
+    this.#counts = counts
+  }
+
+  scan(staged: StagedLine): ScanNote {
+    const { manifest } = this.#options
+    const record = this.#conversion.convert(staged, tableOf(manifest, staged))
+    if (!('events' in record) || !('value' in staged.parsed)) return {}
+    const repeat = this.#repeats.find(manifest.source, staged.timeUs, record.events, staged.parsed.value)
+    if (repeat !== null) return this.#repeated(repeat)
+    for (const note of record.notes ?? [])
+      if (note.startsWith('zone_shift:')) this.#counts.zoneShifts[note] = (this.#counts.zoneShifts[note] ?? 0) + 1
+    const { notes, isOwnLinkRefused } = this.#generated(record)
+    const news = this.#news(record)
+    return {
+      ...(news !== null && { p: news }),
+      ...(notes.length > 0 && { s: notes.length }),
+      ...(isOwnLinkRefused && { r: 1 }),
+    }
+  }
+
+  #repeated(repeat: Repeat): ScanNote {
+    this.#counts.repeatedRecords++
+    return { d: repeat }
+  }
+
+  #generated(record: ConvertedRecord): GeneratedEvents {
+    const generated = generatedByRecord(this.#options.manifest.source, record, this.#ledger)
+    for (const event of generated.groups) this.#ledger.addGenerated('group', event)
+    for (const event of generated.links) this.#ledger.addGenerated('link', event)
+    this.#counts.sharedDevices += generated.notes.length
+    return generated
+  }
+
+  /** @returns null when all that is known of the person is news. */
+  #news({ person, events }: ConvertedRecord): readonly number[] | null {
+    if (person === undefined || events.length === 0) return null
+    const before = this.#ledger.person(person.distinctId, person.properties)
+    const news = newsOf(person, before)
+    const keys = Object.keys(person.properties)
+    if (Object.keys(news).length === keys.length) return null
+    return keys.flatMap((key, index) => (Object.hasOwn(news, key) ? [index] : []))
+  }
+}
+
+export function tableOf({ objects }: Manifest, { object }: StagedLine): string | null {
+  return objects[object]!.table
+}
+
+function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): ScanStats {
+  return {
+    v: 1,
+    scannedSha256,
+    groupEvents: ledger.generatedCount('group'),
+    linkEvents: ledger.generatedCount('link'),
+    sharedDevices: counts.sharedDevices,
+    repeatedRecords: counts.repeatedRecords,
+    zoneShift: findZoneShift(counts.zoneShifts),
+  }
+}

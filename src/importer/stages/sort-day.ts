@@ -1,0 +1,97 @@
+// The second half of staging: the lines of one event day in the order of time. A day that does not fit into memory is
+// sorted in stretches, which are then merged.
+
+import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
+import type { JobFolder } from '../job/job-folder.ts'
+import { splitRecords } from '../read/split-records.ts'
+import { dayFile } from './spill.ts'
+import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
+
+export const sortedBytesMax = 48 * 1024 * 1024
+
+export interface SortedLine {
+  /** With its line end. */
+  readonly bytes: Buffer
+  readonly key: LineKey
+}
+
+/** @param bytesMax how much is sorted at once. */
+export async function* sortedDay(
+  folder: JobFolder,
+  day: string,
+  bytesMax = sortedBytesMax,
+): AsyncGenerator<SortedLine> {
+  const path = dayFile(folder, day)
+  if (statSync(path).size <= bytesMax) {
+    yield* sorted(await allOf(linesOf(path)))
+    return
+  }
+  const stretches: string[] = []
+  try {
+    for await (const lines of stretchesOf(path, bytesMax)) {
+      const stretch = `${path}.${stretches.length}`
+      stretches.push(stretch)
+      writeFileSync(stretch, Buffer.concat(sorted(lines).map(({ bytes }) => bytes)), { mode: 0o600 })
+    }
+    yield* merged(stretches)
+  } finally {
+    for (const stretch of stretches) rmSync(stretch, { force: true })
+  }
+}
+
+async function* linesOf(path: string): AsyncGenerator<Buffer> {
+  for await (const { bytes } of splitRecords(createReadStream(path, { highWaterMark: 1 << 18 }), 'json', Infinity))
+    yield bytes as Buffer
+}
+
+async function* stretchesOf(path: string, bytesMax: number): AsyncGenerator<Buffer[]> {
+  let lines: Buffer[] = []
+  let bytes = 0
+  for await (const line of linesOf(path)) {
+    if (bytes > 0 && bytes + line.length > bytesMax) {
+      yield lines
+      lines = []
+      bytes = 0
+    }
+    lines.push(line)
+    bytes += line.length
+  }
+  yield lines
+}
+
+async function allOf<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+function sorted(lines: readonly Buffer[]): SortedLine[] {
+  return lines.map(withKey).sort((a, b) => compareKeys(a.key, b.key))
+}
+
+function withKey(bytes: Buffer): SortedLine {
+  return { bytes, key: lineKey(bytes) }
+}
+
+async function* merged(paths: readonly string[]): AsyncGenerator<SortedLine> {
+  const readers = paths.map(path => linesOf(path))
+  const heads: { reader: AsyncGenerator<Buffer>; line: SortedLine }[] = []
+  const take = async (reader: AsyncGenerator<Buffer>) => {
+    const { value, done } = await reader.next()
+    if (done === true) return
+    const line = withKey(value)
+    // Few stretches, mostly in the order of time already: a walk from the end is short.
+    let at = heads.length
+    while (at > 0 && compareKeys(heads[at - 1]!.line.key, line.key) < 0) at--
+    heads.splice(at, 0, { reader, line })
+  }
+  try {
+    for (const reader of readers) await take(reader)
+    for (let head = heads.pop(); head !== undefined; head = heads.pop()) {
+      yield head.line
+      await take(head.reader)
+    }
+  } finally {
+    for (const reader of readers) await reader.return(undefined)
+  }
+}

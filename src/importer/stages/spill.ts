@@ -1,0 +1,168 @@
+// The first half of staging: records leave the raw files in their order and are put down by event day. What is put down
+// is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
+
+import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
+import type { RawObject } from '../job/manifest.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
+import { convertRecord } from '../records/convert-record.ts'
+import type { RecordConverter } from '../records/import-source.ts'
+import type { ConvertedRecord } from '../records/imported-event.ts'
+import { utcDay } from '../records/source-time.ts'
+import { encodeLine, type LineKey } from './staged-line.ts'
+
+export const unknownDay = 'unknown-day'
+const heldCharsMax = 32 * 1024 * 1024
+const noteFile = 'spill/done.json'
+
+/** What is put down, as of the last raw file that was read to its end. */
+export interface SpillNote {
+  readonly files: number
+  readonly objects: readonly RawObject[]
+  /** Bytes by event day. */
+  readonly days: Readonly<Record<string, number>>
+}
+
+export interface SpillOptions {
+  readonly folder: JobFolder
+  readonly files: readonly RawFile[]
+  readonly read: ReadRecords
+  readonly converter: RecordConverter
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  readonly heldCharsMax?: number
+  /** Days that are sorted already, so that nothing of them is needed. */
+  readonly sorted: { has(day: string): boolean }
+}
+
+/** Puts down the records of all files that are not noted yet. */
+export async function spill(options: SpillOptions): Promise<SpillNote> {
+  const { folder, files, progress } = options
+  let note = lastNote(options)
+  const days = new DayFiles(folder, options.heldCharsMax ?? heldCharsMax)
+  days.cutTo(note.days)
+  for (const [index, file] of files.entries()) {
+    if (index < note.files) {
+      progress.add({ bytes: statSync(file.path, { throwIfNoEntry: false })?.size ?? 0 })
+      continue
+    }
+    const objects = [...note.objects]
+    await spillFile(file, objects, days, options)
+    days.flush()
+    note = { files: index + 1, objects, days: days.lengths() }
+    folder.writeJson(noteFile, note)
+  }
+  return note
+}
+
+export function dayFile(folder: JobFolder, day: string): string {
+  return folder.file('spill', `${day}.lines`)
+}
+
+async function spillFile(
+  file: RawFile,
+  objects: RawObject[],
+  days: DayFiles,
+  { read, converter, progress, signal }: SpillOptions,
+): Promise<void> {
+  const indexes = new Map<string, number>()
+  const ordinals = new Map<string, number>()
+  for await (const record of read(file)) {
+    checkPause(signal)
+    const { raw, table, parsed } = record
+    const name = JSON.stringify([raw.object, table])
+    let object = indexes.get(name)
+    if (object === undefined) {
+      object = objects.push({ object: raw.object, table }) - 1
+      indexes.set(name, object)
+    }
+    const ordinal = (ordinals.get(raw.object) ?? 0) + 1
+    ordinals.set(raw.object, ordinal)
+    const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
+    const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
+    days.add(timeUs === null ? unknownDay : utcDay(timeUs), encodeLine(record, key, ordinal))
+    progress.add({ records: 1, bytes: record.bytes.length + 1, rejects: 'rejected' in parsed ? 1 : 0 })
+  }
+}
+
+/** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */
+function timeOf(converter: RecordConverter, { parsed, table }: ReadRecord, ordinal: number): number | null {
+  if (!('value' in parsed)) return null
+  const outcome = convertRecord(converter, { value: parsed.value, table, ordinal })
+  return 'events' in outcome ? earliest(outcome) : null
+}
+
+function earliest({ events, links = [], groups = [] }: ConvertedRecord): number | null {
+  let first: number | null = null
+  for (const list of [events, links, groups])
+    for (const { timeUs } of list) if (first === null || timeUs < first) first = timeUs
+  return first
+}
+
+function lastNote({ folder, sorted }: SpillOptions): SpillNote {
+  const note = folder.readJson<SpillNote>(noteFile)
+  // After a power failure files may be shorter than noted; then all is read again.
+  const isWhole = (day: string, bytes: number) => sorted.has(day) || sizeOf(folder, day) >= bytes
+  if (note !== null && Object.entries(note.days).every(([day, bytes]) => isWhole(day, bytes))) return note
+  for (const name of dayFilesIn(folder)) rmSync(folder.file('spill', name))
+  return { files: 0, objects: [], days: {} }
+}
+
+function dayFilesIn(folder: JobFolder): readonly string[] {
+  return existsSync(folder.file('spill'))
+    ? readdirSync(folder.file('spill')).filter(name => name.endsWith('.lines'))
+    : []
+}
+
+function sizeOf(folder: JobFolder, day: string): number {
+  return statSync(dayFile(folder, day), { throwIfNoEntry: false })?.size ?? 0
+}
+
+/** Files of days, written together when enough is held. */
+class DayFiles {
+  readonly #folder: JobFolder
+  readonly #heldMax: number
+  readonly #held = new Map<string, string[]>()
+  readonly #lengths = new Map<string, number>()
+  #heldChars = 0
+
+  constructor(folder: JobFolder, heldMax: number) {
+    this.#folder = folder
+    this.#heldMax = heldMax
+    mkdirSync(folder.file('spill'), { recursive: true })
+  }
+
+  /** Leaves out what a killed run wrote of the file that it had not finished; nothing is added once a day is sorted. */
+  cutTo(lengths: Readonly<Record<string, number>>): void {
+    for (const name of dayFilesIn(this.#folder)) {
+      const day = name.slice(0, -'.lines'.length)
+      const bytes = lengths[day] ?? 0
+      truncateSync(dayFile(this.#folder, day), bytes)
+      if (bytes > 0) this.#lengths.set(day, bytes)
+    }
+  }
+
+  add(day: string, line: string): void {
+    const held = this.#held.get(day)
+    if (held === undefined) this.#held.set(day, [line])
+    else held.push(line)
+    this.#heldChars += line.length + 1
+    if (this.#heldChars > this.#heldMax) this.flush()
+  }
+
+  flush(): void {
+    for (const [day, lines] of this.#held) {
+      const bytes = Buffer.from(`${lines.join('\n')}\n`)
+      appendFileSync(dayFile(this.#folder, day), bytes, { mode: 0o600 })
+      this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
+    }
+    this.#held.clear()
+    this.#heldChars = 0
+  }
+
+  lengths(): Record<string, number> {
+    return Object.fromEntries([...this.#lengths].toSorted(([a], [b]) => (a < b ? -1 : 1)))
+  }
+}

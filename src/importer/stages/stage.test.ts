@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { zstdDecompressSync } from 'node:zlib'
+import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { generic } from '../sources/generic.ts'
+
+const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
+const config = { mapping }
+
+describe('staging', () => {
+  it('puts records into parts of their event day, oldest first and in the order of time', async t => {
+    const job = jobOf(t, [
+      '{"id":"c","event":"e","user":"u","at":"2024-05-02T10:00:00Z"}\n{"id":"b","event":"e","user":"u","at":"2024-05-01T23:59:59.999Z"}\n',
+      '{"id":"a","event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n\nnot json\n{"id":"d","event":"e","user":"u"}',
+    ])
+    const manifest = await job.stage()
+    assert.deepEqual(
+      manifest.parts.map(({ id, records }) => [id, records]),
+      [
+        ['2024-05-01/0', 2],
+        ['2024-05-02/0', 1],
+        ['unknown-day/0', 3],
+      ],
+    )
+    await job.scan()
+    const staged = job.open()
+    t.after(() => staged.close())
+    assert.deepEqual(
+      (await outcomesOf(staged)).map(({ raw, result }) => [raw.object, raw.line, raw.byte, result.kind]),
+      [
+        ['1.jsonl', 1, 0, 'events'],
+        ['0.jsonl', 2, 62, 'events'],
+        ['0.jsonl', 1, 0, 'events'],
+        ['1.jsonl', 2, 62, 'skipped'],
+        ['1.jsonl', 3, 63, 'rejected'],
+        ['1.jsonl', 4, 72, 'rejected'],
+      ],
+    )
+    assert.deepEqual(manifest.totals.records, 6)
+    assert.deepEqual(manifest.sourceRange, { first: '2024-05-01T00:00:00.000Z', last: '2024-05-02T10:00:00.000Z' })
+  })
+
+  it('cuts a day into parts of limited size, in order', async t => {
+    const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
+    const job = jobOf(t, [lines.join('')], { sizes: { held: 4_000, sorted: 5_000, part: 10_000 } })
+    const { parts } = await job.stage()
+    assert.ok(parts.length > 4, `${parts.length}`)
+    const texts = parts.map(({ object }) => zstdDecompressSync(readFileSync(job.folder.file(object))))
+    for (const text of texts) assert.ok(text.length <= 10_000, `${text.length}`)
+    const times = parts.flatMap(({ firstUs, lastUs }) => [firstUs!, lastUs!])
+    assert.deepEqual(
+      times,
+      times.toSorted((a, b) => a - b),
+    )
+    assert.equal(
+      parts.reduce((sum, { records }) => sum + records, 0),
+      500,
+    )
+  })
+
+  it('gives the same bytes wherever it was stopped, and however much it sorts at once', async t => {
+    const seed = testSeed()
+    t.diagnostic(`SEED=${seed}`)
+    const random = seededRandom(seed)
+    const files = Array.from({ length: 4 }, (_, file) =>
+      Array.from({ length: 200 }, (_, index) =>
+        recordAt(file * 200 + index, Math.floor(random() * 5 * 86_400), index % 50 === 0),
+      ).join(''),
+    )
+    const straight = jobOf(t, files)
+    await straight.stage()
+    await straight.scan()
+    const expected = filesOf(straight)
+    for (let round = 0; round < 12; round++) {
+      let left = 0
+      const stopped = jobOf(t, files, {
+        sizes: { held: 1 + Math.floor(random() * 20_000), sorted: 2_000, part: 32 * 1024 * 1024 },
+        onRecord: () => {
+          if (left-- === 0) throw new Error('stopped here')
+        },
+      })
+      for (const stage of ['stage', 'scan'] as const)
+        for (let isDone = false; !isDone; ) {
+          left = Math.floor(random() * 900)
+          isDone = await stopped[stage]().then(
+            () => true,
+            error => {
+              assert.match(String(error), /stopped here/)
+              return false
+            },
+          )
+        }
+      assert.deepEqual(filesOf(stopped), expected)
+    }
+  })
+
+  it('is done anew when a file changes before it has ended', async t => {
+    let isStopped = true
+    const job = jobOf(t, [recordAt(1, 0), recordAt(2, 0)], {
+      onRecord: () => {
+        if (isStopped) throw new Error('stopped here')
+      },
+    })
+    await assert.rejects(job.stage(), /stopped here/)
+    writeFileSync(job.plan.files[0]!.path, recordAt(3, 0))
+    isStopped = false
+    const { parts } = await job.stage()
+    const text = zstdDecompressSync(readFileSync(job.folder.file(parts[0]!.object))).toString()
+    assert.deepEqual(
+      [...text.matchAll(/"id":"(\d)"/g)].map(([, id]) => id),
+      ['3', '2'],
+    )
+  })
+
+  it('refuses a part whose bytes changed', async t => {
+    const job = jobOf(t, [recordAt(1, 0)])
+    const { parts } = await job.stage()
+    await job.scan()
+    writeFileSync(job.folder.file(parts[0]!.object), 'other bytes')
+    const staged = job.open()
+    t.after(() => staged.close())
+    await assert.rejects(outcomesOf(staged), /is not as it was staged/)
+  })
+})
+
+function recordAt(id: number, seconds: number, isBroken = false): string {
+  const at = new Date(Date.UTC(2024, 4, 1) + seconds * 1_000).toISOString()
+  return `${JSON.stringify({ id: String(id), event: 'e', user: isBroken ? null : `u-${id % 17}`, at })}\n`
+}
+
+function jobOf(t: TestContext, texts: readonly string[], options: TestJobOptions = {}): TestJob {
+  const raw = tempDir(t)
+  const files = texts.map((text, index) => {
+    const path = join(raw, `${index}.jsonl`)
+    writeFileSync(path, text)
+    return path
+  })
+  return new TestJob(tempDir(t), generic, files, { config, ...options })
+}
+
+/** What the stages leave, but for the ledger, whose pages tell of its history, and the times of the raw files. */
+function filesOf({ folder }: TestJob): Record<string, string> {
+  const names = readdirSync(folder.path, { recursive: true }) as string[]
+  const kept = names.filter(name => /^(?:staged|scanned)\/.*\/|^stats\.json$/.test(name)).toSorted()
+  return Object.fromEntries(
+    kept.map(name => {
+      const bytes = readFileSync(folder.file(name))
+      // The manifest names the raw files, which are others in every job.
+      return [
+        name,
+        name === 'stats.json' ? bytes.toString().replace(/"scannedSha256".*/, '') : bytes.toString('base64'),
+      ]
+    }),
+  )
+}

@@ -1,0 +1,153 @@
+// Stage 2: raw files → parts of one event day each, in the order of time, and the manifest that fixes their bytes. What
+// comes out depends on the files and the plan alone, wherever a run was stopped.
+// Source: docs/wire/import.md §2.1, §2.2, §2.5.
+
+import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
+import { type Manifest, manifestFile, type RawSource } from '../job/manifest.ts'
+import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedPart } from '../job/staged-part.ts'
+import type { ReadRecords } from '../read/read-record.ts'
+import type { RecordConverter } from '../records/import-source.ts'
+import { timeText } from '../records/source-time.ts'
+import { PartWriter, partBytesMax } from './part-writer.ts'
+import { checkStill, hashRawFile } from './raw-sources.ts'
+import { sortedBytesMax, sortedDay } from './sort-day.ts'
+import { dayFile, spill, unknownDay } from './spill.ts'
+
+export interface StageOptions {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly read: ReadRecords
+  /** Prepared without facts of other records, which no time depends on. */
+  readonly converter: RecordConverter
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  /** How much is held and sorted at once, and how large a part may be; smaller in tests. */
+  readonly sizes?: { readonly held: number; readonly sorted: number; readonly part: number }
+}
+
+const hashesFile = 'spill/raw.json'
+const sortedDaysFile = 'spill/sorted.jsonl'
+
+export async function stageRecords(options: StageOptions): Promise<Manifest> {
+  const { folder, plan, progress, sizes } = options
+  const raw = await rawSources(options)
+  progress.begin('stage', { bytes: raw.reduce((sum, { bytes }) => sum + bytes, 0) })
+  const done = sortedDays(folder)
+  const { objects, days } = await spill({
+    ...options,
+    files: plan.files,
+    sorted: done,
+    ...(sizes && { heldCharsMax: sizes.held }),
+  })
+  checkStill(raw)
+  const parts = await sortDays(options, Object.keys(days), done)
+  const manifest = manifestOf(plan, { raw, objects, parts })
+  folder.writeJson(manifestFile, manifest)
+  folder.remove('spill')
+  return manifest
+}
+
+/** The hashes of all files, as they were when the stage began for the first time. */
+async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
+  const mapping = mappingSha256(plan)
+  const known = folder.readJson<{ readonly mapping: string; readonly sources: readonly RawSource[] }>(hashesFile)
+  if (known !== null && known.mapping === mapping && isStill(known.sources)) return known.sources
+  // Another version of a file, or another idea of its times, may have been put down already.
+  folder.remove('spill', 'staged')
+  const sources: RawSource[] = []
+  for (const file of plan.files) {
+    checkPause(signal)
+    sources.push(await hashRawFile(file))
+  }
+  folder.writeJson(hashesFile, { mapping, sources })
+  return sources
+}
+
+function isStill(sources: readonly RawSource[]): boolean {
+  try {
+    checkStill(sources)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** Oldest day first, and last the records without a day. */
+async function sortDays(
+  { folder, progress, signal, sizes }: StageOptions,
+  days: readonly string[],
+  done: ReadonlyMap<string, readonly StagedPart[]>,
+): Promise<StagedPart[]> {
+  const parts: StagedPart[] = []
+  for (const day of [...days.filter(each => each !== unknownDay).toSorted(), unknownDay]) {
+    if (!days.includes(day)) continue
+    checkPause(signal)
+    progress.day(day)
+    const known = done.get(day)
+    const partsOfDay = known ?? (await sortOneDay(folder, day, signal, sizes))
+    if (known === undefined) appendFileSync(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
+    rmSync(dayFile(folder, day), { force: true })
+    parts.push(...partsOfDay)
+  }
+  progress.day(null)
+  return parts
+}
+
+async function sortOneDay(
+  folder: JobFolder,
+  day: string,
+  signal: AbortSignal,
+  sizes: StageOptions['sizes'],
+): Promise<readonly StagedPart[]> {
+  const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
+  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted ?? sortedBytesMax)) {
+    checkPause(signal)
+    writer.add(bytes, key)
+  }
+  writer.end()
+  return writer.parts
+}
+
+/** The days that an earlier run sorted. */
+function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
+  const path = folder.file(sortedDaysFile)
+  const days = new Map<string, readonly StagedPart[]>()
+  if (!existsSync(path)) return days
+  const text = readFileSync(path, 'utf8')
+  // A line that a crash cut short counts as not written.
+  const whole = text.slice(0, text.lastIndexOf('\n') + 1)
+  if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole))
+  for (const line of whole.split('\n').slice(0, -1)) {
+    const { day, partsOfDay } = JSON.parse(line) as { day: string; partsOfDay: readonly StagedPart[] }
+    days.set(day, partsOfDay)
+  }
+  return days
+}
+
+function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'raw' | 'objects' | 'parts'>): Manifest {
+  const known = parts.filter(({ firstUs }) => firstUs !== null)
+  const zone = plan.config.source_timezone
+  return {
+    v: 1,
+    jobId: plan.jobId,
+    source: plan.source,
+    sourceTimezone: typeof zone === 'string' ? zone : null,
+    createdAt: plan.createdAt,
+    toolVersion: plan.toolVersion,
+    mappingSha256: mappingSha256(plan),
+    raw,
+    objects,
+    parts,
+    totals: {
+      records: parts.reduce((sum, { records }) => sum + records, 0),
+      bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
+      days: new Set(known.map(({ id }) => id.split('/')[0])).size,
+    },
+    sourceRange:
+      known.length === 0 ? null : { first: timeText(known[0]!.firstUs!), last: timeText(known.at(-1)!.lastUs!) },
+  }
+}

@@ -1,0 +1,55 @@
+// Tells when a product's times are wall-clock times of some zone although they look like UTC: they all differ from the
+// times of receipt by the same hours. Source: docs/wire/import.md §1.2 (zone shift).
+
+export interface ZoneShift {
+  /** Seconds that the times are ahead of the receipt. */
+  readonly seconds: number
+  /** Such as `+02:00`. */
+  readonly text: string
+  /** Of the records that tell their receipt, 0 to 1. */
+  readonly share: number
+  /** A zone with such an offset, for people to see what one looks like. */
+  readonly example: string
+}
+
+/**
+ * @param counts how often each note `zone_shift:SECONDS` came.
+ * @returns null unless one shift other than zero is that of most records.
+ */
+export function findZoneShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  for (const [note, count] of Object.entries(counts)) {
+    const seconds = Number(note.slice(note.indexOf(':') + 1))
+    if (seconds === 0 || count * 2 <= all) continue
+    return { seconds, text: offsetText(seconds), share: count / all, example: exampleZone(seconds) }
+  }
+  return null
+}
+
+function offsetText(seconds: number): string {
+  const minutes = Math.abs(seconds) / 60
+  const two = (value: number) => String(value).padStart(2, '0')
+  return `${seconds < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
+}
+
+const examples: Readonly<Record<number, string>> = {
+  [-10]: 'Pacific/Honolulu',
+  [-8]: 'America/Los_Angeles',
+  [-7]: 'America/Los_Angeles',
+  [-6]: 'America/Chicago',
+  [-5]: 'America/New_York',
+  [-4]: 'America/New_York',
+  [-3]: 'America/Sao_Paulo',
+  1: 'Europe/Berlin',
+  2: 'Europe/Berlin',
+  3: 'Europe/Istanbul',
+  5.5: 'Asia/Kolkata',
+  8: 'Asia/Singapore',
+  9: 'Asia/Tokyo',
+  10: 'Australia/Sydney',
+  11: 'Australia/Sydney',
+}
+
+function exampleZone(seconds: number): string {
+  return examples[seconds / 3_600] ?? 'Europe/Berlin'
+}

@@ -1,0 +1,104 @@
+// A job in a folder of its own, for tests of the stages of an import.
+
+import { createReadStream } from 'node:fs'
+import type { JsonObject } from '#core/json.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { readManifest } from '#importer/job/manifest.ts'
+import type { ImportLimits, ImportPlan } from '#importer/job/plan.ts'
+import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
+import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
+import { parseJsonLine } from '#importer/read/parse-record.ts'
+import type { ReadRecords } from '#importer/read/read-record.ts'
+import { splitRecords } from '#importer/read/split-records.ts'
+import type { ImportSource } from '#importer/records/import-source.ts'
+import { jobConversion } from '#importer/stages/job-conversion.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { scanRecords } from '#importer/stages/scan.ts'
+import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
+
+/** Reads JSON lines, as plainly as can be. */
+export const readJsonLines: ReadRecords = async function* ({ path, object }) {
+  for await (const { bytes, line, byte } of splitRecords(createReadStream(path), 'json')) {
+    const text = bytes.at(-1) === 0x0a ? bytes.subarray(0, -1) : bytes
+    yield { raw: { object, line, byte }, bytes: text, parsed: parseJsonLine(text), isJson: true, table: null }
+  }
+}
+
+export const limits: ImportLimits = {
+  maxRejectShare: 0.01,
+  holdLiveWindow: false,
+  retentionDays: null,
+  groupTypesMax: 5,
+}
+
+export interface TestJobOptions {
+  readonly config?: JsonObject
+  readonly limits?: Partial<ImportLimits>
+  readonly sizes?: NonNullable<StageOptions['sizes']>
+  /** Called with each record that a stage has done; may throw, as a crash would. */
+  readonly onRecord?: () => void
+}
+
+/** The stages of a job over raw files, as `pennon import run` calls them. */
+export class TestJob {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly source: ImportSource
+  readonly progress: StageProgress
+  readonly signal = new AbortController().signal
+  readonly #sizes: StageOptions['sizes']
+
+  constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
+    this.folder = new JobFolder(folder)
+    this.source = source
+    this.#sizes = options.sizes
+    const { onRecord } = options
+    this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
+    this.plan = {
+      v: 1,
+      jobId: 'job-1',
+      createdAt: '2026-01-15T00:00:00.000Z',
+      toolVersion: '0.0.0',
+      source: source.name,
+      config: options.config ?? {},
+      files: files.map(path => ({ path, object: path.slice(path.lastIndexOf('/') + 1) })),
+      fetch: null,
+      target: null,
+      limits: { ...limits, ...options.limits },
+    }
+  }
+
+  stage() {
+    const { converter } = jobConversion(this.plan, this.source, () => null)
+    const { folder, plan, progress, signal } = this
+    return stageRecords({
+      folder,
+      plan,
+      read: readJsonLines,
+      converter,
+      progress,
+      signal,
+      ...(this.#sizes && { sizes: this.#sizes }),
+    })
+  }
+
+  get manifest() {
+    return readManifest(this.folder)!
+  }
+
+  scan() {
+    const { folder, plan, manifest, source, progress, signal } = this
+    return scanRecords({ folder, plan, manifest, source, progress, signal })
+  }
+
+  open() {
+    const { folder, plan, manifest, source } = this
+    return openStagedJob({ folder, plan, manifest, source })
+  }
+}
+
+export async function outcomesOf(job: StagedJob): Promise<StagedOutcome[]> {
+  const outcomes: StagedOutcome[] = []
+  for (const part of job.parts) for await (const outcome of job.readPart(part)) outcomes.push(outcome)
+  return outcomes
+}
