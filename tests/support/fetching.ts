@@ -51,7 +51,7 @@ export interface Fetching {
 /** @param config as `parseFetchConfig` takes it. */
 export async function fetchInto(
   folder: string,
-  config: Readonly<Record<string, string>>,
+  config: Readonly<Record<string, string | boolean>>,
   { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
 ): Promise<FetchResult> {
   const { source, close } = openFetchSource(parseFetchConfig(config), env, clock.nowMs)

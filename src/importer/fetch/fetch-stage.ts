@@ -119,6 +119,7 @@ class FetchRun {
   }
 
   async run(): Promise<FetchResult> {
+    this.#state.markComplete(false)
     await this.#list()
     const { source } = this.#options
     for (;;) {
@@ -136,6 +137,7 @@ class FetchRun {
     }
     this.#options.signal.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
+    this.#state.markComplete(true)
     const { done, empty, bytesDone } = this.#state.counts()
     if (done === 0 && empty > 0)
       this.#state.addWarning(

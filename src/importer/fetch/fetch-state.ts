@@ -70,8 +70,17 @@ export class FetchState {
 
   /** Null before the first fetch. */
   config(): string | null {
-    const row = this.#database.prepare("SELECT value FROM setting WHERE name = 'config'").get()
-    return (row as { value: string } | undefined)?.value ?? null
+    return this.#setting('config')
+  }
+
+  /** Whether all parts were listed, and nothing of them is left. */
+  isComplete(): boolean {
+    return this.#setting('is_complete') === 'yes'
+  }
+
+  markComplete(isComplete: boolean): void {
+    const keep = "INSERT INTO setting VALUES ('is_complete', ?) ON CONFLICT DO UPDATE SET value = excluded.value"
+    this.#run(keep, isComplete ? 'yes' : 'no')
   }
 
   /** Adds it behind the others. @returns what is stored of it: another's state when it was known. */
@@ -175,6 +184,11 @@ export class FetchState {
   *fetchedParts(): IterableIterator<FetchedPart> {
     for (const row of this.#database.prepare("SELECT * FROM part WHERE state = 'done' ORDER BY place").all() as Row[])
       yield { object: objectOf(row.id), sha256: row.sha256!, bytes: row.bytes!, lineCount: row.line_count }
+  }
+
+  #setting(name: string): string | null {
+    const row = this.#database.prepare('SELECT value FROM setting WHERE name = ?').get(name)
+    return (row as { value: string } | undefined)?.value ?? null
   }
 
   #run(sql: string, ...values: readonly (string | number | null)[]): void {

@@ -9,7 +9,7 @@ export type { FetchedPart } from './fetch-state.ts'
 export interface FetchedParts {
   /** What the folder was begun with, as `parseFetchConfig` takes it. */
   readonly config: unknown
-  /** Whether nothing is left to be fetched. */
+  /** Whether all of it came: nothing is left, as the source listed its parts last. */
   readonly isComplete: boolean
   readonly partsWaiting: number
   readonly partsEmpty: number
@@ -24,10 +24,9 @@ export function readFetchedParts(folder: string): FetchedParts | null {
   try {
     const config = state.config()
     if (config === null) return null
-    const { waiting, done, empty } = state.counts()
-    const isComplete = waiting === 0 && done + empty > 0
+    const { waiting: partsWaiting, empty: partsEmpty } = state.counts()
     const parts = [...state.fetchedParts()]
-    return { config: JSON.parse(config), isComplete, partsWaiting: waiting, partsEmpty: empty, parts }
+    return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, parts }
   } finally {
     state.close()
   }
