@@ -5,7 +5,13 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/j
 import { contentUuid, mixpanelUuid, rootUuid } from '../records/deterministic-uuid.ts'
 import { checkedId, chooseId, idText, illegalForMixpanel, legalId } from '../records/distinct-ids.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
-import { type Conversion, type IdentityLink, type ImportedEvent, RecordReject } from '../records/imported-event.ts'
+import {
+  type Conversion,
+  type IdentityLink,
+  type ImportedEvent,
+  RecordReject,
+  skipped,
+} from '../records/imported-event.ts'
 import { eventName, isEmptyValue, pickProperties, put, putPersonUpdates } from '../records/record-fields.ts'
 import { SourceConfig } from '../records/source-config.ts'
 import { timeText } from '../records/source-time.ts'
@@ -101,6 +107,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   const ids = identityOf(sourceName, from)
   const time = readEventTime(from, settings.zone)
   checkTime(time.timeUs, settings.window, 'properties.time')
+  if (joinsNobody(ids)) return skipped('filtered')
   const properties = propertiesOf(sourceName, from)
   const rest = { dropped: droppedOf(from), notes: time.notes }
   switch (ids.kind) {
@@ -135,6 +142,11 @@ type Identity =
 interface Pair {
   readonly distinctId: string
   readonly alias: string
+}
+
+/** Whether it joins a person with itself. */
+function joinsNobody(ids: Identity): boolean {
+  return ids.kind === 'identify' ? ids.userId === ids.deviceId : ids.kind !== 'event' && ids.distinctId === ids.alias
 }
 
 /** Whom the record is about. @throws RecordReject */
