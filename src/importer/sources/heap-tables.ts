@@ -4,15 +4,12 @@
 import type { JsonObject } from '#core/json.ts'
 import type { SourceRecord } from '../records/import-source.ts'
 
-/** Endings of files, and names of the pieces that exports cut a table into: these are no names of tables. */
-const ending = /\.(?:jsonl?|ndjson|csv|avro|parquet|gz|zst)$/i
+/** The names of the pieces that exports cut a table into: these are no names of tables. */
 const piece = /^(?:part|file|data|chunk)?[-_]?\d/i
 
 /** @returns the table's own name, without project and schema: `app.heap_main_production.pageviews` is `pageviews`. */
 export function heapTable({ table, value }: SourceRecord): string | null {
-  let name = table ?? ''
-  while (ending.test(name)) name = name.replace(ending, '')
-  name = name.slice(name.lastIndexOf('.') + 1)
+  const name = table === null ? '' : table.slice(table.lastIndexOf('.') + 1)
   return name === '' || piece.test(name) ? tableByColumns(value) : name
 }
 

@@ -45,8 +45,6 @@ describe('a row of an event of Heap', () => {
     const [event] = eventsOf(heap, [row], names)
     assert.equal(event!.event, 'Checkout Done')
     assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not hang on the map')
-    const [zipped] = eventsOf(heap, [{ ...row, table: 'checkout_done.json.gz' }])
-    assert.equal(zipped!.uuid, event!.uuid)
   })
 
   it('takes the names of live properties, and keeps what has none', () => {
