@@ -3,13 +3,13 @@
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
 import { mkdirSync } from 'node:fs'
+import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
 import type { Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import { sha256Hex } from '../job/sha256.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -79,10 +79,6 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     ledger.rollback()
     ledger.close()
   }
-}
-
-export function manifestSha256(manifest: Manifest): string {
-  return sha256Hex(JSON.stringify(manifest))
 }
 
 /** @throws JobStopped */

@@ -1,0 +1,51 @@
+// What can be done about records that are refused or left out. Source: docs/wire/import.md §2.6.
+
+import type { RejectReason, SkipReason } from '../records/imported-event.ts'
+
+const fixes: Record<RejectReason, string> = {
+  compressed_input: 'Unpack the file, or give the packed file itself and not a text made of it.',
+  encoding_invalid_utf8: 'Export the file as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8.',
+  truncated_record: 'The file ends in the middle of a record. Export or download it again.',
+  record_too_large: 'An event may have 1 MB. Leave out large properties, or split the record.',
+  json_syntax: 'Repair the JSON of the line. Each record has to be on a line of its own.',
+  json_not_object: 'A record has to be an object in braces: {"event": …}.',
+  csv_column_count: 'Put cells that hold commas or line breaks into quotes, or repair the row.',
+  properties_not_object: 'The properties have to be an object, or a text that holds one.',
+  event_missing: 'Give the record a name of its event, or set event_constant in the mapping.',
+  event_not_string: 'The name of an event has to be a text.',
+  event_name_too_long: 'Shorten the name of the event to 200 characters.',
+  distinct_id_missing: 'Say who did it: fill the field of the user or of the device, or map another one.',
+  distinct_id_illegal: 'The id is a text that stands for nobody, such as "undefined". Map another field.',
+  distinct_id_too_long: 'Shorten the id to 200 characters, the same way everywhere.',
+  timestamp_missing: 'Say when it happened: fill the field of the time, or map another one.',
+  timestamp_invalid: 'Write the time as 2024-05-01T12:00:00Z or as a number since 1970.',
+  timestamp_zone_unknown: 'The time names no zone. Set source_timezone, such as Europe/Berlin.',
+  timestamp_out_of_range: 'The time is before 1971: often seconds that were taken for milliseconds. Set unit.',
+  timestamp_future: 'The time is after the import: often a wrong clock or a wrong unit. Correct it.',
+  within_live_window: 'It is younger than 48 hours. Import it later, or without --hold-live-window.',
+  older_than_retention: 'The target deletes events as old as this. Change its retention, or leave them out.',
+  unsupported_event: 'Events of this kind cannot be imported; nothing has to be done.',
+  merge_needs_approval: 'It joins two known users, which cannot be undone. Allow it with --allow-dangerous-merge.',
+  group_type_limit: 'The target has no more group types. Map groups to fewer types.',
+}
+
+const skips: Record<SkipReason, string> = {
+  session_marker: 'begins or ends a session; sessions are kept as $session_id of the events',
+  goal_conversion_duplicate: 'a goal, which the action that reached it tells of too',
+  destination_disabled: 'its sender did not want it in PostHog',
+  blank_line: 'an empty line',
+  filtered: 'left out by the mapping, or it says nothing',
+  visit_without_actions: 'a visit without actions',
+  duplicate_in_source: 'the source exported it twice, or it stands in another table too',
+}
+
+/** @param reason also `server_refused:<reason>`. */
+export function fixOf(reason: RejectReason | `server_refused:${string}`): string {
+  if (reason.startsWith('server_refused:'))
+    return 'The server refused it in these words. Correct it, then: pennon import retry.'
+  return fixes[reason as RejectReason]
+}
+
+export function skipWords(reason: SkipReason): string {
+  return skips[reason]
+}
