@@ -35,6 +35,8 @@ export interface TestJobOptions {
   readonly config?: JsonObject
   readonly limits?: Partial<ImportLimits>
   readonly sizes?: NonNullable<StageOptions['sizes']>
+  /** JSON lines unless given. */
+  readonly read?: ReadRecords
   /** Called with each record that a stage has done; may throw, as a crash would. */
   readonly onRecord?: () => void
 }
@@ -47,11 +49,13 @@ export class TestJob {
   readonly progress: StageProgress
   readonly signal = new AbortController().signal
   readonly #sizes: StageOptions['sizes']
+  readonly #read: ReadRecords
 
   constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
     this.folder = new JobFolder(folder)
     this.source = source
     this.#sizes = options.sizes
+    this.#read = options.read ?? readJsonLines
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
@@ -74,7 +78,7 @@ export class TestJob {
     return stageRecords({
       folder,
       plan,
-      read: readJsonLines,
+      read: this.#read,
       converter,
       progress,
       signal,

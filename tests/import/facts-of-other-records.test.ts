@@ -1,0 +1,110 @@
+// Records that need others: a page view of Heap belongs to who identified in another file and later; the totals of a day
+// of Plausible are page views only where no other file has its pages. Both through the stages of a job.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import type { ReadRecords } from '#importer/read/read-record.ts'
+import type { ImportSource } from '#importer/records/import-source.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { timeText } from '#importer/records/source-time.ts'
+import { heap } from '#importer/sources/heap.ts'
+import { plausible } from '#importer/sources/plausible.ts'
+import { outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+describe('records that need others', () => {
+  it('of Heap belong to the identity of their user, linked once, with every digit of their ids', async t => {
+    const user = '8123456789012345678'
+    const job = await converted(t, heap, {
+      pageviews: [
+        `{"event_id":7325461098234567891,"user_id":${user},"time":"2024-05-01 12:00:00.250","domain":"a.example.test"}`,
+        `{"event_id":7325461098234567892,"user_id":5,"time":"2024-05-01 12:00:01"}`,
+      ],
+      sessions: [`{"event_id":1,"user_id":${user},"time":"2024-05-01 12:00:00"}`],
+      user_migrations: [`{"from_user_id":4,"to_user_id":${user},"time":"2024-05-02 00:00:00"}`],
+      users: [
+        `{"user_id":${user},"identity":"ada@example.test","joindate":"2024-01-01 08:00:00","last_modified":"2024-06-30 09:00:00"}`,
+      ],
+    })
+    assert.deepEqual(job.generated.map(shown), ['2024-06-30T09:00:00.000Z $identify ada@example.test'])
+    assert.deepEqual(job.events.map(shown), [
+      '2024-05-01T12:00:00.250Z $pageview ada@example.test',
+      '2024-05-01T12:00:01.000Z $pageview 5',
+      '2024-05-02T00:00:00.000Z $create_alias ada@example.test',
+      '2024-06-30T09:00:00.000Z $set ada@example.test',
+    ])
+    assert.equal(job.events[0]!.properties.$heap_user_id, user)
+    assert.deepEqual(job.skipped, ['session_marker'])
+  })
+
+  it('of Plausible make as many page views as its pages count, and keep the other tables as sums', async t => {
+    const config = { site: 'blog.example.test', source_timezone: 'Europe/Berlin', mode: 'synthesize' }
+    const counted = '"visitors":"2","visits":"2","bounces":"0","visit_duration":"9"'
+    const job = await converted(
+      t,
+      plausible,
+      {
+        imported_visitors_20240501_20240502: [
+          `{"date":"2024-05-01","pageviews":"5",${counted}}`,
+          `{"date":"2024-05-02","pageviews":"4",${counted}}`,
+        ],
+        imported_pages_20240501_20240502: [
+          '{"date":"2024-05-01","hostname":"blog.example.test","page":"/a","visitors":"2","pageviews":"3"}',
+          '{"date":"2024-05-01","hostname":"blog.example.test","page":"/b","visitors":"1","pageviews":"2"}',
+        ],
+        imported_sources_20240501_20240502: [`{"date":"2024-05-01","pageviews":"5",${counted}}`],
+      },
+      config,
+    )
+    const names = Object.groupBy(job.events, ({ event }) => event)
+    const counts = Object.fromEntries(Object.entries(names).map(([name, events]) => [name, events?.length]))
+    assert.deepEqual(counts, { plausible_imported_visitors: 1, $pageview: 9, plausible_imported_sources: 1 })
+    // The row of direct visits says the same as that of the day, so only their names tell these two sums apart.
+    assert.equal(new Set(job.events.map(({ event, uuid }) => `${event} ${uuid}`)).size, 11)
+  })
+})
+
+/** Stages and scans a file for each table, and converts all of it. */
+async function converted(
+  t: TestContext,
+  source: ImportSource,
+  tables: Record<string, readonly string[]>,
+  config: JsonObject = {},
+) {
+  const folder = tempDir(t)
+  const files = Object.entries(tables).map(([table, lines]) => {
+    const path = join(folder, `${table}.jsonl`)
+    writeFileSync(path, `${lines.join('\n')}\n`)
+    return path
+  })
+  const job = new TestJob(join(folder, 'job'), source, files, { config, read: readByTable })
+  await job.stage()
+  await job.scan()
+  const staged = job.open()
+  try {
+    const outcomes = (await outcomesOf(staged)).map(({ result }) => result)
+    assert.deepEqual(
+      outcomes.filter(({ kind }) => kind === 'rejected'),
+      [],
+    )
+    return {
+      generated: [...staged.generatedEvents()].map(({ event }) => event),
+      events: outcomes.flatMap(result => (result.kind === 'events' ? result.events : [])),
+      skipped: outcomes.flatMap(result => (result.kind === 'skipped' ? [result.reason] : [])),
+    }
+  } finally {
+    staged.close()
+  }
+}
+
+const readByTable: ReadRecords = async function* (file) {
+  const table = file.object.replace(/\.jsonl$/, '')
+  for await (const record of readJsonLines(file)) yield { ...record, table }
+}
+
+function shown({ timeUs, event, distinctId }: ImportedEvent): string {
+  return `${timeText(timeUs)} ${event} ${distinctId}`
+}
