@@ -31,11 +31,14 @@ export interface ImportVector extends Fields {
   readonly expected: { readonly events?: readonly Fields[]; readonly rejected?: Fields; readonly skipped?: string }
 }
 
-export function importCases(vectors: readonly ImportVector[]): VectorCase[] {
-  return vectors.map(vector => ({ id: vector.id, run: () => differencesOf(vector) }))
+/** Prints the answers to the records of a vector, one line each. */
+export type Convert = (vector: ImportVector) => Promise<readonly string[]> | readonly string[]
+
+export function importCases(vectors: readonly ImportVector[], convert: Convert = convertByCommand): VectorCase[] {
+  return vectors.map(vector => ({ id: vector.id, run: () => differencesOf(vector, convert) }))
 }
 
-async function differencesOf(vector: ImportVector): Promise<readonly string[]> {
+async function differencesOf(vector: ImportVector, convert: Convert): Promise<readonly string[]> {
   assertKnownVectorFields(vector, ['spec', 'input', 'format', 'config', 'expected'])
   assertKnownFields(vector.expected, '`expected`', ['events', 'rejected', 'skipped'])
   const lines = await convert(vector)
@@ -43,8 +46,8 @@ async function differencesOf(vector: ImportVector): Promise<readonly string[]> {
   return exactDifferences(withoutExplanations(vector.expected), parseVectorFile(lines[0]!), 'answer')
 }
 
-/** @returns the lines that the command prints. @throws CannotRun with what it says when it refuses. */
-async function convert({ source, input, format, config }: ImportVector): Promise<string[]> {
+/** @throws CannotRun with what the command says when it refuses. */
+async function convertByCommand({ source, input, format, config }: ImportVector): Promise<string[]> {
   const folder = mkdtempSync(join(tmpdir(), 'pennon-import-vector-'))
   try {
     const args = ['import', 'convert', '--source', source, '--now', now]
