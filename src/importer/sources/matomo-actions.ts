@@ -3,7 +3,7 @@
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { putAddress } from '../records/page-address.ts'
 import { eventName, isEmptyValue, put, textField } from '../records/record-fields.ts'
-import { isMatomoDisplay } from './matomo-visits.ts'
+import { isMatomoDisplay } from './matomo-display.ts'
 
 export interface MatomoAction {
   /** As written: a word, or `13` for content, which is written as a number too. */

@@ -1,8 +1,8 @@
-// What a Matomo visit says of each of its actions, and what is only there to be shown. Source: docs/wire/import.md §1.6.
+// What a Matomo visit says of each of its actions. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { put } from '../records/record-fields.ts'
-import type { MatomoAction } from './matomo-actions.ts'
+import { isMatomoDisplay } from './matomo-display.ts'
 
 const names: ReadonlyMap<string, string> = new Map([
   ['visitIp', '$ip'],
@@ -63,18 +63,4 @@ function putResolution(properties: JsonObject, value: JsonValue | undefined): vo
 function degrees(value: JsonValue | undefined): JsonValue | undefined {
   if (typeof value !== 'string') return value
   return /^-?\d{1,3}(?:\.\d+)?$/.test(value.trim()) ? Number(value) : undefined
-}
-
-const display = /(?:Icons?|IconSVG|Flag|Pretty|PrettyFirstAction)$|^(?:icon|iconSVG|subtitle|plugins|pluginsIcons)$/
-
-/** Whether the field is a picture, or a text that says once more for people what another field says. */
-export function isMatomoDisplay(field: string): boolean {
-  return display.test(field)
-}
-
-/** Fields of the visit and its actions that no event carries. */
-export function matomoDropped(visit: JsonObject, actions: readonly MatomoAction[]): readonly string[] {
-  const ofVisit = Object.keys(visit).filter(isMatomoDisplay)
-  const ofActions = actions.flatMap(({ value }) => Object.keys(value).filter(isMatomoDisplay))
-  return [...new Set([...ofVisit, ...ofActions.map(field => `actionDetails.${field}`)])]
 }

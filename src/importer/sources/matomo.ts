@@ -11,9 +11,10 @@ import { SourceConfig } from '../records/source-config.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { TimeWindow } from '../records/time-window.ts'
 import { type MatomoAction, matomoActionProperties, matomoEventName, matomoKnowsType } from './matomo-actions.ts'
+import { matomoDropped } from './matomo-display.ts'
 import { matomoStart, matomoTimes } from './matomo-times.ts'
 import { matomoUuid } from './matomo-uuids.ts'
-import { matomoDropped, matomoVisitProperties } from './matomo-visits.ts'
+import { matomoVisitProperties } from './matomo-visits.ts'
 
 /** Every visit has these. A record with none is another thing, such as an answer that wraps its visits. */
 const visitFields = ['actionDetails', 'idVisit', 'visitorId']
@@ -57,7 +58,10 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   return {
     events,
     links: userId === null || deviceId === null ? [] : [{ userId, deviceId, timeUs: firstUs, properties: {} }],
-    dropped: matomoDropped(visit, actions),
+    dropped: matomoDropped(
+      visit,
+      actions.map(({ value }) => value),
+    ),
     notes: unknown.map(({ type }) => `matomo_type_unknown:${type}`),
   }
 }
