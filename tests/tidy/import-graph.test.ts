@@ -157,7 +157,8 @@ const rooms: Record<string, readonly string[]> = {
 
   'importer/records': [],
   'importer/read': ['importer/records'],
-  'importer/sources': ['importer/records'],
+  'importer/sources/mappings': ['importer/records'],
+  'importer/sources': ['importer/records', 'importer/sources/mappings'],
   'importer/fetch': ['importer/records'],
   'importer/job': ['importer/read', 'importer/records'],
   'importer/stages': ['importer/job', 'importer/read', 'importer/records'],
