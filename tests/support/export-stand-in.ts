@@ -3,6 +3,7 @@
 
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
 import { BlobWriter, TextReader, Uint8ArrayReader, ZipWriter } from '@zip.js/zip.js'
 
@@ -36,6 +37,8 @@ export interface StandInOptions {
   /** The order of lines of an answer; as they are unless given. */
   readonly reorder?: (lines: readonly string[]) => readonly string[]
   readonly isPacked?: boolean
+  /** How long an answer takes to come; at once unless given. */
+  readonly slowMs?: number
   /** The clock that the limit goes by. */
   readonly nowMs?: () => number
   readonly callsPerHour?: number
@@ -126,7 +129,9 @@ async function startStandIn(options: StandInOptions, api: Api): Promise<StandIn>
     const sent = options.reorder?.(wanted) ?? wanted
     const whole = await api.answer(fault?.kind === 'terminated_early' ? [...sent, 'terminated early'] : sent, options)
     if (whole === null && fault === null) return void response.writeHead(404).end('Raw data files were not found.')
-    send(request, response, fault, whole ?? { body: Buffer.alloc(0), headers: {} })
+    const answered = whole ?? { body: Buffer.alloc(0), headers: {} }
+    if (fault === null && options.slowMs !== undefined) await sendSlowly(response, answered, options.slowMs)
+    else send(request, response, fault, answered)
   }
   const server = createServer((request, response) => {
     answer(request, response).catch(error => {
@@ -145,6 +150,22 @@ async function startStandIn(options: StandInOptions, api: Api): Promise<StandIn>
       await once(server, 'close')
     },
   }
+}
+
+const sliceCount = 8
+
+async function sendSlowly(
+  response: ServerResponse,
+  { body, headers }: { readonly body: Buffer; readonly headers: Record<string, string> },
+  slowMs: number,
+): Promise<void> {
+  response.writeHead(200, { ...headers, 'content-length': body.length })
+  const sliceBytes = Math.ceil(body.length / sliceCount)
+  for (let from = 0; from < body.length && !response.destroyed; from += sliceBytes) {
+    response.write(body.subarray(from, from + sliceBytes))
+    await sleep(slowMs / sliceCount)
+  }
+  response.end()
 }
 
 function send(
