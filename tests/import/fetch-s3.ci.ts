@@ -10,6 +10,7 @@ import { CreateBucketCommand, PutObjectCommand } from '@aws-sdk/client-s3'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { startCuttingProxy } from '../support/cutting-proxy.ts'
 import { fetchInto, rawFiles } from '../support/fetching.ts'
+import { commandsOf, guideShell } from '../support/guide-commands.ts'
 import { type S3Server, s3Missing, startS3 } from '../support/s3-server.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -98,6 +99,18 @@ describe('fetching from S3', { skip: s3Missing }, () => {
     await put(bucket, 'a.json', '{"a":2}\n')
     await assert.rejects(fetchInto(folder, config), /a\.json has changed at the source since it was fetched/)
     assert.equal(readFileSync(join(folder, 'raw/a.json'), 'utf8'), '{"a":1}\n')
+  })
+
+  it('is done by the command of the guide as it is printed', async t => {
+    const bucket = 'acme-archive'
+    await s3.client.send(new CreateBucketCommand({ Bucket: bucket }))
+    await put(bucket, 'segment-logs/src/1714521600000/a.gz', 'x')
+    const folder = tempDir(t)
+    const { run } = guideShell(folder, s3.credentials, { s3: `--s3-endpoint ${s3.endpoint} --s3-path-style` })
+    const commands = commandsOf('docs/import.md').filter(command => command.includes('s3://'))
+    assert.equal(commands.length, 1)
+    for (const command of commands) assert.match(await run(command), /^1 part, 1 bytes, is in/)
+    assert.deepEqual(rawFiles(join(folder, 'archive')), ['src/1714521600000/a.gz'])
   })
 
   it('says what is wrong with the bucket or the credentials, and keeps no secret', async t => {

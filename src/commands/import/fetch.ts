@@ -98,7 +98,7 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
     ...notes,
     'Nothing was downloaded.',
   ]
-  process.stdout.write(`${printable(lines.join('\n'))}\n`)
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
 }
 
 async function download(
@@ -130,13 +130,13 @@ async function download(
     progress.end()
   }
   if (json) process.stdout.write(`${JSON.stringify(result)}\n`)
-  else process.stdout.write(`${printable(resultInWords(result, folder))}\n`)
+  else process.stdout.write(`${resultInWords(result, folder).map(printable).join('\n')}\n`)
 }
 
-function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string {
+function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
-    `${partsDone.toLocaleString('en')} parts, ${readableBytes(bytesDone)}, are in ${folder}/raw${empty}.`,
+    `${partsDone.toLocaleString('en')} ${partsDone === 1 ? 'part' : 'parts'}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${folder}/raw${empty}.`,
     ...warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)),
-  ].join('\n')
+  ]
 }

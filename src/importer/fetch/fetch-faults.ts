@@ -35,7 +35,7 @@ const certificateCodes = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT
 export function asFetchFault(cause: unknown): unknown {
   const code = (cause as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
-  if (code === 'ENOSPC' || code === 'EDQUOT') return new FetchWait('the disk is full')
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return new FetchWait('the disk is full')
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return new BrokenAnswer('the answer broke off')
   if (certificateCodes.test(code)) return new FetchStop(`The source's certificate is not accepted (${code}).`)
   if (/^(ECONN|ENET|EHOST|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|ERR_SSL|EPROTO)/.test(code))

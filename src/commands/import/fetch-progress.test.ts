@@ -1,0 +1,54 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'
+import { fetchProgress, progressInWords } from './fetch-progress.ts'
+
+const begun: FetchProgress = {
+  partsDone: 0,
+  partsEmpty: 0,
+  partsTotal: 1_095,
+  bytesReceived: 0,
+  calls: 0,
+  retries: 0,
+  waiting: null,
+}
+const minute = 60_000
+
+describe('the progress of a fetch', () => {
+  it('says what is done, what it waits for and how long the limits leave for the rest', () => {
+    const progress = { ...begun, partsDone: 60, partsEmpty: 2, bytesReceived: 3 * 2 ** 20, retries: 1 }
+    const words = progressInWords(
+      { ...progress, waiting: { reason: 'source limit', untilMs: 14 * minute } },
+      { nowMs: 0, spentMs: minute, doneHere: 60, leastMs: 1_035 * minute },
+    )
+    assert.equal(words, '60 of 1,095 parts, 2 without data, 3.0 MiB, 1 retry, source limit, 14 min, about 17.3 h left')
+  })
+
+  it('takes the time of what is done for the rest, where that is longer', () => {
+    const words = progressInWords({ ...begun, partsDone: 95 }, { nowMs: 0, spentMs: minute, doneHere: 10, leastMs: 0 })
+    assert.equal(words, '95 of 1,095 parts, 0 bytes, about 100 min left')
+  })
+
+  it('is a line every ten seconds where nobody looks, and JSON for programs', () => {
+    for (const isJson of [false, true]) {
+      let nowMs = 0
+      let written = ''
+      const { show } = fetchProgress({
+        write: text => {
+          written += text
+        },
+        ...{ isTerminal: false, isJson, nowMs: () => nowMs, callsPerPart: 1 },
+        limits: { perSecond: null, perHour: null, atOnce: 1 },
+      })
+      for (; nowMs <= 25_000; nowMs += 500) show({ ...begun, partsDone: nowMs / 500 })
+      const lines = written.trimEnd().split('\n')
+      assert.equal(lines.length, 2)
+      if (isJson)
+        assert.deepEqual(
+          lines.map(line => JSON.parse(line).partsDone),
+          [20, 40],
+        )
+      else assert.match(lines[0]!, /^20 of 1,095 parts/)
+    }
+  })
+})

@@ -1,0 +1,48 @@
+// The commands of docs/import.md that bring an export into a folder, as printed and in order.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { dayWindows } from '#importer/fetch/fetch-windows.ts'
+import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
+import { fetchSecrets } from '../support/fetching.ts'
+import { commandsOf, guideShell } from '../support/guide-commands.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const page = 'docs/import.md'
+const days = dayWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
+
+it('the guide leads from a project to its export in a folder', async t => {
+  const mixpanel = await startMixpanel({
+    lines: new Map(
+      days.map(day => [
+        day,
+        [0, 1, 2].map(n => {
+          const time = Date.parse(day) / 1_000 + n
+          return `{"event":"Ordered","properties":{"time":${time},"distinct_id":"u-${n}","$insert_id":"${day}-${n}"}}`
+        }),
+      ]),
+    ),
+  })
+  const amplitude = await startAmplitude({ lines: new Map([['20240501T03', ['{"event_type":"x"}']]]) })
+  t.after(() => Promise.all([mixpanel.stop(), amplitude.stop()]))
+  const { run } = guideShell(tempDir(t), fetchSecrets, {
+    mixpanel: `--host ${mixpanel.url}`,
+    amplitude: `--host ${amplitude.url}`,
+  })
+  const outputs: string[] = []
+  // `fetch-s3.ci.ts` runs those of buckets.
+  const commands = commandsOf(page).filter(command => !command.includes('s3://'))
+  for (const command of commands) outputs.push(await run(command))
+  const outputOf = (part: string) => outputs[commands.findIndex(command => command.includes(part))]!
+  assert.match(outputOf('--to 2024-07-31 --dry-run'), /^92 parts.*\n92 calls or more, at least 92 min by the limits/)
+  assert.match(outputOf('--to 2024-05-31'), /^31 parts, .* are in .*history\/raw\.\n$/)
+  assert.equal(outputOf('ls history/raw').split('\n')[0], 'mixpanel-2024-05-01.jsonl.gz')
+  assert.match(outputOf('head -1'), /^\{"event":"Ordered".*\}\n$/)
+  assert.match(outputs[commands.indexOf('pennon import fetch history\n')]!, /^31 parts/)
+  assert.equal(outputOf('import convert').match(/^\{"events":\[/gm)!.length, 2)
+  assert.match(outputOf('--source amplitude'), /^1 parts?, .*; the source has no data for 6 more\.\n$/)
+  assert.match(outputOf('--source matomo'), /^366 parts/)
+  assert.match(outputOf('--source posthog'), /^366 parts/)
+  // What was there was not asked for again.
+  assert.equal(mixpanel.asked.length, 31)
+})
