@@ -2,13 +2,13 @@
 // Source: docs/wire/import.md §1.9, §2.6.
 
 export interface RawRecord {
-  /** With its line end, where it has one. */
+  /** With its line end, where it has one. An element of a list has all before it that separates it from the last. */
   readonly bytes: Uint8Array
   /** The line in which it begins, from 1. A row of CSV may span several. */
   readonly line: number
   /** Where its first byte is, from 0. */
   readonly byte: number
-  /** The file ended before a line end came, or before a quote was closed. */
+  /** The file ended before a line end came, or before a quote or the list was closed. */
   readonly ending: 'complete' | 'unended' | 'unclosed'
   /** Only its beginning is kept, because it is longer than any record may be. */
   readonly isCut: boolean
@@ -21,13 +21,17 @@ const keptOfCutBytes = 64 * 1024
 const newline = 0x0a
 const quote = 0x22
 const comma = 0x2c
+const blank = 0x20
+const backslash = 0x5c
+const [braceOpen, braceClose] = [0x7b, 0x7d]
+const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
 export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
-  format: 'json' | 'csv',
+  format: 'json' | 'csv' | 'array',
   bytesMax = recordBytesMax,
 ): AsyncGenerator<RawRecord> {
-  const findEnd = format === 'csv' ? rowEnds() : lineEnds()
+  const findEnd = { json: lineEnds, csv: rowEnds, array: elementEnds }[format]()
   let parts: Uint8Array[] = []
   let partsBytes = 0
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
@@ -61,13 +65,14 @@ export async function* splitRecords(
     // The chunk may be filled again by who reads the file.
     if (start < chunk.length) keep(Uint8Array.from(chunk.subarray(start)))
   }
-  if (length > 0) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
+  // An open list is one also where its last element is complete.
+  if (length > 0 || (format === 'array' && findEnd.isOpen())) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
 interface EndFinder {
   /** @returns where the next line end is that ends a record, at or after `from`; -1 when the chunk has none. */
   next(chunk: Uint8Array, from: number): number
-  /** Whether a quote is open. */
+  /** Whether a quote, or the list, is open. */
   isOpen(): boolean
 }
 
@@ -93,5 +98,48 @@ function rowEnds(): EndFinder {
       return -1
     },
     isOpen: () => place === 'quoted',
+  }
+}
+
+/** Elements of one JSON list, which may stand on any number of lines. What follows the list is one more record. */
+function elementEnds(): EndFinder {
+  let place: 'before list' | 'between' | 'inside' | 'behind list' = 'before list'
+  let depth = 0
+  let isText = false
+  let isEscaped = false
+  const stepInText = (unit: number): boolean => {
+    if (isEscaped) isEscaped = false
+    else if (unit === backslash) isEscaped = true
+    else if (unit === quote) isText = false
+    return !isText && depth === 0
+  }
+  const stepInside = (unit: number): boolean => {
+    if (isText) return stepInText(unit)
+    if (unit === quote) isText = true
+    else if (unit === braceOpen || unit === bracketOpen) depth++
+    else if (unit === braceClose || unit === bracketClose) depth--
+    else if (depth > 0) return false
+    if (depth < 0) place = 'behind list'
+    return depth < 0 || (depth === 0 && (unit === comma || unit === braceClose || unit === bracketClose))
+  }
+  const step = (unit: number): boolean => {
+    if (place === 'before list' && unit === bracketOpen) place = 'between'
+    else if (place === 'between' && unit === bracketClose) place = 'behind list'
+    else if (place === 'inside' || (place === 'between' && unit > blank && unit !== comma)) {
+      place = 'inside'
+      if (stepInside(unit)) {
+        depth = 0
+        if (place === 'inside') place = 'between'
+        return true
+      }
+    }
+    return false
+  }
+  return {
+    next: (chunk, from) => {
+      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at
+      return -1
+    },
+    isOpen: () => place !== 'behind list',
   }
 }

@@ -1,0 +1,178 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { describe, it } from 'node:test'
+import { crc32, deflateRawSync, zstdCompressSync } from 'node:zlib'
+import avsc from 'avsc'
+import { avroRecords } from './avro-records.ts'
+import { ByteReader } from './byte-reader.ts'
+
+const schema = {
+  type: 'record',
+  name: 'Event',
+  namespace: 'heap',
+  fields: [
+    { name: 'id', type: 'long' },
+    { name: 'user', type: ['null', 'string'] },
+    { name: 'at', type: { type: 'long', logicalType: 'timestamp-micros' } },
+    { name: 'seen', type: { type: 'long', logicalType: 'local-timestamp-millis' } },
+    { name: 'day', type: { type: 'int', logicalType: 'date' } },
+    { name: 'price', type: { type: 'bytes', logicalType: 'decimal', precision: 9, scale: 2 } },
+    { name: 'kind', type: { type: 'enum', name: 'Kind', symbols: ['load', 'click'] } },
+    { name: 'tags', type: { type: 'array', items: 'string' } },
+    { name: 'more', type: { type: 'map', values: ['null', 'double', 'boolean'] } },
+    { name: 'key', type: { type: 'fixed', name: 'Key', size: 2 } },
+    { name: 'share', type: 'float' },
+    { name: 'parent', type: ['null', 'heap.Event'] },
+  ],
+}
+const row = {
+  id: 7,
+  user: 'ü-1',
+  at: 1714564800123456,
+  seen: -1,
+  day: 19844,
+  price: Buffer.from([0xff, 0x85]),
+  kind: 'click',
+  tags: ['a', 'b'],
+  more: { a: 1.5, b: null, c: true },
+  key: Buffer.from('k1'),
+  share: 0.1,
+  parent: null,
+}
+const read = {
+  id: 7,
+  user: 'ü-1',
+  at: '2024-05-01T12:00:00.123456Z',
+  seen: '1969-12-31T23:59:59.999',
+  day: '2024-05-01',
+  price: '-1.23',
+  kind: 'click',
+  tags: ['a', 'b'],
+  more: { a: 1.5, b: null, c: true },
+  key: 'k1',
+  share: 0.1,
+  parent: null,
+}
+
+describe('an Avro file', () => {
+  it('gives its records with their types, wherever its chunks end', async () => {
+    const bytes = await written(Array.from({ length: 500 }, (_, id) => ({ ...row, id, parent: { ...row, id: -id } })))
+    for (const chunk of [1_000_000, 1_000, 1]) {
+      const records = await recordsIn(bytes, chunk)
+      assert.equal(records.length, 500)
+      assert.deepEqual(records[499], { line: 500, value: { ...read, id: 499, parent: { ...read, id: -499 } } })
+    }
+  })
+
+  it('keeps the digits of 64-bit integers', async () => {
+    const long = avsc.types.LongType.__with({
+      fromBuffer: (bytes: Buffer) => bytes.readBigInt64LE(),
+      toBuffer: (value: bigint) => {
+        const bytes = Buffer.alloc(8)
+        bytes.writeBigInt64LE(value)
+        return bytes
+      },
+      fromJSON: BigInt,
+      toJSON: String,
+      isValid: (value: unknown) => typeof value === 'bigint',
+      compare: (a: bigint, b: bigint) => (a < b ? -1 : a > b ? 1 : 0),
+    } as never)
+    const type = avsc.Type.forSchema(
+      { type: 'record', name: 'Ids', fields: [{ name: 'id', type: 'long' }] },
+      { registry: { long } },
+    )
+    const bytes = await encoded(type, [{ id: 7325461098234567891n }, { id: -9223372036854775808n }])
+    const texts = (await Array.fromAsync(avroRecords(file(bytes, 100)))).map(each => Buffer.from(each.bytes).toString())
+    assert.deepEqual(texts, ['{"id":7325461098234567891}', '{"id":-9223372036854775808}'])
+  })
+
+  const codecs: Readonly<Record<string, (block: Buffer) => Buffer>> = {
+    deflate: block => deflateRawSync(block),
+    zstandard: block => zstdCompressSync(block),
+    snappy: block => withSum(literalsOnly(block), block),
+  }
+  for (const [codec, pack] of Object.entries(codecs))
+    it(`is read with the codec ${codec}`, async () => {
+      assert.deepEqual(await recordsIn(await written([row, row], { codec, pack }), 100), [
+        { line: 1, value: read },
+        { line: 2, value: read },
+      ])
+    })
+
+  it('that is cut off or damaged gives the records before that, and one reject', async () => {
+    const bytes = await written(Array.from({ length: 2_000 }, (_, id) => ({ ...row, id })))
+    const cutOff = await recordsIn(bytes.subarray(0, bytes.length - 100), 1_000)
+    assert.ok(cutOff.length > 500, `${cutOff.length} records`)
+    assert.deepEqual(cutOff.at(-1), { line: cutOff.length, value: 'truncated_record' })
+    const damaged = Buffer.from(bytes)
+    damaged[damaged.length - 3]! ^= 1
+    assert.equal((await recordsIn(damaged, 1_000)).at(-1)!.value, 'compressed_input')
+    const bzip2 = await written([row], { codec: 'bzip2', pack: block => block })
+    assert.deepEqual(await recordsIn(bzip2, 1_000), [{ line: 1, value: 'compressed_input' }])
+  })
+})
+
+interface Packing {
+  readonly codec: string
+  readonly pack: (block: Buffer) => Buffer
+}
+
+function written(rows: readonly object[], packing?: Packing): Promise<Buffer> {
+  // A type of avsc would forget the logical types.
+  return encoded(schema as never, rows, packing)
+}
+
+async function encoded(type: avsc.Type | avsc.Schema, rows: readonly object[], packing?: Packing): Promise<Buffer> {
+  const { codec = 'null', pack } = packing ?? {}
+  const codecs = { [codec]: (block: Buffer, done: (error: null, packed: Buffer) => void) => done(null, pack!(block)) }
+  const encoder = new avsc.streams.BlockEncoder(
+    type as avsc.Schema,
+    {
+      blockSize: 1_000,
+      codec,
+      ...(pack !== undefined && { codecs }),
+    } as never,
+  )
+  const parts: Buffer[] = []
+  encoder.on('data', part => parts.push(part))
+  for (const each of rows) encoder.write(each)
+  encoder.end()
+  await once(encoder, 'end')
+  return Buffer.concat(parts)
+}
+
+async function recordsIn(bytes: Buffer, chunk: number) {
+  const records = await Array.fromAsync(avroRecords(file(bytes, chunk)))
+  return records.map(({ raw, parsed }) => ({
+    line: raw.line,
+    value: 'value' in parsed ? parsed.value : 'rejected' in parsed ? parsed.rejected.reason : parsed.skipped,
+  }))
+}
+
+function file(bytes: Buffer, chunk: number) {
+  async function* chunks() {
+    for (let at = 0; at < bytes.length; at += chunk) yield bytes.subarray(at, at + chunk)
+  }
+  return { object: 'file', bytes: new ByteReader(chunks()), damage: () => null, isUnpackedFile: true }
+}
+
+/** Snappy's form of bytes in which nothing repeats: their length, then literals of at most 60. */
+function literalsOnly(block: Buffer): Buffer {
+  const length: number[] = []
+  for (let left = block.length; ; left >>= 7) {
+    length.push(left > 0x7f ? (left & 0x7f) | 0x80 : left)
+    if (left <= 0x7f) break
+  }
+  const parts: Buffer[] = [Buffer.from(length)]
+  for (let at = 0; at < block.length; at += 60) {
+    const literal = block.subarray(at, at + 60)
+    parts.push(Buffer.from([(literal.length - 1) << 2]), literal)
+  }
+  return Buffer.concat(parts)
+}
+
+function withSum(packed: Buffer, block: Buffer): Buffer {
+  const sum = Buffer.alloc(4)
+  sum.writeUInt32BE(crc32(block))
+  return Buffer.concat([packed, sum])
+}

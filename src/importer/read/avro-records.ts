@@ -1,0 +1,138 @@
+// The records of an Avro object container file, block by block. Source: Apache Avro 1.12 specification; docs/wire/import.md
+// §1.4, §1.10 (Heap and Pendo export it).
+
+import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
+import { snappyUncompress } from 'hyparquet'
+import { isJsonObject, parseJson } from '#core/json.ts'
+import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { AvroCursor } from './avro-cursor.ts'
+import { avroReader } from './avro-schema.ts'
+import type { ByteReader } from './byte-reader.ts'
+import { PackingDamage } from './decompress.ts'
+import type { ReadRecord } from './read-record.ts'
+import { recordBytesMax } from './split-records.ts'
+import { tableOf } from './table-name.ts'
+import type { UnpackedFile } from './unpacked-files.ts'
+
+const magic = Buffer.from('Obj\x01', 'latin1')
+const syncBytes = 16
+const longBytesMax = 10
+/** Writers make blocks of some ten kilobytes; this one may be in memory twice. */
+const blockBytesMax = recordBytesMax
+
+export function isAvro(beginning: Buffer): boolean {
+  return beginning.equals(magic)
+}
+
+export async function* avroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
+  const table = tableOf(object)
+  let line = 1
+  const made = (parsed: ReadRecord['parsed'], text = Buffer.alloc(0)): ReadRecord => ({
+    raw: { object, line, byte: 0 },
+    bytes: text,
+    parsed,
+    isJson: true,
+    table,
+  })
+  try {
+    const { read, unpack, sync } = await readHeader(bytes)
+    while ((await bytes.peek(1)).length > 0) {
+      const count = await nextSize(bytes)
+      const block = new AvroCursor(unpack(await exactly(bytes, await nextSize(bytes))))
+      if (!(await exactly(bytes, syncBytes)).equals(sync)) throw damaged('a block does not end where it should')
+      for (let left = count; left > 0; left--) {
+        const value = read(block)
+        if (isJsonObject(value)) yield made({ value }, Buffer.from(JSON.stringify(value)))
+        else yield made(rejectOf('json_not_object'), Buffer.from(JSON.stringify(value)))
+        line++
+      }
+    }
+    const found = damage()
+    if (found !== null) throw found
+  } catch (error) {
+    const { reason, message } = damage() ?? damageIn(error as Error)
+    yield made(rejectOf(reason, message))
+  }
+}
+
+type Unpack = (block: Buffer) => Buffer
+
+const codecs: Readonly<Record<string, Unpack>> = {
+  null: block => block,
+  deflate: block => inflateRawSync(block, { maxOutputLength: blockBytesMax }),
+  zstandard: block => zstdDecompressSync(block, { maxOutputLength: blockBytesMax }),
+  snappy: unpackSnappy,
+}
+
+async function readHeader(bytes: ByteReader) {
+  await exactly(bytes, magic.length)
+  const meta = new Map<string, string>()
+  for (let left = await nextCount(bytes); left > 0; left = await nextCount(bytes))
+    for (; left > 0; left--) {
+      const key = (await exactly(bytes, await nextSize(bytes))).toString()
+      meta.set(key, (await exactly(bytes, await nextSize(bytes))).toString())
+    }
+  const codec = meta.get('avro.codec') ?? 'null'
+  const unpack = Object.hasOwn(codecs, codec) ? codecs[codec]! : null
+  if (unpack === null) throw damaged(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
+  return { read: avroReader(parseJson(meta.get('avro.schema') ?? '')), unpack, sync: await exactly(bytes, syncBytes) }
+}
+
+async function nextCount(bytes: ByteReader): Promise<number> {
+  const count = Number(await nextLong(bytes))
+  if (count < 0) await nextLong(bytes)
+  return Math.abs(count)
+}
+
+async function nextSize(bytes: ByteReader): Promise<number> {
+  const size = Number(await nextLong(bytes))
+  if (size < 0 || size > blockBytesMax) throw damaged(`a block claims to have ${size} bytes`)
+  return size
+}
+
+async function nextLong(bytes: ByteReader): Promise<bigint> {
+  const ahead = await bytes.peek(longBytesMax)
+  const end = ahead.findIndex(byte => byte < 0x80) + 1
+  if (end === 0 && ahead.length < longBytesMax) throw cutOff()
+  return new AvroCursor(await bytes.take(end || longBytesMax)).long()
+}
+
+async function exactly(bytes: ByteReader, count: number): Promise<Buffer> {
+  const taken = await bytes.take(count)
+  if (taken.length < count) throw cutOff()
+  return taken
+}
+
+/** Followed by the sum of what is packed. The length of that stands at the beginning. */
+function unpackSnappy(block: Buffer): Buffer {
+  const packed = block.subarray(0, -4)
+  let length = 0
+  for (const [index, byte] of packed.subarray(0, 5).entries()) {
+    length += (byte & 0x7f) * 2 ** (7 * index)
+    if (byte < 0x80) break
+  }
+  if (length > blockBytesMax) throw damaged(`a block claims to have ${length} bytes`)
+  const unpacked = Buffer.alloc(length)
+  snappyUncompress(packed, unpacked)
+  if (crc32(unpacked) !== block.readUInt32BE(block.length - 4)) throw damaged('the sum of a block is another')
+  return unpacked
+}
+
+function damageIn(error: Error): { reason: RejectReason; message: string } {
+  if (error instanceof PackingDamage) return error
+  // Of the disk, and not of what it holds.
+  if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+  return damaged(error.message)
+}
+
+function damaged(detail: string): PackingDamage {
+  return new PackingDamage('compressed_input', `the Avro file cannot be read: ${detail}`)
+}
+
+function cutOff(): PackingDamage {
+  return new PackingDamage('truncated_record', 'the Avro file ends before its end')
+}
+
+function rejectOf(reason: RejectReason, detail?: string): ReadRecord['parsed'] {
+  return new RecordReject(reason, null, detail).outcome()
+}

@@ -1,0 +1,171 @@
+// The schema of an Avro file → a reader of its values as JSON. Source: Apache Avro 1.12 specification.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import type { AvroCursor } from './avro-cursor.ts'
+import {
+  bigEndian,
+  bytesValue,
+  dateValue,
+  decimalValue,
+  doubleValue,
+  floatValue,
+  integerValue,
+  type TimeDigits,
+  timeOfDayValue,
+  timestampValue,
+  uuidValue,
+} from './typed-values.ts'
+
+export type AvroReader = (cursor: AvroCursor) => JsonValue
+
+/** @throws Error for a schema that is none. */
+export function avroReader(schema: JsonValue): AvroReader {
+  return new SchemaReader().readerOf(schema, '')
+}
+
+const digitsByUnit: Readonly<Record<string, TimeDigits>> = { millis: 3, micros: 6, nanos: 9 }
+
+class SchemaReader {
+  readonly #named = new Map<string, AvroReader>()
+
+  readerOf(schema: JsonValue, namespace: string): AvroReader {
+    if (typeof schema === 'string') return this.#primitive(schema, namespace)
+    if (Array.isArray(schema)) return this.#union(schema.map(each => this.readerOf(each, namespace)))
+    if (!isJsonObject(schema)) throw new Error('a part of the schema is no type')
+    const type = ownValue(schema, 'type')
+    const logical = ownValue(schema, 'logicalType')
+    if (typeof logical === 'string') {
+      const reader = logicalReader(logical, schema)
+      if (reader !== null) return this.#name(schema, namespace, () => reader)
+    }
+    switch (type) {
+      case 'record':
+      case 'error':
+        return this.#name(schema, namespace, inner => this.#record(schema, inner))
+      case 'enum':
+        return this.#name(schema, namespace, () => this.#enum(listIn(schema, 'symbols')))
+      case 'fixed':
+        return this.#name(schema, namespace, () => cursor => bytesValue(cursor.bytes(sizeIn(schema))))
+      case 'array':
+        return this.#array(this.readerOf(valueIn(schema, 'items'), namespace))
+      case 'map':
+        return this.#map(this.readerOf(valueIn(schema, 'values'), namespace))
+      default:
+        return this.readerOf(valueIn(schema, 'type'), namespace)
+    }
+  }
+
+  #primitive(type: string, namespace: string): AvroReader {
+    switch (type) {
+      case 'null':
+        return () => null
+      case 'boolean':
+        return cursor => cursor.bytes(1)[0] === 1
+      case 'int':
+      case 'long':
+        return cursor => integerValue(cursor.long())
+      case 'float':
+        return cursor => floatValue(cursor.bytes(4).readFloatLE())
+      case 'double':
+        return cursor => doubleValue(cursor.bytes(8).readDoubleLE())
+      case 'bytes':
+        return cursor => bytesValue(cursor.bytes(cursor.size()))
+      case 'string':
+        return cursor => cursor.bytes(cursor.size()).toString()
+    }
+    // Types may hold themselves, so a name is looked up only when a value is read.
+    const names = type.includes('.') || namespace === '' ? [type] : [`${namespace}.${type}`, type]
+    return cursor => {
+      const reader = names.map(name => this.#named.get(name)).find(each => each !== undefined)
+      if (reader === undefined) throw new Error(`the schema has no type ${type}`)
+      return reader(cursor)
+    }
+  }
+
+  #name(schema: JsonObject, outer: string, read: (namespace: string) => AvroReader): AvroReader {
+    const name = ownValue(schema, 'name')
+    if (typeof name !== 'string') return read(outer)
+    const given = ownValue(schema, 'namespace')
+    const own = name.includes('.') ? name.slice(0, name.lastIndexOf('.')) : typeof given === 'string' ? given : outer
+    const reader = read(own)
+    this.#named.set(name.includes('.') || own === '' ? name : `${own}.${name}`, reader)
+    return reader
+  }
+
+  #record(schema: JsonObject, namespace: string): AvroReader {
+    const fields = listIn(schema, 'fields').map(field => {
+      if (!isJsonObject(field)) throw new Error('a field of the schema is none')
+      return [String(valueIn(field, 'name')), this.readerOf(valueIn(field, 'type'), namespace)] as const
+    })
+    return cursor => {
+      const record: JsonObject = {}
+      for (const [name, read] of fields) setOwn(record, name, read(cursor))
+      return record
+    }
+  }
+
+  #enum(symbols: readonly JsonValue[]): AvroReader {
+    return cursor => pick(symbols, cursor.size(), 'symbol')
+  }
+
+  #union(readers: readonly AvroReader[]): AvroReader {
+    return cursor => pick(readers, cursor.size(), 'type of a union')(cursor)
+  }
+
+  #array(read: AvroReader): AvroReader {
+    return cursor => {
+      const items: JsonValue[] = []
+      for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
+        for (; left > 0; left--) items.push(read(cursor))
+      return items
+    }
+  }
+
+  #map(read: AvroReader): AvroReader {
+    return cursor => {
+      const map: JsonObject = {}
+      for (let left = cursor.blockCount(); left > 0; left = cursor.blockCount())
+        for (; left > 0; left--) setOwn(map, cursor.bytes(cursor.size()).toString(), read(cursor))
+      return map
+    }
+  }
+}
+
+/** @returns null for a logical type that says nothing here: the type beneath it counts. */
+function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
+  const type = ownValue(schema, 'type')
+  const [, kind, unit] = /^(local-timestamp|timestamp|time)-(millis|micros|nanos)$/.exec(logical) ?? []
+  if (kind !== undefined) {
+    const digits = digitsByUnit[unit!]!
+    if (kind === 'time') return cursor => timeOfDayValue(cursor.long(), digits)
+    return cursor => timestampValue(cursor.long(), digits, kind === 'timestamp')
+  }
+  if (logical === 'date') return cursor => dateValue(Number(cursor.long()))
+  if (logical === 'uuid' && type === 'fixed') return cursor => uuidValue(cursor.bytes(16))
+  if (logical !== 'decimal') return null
+  const scale = Number(ownValue(schema, 'scale') ?? 0)
+  if (type === 'fixed') return cursor => decimalValue(bigEndian(cursor.bytes(sizeIn(schema))), scale)
+  return cursor => decimalValue(bigEndian(cursor.bytes(cursor.size())), scale)
+}
+
+function pick<T>(list: readonly T[], index: number, what: string): T {
+  const found = list[index]
+  if (found === undefined) throw new Error(`there is no ${what} ${index}`)
+  return found
+}
+
+function valueIn(schema: JsonObject, key: string): JsonValue {
+  const value = ownValue(schema, key)
+  if (value === undefined) throw new Error(`the schema misses ${key}`)
+  return value
+}
+
+function listIn(schema: JsonObject, key: string): readonly JsonValue[] {
+  const value = valueIn(schema, key)
+  if (!Array.isArray(value)) throw new Error(`the schema has no list in ${key}`)
+  return value
+}
+
+function sizeIn(schema: JsonObject): number {
+  return Number(valueIn(schema, 'size'))
+}

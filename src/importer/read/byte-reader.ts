@@ -1,0 +1,95 @@
+// A stream of bytes that can be looked into ahead, taken in pieces of any size, and given bytes back.
+
+export class ByteReader {
+  readonly #source: AsyncIterator<Uint8Array>
+  #chunks: Buffer[] = []
+  #bufferedBytes = 0
+  #isEnded = false
+  /** How many bytes were taken, those given back not among them. */
+  position = 0
+
+  constructor(source: AsyncIterable<Uint8Array>) {
+    this.#source = source[Symbol.asyncIterator]()
+  }
+
+  /** The next bytes without taking them; fewer than `count` only at the end. */
+  async peek(count: number): Promise<Buffer> {
+    await this.#fill(count)
+    return this.#joined().subarray(0, count)
+  }
+
+  /** Takes `count` bytes; fewer only at the end. */
+  async take(count: number): Promise<Buffer> {
+    await this.#fill(count)
+    const bytes = this.#joined().subarray(0, count)
+    this.#drop(bytes.length)
+    return bytes
+  }
+
+  /** Takes what comes next, at most `bytesMax` bytes; null at the end. */
+  async chunk(bytesMax: number): Promise<Buffer | null> {
+    await this.#fill(1)
+    if (this.#bufferedBytes === 0) return null
+    const bytes = this.#chunks[0]!.subarray(0, bytesMax)
+    this.#drop(bytes.length)
+    return bytes
+  }
+
+  /** Gives back bytes that were taken last. */
+  unread(bytes: Buffer): void {
+    if (bytes.length === 0) return
+    this.#chunks.unshift(bytes)
+    this.#bufferedBytes += bytes.length
+    this.position -= bytes.length
+  }
+
+  /** @returns how many bytes were there to be skipped, at most `count`. */
+  async skip(count: number): Promise<number> {
+    let left = count
+    while (left > 0) {
+      const bytes = await this.chunk(left)
+      if (bytes === null) break
+      left -= bytes.length
+    }
+    return count - left
+  }
+
+  async *[Symbol.asyncIterator](): AsyncGenerator<Buffer> {
+    for (let bytes = await this.chunk(Infinity); bytes !== null; bytes = await this.chunk(Infinity)) yield bytes
+  }
+
+  /** Lets go of the source before its end. */
+  async close(): Promise<void> {
+    await this.#source.return?.()
+  }
+
+  async #fill(count: number): Promise<void> {
+    while (this.#bufferedBytes < count && !this.#isEnded) {
+      const { value, done } = await this.#source.next()
+      if (done) this.#isEnded = true
+      else if (value.length > 0) {
+        this.#chunks.push(Buffer.from(value.buffer, value.byteOffset, value.length))
+        this.#bufferedBytes += value.length
+      }
+    }
+  }
+
+  #joined(): Buffer {
+    if (this.#chunks.length !== 1) this.#chunks = [Buffer.concat(this.#chunks)]
+    return this.#chunks[0]!
+  }
+
+  #drop(count: number): void {
+    this.position += count
+    this.#bufferedBytes -= count
+    while (count > 0) {
+      const first = this.#chunks[0]!
+      if (first.length > count) {
+        this.#chunks[0] = first.subarray(count)
+        return
+      }
+      this.#chunks.shift()
+      count -= first.length
+    }
+  }
+}

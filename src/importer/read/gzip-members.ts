@@ -1,0 +1,58 @@
+// A gzip file: members one after the other. Their headers and sums are read here, because Node's engine for gzip throws
+// the last of a member away when its sum is wrong or when something else follows. Source: RFC 1952.
+
+import { crc32 } from 'node:zlib'
+import type { ByteReader } from './byte-reader.ts'
+import { decompress, PackingDamage } from './decompress.ts'
+
+const magic = Buffer.from('\x1f\x8b\x08', 'latin1')
+const hasCrc = 0x02
+const hasExtra = 0x04
+const hasName = 0x08
+const hasComment = 0x10
+
+/** @throws PackingDamage after all that comes before it; bytes of zero behind the last member are padding. */
+export async function* gzipMembers(packed: ByteReader): AsyncGenerator<Buffer> {
+  do {
+    await skipHeader(packed)
+    let sum = 0
+    let sizeBytes = 0
+    for await (const unpacked of decompress(packed, 'deflate')) {
+      sum = crc32(unpacked, sum)
+      sizeBytes = (sizeBytes + unpacked.length) % 2 ** 32
+      yield unpacked
+    }
+    const trailer = await exactly(packed, 8)
+    if (trailer.readUInt32LE(0) !== sum || trailer.readUInt32LE(4) !== sizeBytes)
+      throw new PackingDamage('compressed_input', 'the gzip data is damaged: its sum is another')
+  } while (await hasMore(packed))
+}
+
+async function hasMore(packed: ByteReader): Promise<boolean> {
+  for (;;) {
+    const [next] = await packed.peek(1)
+    if (next !== 0) return next !== undefined
+    await packed.skip(1)
+  }
+}
+
+async function skipHeader(packed: ByteReader): Promise<void> {
+  const beginning = await packed.peek(magic.length)
+  if (beginning.length === magic.length && !beginning.equals(magic))
+    throw new PackingDamage('compressed_input', 'something that is no gzip follows the gzip data')
+  const flags = (await exactly(packed, 10))[3]!
+  if (flags & hasExtra) await exactly(packed, (await exactly(packed, 2)).readUInt16LE())
+  if (flags & hasName) await skipText(packed)
+  if (flags & hasComment) await skipText(packed)
+  if (flags & hasCrc) await exactly(packed, 2)
+}
+
+async function skipText(packed: ByteReader): Promise<void> {
+  while ((await exactly(packed, 1))[0] !== 0) {}
+}
+
+async function exactly(packed: ByteReader, count: number): Promise<Buffer> {
+  const bytes = await packed.take(count)
+  if (bytes.length < count) throw new PackingDamage('truncated_record', 'the gzip data ends before its end')
+  return bytes
+}

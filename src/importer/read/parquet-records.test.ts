@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import type { CompressionCodec, SchemaElement, SchemaTree } from 'hyparquet'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { unpackLz4 } from './lz4-block.ts'
+import { parquetRecords } from './parquet-records.ts'
+import { rowConverter } from './parquet-values.ts'
+
+describe('a Parquet file', () => {
+  it('keeps the digits of integers and decimals, and the parts of times', async t => {
+    const file = written({
+      fields: [
+        { name: 'id', type: 'INT64' },
+        { name: 'price', type: 'INT64', converted_type: 'DECIMAL', scale: 2, precision: 18 },
+        { name: 'micros', type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: true, unit: 'MICROS' } },
+        { name: 'wall', type: 'INT64', logical_type: { type: 'TIMESTAMP', isAdjustedToUTC: false, unit: 'NANOS' } },
+        { name: 'old', type: 'INT64', converted_type: 'TIMESTAMP_MILLIS' },
+        { name: 'day', type: 'INT32', converted_type: 'DATE' },
+        { name: 'time', type: 'INT64', logical_type: { type: 'TIME', isAdjustedToUTC: false, unit: 'MICROS' } },
+        { name: 'text', type: 'BYTE_ARRAY', converted_type: 'UTF8' },
+      ],
+      columns: {
+        id: [7325461098234567891n, -1n],
+        price: [-1230n, 5n],
+        micros: [1714564800123456n, -1n],
+        wall: [1714564800123456789n, 0n],
+        old: [1714564800250n, 0n],
+        day: [19844, -1],
+        time: [43200000001n, 0n],
+        text: ['é', ''],
+      },
+    })
+    assert.equal(
+      Buffer.from((await records(t, file))[0]!.bytes).toString(),
+      '{"id":7325461098234567891,"price":"-12.30","micros":"2024-05-01T12:00:00.123456Z",' +
+        '"wall":"2024-05-01T12:00:00.123456789","old":"2024-05-01T12:00:00.250Z","day":"2024-05-01",' +
+        '"time":"12:00:00.000001","text":"é"}',
+    )
+    assert.deepEqual((await values(t, file))[1], {
+      id: -1,
+      price: '0.05',
+      micros: '1969-12-31T23:59:59.999999Z',
+      wall: '1970-01-01T00:00:00.000000000',
+      old: '1970-01-01T00:00:00.000Z',
+      day: '1969-12-31',
+      time: '00:00:00.000000',
+      text: '',
+    })
+  })
+
+  it('gives the rows of all its groups, each with its number', async t => {
+    const count = 50_000
+    const file = written({
+      fields: [{ name: 'n', type: 'INT32' }],
+      columns: { n: Array.from({ length: count }, (_, index) => index) },
+      rowGroupSize: 23_000,
+    })
+    const found = await records(t, file)
+    assert.deepEqual(
+      found.map(({ parsed }) => 'value' in parsed && parsed.value.n),
+      Array.from({ length: count }, (_, index) => index),
+    )
+    assert.deepEqual(found.at(-1)!.raw, { object: 'file', line: count, byte: 0 })
+  })
+
+  it('may hold lists and objects in its columns', async t => {
+    const file = written({
+      fields: [
+        { name: 'tags', num_children: 1, converted_type: 'LIST', repetition_type: 'OPTIONAL' },
+        { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+        { name: 'element', type: 'INT64', repetition_type: 'OPTIONAL' },
+        { name: 'geo', num_children: 2, repetition_type: 'OPTIONAL' },
+        { name: 'city', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' },
+        { name: 'at', type: 'INT64', converted_type: 'TIMESTAMP_MICROS', repetition_type: 'OPTIONAL' },
+      ],
+      columns: {
+        tags: [[1n, null, 2n], null, []],
+        geo: [{ city: 'Lyon', at: 1n }, { city: null, at: null }, null],
+      },
+    })
+    assert.deepEqual(await values(t, file), [
+      { tags: [1, null, 2], geo: { city: 'Lyon', at: '1970-01-01T00:00:00.000001Z' } },
+      { tags: null, geo: { city: null, at: null } },
+      { tags: [], geo: null },
+    ])
+  })
+
+  it('has times of 96 bits as instants', () => {
+    const element: SchemaElement = { name: 'at', type: 'INT96', repetition_type: 'OPTIONAL' }
+    const leaf: SchemaTree = { children: [], count: 1, element, path: ['at'] }
+    const row = rowConverter({ children: [leaf], count: 2, element: { name: 'root', num_children: 1 }, path: [] })
+    assert.deepEqual(row({ at: 1714564800123456789n }), { at: '2024-05-01T12:00:00.123456789Z' })
+    assert.deepEqual(row({ at: undefined }), { at: null })
+  })
+
+  const codecs: Partial<Record<CompressionCodec, ((input: Uint8Array) => Uint8Array) | undefined>> = {
+    UNCOMPRESSED: undefined,
+    SNAPPY: undefined,
+    GZIP: input => gzipSync(input),
+    ZSTD: input => zstdCompressSync(input),
+    BROTLI: input => brotliCompressSync(input),
+    LZ4_RAW: literalsOnly,
+  }
+  for (const [codec, pack] of Object.entries(codecs))
+    it(`is read with the codec ${codec}`, async t => {
+      const texts = Array.from({ length: 1_000 }, (_, index) => `text ${index % 7}`)
+      const file = written({
+        fields: [{ name: 'text', type: 'BYTE_ARRAY', converted_type: 'UTF8' }],
+        columns: { text: texts },
+        codec: codec as CompressionCodec,
+        ...(pack !== undefined && { compressors: { [codec]: pack } }),
+      })
+      assert.deepEqual(
+        (await values(t, file)).map(value => (value as { text: string }).text),
+        texts,
+      )
+    })
+
+  it('that is cut off or damaged says so, after the rows before the damage', async t => {
+    const count = 60_000
+    const file = written({
+      fields: [{ name: 'n', type: 'INT32' }],
+      columns: { n: Array.from({ length: count }, (_, index) => (index * 7919) % count) },
+      rowGroupSize: 20_000,
+      codec: 'GZIP',
+      compressors: { GZIP: (input: Uint8Array) => gzipSync(input) },
+    })
+    assert.deepEqual(await values(t, file.subarray(0, file.length - 5)), ['truncated_record'])
+    const damaged = Buffer.from(file)
+    damaged.fill(0xaa, Math.floor(file.length / 2), Math.floor(file.length / 2) + 100)
+    const found = await values(t, damaged)
+    assert.deepEqual([found.length, found.at(-1)], [20_001, 'compressed_input'])
+  })
+})
+
+interface Written {
+  readonly fields: readonly SchemaElement[]
+  readonly columns: Readonly<Record<string, unknown[]>>
+  readonly rowGroupSize?: number
+  readonly codec?: CompressionCodec
+  readonly compressors?: Readonly<Record<string, (input: Uint8Array) => Uint8Array>>
+}
+
+function written({ fields, columns, ...options }: Written): Buffer {
+  const names = Object.keys(columns)
+  const root: SchemaElement = { name: 'root', num_children: names.length }
+  return Buffer.from(
+    parquetWriteBuffer({
+      schema: [root, ...fields.map(field => ({ repetition_type: 'REQUIRED' as const, ...field }))],
+      columnData: names.map(name => ({ name, data: columns[name]! })),
+      ...options,
+    }),
+  )
+}
+
+async function records(t: TestContext, bytes: Buffer) {
+  const path = join(tempDir(t), 'file.parquet')
+  writeFileSync(path, bytes)
+  return Array.fromAsync(parquetRecords(path, 'file'))
+}
+
+async function values(t: TestContext, bytes: Buffer) {
+  return (await records(t, bytes)).map(({ parsed }) =>
+    'value' in parsed ? parsed.value : 'rejected' in parsed ? parsed.rejected.reason : parsed.skipped,
+  )
+}
+
+/** LZ4's form of bytes in which nothing repeats. */
+function literalsOnly(input: Uint8Array): Uint8Array {
+  const more = input.length - 15
+  const length = more < 0 ? [input.length << 4] : [0xf0, ...Array<number>(Math.floor(more / 255)).fill(255), more % 255]
+  const packed = Uint8Array.from([...length, ...input])
+  assert.deepEqual(unpackLz4(packed, input.length), Uint8Array.from(input))
+  return packed
+}

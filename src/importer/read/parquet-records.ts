@@ -1,0 +1,115 @@
+// The rows of a Parquet file, some at a time: of a row group with a million rows only as many are in memory as fit.
+
+import { type FileHandle, open } from 'node:fs/promises'
+import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
+import {
+  type AsyncBuffer,
+  type Compressors,
+  type FileMetaData,
+  parquetMetadataAsync,
+  parquetReadObjects,
+  parquetSchema,
+} from 'hyparquet'
+import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
+import { rowConverter, storedSchema } from './parquet-values.ts'
+import type { ReadRecord } from './read-record.ts'
+import { tableOf } from './table-name.ts'
+
+const magic = Buffer.from('PAR1')
+const encryptedMagic = Buffer.from('PARE')
+/** Unpacked values that are read at once; a row takes a multiple of its bytes. */
+const sliceBytes = 8 * 1024 * 1024
+const sliceRowsMax = 20_000
+
+/** Beside Snappy, which hyparquet has itself. */
+const unpackers: Compressors = {
+  GZIP: input => gunzipSync(input),
+  ZSTD: input => zstdDecompressSync(input),
+  BROTLI: input => brotliDecompressSync(input),
+  LZ4: unpackHadoopLz4,
+  LZ4_RAW: unpackLz4,
+}
+
+export function isParquet(beginning: Buffer): boolean {
+  return beginning.equals(magic) || beginning.equals(encryptedMagic)
+}
+
+/** @param object how records name the file. */
+export async function* parquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
+  await using handle = await open(path)
+  const table = tableOf(object)
+  let line = 1
+  try {
+    for await (const value of rowsOf(await asyncBuffer(handle))) {
+      yield {
+        raw: { object, line, byte: 0 },
+        bytes: Buffer.from(JSON.stringify(value)),
+        parsed: { value },
+        isJson: true,
+        table,
+      }
+      line++
+    }
+  } catch (error) {
+    // Of hyparquet, whatever it stumbles over; a disk that fails is no fault of the file.
+    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    const parsed = new RecordReject(
+      await reasonOf(handle),
+      null,
+      `the Parquet file cannot be read: ${(error as Error).message}`,
+    )
+    yield { raw: { object, line, byte: 0 }, bytes: Buffer.alloc(0), parsed: parsed.outcome(), isJson: true, table }
+  }
+}
+
+async function* rowsOf(file: AsyncBuffer) {
+  const metadata = await parquetMetadataAsync(file)
+  const convert = rowConverter(parquetSchema(metadata))
+  const stored = { ...metadata, schema: storedSchema(metadata.schema) }
+  for (const [rowStart, rowEnd] of slicesOf(metadata)) {
+    const rows = await parquetReadObjects({
+      file,
+      metadata: stored,
+      compressors: unpackers,
+      utf8: false,
+      useOffsetIndex: true,
+      // Only values of INT96 come here: all other times have lost their type.
+      parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
+      rowStart,
+      rowEnd,
+    })
+    for (const row of rows) yield convert(row)
+  }
+}
+
+/** Rows that are read together, none beyond the end of its group: a column is read for one group after the other. */
+function* slicesOf({ row_groups }: FileMetaData): Generator<[start: number, end: number]> {
+  let groupStart = 0
+  for (const { num_rows, total_byte_size } of row_groups) {
+    const groupEnd = groupStart + Number(num_rows)
+    const rowBytes = Number(total_byte_size) / Number(num_rows)
+    const step = Math.max(1, Math.min(sliceRowsMax, Math.floor(sliceBytes / rowBytes)))
+    for (let start = groupStart; start < groupEnd; start += step) yield [start, Math.min(start + step, groupEnd)]
+    groupStart = groupEnd
+  }
+}
+
+async function asyncBuffer(handle: FileHandle): Promise<AsyncBuffer> {
+  const { size } = await handle.stat()
+  return {
+    byteLength: size,
+    slice: async (start, end = size) => {
+      const bytes = new Uint8Array(Math.min(end, size) - start)
+      await handle.read(bytes, 0, bytes.length, start)
+      return bytes.buffer
+    },
+  }
+}
+
+/** A file that was cut off misses the mark at its end. */
+async function reasonOf(handle: FileHandle): Promise<RejectReason> {
+  const { size } = await handle.stat()
+  const { buffer } = await handle.read(Buffer.alloc(4), 0, 4, Math.max(0, size - 4))
+  return isParquet(buffer) ? 'compressed_input' : 'truncated_record'
+}

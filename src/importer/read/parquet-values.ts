@@ -1,0 +1,130 @@
+// What hyparquet reads from a Parquet file → JSON. Its own conversions round: decimals become doubles and times whole
+// milliseconds, so it is given a schema without those types, and they are applied here. Source: docs/wire/import.md §1.9,
+// LogicalTypes.md of apache/parquet-format.
+
+import type { SchemaElement, SchemaTree } from 'hyparquet'
+import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import {
+  bigEndian,
+  bytesValue,
+  dateValue,
+  decimalValue,
+  doubleValue,
+  floatValue,
+  integerValue,
+  type TimeDigits,
+  timeOfDayValue,
+  timestampValue,
+  uuidValue,
+} from './typed-values.ts'
+
+/** The types whose values stay as they are stored. */
+const ownTypes = new Set('DECIMAL DATE TIME TIMESTAMP JSON BSON UUID INTERVAL GEOMETRY GEOGRAPHY'.split(' '))
+const ownConvertedTypes = /^(?:DECIMAL|DATE|TIME_|TIMESTAMP_|JSON|BSON|INTERVAL)/
+const digitsByUnit: Readonly<Record<string, TimeDigits>> = { MILLIS: 3, MICROS: 6, NANOS: 9 }
+
+/** The schema for hyparquet, in which values are stored as they are, and lists and maps have both of their marks. */
+export function storedSchema(schema: readonly SchemaElement[]): SchemaElement[] {
+  return schema.map(element => {
+    const { converted_type, logical_type, ...others } = element
+    if (element.num_children) {
+      const group = logical_type?.type
+      return group === 'LIST' || group === 'MAP' ? { ...element, converted_type: group } : element
+    }
+    const isOwn = ownTypes.has(logical_type?.type ?? '') || ownConvertedTypes.test(converted_type ?? '')
+    return isOwn ? others : element
+  })
+}
+
+type Convert = (value: never) => JsonValue
+
+/** Made once per file, used for each row. */
+export function rowConverter(tree: SchemaTree): (row: Record<string, unknown>) => JsonObject {
+  return objectConverter(tree.children.map(child => [child.element.name, converterOf(child)]))
+}
+
+function objectConverter(fields: readonly (readonly [name: string, convert: Convert])[]) {
+  return (row: Record<string, unknown>): JsonObject => {
+    const object: JsonObject = {}
+    for (const [name, convert] of fields) setOwn(object, name, convert(row[name] as never))
+    return object
+  }
+}
+
+function converterOf(node: SchemaTree): Convert {
+  const convert = presentConverterOf(node)
+  const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
+  if (node.element.repetition_type !== 'REPEATED') return orNull
+  return (values: unknown) => (Array.isArray(values) ? values.map(orNull) : orNull(values))
+}
+
+function presentConverterOf(node: SchemaTree): Convert {
+  const kind = node.element.logical_type?.type ?? node.element.converted_type
+  const [inner] = node.children
+  if (inner === undefined) return leafConverter(node.element)
+  if (kind === 'LIST') return listConverter(inner)
+  if ((kind === 'MAP' || kind === 'MAP_KEY_VALUE') && inner.children.length === 2)
+    return mapConverter(inner.children[1]!)
+  if (kind === 'VARIANT') return plainValue
+  return objectConverter(node.children.map(child => [child.element.name, converterOf(child)])) as Convert
+}
+
+function listConverter(repeated: SchemaTree): Convert {
+  const [only] = repeated.children
+  const convert = repeated.children.length === 1 ? converterOf(only!) : presentConverterOf(repeated)
+  const orNull = (value: unknown): JsonValue => (value === undefined || value === null ? null : convert(value as never))
+  return (values: unknown[]) => values.map(orNull)
+}
+
+function mapConverter(value: SchemaTree): Convert {
+  const convert = converterOf(value)
+  return (map: Record<string, unknown>) => objectConverter(Object.keys(map).map(key => [key, convert]))(map)
+}
+
+function leafConverter(element: SchemaElement): Convert {
+  const { logical_type: logical, converted_type: converted, type } = element
+  const kind = logical?.type ?? converted?.replace(/_(?:MILLIS|MICROS)$/, '')
+  const unit = logical !== undefined && 'unit' in logical ? logical.unit : converted?.split('_')[1]
+  const digits = digitsByUnit[unit ?? ''] ?? 3
+  switch (kind) {
+    case 'TIMESTAMP': {
+      // Without the newer type there is no word on a zone, and writers mean instants.
+      const isUtc = logical === undefined || !('isAdjustedToUTC' in logical) || logical.isAdjustedToUTC
+      return (count: bigint) => timestampValue(BigInt(count), digits, isUtc)
+    }
+    case 'TIME':
+      return (count: bigint | number) => timeOfDayValue(BigInt(count), digits)
+    case 'DATE':
+      return (days: number) => dateValue(days)
+    case 'DECIMAL': {
+      const scale = element.scale ?? (logical !== undefined && 'scale' in logical ? logical.scale : 0)
+      return (value: number | bigint | Uint8Array) =>
+        decimalValue(value instanceof Uint8Array ? bigEndian(value) : BigInt(value), scale)
+    }
+    case 'UUID':
+      return (bytes: Uint8Array) => uuidValue(bytes)
+    case 'JSON':
+      return (bytes: Uint8Array) => jsonOrText(bytesValue(bytes))
+  }
+  // Nanoseconds, from the parser that hyparquet is given.
+  if (type === 'INT96') return (nanoseconds: bigint) => timestampValue(nanoseconds, 9, true)
+  return type === 'FLOAT' ? (value: number) => floatValue(value) : plainValue
+}
+
+function plainValue(value: unknown): JsonValue {
+  if (typeof value === 'bigint') return integerValue(value)
+  if (typeof value === 'number') return doubleValue(value)
+  if (value instanceof Uint8Array) return bytesValue(value)
+  if (value instanceof Date) return value.toISOString()
+  if (Array.isArray(value)) return value.map(plainValue)
+  if (typeof value !== 'object' || value === null) return (value ?? null) as JsonValue
+  return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, plainValue(member)]))
+}
+
+function jsonOrText(text: string): JsonValue {
+  try {
+    return parseJson(text)
+  } catch {
+    return text
+  }
+}

@@ -1,0 +1,122 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { readdir } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
+import fc from 'fast-check'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { findRawFiles } from './raw-files.ts'
+import { recordReader } from './read-files.ts'
+
+const lines = '{"n":1,"t":"é"}\r\n\n{"n":2}\nbroken\n{"n":3}'
+
+describe('the records of a file', () => {
+  it('are the same however it is packed and whatever its name says', async t => {
+    const whole = await read(t, { 'a.json': lines })
+    assert.deepEqual(
+      whole.map(({ outcome }) => outcome),
+      [{ n: 1, t: 'é' }, 'blank_line', { n: 2 }, 'json_syntax', { n: 3 }],
+    )
+    for (const bytes of [gzipSync(lines), zstdCompressSync(lines), zstdCompressSync(gzipSync(lines))])
+      assert.deepEqual(await read(t, { 'a.json': bytes }), whole)
+  })
+
+  it('are the same wherever its chunks end', async t => {
+    const rows = fc.array(fc.oneof(fc.json(), fc.constantFrom('', '{"ß":"€😀"}', '{"a":')), { maxLength: 20 })
+    await fc.assert(
+      fc.asyncProperty(rows, fc.boolean(), fc.integer({ min: 1, max: 40 }), async (texts, isPacked, chunkBytes) => {
+        const text = texts.join('\n')
+        const bytes = isPacked ? gzipSync(text) : Buffer.from(text)
+        assert.deepEqual(await read(t, { 'a.json': bytes }, chunkBytes), await read(t, { 'a.json': bytes }))
+      }),
+      { numRuns: 50 },
+    )
+  })
+
+  it('of an archive name their file in it, and its table', async t => {
+    const found = await read(t, { 'heap.zip': await zip({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }) })
+    assert.deepEqual(found, [
+      { object: 'heap.zip!out/pageviews.json', line: 1, table: 'pageviews', outcome: { n: 1 } },
+      { object: 'heap.zip!users.csv', line: 2, table: 'users', outcome: { n: '2' } },
+    ])
+  })
+
+  it('of Parquet in an archive need no place on the disk afterwards', async t => {
+    const bytes = Buffer.from(parquetWriteBuffer({ columnData: [{ name: 'n', data: [1, 2], type: 'INT32' }] }))
+    const before = await copies()
+    for (const packed of [bytes, gzipSync(bytes)]) {
+      const found = await read(t, { 'events.parquet': packed })
+      assert.deepEqual(
+        found.map(({ outcome }) => outcome),
+        [{ n: 1 }, { n: 2 }],
+      )
+    }
+    assert.deepEqual(await copies(), before)
+  })
+
+  it('that nobody takes any more leave nothing open', async t => {
+    const folder = tempDir(t)
+    const path = join(folder, 'a.json.gz')
+    writeFileSync(path, gzipSync(lines.repeat(10_000)))
+    for (let times = 0; times < 20; times++) for await (const _ of recordReader()({ path, object: path })) break
+    assert.ok((await readdir('/proc/self/fd').catch(() => [])).length < 100)
+  })
+
+  it('that are CSV are told by the configuration or the name', async t => {
+    const outcomes = async (files: Readonly<Record<string, string>>) =>
+      (await read(t, files)).map(({ outcome }) => outcome)
+    assert.deepEqual(await outcomes({ 'a.csv.gz': 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
+    assert.deepEqual(await outcomes({ export: 'a,b\n1,2\n' }), [{ a: '1', b: '2' }])
+    assert.deepEqual(await outcomes({ 'a.ndjson': 'a,b\n' }), ['json_syntax'])
+  })
+
+  it('are none where the file is empty', async t => {
+    for (const name of ['a.json', 'a.csv', 'a']) assert.deepEqual(await read(t, { [name]: '' }), [])
+  })
+})
+
+describe('the files of an import', () => {
+  it('are those that are named and all in folders, by name, without the hidden ones', async t => {
+    const folder = tempDir(t)
+    const names = ['b/2.json', 'b/10.json', 'a.json', '.hidden', 'b/.DS_Store', '.git/x', '__MACOSX/y', 'c/d/e.csv']
+    for (const name of names) {
+      mkdirSync(join(folder, name, '..'), { recursive: true })
+      writeFileSync(join(folder, name), '')
+    }
+    const found = await findRawFiles([folder, join(folder, '.hidden'), join(folder, 'a.json')])
+    assert.deepEqual(
+      found.map(({ path }) => path.slice(folder.length + 1)),
+      ['a.json', 'b/10.json', 'b/2.json', 'c/d/e.csv', '.hidden'],
+    )
+    await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
+  })
+})
+
+async function read(t: TestContext, files: Readonly<Record<string, Buffer | string>>, chunkBytes?: number) {
+  const folder = tempDir(t)
+  const found: { object: string; line: number; table: string | null; outcome: unknown }[] = []
+  for (const [name, bytes] of Object.entries(files)) {
+    const path = join(folder, name)
+    writeFileSync(path, bytes)
+    const reader = recordReader(chunkBytes === undefined ? {} : { chunkBytes })
+    for await (const { raw, parsed, table } of reader({ path, object: name })) {
+      const outcome = 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
+      found.push({ object: raw.object, line: raw.line, table, outcome })
+    }
+  }
+  return found
+}
+
+async function zip(files: Readonly<Record<string, string>>): Promise<Buffer> {
+  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
+  for (const [name, text] of Object.entries(files)) await writer.add(name, new TextReader(text))
+  return Buffer.from(await (await writer.close()).arrayBuffer())
+}
+
+async function copies(): Promise<string[]> {
+  return (await readdir(tmpdir())).filter(name => name.startsWith('pennon-import-'))
+}

@@ -1,0 +1,62 @@
+// Reads the records of a file on this machine, whatever its format and however it is packed, in bounded memory: the file
+// is read on only as its records are taken. Source: docs/wire/import.md §1.9.
+
+import { createReadStream } from 'node:fs'
+import { RecordReject } from '../records/imported-event.ts'
+import { avroRecords, isAvro } from './avro-records.ts'
+import { ByteReader } from './byte-reader.ts'
+import { isParquet, parquetRecords } from './parquet-records.ts'
+import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
+import { onDisk } from './spooled-file.ts'
+import { tableOf } from './table-name.ts'
+import { textFormat, textRecords } from './text-records.ts'
+import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
+
+export interface ReadOptions {
+  /** What texts hold; found from each file unless given. A JSON list is always one. */
+  readonly format?: 'json' | 'csv'
+  /** Longer records are rejected; `recordBytesMax` of split-records.ts unless given. */
+  readonly recordBytesMax?: number
+  /** How much is read at once. */
+  readonly chunkBytes?: number
+}
+
+const chunkBytes = 256 * 1024
+const magicBytes = 4
+
+export function recordReader(options: ReadOptions = {}): ReadRecords {
+  return file => readFile(file, options)
+}
+
+async function* readFile(file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
+  const source = new ByteReader(createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes }))
+  try {
+    for await (const unpacked of unpackedFiles(file.object, source)) yield* recordsOf(unpacked, file, options)
+  } finally {
+    await source.close()
+  }
+}
+
+async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
+  const beginning = await unpacked.bytes.peek(magicBytes)
+  if (isAvro(beginning)) yield* avroRecords(unpacked)
+  else if (isParquet(beginning)) yield* parquetOf(unpacked, file)
+  else {
+    const found = await textFormat(unpacked)
+    const format = found === 'array' ? found : (options.format ?? found)
+    yield* textRecords(unpacked, format, options.recordBytesMax)
+  }
+}
+
+/** The list of what a Parquet file holds is at its end, so a packed one is unpacked to a file of its own. */
+async function* parquetOf(unpacked: UnpackedFile, file: RawFile): AsyncGenerator<ReadRecord> {
+  await using disk = await onDisk(unpacked, file.path)
+  const damage = unpacked.damage()
+  if (damage === null) {
+    yield* parquetRecords(disk.path, unpacked.object)
+    return
+  }
+  const parsed = new RecordReject(damage.reason, null, damage.message).outcome()
+  const raw = { object: unpacked.object, line: 1, byte: 0 }
+  yield { raw, bytes: Buffer.alloc(0), parsed, isJson: true, table: tableOf(unpacked.object) }
+}

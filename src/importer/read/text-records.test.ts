@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { ByteReader } from './byte-reader.ts'
+import { PackingDamage } from './decompress.ts'
+import { type TextFormat, textFormat, textRecords } from './text-records.ts'
+
+describe('lines of JSON', () => {
+  it('are records with the line and the byte where they begin', async () => {
+    assert.deepEqual(await read('{"a":1}\r\n\n {"b":"é"}\n{"c":3}', 'json'), [
+      ['1:0', { a: 1 }],
+      ['2:9', 'blank_line'],
+      ['3:10', { b: 'é' }],
+      ['4:22', { c: 3 }],
+    ])
+  })
+
+  it('keep the digits of large numbers, and lose a byte order mark', async () => {
+    const [record] = await records('\ufeff{"id":9007199254740993}\n', 'json')
+    assert.ok(record !== undefined && 'value' in record.parsed)
+    assert.equal(JSON.stringify(record.parsed.value), '{"id":9007199254740993}')
+  })
+
+  it('that are broken say why, and those behind them are read', async () => {
+    const broken = Buffer.concat([
+      Buffer.from('{"a":\n[1]\n7\n{"a":"'),
+      Buffer.from([0xff]),
+      Buffer.from('"}\n{"z":1}\n'),
+    ])
+    assert.deepEqual(await read(broken, 'json'), [
+      ['1:0', 'json_syntax'],
+      ['2:6', 'json_not_object'],
+      ['3:10', 'json_not_object'],
+      ['4:12', 'encoding_invalid_utf8'],
+      ['5:22', { z: 1 }],
+    ])
+  })
+
+  it('that are too long are rejected with their beginning only', async () => {
+    const found = await records(`{"a":"${'x'.repeat(200_000)}"}\n{"z":1}\n`, 'json', { bytesMax: 100_000 })
+    assert.deepEqual(found.map(shown), [
+      ['1:0', 'record_too_large'],
+      ['2:200009', { z: 1 }],
+    ])
+    assert.ok(found[0]!.bytes.length < 100_000)
+  })
+
+  it('that end in the middle are cut off, also within a character', async () => {
+    const text = Buffer.from('{"a":1}\n{"b":"é"}')
+    for (const length of [9, 14, 15])
+      assert.deepEqual(await read(text.subarray(0, length), 'json'), [
+        ['1:0', { a: 1 }],
+        ['2:8', 'truncated_record'],
+      ])
+    assert.deepEqual(await read(text, 'json'), [
+      ['1:0', { a: 1 }],
+      ['2:8', { b: 'é' }],
+    ])
+  })
+
+  it('of a damaged file end with one reject, whether the damage is in a record or between two', async () => {
+    const damage = new PackingDamage('compressed_input', 'damaged')
+    assert.deepEqual(await read('{"a":1}\n{"b"', 'json', { damage }), [
+      ['1:0', { a: 1 }],
+      ['2:8', 'compressed_input'],
+    ])
+    assert.deepEqual(await read('{"a":1}\n', 'json', { damage }), [
+      ['1:0', { a: 1 }],
+      ['2:8', 'compressed_input'],
+    ])
+    assert.deepEqual(await read('', 'json', { damage }), [['1:0', 'compressed_input']])
+  })
+})
+
+describe('a JSON list', () => {
+  it('gives its elements, however they are written', async () => {
+    const text = '\ufeff [\n  {"a":"]},{\\"[",\n   "b":[1,{"c":2}]},\n{"d":{}} , 7,"x", [1],true]\n'
+    assert.deepEqual(await read(text, 'array'), [
+      ['2:8', { a: ']},{"[', b: [1, { c: 2 }] }],
+      ['4:45', { d: {} }],
+      ['4:56', 'json_not_object'],
+      ['4:58', 'json_not_object'],
+      ['4:63', 'json_not_object'],
+      ['4:67', 'json_not_object'],
+    ])
+    assert.deepEqual(await read('[]', 'array'), [])
+  })
+
+  it('that is not closed is cut off', async () => {
+    for (const [text, end] of [
+      ['[{"a":1},', '1:9'],
+      ['[{"a":1}', '1:8'],
+    ])
+      assert.deepEqual(await read(text!, 'array'), [
+        ['1:1', { a: 1 }],
+        [end, 'truncated_record'],
+      ])
+    const damage = new PackingDamage('compressed_input', 'damaged')
+    assert.deepEqual(await read('[{"a":1}', 'array', { damage }), [
+      ['1:1', { a: 1 }],
+      ['1:8', 'compressed_input'],
+    ])
+    assert.deepEqual(await read('[{"a":1},{"b":', 'array'), [
+      ['1:1', { a: 1 }],
+      ['1:9', 'truncated_record'],
+    ])
+  })
+
+  it('may not be followed by anything', async () => {
+    assert.deepEqual(await read('[{"a":1}] {"b":1}', 'array'), [
+      ['1:1', { a: 1 }],
+      ['1:10', 'json_syntax'],
+    ])
+  })
+})
+
+describe('rows of CSV', () => {
+  it('are records of texts without the empty cells, also over several lines', async () => {
+    const text = 'id,,"say ""hi"""\r\n1,x,"two\nlines, ""q"""\r\n\n2,,\n'
+    assert.deepEqual(await read(text, 'csv'), [
+      ['2:18', { id: '1', column_2: 'x', 'say "hi"': 'two\nlines, "q"' }],
+      ['4:42', 'blank_line'],
+      ['5:43', { id: '2' }],
+    ])
+  })
+
+  it('with another number of cells are rejected', async () => {
+    assert.deepEqual(await read('a,b\n1\n1,2,3\n1,2\n1', 'csv'), [
+      ['2:4', 'csv_column_count'],
+      ['3:6', 'csv_column_count'],
+      ['4:12', { a: '1', b: '2' }],
+      ['5:16', 'truncated_record'],
+    ])
+  })
+
+  it('whose quote is never closed are cut off', async () => {
+    assert.deepEqual(await read('a,b\n1,"2\n3,4\n', 'csv'), [['2:4', 'truncated_record']])
+  })
+
+  it('are no records under a header that names a column twice', async () => {
+    assert.deepEqual(await read('a,a\n1,2\n', 'csv'), [['1:0', 'csv_column_count']])
+  })
+})
+
+describe('the format of a text', () => {
+  const formats: readonly (readonly [object: string, text: string, format: TextFormat])[] = [
+    ['x', '\n {"a":1}', 'json'],
+    ['x', '\ufeff[{"a":1}]', 'array'],
+    ['x.csv', '[', 'array'],
+    ['x', 'a,b\n', 'csv'],
+    ['x.json.gz', 'broken', 'json'],
+    ['x.zip!y.csv', '{a},b', 'csv'],
+    ['x', '', 'csv'],
+  ]
+  for (const [object, text, format] of formats)
+    it(`is ${format} for ${JSON.stringify(text)} in ${object}`, async () => {
+      assert.equal(await textFormat(file(Buffer.from(text), { object })), format)
+    })
+})
+
+describe('a file whose chunks end anywhere', () => {
+  const piece = fc.oneof(
+    fc.constantFrom('{"a":1}', '\n', '\r\n', ',', '"', '[', ']', '{', '}', '\\', ' ', '\ufeff', '€😀', '{"ü":"ß\\n"}'),
+    fc.string({ unit: 'grapheme', maxLength: 5 }),
+  )
+  for (const format of ['json', 'array', 'csv'] as const)
+    it(`gives the same records as one in a single chunk, read as ${format}`, async () => {
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(piece, { maxLength: 30 }),
+          fc.array(fc.nat(200), { maxLength: 20 }),
+          async (parts, cuts) => {
+            const bytes = Buffer.from((format === 'array' ? '[' : '') + parts.join(''))
+            const whole = await records(bytes, format)
+            assert.deepEqual((await records(bytes, format, { cuts })).map(all), whole.map(all))
+            assert.deepEqual((await records(bytes, format, { cuts: [...bytes.keys()] })).map(all), whole.map(all))
+          },
+        ),
+      )
+    })
+})
+
+interface Given {
+  readonly object?: string
+  readonly damage?: PackingDamage
+  readonly bytesMax?: number
+  /** Where chunks end. */
+  readonly cuts?: readonly number[]
+}
+
+async function read(text: string | Buffer, format: TextFormat, given: Given = {}) {
+  return (await records(text, format, given)).map(shown)
+}
+
+async function records(text: string | Buffer, format: TextFormat, given: Given = {}) {
+  const found = await Array.fromAsync(textRecords(file(Buffer.from(text), given), format, given.bytesMax))
+  return found.map(record => ({ ...record, bytes: Buffer.from(record.bytes) }))
+}
+
+type Found = Awaited<ReturnType<typeof records>>[number]
+
+function shown({ raw, parsed }: Found) {
+  const outcome = 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
+  return [`${raw.line}:${raw.byte}`, outcome]
+}
+
+function all({ raw, parsed, bytes }: Found) {
+  return JSON.stringify([raw, parsed, bytes.toString('base64')])
+}
+
+function file(bytes: Buffer, { object = 'file', damage, cuts = [] }: Given) {
+  const ends = [...new Set([...cuts, bytes.length])].filter(at => at <= bytes.length).toSorted((a, b) => a - b)
+  async function* chunks() {
+    for (const [index, end] of ends.entries()) yield bytes.subarray(ends[index - 1] ?? 0, end)
+  }
+  return { object, bytes: new ByteReader(chunks()), damage: () => damage ?? null, isUnpackedFile: true }
+}

@@ -1,0 +1,144 @@
+// The records of a text: lines of JSON, the elements of a JSON list, or rows of CSV. Source: docs/wire/import.md §1.9,
+// §2.6 (bytes, shape).
+
+import { isUtf8 } from 'node:buffer'
+import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { PackingDamage } from './decompress.ts'
+import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
+import type { ReadRecord } from './read-record.ts'
+import { type RawRecord, splitRecords } from './split-records.ts'
+import { tableOf } from './table-name.ts'
+import type { UnpackedFile } from './unpacked-files.ts'
+
+export type TextFormat = 'json' | 'array' | 'csv'
+
+const newline = 0x0a
+const blank = 0x20
+const comma = 0x2c
+const bracketOpen = 0x5b
+const bracketClose = 0x5d
+const byteOrderMark = Buffer.from('\ufeff')
+const markBytes = byteOrderMark.length
+/** How much of the beginning may be blank before the first record. */
+const lookaheadBytes = 1024
+
+/**
+ * What a text holds, as its beginning shows. CSV has no beginning of its own, so the name decides when it tells something:
+ * broken JSON is no CSV.
+ */
+export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
+  const first = (await bytes.peek(lookaheadBytes)).find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
+  if (first === bracketOpen) return 'array'
+  if (/\.[ct]sv\b/i.test(object)) return 'csv'
+  return first === 0x7b || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
+}
+
+export async function* textRecords(
+  file: UnpackedFile,
+  format: TextFormat,
+  bytesMax?: number,
+): AsyncGenerator<ReadRecord> {
+  const { object, bytes, damage } = file
+  const parse = { json: lineParser, array: elementParser, csv: rowParser }[format]()
+  const about = { table: tableOf(object), isJson: format !== 'csv' }
+  let end = { line: 1, byte: 0 }
+  let isListOpen = false
+  for await (const record of splitRecords(bytes, format, bytesMax)) {
+    const { line, byte, bytes: own } = format === 'array' ? withoutSeparators(record) : record
+    end = { line: line + linesIn(own), byte: byte + own.length }
+    if (format === 'array' && own.length === 0) {
+      isListOpen = record.ending === 'unclosed'
+      continue
+    }
+    const parsed = parse(own, record)
+    if (parsed === null) continue
+    const isPart = record.ending === 'unclosed' || (record.ending === 'unended' && format !== 'array')
+    const isCutOff = isPart && 'rejected' in parsed && isOfPart(parsed.rejected.reason, own)
+    const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
+    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own), parsed: outcome, ...about }
+    // The reject of the part that was left says what became of the file.
+    if (isCutOff) return
+  }
+  const found = damage() ?? (isListOpen ? new PackingDamage('truncated_record', 'the list is not closed') : null)
+  if (found === null) return
+  const parsed = rejectOf(found.reason, found.message)
+  yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
+}
+
+/** @returns null for what is no record, such as the header of CSV. */
+type Parser = (bytes: Uint8Array, record: RawRecord) => ParsedRecord | null
+
+function lineParser(): Parser {
+  return (bytes, { isCut }) => (isCut ? tooLarge() : parseJsonLine(bytes))
+}
+
+function elementParser(): Parser {
+  return (bytes, { isCut, ending }) => {
+    if (isCut) return tooLarge()
+    return ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax')
+  }
+}
+
+function rowParser(): Parser {
+  let columns: readonly string[] | null = null
+  let isHeaderBroken = false
+  return (bytes, { isCut, ending }) => {
+    if (isHeaderBroken) return null
+    if (isCut) return tooLarge()
+    if (ending === 'unclosed') return rejectOf('csv_column_count')
+    if (columns !== null) return parseCsvRow(bytes, columns)
+    const header = parseCsvHeader(bytes)
+    if ('columns' in header) {
+      columns = header.columns.map((name, index) => name || `column_${index + 1}`)
+      const twice = columns.find((name, index) => columns!.indexOf(name) !== index)
+      if (twice === undefined) return null
+    }
+    // Without the names of columns no row says anything.
+    isHeaderBroken = true
+    return 'columns' in header ? rejectOf('csv_column_count', 'two columns of the header have the same name') : header
+  }
+}
+
+/** Whether a record without its end can be wrong for this reason because it is only a part. */
+function isOfPart(reason: RejectReason, bytes: Uint8Array): boolean {
+  if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
+  return reason === 'json_syntax' || reason === 'csv_column_count'
+}
+
+/** An element with the place where it begins, without what separates it from those before and after. */
+function withoutSeparators(record: RawRecord): { line: number; byte: number; bytes: Uint8Array } {
+  const { bytes } = record
+  let start = record.byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
+  if (record.byte === 0) while (start < bytes.length && bytes[start]! <= blank) start++
+  if (record.byte === 0 && bytes[start] === bracketOpen) start++
+  const isBetween = (unit: number | undefined) => unit !== undefined && (unit <= blank || unit === comma)
+  while (isBetween(bytes[start]) || (record.ending !== 'complete' && bytes[start] === bracketClose)) start++
+  let end = bytes.length
+  // Only a number or a word ends at what follows it.
+  if (/[^{["]/.test(String.fromCharCode(bytes[start] ?? 0)))
+    while (end > start && (isBetween(bytes[end - 1]) || bytes[end - 1] === bracketClose)) end--
+  return {
+    line: record.line + linesIn(bytes.subarray(0, start)),
+    byte: record.byte + start,
+    bytes: bytes.subarray(start, end),
+  }
+}
+
+function rejectOf(reason: RejectReason, detail?: string): ParsedRecord {
+  return new RecordReject(reason, null, detail).outcome()
+}
+
+function tooLarge(): ParsedRecord {
+  return rejectOf('record_too_large')
+}
+
+function linesIn(bytes: Uint8Array): number {
+  let count = 0
+  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) count++
+  return count
+}
+
+function withoutLineEnd(bytes: Uint8Array): Uint8Array {
+  if (bytes.at(-1) !== newline) return bytes
+  return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1)
+}

@@ -1,0 +1,84 @@
+// Values of formats that know types, such as Parquet and Avro, as JSON: times as RFC 3339, decimals as text, and integers
+// of 64 bits with every digit. Source: docs/wire/import.md §1.9 (Parquet).
+
+import { isUtf8 } from 'node:buffer'
+import { type JsonValue, numberOrLiteral } from '#core/json.ts'
+
+/** Digits behind the seconds. */
+export type TimeDigits = 3 | 6 | 9
+
+const msPerDay = 86_400_000
+const dateMsMax = 8.64e15
+
+/**
+ * @param count since 1970, in units of the last digit.
+ * @param isUtc whether it is an instant; what a clock showed somewhere has no zone.
+ * @returns the count as a number where no date is so far away.
+ */
+export function timestampValue(count: bigint, digits: TimeDigits, isUtc: boolean): JsonValue {
+  const perSecond = 10n ** BigInt(digits)
+  const fraction = ((count % perSecond) + perSecond) % perSecond
+  const seconds = (count - fraction) / perSecond
+  const ms = Number(seconds) * 1_000
+  if (Math.abs(ms) > dateMsMax) return integerValue(count)
+  const text = new Date(ms).toISOString().slice(0, -'.000Z'.length)
+  return `${text}.${String(fraction).padStart(digits, '0')}${isUtc ? 'Z' : ''}`
+}
+
+/** @param days since 1970. */
+export function dateValue(days: number): JsonValue {
+  const ms = days * msPerDay
+  return Math.abs(ms) > dateMsMax ? days : new Date(ms).toISOString().slice(0, 10)
+}
+
+/** @param count since midnight, in units of the last digit. */
+export function timeOfDayValue(count: bigint, digits: TimeDigits): JsonValue {
+  const text = timestampValue(count, digits, false)
+  return typeof text === 'string' ? text.slice(text.indexOf('T') + 1) : text
+}
+
+export function integerValue(value: bigint): JsonValue {
+  return numberOrLiteral(String(value))
+}
+
+/** @returns null for what JSON has no number for. */
+export function doubleValue(value: number): JsonValue {
+  return Number.isFinite(value) ? value : null
+}
+
+/** The shortest number that is the same float of 32 bits: 0.1, not 0.10000000149011612. */
+export function floatValue(value: number): JsonValue {
+  if (!Number.isFinite(value)) return null
+  for (let digits = 6; digits < 9; digits++) {
+    const short = Number(value.toPrecision(digits))
+    if (Math.fround(short) === value) return short
+  }
+  return value
+}
+
+/** @param scale how many digits stand behind the point. */
+export function decimalValue(unscaled: bigint, scale: number): JsonValue {
+  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0')
+  const sign = unscaled < 0n ? '-' : ''
+  return scale <= 0
+    ? `${sign}${digits}${'0'.repeat(-scale)}`
+    : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
+}
+
+/** The number in two's complement, its first byte the highest. */
+export function bigEndian(bytes: Uint8Array): bigint {
+  let value = 0n
+  for (const byte of bytes) value = (value << 8n) | BigInt(byte)
+  return BigInt.asIntN(bytes.length * 8, value)
+}
+
+/** Text where the bytes are one, or base64. */
+export function bytesValue(bytes: Uint8Array): string {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length)
+  return buffer.toString(isUtf8(buffer) ? 'utf8' : 'base64')
+}
+
+export function uuidValue(bytes: Uint8Array): string {
+  const hex = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-${hex.slice(12, 16)}-${hex.slice(16, 20)}-${hex.slice(20)}`
+}

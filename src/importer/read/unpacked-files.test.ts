@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { deflateRawSync, gzipSync, zstdCompressSync } from 'node:zlib'
+import { BlobReader, BlobWriter, ZipWriter, type ZipWriterConstructorOptions } from '@zip.js/zip.js'
+import { ByteReader } from './byte-reader.ts'
+import { unpackedFiles } from './unpacked-files.ts'
+
+/** Text that no packing shortens to nothing, so that it can be cut somewhere in the middle. */
+const text = Buffer.from(Array.from({ length: 9_000 }, (_, line) => `${line} ${Math.sin(line)}\n`).join(''))
+const chunkSizes = [1_000_000, 1_000, 61]
+
+describe('a packed file', () => {
+  const packed: Readonly<Record<string, Buffer>> = {
+    'not at all': text,
+    'with gzip': gzipSync(text),
+    'with gzip in two members': Buffer.concat([gzipSync(text.subarray(0, 999)), gzipSync(text.subarray(999))]),
+    'with gzip, padded': Buffer.concat([gzipSync(text), Buffer.alloc(20)]),
+    'with gzip that has a name in its header': withName(gzipSync(text)),
+    'with zstd': zstdCompressSync(text),
+    'with zstd in two frames': Buffer.concat([
+      zstdCompressSync(text.subarray(0, 9)),
+      zstdCompressSync(text.subarray(9)),
+    ]),
+    'with gzip in zstd': zstdCompressSync(gzipSync(text)),
+    'with gzip twice': gzipSync(gzipSync(text)),
+  }
+  for (const [how, bytes] of Object.entries(packed))
+    it(`${how} is unpacked, wherever its chunks end`, async () => {
+      for (const chunk of chunkSizes)
+        assert.deepEqual(await unpacked(bytes, chunk), [{ object: 'file', text: 'all', damage: null }])
+    })
+
+  it('that is cut off gives what comes before the cut', async () => {
+    for (const bytes of [gzipSync(text), zstdCompressSync(text)])
+      for (const chunk of chunkSizes) {
+        const [file, ...others] = await unpacked(bytes.subarray(0, Math.floor(bytes.length * 0.8)), chunk)
+        assert.ok(Number(file!.text) > text.length / 2, `${file!.text} bytes`)
+        assert.deepEqual([file!.damage, others], ['truncated_record', []])
+      }
+    const withoutSum = gzipSync(text).subarray(0, -4)
+    assert.deepEqual(await unpacked(withoutSum, 1_000), [{ object: 'file', text: 'all', damage: 'truncated_record' }])
+  })
+
+  it('that is damaged gives what comes before the damage', async () => {
+    for (const bytes of [gzipSync(text), zstdCompressSync(text)]) {
+      bytes.fill(0xaa, Math.floor(bytes.length * 0.8), Math.floor(bytes.length * 0.8) + 50)
+      const [file, ...others] = await unpacked(bytes, 1_000)
+      assert.ok(Number(file!.text) > text.length / 2, `${file!.text} bytes`)
+      assert.deepEqual([file!.damage, others], ['compressed_input', []])
+    }
+  })
+
+  it('with another sum, or with something behind it, loses nothing', async () => {
+    const otherSum = gzipSync(text)
+    otherSum[otherSum.length - 6]! ^= 1
+    const more = Buffer.from('more than that')
+    for (const bytes of [
+      otherSum,
+      Buffer.concat([gzipSync(text), more]),
+      Buffer.concat([zstdCompressSync(text), more]),
+    ])
+      assert.deepEqual(await unpacked(bytes, 1_000), [{ object: 'file', text: 'all', damage: 'compressed_input' }])
+  })
+
+  it('is not unpacked for ever, nor with what Node has no unpacker for', async () => {
+    let bytes = text.subarray(0, 100)
+    for (let times = 0; times < 7; times++) bytes = gzipSync(bytes)
+    assert.deepEqual(await unpacked(bytes, 1_000), [{ object: 'file', text: '0', damage: 'compressed_input' }])
+    const bzip2 = Buffer.from('BZh91AY&SY', 'latin1')
+    assert.deepEqual(await unpacked(bzip2, 1_000), [{ object: 'file', text: '0', damage: 'compressed_input' }])
+  })
+})
+
+describe('a zip archive', () => {
+  const two = { 'a.json': text, 'folder/b.json.gz': gzipSync(text) }
+  const whole = ['a.json', 'folder/b.json.gz'].map(name => ({ object: `file!${name}`, text: 'all', damage: null }))
+  const kinds: Readonly<Record<string, ZipWriterConstructorOptions>> = {
+    'as most programs write it': { dataDescriptor: false },
+    'with lengths behind the files': { dataDescriptor: true },
+    'without a signature before those': { dataDescriptor: true, dataDescriptorSignature: false },
+    'of zip64': { zip64: true, dataDescriptor: false },
+    'of zip64 with lengths behind the files': { zip64: true, dataDescriptor: true },
+    'without compression': { level: 0, dataDescriptor: false },
+  }
+  for (const [how, options] of Object.entries(kinds))
+    it(`${how} gives its files in their order, wherever its chunks end`, async () => {
+      const bytes = await zip(two, options)
+      for (const chunk of chunkSizes) assert.deepEqual(await unpacked(bytes, chunk), whole)
+    })
+
+  it('inside of an archive, packed or not, gives its files too', async () => {
+    const inner = await zip(two, {})
+    const bytes = gzipSync(await zip({ 'inner.zip': inner, 'packed.zip.gz': gzipSync(inner) }, {}))
+    const objects = (await unpacked(bytes, 1_000)).map(({ object, damage }) => [object, damage])
+    assert.deepEqual(objects, [
+      ['file!inner.zip!a.json', null],
+      ['file!inner.zip!folder/b.json.gz', null],
+      ['file!packed.zip.gz!a.json', null],
+      ['file!packed.zip.gz!folder/b.json.gz', null],
+    ])
+  })
+
+  it('does not show what macOS adds, nor folders', async () => {
+    const bytes = await zip({ '__MACOSX/._a.json': text, '.DS_Store': text, 'folder/': Buffer.alloc(0), ...two }, {})
+    assert.deepEqual(await unpacked(bytes, 1_000), whole)
+  })
+
+  it('that is empty gives nothing', async () => {
+    assert.deepEqual(await unpacked(await zip({}, {}), 1_000), [])
+  })
+
+  it('with a password says so of its first file, and of those behind it that they cannot be found', async () => {
+    for (const zipCrypto of [true, false]) {
+      const files = await unpacked(await zip(two, { password: 'secret', zipCrypto }), 1_000)
+      const none = { text: '0', damage: 'compressed_input' }
+      assert.deepEqual(files, [
+        { object: 'file!a.json', ...none },
+        { object: 'file', ...none },
+      ])
+    }
+  })
+
+  it('that is cut off gives its files up to the cut, with one damage', async () => {
+    const bytes = await zip(two, { dataDescriptor: false })
+    const files = await unpacked(bytes.subarray(0, bytes.length * 0.75), 1_000)
+    assert.deepEqual(
+      files.map(({ object, damage }) => [object, damage]),
+      [
+        ['file!a.json', null],
+        ['file!folder/b.json.gz', 'truncated_record'],
+      ],
+    )
+    const betweenFiles = bytes.subarray(0, bytes.lastIndexOf('PK\x03\x04'))
+    assert.deepEqual((await unpacked(betweenFiles, 1_000)).at(-1), {
+      object: 'file',
+      text: '0',
+      damage: 'truncated_record',
+    })
+  })
+
+  it('with a damaged file gives the files behind it', async () => {
+    const bytes = await zip(two, { dataDescriptor: false })
+    bytes.fill(0xaa, 10_000, 10_050)
+    const files = await unpacked(bytes, 1_000)
+    assert.deepEqual(files[1], whole[1])
+    assert.deepEqual(files[0]!.damage, 'compressed_input')
+  })
+})
+
+async function zip(files: Readonly<Record<string, Buffer>>, options: ZipWriterConstructorOptions): Promise<Buffer> {
+  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false, ...options })
+  for (const [name, bytes] of Object.entries(files))
+    await writer.add(name, new BlobReader(new Blob([new Uint8Array(bytes)])))
+  return Buffer.from(await (await writer.close()).arrayBuffer())
+}
+
+/** What a file gives: `all` for the text of these tests, or how many bytes. */
+async function unpacked(bytes: Buffer, chunk: number) {
+  const found: { object: string; text: string; damage: string | null }[] = []
+  for await (const file of unpackedFiles('file', new ByteReader(chunks(bytes, chunk)))) {
+    const read: Buffer[] = []
+    for await (const part of file.bytes) read.push(part)
+    const whole = Buffer.concat(read)
+    const shown = whole.equals(text) ? 'all' : String(whole.length)
+    found.push({ object: file.object, text: shown, damage: file.damage()?.reason ?? null })
+  }
+  return found
+}
+
+async function* chunks(bytes: Buffer, size: number) {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size)
+}
+
+/** With all the optional fields of a gzip header. */
+function withName(gzip: Buffer): Buffer {
+  const header = Buffer.from(gzip.subarray(0, 10))
+  header[3] = 0x1e
+  const fields = Buffer.from('\x03\x00xyzname\x00comment\x00\x00\x00', 'latin1')
+  return Buffer.concat([header, fields, deflateRawSync(text), gzip.subarray(-8)])
+}

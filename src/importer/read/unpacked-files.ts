@@ -1,0 +1,122 @@
+// Takes the packing off a file, as often as it is packed, whatever its name says. Source: docs/wire/import.md §1.9.
+
+import { basename } from 'node:path/posix'
+import type { RawPosition } from '../job/staged-part.ts'
+import { ByteReader } from './byte-reader.ts'
+import { decompress, PackingDamage } from './decompress.ts'
+import { gzipMembers } from './gzip-members.ts'
+import { zipEntries } from './zip-entries.ts'
+
+export interface UnpackedFile {
+  /** As in `RawPosition`: names inside archives follow after `!`. */
+  readonly object: RawPosition['object']
+  /** Has to be read before the next file is asked for. Ends early at a damage. */
+  readonly bytes: ByteReader
+  /** What ended the bytes early; null as long as nothing did. */
+  readonly damage: () => PackingDamage | null
+  /** Whether these are the bytes of a file as it lies on the disk. */
+  readonly isUnpackedFile: boolean
+}
+
+/** Deeper ones are an attack or a mistake: archives are sent packed in archives, but not for ever. */
+const depthMax = 6
+const magicBytes = 6
+const magics: readonly (readonly [name: string, magic: Buffer])[] = (
+  [
+    ['gzip', '\x1f\x8b\x08'],
+    ['zstd', '\x28\xb5\x2f\xfd'],
+    ['zip', 'PK\x03\x04'],
+    ['empty zip', 'PK\x05\x06'],
+    ['bzip2', 'BZh'],
+    ['xz', '\xfd7zXZ\x00'],
+    ['7-Zip', '7z\xbc\xaf\x27\x1c'],
+    ['RAR', 'Rar!\x1a\x07'],
+  ] as const
+).map(([name, magic]) => [name, Buffer.from(magic, 'latin1')])
+
+export async function* unpackedFiles(object: string, source: ByteReader): AsyncGenerator<UnpackedFile> {
+  yield* layers(object, { bytes: source, damages: [] }, 0)
+}
+
+interface Layer {
+  readonly bytes: ByteReader
+  /** What was found while the layers below were read. */
+  readonly damages: PackingDamage[]
+}
+
+async function* layers(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+  const packing = packingOf(await bytes.peek(magicBytes))
+  const damage = () => damages[0] ?? null
+  if (packing === null) {
+    yield { object, bytes, damage, isUnpackedFile: depth === 0 }
+  } else if (packing !== 'zip' && packing !== 'empty zip') {
+    yield* layers(object, stopped(unpack(packing, bytes, depth), damages), depth + 1)
+  } else {
+    try {
+      if (depth >= depthMax) throw tooDeep()
+      if (packing === 'zip') yield* entriesOf(object, { bytes, damages }, depth)
+    } catch (error) {
+      yield withoutBytes(object, damageIn(error))
+    }
+  }
+}
+
+async function* entriesOf(object: string, { bytes, damages }: Layer, depth: number): AsyncGenerator<UnpackedFile> {
+  for await (const entry of zipEntries(bytes)) {
+    const content = stopped(entry.bytes, [])
+    if (!entry.name.split('/').some(isHidden)) yield* layers(`${object}!${entry.name}`, content, depth + 1)
+    // What an archive inside of this one has behind its files, or all that nobody wants.
+    for await (const _ of content.bytes);
+    // The archive ends there too, and one reject says so.
+    if (content.damages.some(({ reason }) => reason === 'truncated_record')) return
+  }
+  // What packs the archive may end early behind its last file.
+  if (damages[0] !== undefined) throw damages[0]
+}
+
+/** The bytes up to the damage, if there is one. */
+function stopped(source: AsyncIterable<Buffer>, damages: PackingDamage[]): Layer {
+  const upToDamage = async function* () {
+    try {
+      yield* source
+    } catch (error) {
+      damages.push(damageIn(error))
+    }
+  }
+  return { bytes: new ByteReader(upToDamage()), damages }
+}
+
+async function* unpack(packing: string, bytes: ByteReader, depth: number): AsyncGenerator<Buffer> {
+  if (depth >= depthMax) throw tooDeep()
+  if (packing === 'gzip') yield* gzipMembers(bytes)
+  else if (packing !== 'zstd')
+    throw new PackingDamage('compressed_input', `it is packed with ${packing}: pack it with gzip, zstd or zip`)
+  else {
+    yield* decompress(bytes, 'zstd')
+    if ((await bytes.peek(1)).length > 0)
+      throw new PackingDamage('compressed_input', 'something that is no zstd follows the zstd data')
+  }
+}
+
+function packingOf(beginning: Buffer): string | null {
+  return magics.find(([, magic]) => beginning.subarray(0, magic.length).equals(magic))?.[0] ?? null
+}
+
+/** What macOS and other programs add to folders and archives. */
+export function isHidden(name: string): boolean {
+  return basename(name).startsWith('.') || name === '__MACOSX'
+}
+
+function withoutBytes(object: string, damage: PackingDamage): UnpackedFile {
+  const bytes = new ByteReader((async function* () {})())
+  return { object, bytes, damage: () => damage, isUnpackedFile: false }
+}
+
+function tooDeep(): PackingDamage {
+  return new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
+}
+
+function damageIn(error: unknown): PackingDamage {
+  if (error instanceof PackingDamage) return error
+  throw error
+}

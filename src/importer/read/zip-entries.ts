@@ -1,0 +1,174 @@
+// The files of a zip archive, read from its beginning to its end: an archive inside of another, or one that was cut off,
+// gives its files as far as they go, without a copy of it anywhere. The list of files at its end, which other programs
+// start from, is not needed for that. Source: APPNOTE.TXT 6.3.10 (PKWARE).
+
+import { crc32 } from 'node:zlib'
+import type { ByteReader } from './byte-reader.ts'
+import { decompress, type Packing, PackingDamage } from './decompress.ts'
+
+export interface ZipEntry {
+  readonly name: string
+  /** Has to be read to its end, or not at all, before the next entry is asked for. @throws PackingDamage */
+  readonly bytes: AsyncIterable<Buffer>
+}
+
+const fileHeader = 0x04034b50
+const dataDescriptor = 0x08074b50
+/** What may follow the files: their list, its end, and what belongs to it. */
+const listHeaders = new Set([0x02014b50, 0x06054b50, 0x06064b50, 0x07064b50, 0x08064b50, 0x05054b50])
+const headerBytes = 30
+const zip64Field = 0x0001
+/** How the descriptor of a file of no bytes begins. */
+const emptyDescriptor = Buffer.from('PK\x07\x08\x00\x00\x00\x00', 'latin1')
+const isEncrypted = 0x0001
+const hasDescriptor = 0x0008
+const hasUtf8Name = 0x0800
+/** In the fields of 32 bits: the value is in the extra field of zip64. */
+const inZip64 = 0xffffffff
+const stored = 0
+const packings: ReadonlyMap<number, Packing> = new Map([
+  [8, 'deflate'],
+  [93, 'zstd'],
+])
+
+/** @throws PackingDamage where the archive itself cannot be read any further. */
+export async function* zipEntries(archive: ByteReader): AsyncGenerator<ZipEntry> {
+  for (;;) {
+    const beginning = await archive.peek(4)
+    if (beginning.length < 4) throw cutOff()
+    const signature = beginning.readUInt32LE()
+    if (listHeaders.has(signature)) return
+    if (signature !== fileHeader)
+      throw new PackingDamage('compressed_input', `the zip archive is damaged at byte ${archive.position}`)
+    const header = await readHeader(archive)
+    const content = new EntryContent(archive, header)
+    if (!header.name.endsWith('/')) yield { name: header.name, bytes: content.read() }
+    // Who reads the entry knows already that it is cut off, and with it the archive.
+    if (content.damage?.reason === 'truncated_record') return
+    if (!content.isRead) await content.skip()
+  }
+}
+
+interface EntryHeader {
+  readonly name: string
+  readonly flags: number
+  readonly method: number
+  readonly crc: number
+  /** Of the packed bytes; null when they are only known behind them. */
+  readonly packedBytes: number | null
+  readonly isZip64: boolean
+}
+
+async function readHeader(archive: ByteReader): Promise<EntryHeader> {
+  const fixed = await exactly(archive, headerBytes)
+  const flags = fixed.readUInt16LE(6)
+  const name = await exactly(archive, fixed.readUInt16LE(26))
+  const zip64 = extraField(await exactly(archive, fixed.readUInt16LE(28)), zip64Field)
+  const size32 = fixed.readUInt32LE(18)
+  // The extra field holds the unpacked size first.
+  const size = size32 === inZip64 && zip64 !== null && zip64.length >= 16 ? Number(zip64.readBigUInt64LE(8)) : size32
+  const text = name.toString(flags & hasUtf8Name ? 'utf8' : 'latin1')
+  return {
+    name: text,
+    flags,
+    method: fixed.readUInt16LE(8),
+    crc: fixed.readUInt32LE(14),
+    packedBytes: flags & hasDescriptor && size === 0 && !text.endsWith('/') ? null : size,
+    isZip64: zip64 !== null,
+  }
+}
+
+function extraField(extra: Buffer, id: number): Buffer | null {
+  for (let at = 0; at + 4 <= extra.length; at += 4 + extra.readUInt16LE(at + 2))
+    if (extra.readUInt16LE(at) === id) return extra.subarray(at + 4, at + 4 + extra.readUInt16LE(at + 2))
+  return null
+}
+
+class EntryContent {
+  readonly #archive: ByteReader
+  readonly #header: EntryHeader
+  readonly #start: number
+  isRead = false
+  damage: PackingDamage | null = null
+
+  constructor(archive: ByteReader, header: EntryHeader) {
+    this.#archive = archive
+    this.#header = header
+    this.#start = archive.position
+  }
+
+  async *read(): AsyncGenerator<Buffer> {
+    try {
+      yield* this.#checked()
+    } catch (error) {
+      if (error instanceof PackingDamage) this.damage = error
+      throw error
+    }
+  }
+
+  async *#checked(): AsyncGenerator<Buffer> {
+    const { flags, method, crc } = this.#header
+    const packing = packings.get(method)
+    if (flags & isEncrypted) throw new PackingDamage('compressed_input', 'it is encrypted: unpack it with its password')
+    if (method !== stored && packing === undefined)
+      throw new PackingDamage('compressed_input', `it is packed by method ${method} of zip: pack it again with deflate`)
+    let sum = 0
+    for await (const bytes of packing === undefined ? this.#storedBytes() : decompress(this.#archive, packing)) {
+      sum = crc32(bytes, sum)
+      yield bytes
+    }
+    const expected = flags & hasDescriptor ? await this.#descriptorCrc() : crc
+    this.isRead = true
+    if (sum !== expected) throw new PackingDamage('compressed_input', 'it is damaged: its sum is another')
+  }
+
+  /**
+   * Goes behind an entry that was not read or turned out to be damaged.
+   * @throws PackingDamage when its length is not known, so that nothing behind it can be found.
+   */
+  async skip(): Promise<void> {
+    const { packedBytes, flags } = this.#header
+    const left = packedBytes === null ? -1 : this.#start + packedBytes - this.#archive.position
+    if (left < 0) throw new PackingDamage('compressed_input', 'the zip archive does not say where its next file begins')
+    if ((await this.#archive.skip(left)) < left) throw cutOff()
+    if (flags & hasDescriptor) await this.#descriptorCrc()
+  }
+
+  async *#storedBytes(): AsyncGenerator<Buffer> {
+    const { packedBytes } = this.#header
+    if (packedBytes === null && (await this.#archive.peek(8)).equals(emptyDescriptor)) return
+    if (packedBytes === null)
+      throw new PackingDamage('compressed_input', 'it is stored without its length: pack it again with deflate')
+    for (let left = packedBytes; left > 0; ) {
+      const bytes = await this.#archive.chunk(left)
+      if (bytes === null) throw cutOff()
+      left -= bytes.length
+      yield bytes
+    }
+  }
+
+  /** The sum that follows the content, with or without a signature, before two lengths. */
+  async #descriptorCrc(): Promise<number> {
+    const hasSignature = (await exactlyAhead(this.#archive, 4)).readUInt32LE() === dataDescriptor
+    if (hasSignature) await this.#archive.skip(4)
+    const crc = (await exactly(this.#archive, 4)).readUInt32LE()
+    await exactly(this.#archive, this.#header.isZip64 ? 16 : 8)
+    return crc
+  }
+}
+
+async function exactly(archive: ByteReader, count: number): Promise<Buffer> {
+  const bytes = await archive.take(count)
+  if (bytes.length < count) throw cutOff()
+  return bytes
+}
+
+async function exactlyAhead(archive: ByteReader, count: number): Promise<Buffer> {
+  const bytes = await archive.peek(count)
+  if (bytes.length < count) throw cutOff()
+  return bytes
+}
+
+function cutOff(): PackingDamage {
+  return new PackingDamage('truncated_record', 'the zip archive ends before its end')
+}
