@@ -1,10 +1,10 @@
 // Takes the packing off a file, as often as it is packed, whatever its name says. Source: docs/wire/import.md §1.9.
 
 import { basename } from 'node:path/posix'
-import type { RawPosition } from '../job/staged-part.ts'
 import { ByteReader } from './byte-reader.ts'
 import { decompress, PackingDamage } from './decompress.ts'
 import { gzipMembers } from './gzip-members.ts'
+import type { RawPosition } from './read-record.ts'
 import { zipEntries } from './zip-entries.ts'
 
 export interface UnpackedFile {
