@@ -102,8 +102,13 @@ function unitOf(value: number): EpochUnit {
 }
 
 function fromEpoch(value: number, unit: EpochUnit = unitOf(value)): number | null {
-  const us = Math.round(value * usPerUnit[unit])
-  return Number.isSafeInteger(us) ? us : null
+  return counted(Math.round(value * usPerUnit[unit]))
+}
+
+/** A time that cannot be counted exactly is still before or after all others, so that it is refused for what it is. */
+function counted(us: number): number | null {
+  if (Number.isNaN(us)) return null
+  return Math.max(Number.MIN_SAFE_INTEGER, Math.min(us, Number.MAX_SAFE_INTEGER))
 }
 
 /** Exact for numbers of more digits than a double holds: nanoseconds, or seconds with six decimals. */
@@ -112,8 +117,7 @@ function fromNumeral(literal: string, unit: EpochUnit = unitOf(Number(literal)))
   if (whole === undefined) return fromEpoch(Number(literal), unit)
   const shift = { s: 6, ms: 3, us: 0, ns: -3 }[unit]
   const digits = shift >= 0 ? whole + fraction.slice(0, shift).padEnd(shift, '0') : whole.slice(0, shift) || '0'
-  const us = Number(`${sign}${digits}`)
-  return Number.isSafeInteger(us) ? us : null
+  return counted(Number(`${sign}${digits}`))
 }
 
 function wallClock(year: number, month: number, day: number, hour: number, minute: number, second: number) {

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
+import { eventsOfRecord, isLink } from './generated-events.ts'
+import { memoryLedger } from './import-ledger.ts'
+import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
+
+const own: ImportedEvent = { uuid: 'u', event: 'Tap', distinctId: 'ada', timeUs: 7, properties: { n: 1 } }
+const link = (over: Partial<IdentityLink> = {}): IdentityLink => ({
+  userId: 'ada',
+  deviceId: 'd',
+  timeUs: 7,
+  properties: { $device: 'x' },
+  ...over,
+})
+const group = (properties: JsonObject | null): GroupSnapshot => ({
+  type: 'org',
+  key: 'acme',
+  properties,
+  distinctId: 'ada',
+  timeUs: 7,
+})
+
+/** The events of records that follow each other. */
+function eventsOf(...records: Partial<ConvertedRecord>[]) {
+  const ledger = memoryLedger()
+  return records.map(record => eventsOfRecord('heap', { events: [own], ...record }, ledger))
+}
+
+describe('the events of a record', () => {
+  it('are groups, then links, then its own', () => {
+    const { events } = eventsOf({ links: [link()], groups: [group({})] })[0]!
+    assert.deepEqual(
+      events.map(({ event }) => event),
+      ['$groupidentify', '$identify', 'Tap'],
+    )
+    assert.deepEqual(events[1], {
+      uuid: rootUuid('identify', 'heap', 'ada', 'd'),
+      event: '$identify',
+      distinctId: 'ada',
+      timeUs: 7,
+      properties: { $anon_distinct_id: 'd', $device: 'x' },
+    })
+  })
+
+  it('link a device with its first user, once, and say where others use it too', () => {
+    const outcomes = eventsOf(
+      { links: [link()] },
+      { links: [link()] },
+      { links: [link({ userId: 'bob' })] },
+      { links: [link()] },
+    )
+    assert.deepEqual(
+      outcomes.map(({ events, notes }) => [events.length, notes]),
+      [
+        [2, []],
+        [1, []],
+        [1, ['shared_device']],
+        [1, []],
+      ],
+    )
+  })
+
+  it('have no second link where the record is one, and keep what it says when that is refused', () => {
+    const identify = { ...own, event: '$identify', properties: { $anon_distinct_id: 'd', $set: { plan: 'pro' } } }
+    const ofAda = { events: [identify], links: [link({ isOwnEvent: true })] }
+    const ofBob = { events: [{ ...identify, distinctId: 'bob' }], links: [link({ userId: 'bob', isOwnEvent: true })] }
+    const outcomes = eventsOf(ofAda, { links: [link()] }, ofBob)
+    assert.deepEqual(outcomes[0]!.events, [identify])
+    assert.deepEqual(outcomes[1]!.events, [own])
+    const set = { ...identify, event: '$set', distinctId: 'bob', properties: { $set: { plan: 'pro' } } }
+    assert.deepEqual(outcomes[2], { events: [set], notes: ['shared_device'] })
+  })
+
+  it('link nobody with themselves, and no one who is nobody or too long', () => {
+    assert.equal(isLink({ userId: 'ada', deviceId: 'd' }), true)
+    for (const deviceId of ['ada', 'null', '', 'x'.repeat(201)])
+      assert.equal(isLink({ userId: 'ada', deviceId }), false)
+    assert.deepEqual(eventsOf({ links: [link({ deviceId: 'guest' })] })[0]!.events, [own])
+  })
+
+  it('tell of a group when something about it is new, and of what it has no more', () => {
+    const said = eventsOf(
+      { groups: [group({ tier: 'gold' })] },
+      { groups: [group({ tier: 'gold' })] },
+      { groups: [group(null)] },
+      { groups: [group({ seats: 5 })] },
+    ).map(({ events }) => events.slice(0, -1).map(({ uuid, properties }) => ({ uuid, ...properties })))
+    const told = (set: JsonObject) => ({
+      uuid: rootUuid('groupidentify', 'heap', 'org', 'acme', propertiesHash(set)),
+      $group_type: 'org',
+      $group_key: 'acme',
+      $group_set: set,
+    })
+    assert.deepEqual(said, [[told({ tier: 'gold' })], [], [], [{ ...told({ seats: 5 }), $group_unset: ['tier'] }]])
+    assert.deepEqual(eventsOf({ groups: [group(null)] })[0]!.events[0]!.properties.$group_set, {})
+  })
+
+  it('set of a person what is news, beside what the event sets itself', () => {
+    const person = (properties: JsonObject) => ({ person: { distinctId: 'ada', properties } })
+    const sets = { ...own, properties: { $set: { $os: 'Linux' } } }
+    const outcomes = eventsOf(
+      { events: [sets, own], ...person({ plan: 'pro', tags: ['a'] }) },
+      { ...person({ plan: 'team', tags: ['a'] }) },
+      { ...person({ plan: 'team', tags: ['a'] }) },
+    )
+    assert.deepEqual(
+      outcomes.map(({ events }) => events.map(({ properties }) => properties.$set)),
+      [[{ $os: 'Linux', plan: 'pro', tags: ['a'] }, undefined], [{ plan: 'team' }], [undefined]],
+    )
+    assert.deepEqual(own.properties, { n: 1 }, 'the record itself stays as it is')
+  })
+})

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { parseJson } from '#core/json.ts'
+import { isZoneName, readTime, timeText, usPerMs, utcDay, wallClockToUtc } from './source-time.ts'
+
+const read = (value: Parameters<typeof readTime>[0], zone: string | null = 'UTC') => {
+  const timeUs = readTime(value, { zone }, 'at')
+  return timeUs === null ? null : timeText(timeUs)
+}
+
+describe('the time of a record', () => {
+  const forms: [string, string][] = [
+    ['2024-05-01T12:00:00Z', '2024-05-01T12:00:00.000Z'],
+    ['2024-05-01 12:00:00.25', '2024-05-01T12:00:00.250Z'],
+    ['2024-05-01 12:00:00 UTC', '2024-05-01T12:00:00.000Z'],
+    ['2024-05-01T12:00:00.123456Z', '2024-05-01T12:00:00.123456Z'],
+    ['2024-05-01T12:00:00.123456789Z', '2024-05-01T12:00:00.123456Z'],
+    ['2024-05-01T12:00:00+05:30', '2024-05-01T06:30:00.000Z'],
+    ['2024-05-01T12:00:00-0700', '2024-05-01T19:00:00.000Z'],
+    ['2024-05-01T12:00:00+02', '2024-05-01T10:00:00.000Z'],
+    ['2024-05-01', '2024-05-01T00:00:00.000Z'],
+    ['2024-02-29 23:59', '2024-02-29T23:59:00.000Z'],
+    ['  2024-05-01T12:00:00Z ', '2024-05-01T12:00:00.000Z'],
+  ]
+  for (const [text, expected] of forms)
+    it(`is read from ${JSON.stringify(text)}`, () => {
+      assert.equal(read(text), expected)
+    })
+
+  it('is none where a text is no date, or one that no calendar has', () => {
+    for (const text of [
+      '',
+      'now',
+      '2024-13-01',
+      '2023-02-29',
+      '2024-05-01T25:00:00Z',
+      '2024-05-01T12:00:00+99:00',
+      '1.5.2024',
+    ])
+      assert.equal(read(text), null, text)
+    for (const value of [true, null, [], {}]) assert.equal(read(value), null)
+  })
+
+  it('is in the unit that the size of a number says, exact to the microsecond', () => {
+    const noon = '2024-05-01T12:00:00.123456Z'
+    for (const literal of ['1714564800.123456', '1714564800123.456', '1714564800123456', '1714564800123456789']) {
+      assert.equal(read(parseJson(literal)), noon, literal)
+      assert.equal(read(literal), noon, `${literal} as a text`)
+    }
+    const edges = ['100000000000', '99999999999', '100000000000000', '99999999999999', '100000000000000000']
+    const years = edges.map(literal => new Date(readTime(literal, { zone: null }, 'at')! / usPerMs).getUTCFullYear())
+    assert.deepEqual(years, [1973, 2255, 1973, 2255, 1973], 'what is later than can be counted is the last that can')
+    assert.equal(timeText(readTime(1_714_564_800, { zone: null, unit: 'ms' }, 'at')!), '1970-01-20T20:16:04.800Z')
+  })
+
+  it('needs a zone where a text names none', () => {
+    assert.throws(() => read('2024-05-01 12:00:00', null), { reason: 'timestamp_zone_unknown', field: 'at' })
+    assert.equal(read('2024-05-01 12:00:00', 'Europe/Berlin'), '2024-05-01T10:00:00.000Z')
+    assert.equal(read('2024-01-01 12:00:00.5', 'Europe/Berlin'), '2024-01-01T11:00:00.500Z')
+    assert.equal(read('2024-05-01T12:00:00Z', 'Europe/Berlin'), '2024-05-01T12:00:00.000Z')
+  })
+
+  it('is the first pass of an hour that a clock change repeats, and behind one that it leaves out', () => {
+    assert.equal(read('2024-10-27 02:30:00', 'Europe/Berlin'), '2024-10-27T00:30:00.000Z')
+    assert.equal(read('2024-03-31 02:30:00', 'Europe/Berlin'), '2024-03-31T01:30:00.000Z')
+  })
+
+  it('is what clocks of the zone show, whatever the zone and the hour', () => {
+    const zone = fc.constantFrom(
+      'Asia/Kolkata',
+      'America/Los_Angeles',
+      'Australia/Lord_Howe',
+      'Pacific/Apia',
+      'Asia/Kathmandu',
+    )
+    const seconds = fc.integer({ min: Date.UTC(1972, 0) / 1000, max: Date.UTC(2030, 0) / 1000 })
+    fc.assert(
+      fc.property(zone, seconds, (name, second) => {
+        const shown = Temporal.Instant.fromEpochMilliseconds(second * 1000)
+          .toZonedDateTimeISO(name)
+          .toPlainDateTime()
+        const wallUs = Date.parse(`${shown.toString({ smallestUnit: 'second' })}Z`) * usPerMs
+        const utcMs = wallClockToUtc(wallUs, name) / usPerMs
+        assert.equal(
+          Temporal.Instant.fromEpochMilliseconds(utcMs).toZonedDateTimeISO(name).toPlainDateTime().equals(shown),
+          true,
+        )
+      }),
+    )
+  })
+
+  it('is written with three digits, or six where it has microseconds', () => {
+    assert.equal(timeText(0), '1970-01-01T00:00:00.000Z')
+    assert.equal(timeText(1_001), '1970-01-01T00:00:00.001001Z')
+    assert.equal(utcDay(Date.UTC(2024, 4, 1, 23, 59, 59) * usPerMs), '2024-05-01')
+  })
+})
+
+describe('the name of a zone', () => {
+  it('is one of the IANA list, never a fixed offset', () => {
+    assert.deepEqual(['Europe/Berlin', 'UTC', 'Asia/Kolkata'].map(isZoneName), [true, true, true])
+    assert.deepEqual(
+      ['+02:00', '-0700', 'GMT+2', 'Etc/GMT-2', 'Mars/Olympus', ''].map(isZoneName),
+      Array(6).fill(false),
+    )
+  })
+})
