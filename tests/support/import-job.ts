@@ -13,7 +13,8 @@ import { splitRecords } from '#importer/read/split-records.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
-import { scanRecords } from '#importer/stages/scan.ts'
+import { rehearse } from '#importer/stages/rehearse.ts'
+import { type ScanStats, scanRecords, statsFile } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 
 /** Reads JSON lines, as plainly as can be. */
@@ -93,6 +94,12 @@ export class TestJob {
   scan() {
     const { folder, plan, manifest, source, progress, signal } = this
     return scanRecords({ folder, plan, manifest, source, progress, signal })
+  }
+
+  async rehearse() {
+    const { folder, plan, manifest, source, progress, signal } = this
+    const stats = folder.readJson<ScanStats>(statsFile)!
+    return rehearse({ folder, plan, manifest, stats, source, progress, signal, monotonicNowMs: () => 0 })
   }
 
   open() {

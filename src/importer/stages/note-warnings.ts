@@ -1,0 +1,31 @@
+// Which notes of converters are worth a warning, in words. Source: docs/wire/import.md §1.1 to §1.9, §2.7.
+
+import { compareTexts } from './event-counts.ts'
+import type { Warning } from './rehearsal-report.ts'
+import { percent } from './suspicions.ts'
+
+const words: Readonly<Record<string, (count: string, detail: string) => string>> = {
+  amplitude_id_used: count => `${count} have neither a user nor a device id, so they are of their amplitude_id.`,
+  group_values_dropped: count => `${count} groups are not told with their event, which may have one of each type.`,
+  matomo_type_unknown: (count, detail) => `${count} hold actions of the type ${detail}, which is not known.`,
+  zone_shift_differs: count => `${count} were received at another hour than the zone of the source says.`,
+  groups_without_dollar: count =>
+    `${count} have groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
+  type_mismatch: (count, detail) =>
+    `${count} have a ${detail} that is not of the type that the mapping gives it; it stays a text.`,
+  invalid_uuid: count => `${count} have an id that is no UUID; they get one made of it.`,
+}
+
+/**
+ * @param notes how often each came, as `name` or `name:detail`.
+ * @param records that give events.
+ */
+export function noteWarnings(notes: ReadonlyMap<string, number>, records: number): readonly Warning[] {
+  return [...notes]
+    .toSorted(([a], [b]) => compareTexts(a, b))
+    .flatMap(([note, count]) => {
+      const [code = '', detail = ''] = note.split(':', 2)
+      const say = words[code]
+      return say === undefined ? [] : [{ code, text: say(`${count} records (${percent(count / records)})`, detail) }]
+    })
+}

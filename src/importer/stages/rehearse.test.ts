@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import { generic } from '../sources/generic.ts'
+import { posthog } from '../sources/posthog.ts'
+import type { RejectLine } from './reject-files.ts'
+import type { Sample } from './samples.ts'
+
+const mapping = {
+  event: 'event',
+  distinct_id: 'user',
+  timestamp: 'at',
+  uuid: 'id',
+  properties: 'props',
+  anon_id: 'device',
+}
+const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+
+describe('a rehearsal', () => {
+  it('accounts for every record and every event', async t => {
+    const job = await staged(t, [
+      ...Array.from({ length: 40 }, (_, index) => line({ ...good, id: `r-${index}`, user: `u-${index % 7}` })),
+      line({ ...good, id: 'linked', device: 'd-1' }),
+      line({ ...good, id: 'r-3', user: 'u-3' }),
+      line({ event: 'bare', user: 'u', at: good.at }),
+      line({ event: 'bare', user: 'u', at: good.at }),
+      '',
+      'not json',
+    ])
+    const report = await job.rehearse()
+    assert.deepEqual(report.balance, {
+      read: 46,
+      givingEvents: 42,
+      skipped: 2,
+      rejected: 1,
+      collapsed: 1,
+      fromRecords: 42,
+      generated: 1,
+      toSend: 43,
+      isBalanced: true,
+    })
+    assert.deepEqual(
+      report.events.map(({ event, count }) => [event, count]),
+      [
+        ['Paid', 41],
+        ['$identify', 1],
+        ['bare', 1],
+      ],
+    )
+    assert.deepEqual(report.days, [{ day: '2024-05-01', count: 43, events: { $identify: 1, Paid: 41, bare: 1 } }])
+    assert.deepEqual(report.distinctIds, { count: 9, error: 0 })
+    assert.equal(report.predicted.charged, 0)
+    assert.equal(report.predicted.merges, 1)
+  })
+
+  it('shows each reject with its place, its reason, its field and a fix, and goes on', async t => {
+    const broken: readonly (readonly [text: string | Buffer, reason: string, field: string | null])[] = [
+      [Buffer.from([0x1f, 0x8b, 0x08, 0x00]), 'compressed_input', null],
+      [Buffer.from([0x7b, 0xff, 0xfe]), 'encoding_invalid_utf8', null],
+      ['{"id":', 'json_syntax', null],
+      ['[1,2]', 'json_not_object', null],
+      [JSON.stringify({ ...good, props: 'twelve' }), 'properties_not_object', 'props'],
+      [JSON.stringify({ ...good, event: null }), 'event_missing', 'event'],
+      [JSON.stringify({ ...good, event: 7 }), 'event_not_string', 'event'],
+      [JSON.stringify({ ...good, event: 'x'.repeat(201) }), 'event_name_too_long', 'event'],
+      [JSON.stringify({ ...good, user: null }), 'distinct_id_missing', 'user'],
+      [JSON.stringify({ ...good, user: 'x'.repeat(201) }), 'distinct_id_too_long', 'distinct_id'],
+      [JSON.stringify({ ...good, at: null }), 'timestamp_missing', 'at'],
+      [JSON.stringify({ ...good, at: 'soon' }), 'timestamp_invalid', 'at'],
+      [JSON.stringify({ ...good, at: '2024-05-01 12:00:00' }), 'timestamp_zone_unknown', 'at'],
+      [JSON.stringify({ ...good, at: '1970-01-20T00:00:00Z' }), 'timestamp_out_of_range', 'at'],
+      [JSON.stringify({ ...good, at: '2026-01-15T01:00:01Z' }), 'timestamp_future', 'at'],
+      [JSON.stringify({ ...good, at: '2026-01-14T00:00:00Z' }), 'within_live_window', 'at'],
+      [JSON.stringify({ ...good, at: '2020-01-01T00:00:00Z' }), 'older_than_retention', 'timestamp'],
+      [JSON.stringify({ ...good, props: { text: 'x'.repeat(1_000_001) } }), 'record_too_large', null],
+    ]
+    const texts = broken.map(([text]) => Buffer.from(text))
+    const job = await staged(t, [line(good), ...texts, line({ ...good, id: 'last' })], {
+      limits: { holdLiveWindow: true, retentionDays: 1_000 },
+    })
+    const report = await job.rehearse()
+    assert.equal(report.balance.givingEvents, 2)
+    assert.equal(report.balance.rejected, broken.length)
+    const rejects = rejectsOf(job)
+    const seen = rejects.map(({ line: number, reason, field }) => [number, reason, field])
+    assert.deepEqual(
+      seen.toSorted((a, b) => Number(a[0]) - Number(b[0])),
+      broken.map(([, reason, field], index) => [index + 2, reason, field]),
+    )
+    for (const reject of rejects) {
+      assert.ok(reject.fix.length > 20, reject.reason)
+      assert.equal(reject.source_sha256, sha256Hex(texts[reject.line - 2]!), reject.reason)
+      assert.equal(reject.source, texts[reject.line - 2]!.toString().slice(0, 64 * 1024))
+      assert.deepEqual([reject.object, reject.adapter], ['raw.jsonl', 'generic'])
+    }
+    assert.deepEqual(
+      report.rejects.map(({ reason, count }) => [reason, count]).toSorted(),
+      broken.map(([, reason]) => [reason, 1]).toSorted(),
+    )
+  })
+
+  it('refuses what a source cannot have imported', async t => {
+    const records = [
+      { event: '$snapshot', uuid: '018f3a10-0000-7000-8000-000000000701', distinct_id: 'u', timestamp: good.at },
+    ]
+    const job = await staged(t, records.map(line), { config: {} }, posthog)
+    assert.deepEqual(
+      (await job.rehearse()).rejects.map(({ reason }) => reason),
+      ['unsupported_event'],
+    )
+  })
+
+  it('warns of what looks odd', async t => {
+    const at = (day: number, minute = 0) => new Date(Date.UTC(2024, 4, day, 0, minute)).toISOString()
+    const records = [
+      ...Array.from({ length: 300 }, (_, index) => ({
+        ...good,
+        id: `a-${index}`,
+        at: at(1, index),
+        user: `u${index}`,
+      })),
+      ...Array.from({ length: 120 }, (_, index) => ({ ...good, id: `b-${index}`, at: at(3), user: 'everybody' })),
+      { ...good, id: 'c', event: 'Page View', at: at(4), props: { groups: { org: 'a' } } },
+      { ...good, id: 'c', event: 'Other', at: at(4) },
+      { ...good, id: 'd', at: '1970-01-20T00:00:00Z' },
+      { ...good, id: 'e', at: at(4), device: 'dev' },
+      { ...good, id: 'f', at: at(5), device: 'dev', user: 'somebody else' },
+    ]
+    const { warnings } = await (await staged(t, records.map(line))).rehearse()
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      [
+        'similar_event_name',
+        'day_gap',
+        'seconds_as_ms',
+        'property_without_dollar',
+        'frequent_distinct_id',
+        'frequent_timestamp',
+        'source_id_reused',
+        'shared_devices',
+      ],
+    )
+    const { warnings: none } = await (await staged(t, [line(good)].map(String))).rehearse()
+    assert.deepEqual(
+      none.map(({ code }) => code),
+      ['frequent_distinct_id'],
+    )
+  })
+
+  it('counts events of the live window as recent, with their days', async t => {
+    const records = [
+      good,
+      { ...good, id: 'x', at: '2026-01-13T00:00:01Z' },
+      { ...good, id: 'y', at: '2026-01-14T10:00:00Z' },
+    ]
+    const { predicted } = await (await staged(t, records.map(line))).rehearse()
+    assert.deepEqual(predicted.recent, { events: 2, days: ['2026-01-13', '2026-01-14'] })
+  })
+
+  it('keeps samples of each event and each reason, with the record beside its events', async t => {
+    const records = [
+      ...Array.from({ length: 50 }, (_, index) => line({ ...good, id: `r-${index}` })),
+      line({ ...good, id: 'rare', event: 'Rare' }),
+      line({ ...good, user: null }),
+    ]
+    const job = await staged(t, records)
+    await job.rehearse()
+    const samples = readLines<Sample>(job.folder.file('rehearsal', 'samples.jsonl'))
+    const kinds = new Map<string, number>()
+    for (const { of } of samples) kinds.set(of, (kinds.get(of) ?? 0) + 1)
+    assert.deepEqual(Object.fromEntries(kinds), { Paid: 5, Rare: 1, 'reject:distinct_id_missing': 1 })
+    const rare = samples.find(({ of }) => of === 'Rare')!
+    assert.equal(rare.source, records[50])
+    assert.equal((rare.events![0] as { timestamp: string }).timestamp, '2024-05-01T12:00:00.000Z')
+  })
+
+  it('writes a report whose markup no record can break out of', async t => {
+    const evil = '</pre><script>alert(1)</script>|*x*'
+    const job = await staged(t, [line({ ...good, event: evil })])
+    await job.rehearse()
+    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    assert.ok(!html.includes('<script'), 'no script')
+    assert.match(html, /&lt;\/pre&gt;&lt;script&gt;/)
+    const markdown = readFileSync(job.folder.file('rehearsal', 'report.md'), 'utf8')
+    assert.match(markdown, /\| \\<\/pre\\>\\<script\\>alert\(1\)\\<\/script\\>\\\|\\\*x\\\* \|/)
+  })
+
+  it('writes a page whose tables all have captions and headings of columns and rows', async t => {
+    const job = await staged(t, [line(good), line({ ...good, user: null })])
+    await job.rehearse()
+    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const tables = html.split('<table>').slice(1)
+    assert.ok(tables.length >= 4)
+    for (const table of tables) {
+      assert.match(table, /^\s*<caption>[^<]+<\/caption>/)
+      assert.match(table, /<th scope="col"/)
+      assert.match(table, /<th scope="row">/)
+    }
+    assert.match(html, /<svg[^>]* role="img" aria-label="Events by day/)
+    assert.equal(html.match(/<h1>/g)?.length, 1)
+    assert.ok(!/(?:src|href)=/.test(html), 'nothing is loaded')
+  })
+
+  it('leaves the same files when it is done again', async t => {
+    const job = await staged(t, [line(good), 'broken'])
+    await job.rehearse()
+    const first = readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8')
+    await job.rehearse()
+    assert.equal(readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8'), first)
+    assert.equal(rejectsOf(job).length, 1)
+    assert.ok(!existsSync(job.folder.file('rehearsal', 'ids')))
+  })
+})
+
+function line(record: object): string {
+  return JSON.stringify(record)
+}
+
+async function staged(
+  t: TestContext,
+  lines: readonly (string | Buffer)[],
+  options: TestJobOptions = {},
+  source = generic,
+): Promise<TestJob> {
+  const path = join(tempDir(t), 'raw.jsonl')
+  writeFileSync(path, Buffer.concat(lines.map(each => Buffer.concat([Buffer.from(each), Buffer.from('\n')]))))
+  const job = new TestJob(tempDir(t), source, [path], { config: { mapping }, ...options })
+  await job.stage()
+  await job.scan()
+  return job
+}
+
+function rejectsOf(job: TestJob): RejectLine[] {
+  return job.manifest.parts.flatMap(({ id }) => {
+    const path = job.folder.file('rejects', `${id}.jsonl`)
+    return existsSync(path) ? readLines<RejectLine>(path) : []
+  })
+}
+
+function readLines<T>(path: string): T[] {
+  return readFileSync(path, 'utf8')
+    .split('\n')
+    .slice(0, -1)
+    .map(text => JSON.parse(text) as T)
+}

@@ -1,0 +1,255 @@
+// Stage 4: everything as it will be sent, by the same code, to nobody. All records, not a sample; what it finds is what a
+// person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
+
+import { approvalHashes } from '../job/approval.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
+import type { Manifest } from '../job/manifest.ts'
+import type { ImportPlan } from '../job/plan.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedOutcome } from '../job/staged-part.ts'
+import type { ImportSource } from '../records/import-source.ts'
+import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
+import { utcDay } from '../records/source-time.ts'
+import { isRecent } from '../records/time-window.ts'
+import { DistinctCount } from './distinct-count.ts'
+import { compareTexts, EventCounts } from './event-counts.ts'
+import { noteWarnings } from './note-warnings.ts'
+import { openStagedJob } from './open-staged-job.ts'
+import { ReasonCounts } from './reason-counts.ts'
+import { type Balance, isBalanced, type RehearsalReport, type Warning } from './rehearsal-report.ts'
+import { type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
+import { fixOf, skipWords } from './reject-fixes.ts'
+import { reportHtml } from './report-html.ts'
+import { reportMarkdown } from './report-markdown.ts'
+import { ReusedIds } from './reused-ids.ts'
+import { Samples, samplesFile } from './samples.ts'
+import type { ScanStats } from './scan.ts'
+import { percent, Suspicions, warningsOfCounts } from './suspicions.ts'
+
+export const reportNames = {
+  json: 'rehearsal/report.json',
+  md: 'rehearsal/report.md',
+  html: 'rehearsal/report.html',
+} as const
+const exactIdsMax = 200_000
+/** Bodies are measured on one event in so many. */
+const measuredEvery = 32
+/** The markers and the envelope of an event. Source: docs/wire/import.md §1.0. */
+const envelopeBytes = 330
+const eventsPerSecond = 1_000
+
+export interface RehearseOptions {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly manifest: Manifest
+  readonly stats: ScanStats
+  readonly source: ImportSource
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  readonly monotonicNowMs: () => number
+}
+
+export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
+  const { folder, manifest, progress, signal, monotonicNowMs } = options
+  const startMs = monotonicNowMs()
+  progress.begin('rehearse', { records: manifest.totals.records })
+  folder.remove('rejects', 'rehearsal')
+  const counts = new RehearsalCounts(options)
+  const staged = openStagedJob(options)
+  try {
+    for (const { event } of staged.generatedEvents()) counts.generated(event)
+    for (const part of staged.parts) {
+      progress.day(part.id.split('/')[0]!)
+      const rejects = new RejectFile(folder, part.id)
+      for await (const outcome of staged.readPart(part)) {
+        checkPause(signal)
+        progress.add({ records: 1, rejects: outcome.result.kind === 'rejected' ? 1 : 0 })
+        counts.outcome(part.id, outcome)
+        if (isRejected(outcome)) rejects.add(rejectLine(part.id, manifest.source, outcome))
+      }
+      rejects.end()
+    }
+  } finally {
+    staged.close()
+  }
+  progress.day(null)
+  folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
+  const report = counts.report((monotonicNowMs() - startMs) / 1_000)
+  folder.write(reportNames.md, reportMarkdown(report))
+  folder.write(reportNames.html, reportHtml(report, counts.samples.all))
+  // The last one: with it the stage is done.
+  folder.writeJson(reportNames.json, report)
+  return report
+}
+
+function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
+  return outcome.result.kind === 'rejected'
+}
+
+class RehearsalCounts {
+  readonly samples = new Samples()
+  readonly #options: RehearseOptions
+  readonly #nowMs: number
+  readonly #events = new EventCounts()
+  readonly #rejects = new ReasonCounts()
+  readonly #skips = new ReasonCounts()
+  readonly #ids = new DistinctCount(exactIdsMax)
+  readonly #groups = new DistinctCount(exactIdsMax)
+  readonly #suspicions = new Suspicions()
+  readonly #reused: ReusedIds
+  readonly #notes = new Map<string, number>()
+  readonly #dropped = new Map<string, number>()
+  readonly #recentDays = new Set<string>()
+  #recent = 0
+  #records = 0
+  #givingEvents = 0
+  #collapsed = 0
+  #generated = 0
+  #measuredBytes = 0
+  #measured = 0
+
+  constructor(options: RehearseOptions) {
+    this.#options = options
+    this.#nowMs = Date.parse(options.plan.createdAt)
+    this.#reused = new ReusedIds(options.folder)
+  }
+
+  generated(event: ImportedEvent): void {
+    this.#generated++
+    this.#event(event)
+    const { $group_type, $group_key } = event.properties
+    if (typeof $group_type === 'string') this.#groups.add(JSON.stringify([$group_type, $group_key]))
+  }
+
+  outcome(part: string, outcome: StagedOutcome): void {
+    const { raw, result } = outcome
+    this.#records++
+    this.samples.offer(part, outcome)
+    switch (result.kind) {
+      case 'collapsed':
+        this.#collapsed++
+        return
+      case 'skipped':
+        this.#skips.add(result.reason, null, raw)
+        return
+      case 'rejected':
+        this.#rejects.add(result.reason, result.field, raw)
+        return
+      case 'events':
+        this.#givingEvents++
+        for (const note of result.notes) this.#notes.set(note, (this.#notes.get(note) ?? 0) + 1)
+        for (const field of result.dropped) this.#dropped.set(field, (this.#dropped.get(field) ?? 0) + 1)
+        for (const event of result.events) {
+          this.#event(event)
+          this.#reused.add(event.uuid)
+          this.#suspicions.add(raw.object, event)
+        }
+        return
+      default:
+        result satisfies never
+    }
+  }
+
+  report(seconds: number): RehearsalReport {
+    const { plan, manifest, stats } = this.#options
+    const { limits, target } = plan
+    const balance = this.#balance()
+    const events = this.#events.names()
+    const days = this.#events.days()
+    const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason))
+    const distinctIds = this.#ids.estimate()
+    const hashes = approvalHashes(plan, manifest)
+    return {
+      v: 1,
+      kind: 'rehearsal',
+      jobId: plan.jobId,
+      source: plan.source,
+      config: plan.config,
+      sourceTimezone: manifest.sourceTimezone,
+      target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
+      hashes: { manifest: hashes.manifest, mapping: hashes.mapping },
+      range: this.#events.range(),
+      balance,
+      events,
+      days,
+      rejects,
+      skips: this.#skips.reasons(reason => skipWords(reason as SkipReason)),
+      rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
+      maxRejectShare: limits.maxRejectShare,
+      distinctIds,
+      identity: { links: stats.linkEvents, sharedDevices: stats.sharedDevices },
+      groups: { events: stats.groupEvents, types: this.#suspicions.groupTypes() },
+      dropped: counted(this.#dropped).map(([field, count]) => ({ field, count })),
+      notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
+      warnings: [
+        ...warningsOfCounts(events, days, rejects),
+        ...this.#suspicions.warnings(limits.groupTypesMax),
+        ...this.#warningsOfIds(stats),
+        ...noteWarnings(this.#notes, this.#givingEvents),
+      ],
+      predicted: {
+        events: balance.toSend,
+        persons: Math.max(0, distinctIds.count - stats.linkEvents),
+        groups: this.#groups.estimate().count,
+        merges: stats.linkEvents,
+        bytes: Math.round((this.#measuredBytes / Math.max(1, this.#measured)) * balance.toSend),
+        seconds: Math.ceil(balance.toSend / eventsPerSecond),
+        charged: 0,
+        recent: { events: this.#recent, days: [...this.#recentDays].toSorted(compareTexts) },
+      },
+      seconds,
+      recordsPerSecond: Math.round(balance.read / Math.max(seconds, 0.001)),
+    }
+  }
+
+  #event(event: ImportedEvent): void {
+    this.#events.add(event)
+    this.#ids.add(event.distinctId)
+    const { $anon_distinct_id } = event.properties
+    if (event.event === '$identify' && typeof $anon_distinct_id === 'string') this.#ids.add($anon_distinct_id)
+    if (isRecent(event.timeUs, this.#nowMs)) {
+      this.#recent++
+      this.#recentDays.add(utcDay(event.timeUs))
+    }
+    if (this.#events.total % measuredEvery === 1) {
+      this.#measured++
+      this.#measuredBytes += Buffer.byteLength(JSON.stringify(event.properties)) + envelopeBytes
+    }
+  }
+
+  #balance(): Balance {
+    const balance = {
+      read: this.#records,
+      givingEvents: this.#givingEvents,
+      skipped: this.#skips.total,
+      rejected: this.#rejects.total,
+      collapsed: this.#collapsed,
+      fromRecords: this.#events.total - this.#generated,
+      generated: this.#generated,
+      toSend: this.#events.total,
+    }
+    const isWhole = balance.read === this.#options.manifest.totals.records
+    return { ...balance, isBalanced: isWhole && isBalanced(balance) }
+  }
+
+  #warningsOfIds({ linkEvents, sharedDevices }: ScanStats): readonly Warning[] {
+    const warnings: Warning[] = []
+    const reused = this.#reused.count()
+    if (reused > 0) {
+      const text = `${reused} events have an id of the source that another event has too; both are sent.`
+      warnings.push({ code: 'source_id_reused', text })
+    }
+    if (sharedDevices > 0) {
+      const share = percent(sharedDevices / (sharedDevices + linkEvents))
+      const text = `${sharedDevices} times a device was used by another user than its first (${share} of all links); these are not joined.`
+      warnings.push({ code: 'shared_devices', text })
+    }
+    return warnings
+  }
+}
+
+/** The most frequent first. */
+function counted(counts: ReadonlyMap<string, number>): [string, number][] {
+  return [...counts].toSorted(([a, countOfA], [b, countOfB]) => countOfB - countOfA || compareTexts(a, b))
+}

@@ -1,0 +1,26 @@
+import type { RehearsalReport } from './rehearsal-report.ts'
+import { reportSections, type Section, type Table } from './report-sections.ts'
+
+export function reportMarkdown(report: RehearsalReport): string {
+  const title = `# Rehearsal of an import from ${report.source}`
+  return `${[title, ...reportSections(report).map(section)].join('\n\n')}\n`
+}
+
+function section({ title, lines, tables }: Section): string {
+  return [`## ${title}`, ...lines.map(escaped), ...tables.map(table)].join('\n\n')
+}
+
+function table({ caption, columns, rows }: Table): string {
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`
+  return [
+    `**${caption}**\n`,
+    line(columns.map(({ title }) => title)),
+    line(columns.map(({ isNumber }) => (isNumber ? '---:' : '---'))),
+    ...rows.map(row => line(row.map(escaped))),
+  ].join('\n')
+}
+
+/** Texts of other people must neither end a cell nor become markup. */
+function escaped(text: string): string {
+  return text.replaceAll(/[\\`*_[\]<>|#]/g, '\\$&').replaceAll(/\s+/g, ' ')
+}

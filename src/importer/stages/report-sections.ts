@@ -1,0 +1,201 @@
+// What a report says, as headings, sentences and tables, whatever it is written as.
+
+import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
+import { shareOfRejects } from './reject-share.ts'
+import { percent } from './suspicions.ts'
+
+export interface Table {
+  readonly caption: string
+  readonly columns: readonly { readonly title: string; readonly isNumber?: true }[]
+  readonly rows: readonly (readonly string[])[]
+}
+
+export interface Section {
+  readonly title: string
+  readonly lines: readonly string[]
+  readonly tables: readonly Table[]
+}
+
+const rowsMax = 500
+
+export function reportSections(report: RehearsalReport): readonly Section[] {
+  return [
+    summary(report),
+    balance(report),
+    warnings(report),
+    { title: 'Events', lines: [], tables: [eventTable(report)] },
+    { title: 'Days', lines: gapLine(report.days), tables: [dayTable(report)] },
+    rejects(report),
+    people(report),
+    notCarriedOver(report),
+    how(report),
+  ]
+}
+
+export function number(value: number): string {
+  return value.toLocaleString('en')
+}
+
+function summary({ predicted, range, rejectShare, maxRejectShare, target }: RehearsalReport): Section {
+  const { events, persons, groups, merges, bytes, seconds, recent } = predicted
+  const where = target === null ? 'No target is planned yet.' : `Target: ${targetName(target)}.`
+  const lines = [
+    where,
+    range === null ? 'No record gives an event.' : `The events are from ${range.first} to ${range.last}.`,
+    `${number(events)} events would be sent, of about ${number(persons)} persons and ${number(groups)} groups, with ${number(merges)} merges of a device and a user: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    'Events that would be charged: 0. Imported events are free, whatever their age.',
+    recent.events === 0
+      ? 'No event is from the last 48 hours.'
+      : `${number(recent.events)} events are from the last 48 hours (${recent.days.join(', ')}); they are sent and counted as recent.`,
+    shareOfRejects(rejectShare, maxRejectShare),
+  ]
+  return { title: 'What would happen', lines, tables: [] }
+}
+
+function balance({ balance: sums }: RehearsalReport): Section {
+  const rows = [
+    ['Records read', sums.read],
+    ['Records giving events', sums.givingEvents],
+    ['Skipped', sums.skipped],
+    ['Rejected', sums.rejected],
+    ['Identical records collapsed', sums.collapsed],
+    ['Events from records', sums.fromRecords],
+    ['Events generated', sums.generated],
+    ['Events to send', sums.toSend],
+  ] as const
+  const line = sums.isBalanced
+    ? 'Every record is accounted for: read = giving events + skipped + rejected + collapsed, and to send = from records + generated.'
+    : 'The figures do NOT balance, so this report cannot be approved. Please report this as a defect of Pennon.'
+  return {
+    title: 'Balance',
+    lines: [line],
+    tables: [
+      {
+        caption: 'What became of every record',
+        columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
+        rows: rows.map(([what, count]) => [what, number(count)]),
+      },
+    ],
+  }
+}
+
+function warnings({ warnings: all }: RehearsalReport): Section {
+  if (all.length === 0) return { title: 'Warnings', lines: ['None.'], tables: [] }
+  return {
+    title: 'Warnings',
+    lines: [],
+    tables: [
+      {
+        caption: 'What looks odd',
+        columns: [{ title: 'Warning' }, { title: 'What was found' }],
+        rows: all.map(({ code, text }) => [code, text]),
+      },
+    ],
+  }
+}
+
+function eventTable({ events }: RehearsalReport): Table {
+  return limited({
+    caption: 'Events by name',
+    columns: [{ title: 'Event' }, { title: 'Count', isNumber: true }, { title: 'First' }, { title: 'Last' }],
+    rows: events.map(({ event, count, first, last }) => [event, number(count), first, last]),
+  })
+}
+
+function dayTable({ days }: RehearsalReport): Table {
+  return {
+    caption: 'Events by day (UTC)',
+    columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }, { title: 'Most frequent' }],
+    rows: days.map(({ day, count, events }) => [day, number(count), mostFrequent(events)]),
+  }
+}
+
+function rejects({ rejects: refused, skips }: RehearsalReport): Section {
+  const columns = (last: string) => [
+    { title: 'Reason' },
+    { title: 'Count', isNumber: true } as const,
+    { title: 'For example' },
+    { title: last },
+  ]
+  const rows = (reasons: RehearsalReport['rejects']) =>
+    reasons.map(({ reason, count, examples: [first], fix }) => [
+      reason,
+      number(count),
+      first === undefined ? '' : `${first.object}, line ${first.line}${first.field === null ? '' : `, ${first.field}`}`,
+      fix,
+    ])
+  const tables = [
+    { caption: 'Rejected records by reason', columns: columns('What to do'), rows: rows(refused) },
+    { caption: 'Skipped records by reason', columns: columns('What it is'), rows: rows(skips) },
+  ].filter(table => table.rows.length > 0)
+  const lines = refused.length === 0 ? ['No record is rejected.'] : ['Every one is in the folder rejects.']
+  return { title: 'Rejects and skips', lines, tables }
+}
+
+function people({ distinctIds, identity, groups }: RehearsalReport): Section {
+  const { count, error } = distinctIds
+  const lines = [
+    `${number(count)} distinct ids${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
+    `${number(identity.links)} devices are joined with their first user; ${number(identity.sharedDevices)} times another user came to a device, which stays apart.`,
+    groups.types.length === 0
+      ? 'No groups.'
+      : `Groups of the types ${groups.types.join(', ')}, told of ${number(groups.events)} times.`,
+  ]
+  return { title: 'Persons and groups', lines, tables: [] }
+}
+
+function notCarriedOver({ dropped }: RehearsalReport): Section {
+  if (dropped.length === 0)
+    return { title: 'Not carried over', lines: ['Every field of the records that give events.'], tables: [] }
+  return {
+    title: 'Not carried over',
+    lines: [],
+    tables: [
+      limited({
+        caption: 'Fields of the source that no event carries',
+        columns: [{ title: 'Field' }, { title: 'Records', isNumber: true }],
+        rows: dropped.map(({ field, count }) => [field, number(count)]),
+      }),
+    ],
+  }
+}
+
+function how({ source, config, sourceTimezone, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
+  return {
+    title: 'How it was made',
+    lines: [
+      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${sourceTimezone ?? 'none'}.`,
+      `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
+      `The rehearsal took ${duration(seconds)}, ${number(recordsPerSecond)} records a second.`,
+    ],
+    tables: [],
+  }
+}
+
+function gapLine(days: readonly DayCount[]): readonly string[] {
+  return days.length === 0 ? ['None.'] : [`${number(days.length)} days with events.`]
+}
+
+function mostFrequent(events: DayCount['events']): string {
+  const names = Object.entries(events).toSorted(([, a], [, b]) => b - a)
+  return names
+    .slice(0, 3)
+    .map(([event, count]) => `${event} (${number(count)})`)
+    .join(', ')
+}
+
+function limited(table: Table): Table {
+  if (table.rows.length <= rowsMax) return table
+  const left = `${number(table.rows.length - rowsMax)} more are in report.json`
+  return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
+}
+
+function targetName({ address, projectName, projectId }: NonNullable<RehearsalReport['target']>): string {
+  return `${projectName ?? (projectId === null ? 'the project of the key' : `project ${projectId}`)} on ${address}`
+}
+
+export function duration(seconds: number): string {
+  if (seconds < 90) return `${Math.ceil(seconds)} s`
+  const minutes = Math.ceil(seconds / 60)
+  return minutes < 90 ? `${minutes} min` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
