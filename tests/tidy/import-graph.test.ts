@@ -159,8 +159,8 @@ const rooms: Record<string, readonly string[]> = {
   'importer/read': ['importer/records'],
   'importer/sources/mappings': ['importer/records'],
   'importer/sources': ['importer/records', 'importer/sources/mappings'],
-  'importer/fetch': ['importer/records'],
   'importer/job': ['importer/read', 'importer/records'],
+  'importer/fetch': ['importer/job', 'importer/read', 'importer/records'],
   'importer/stages': ['importer/job', 'importer/read', 'importer/records'],
 
   commands: [],

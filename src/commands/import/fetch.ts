@@ -3,6 +3,7 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
@@ -10,6 +11,7 @@ import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { spanInWords } from '#importer/fetch/wait-words.ts'
+import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -77,11 +79,12 @@ function readConfigOf(folder: string, options: FetchOptions): { readonly config:
     options.source === undefined
       ? begun!.config
       : Object.fromEntries(
-          Object.entries(asked)
-            .map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given])
-            .sort(([a], [b]) => (String(a) < String(b) ? -1 : 1)),
+          Object.entries(asked).map(([name, given]) => [
+            name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+            given,
+          ]),
         )
-  return { config: parseFetchConfig(value), text: JSON.stringify(value) }
+  return { config: parseFetchConfig(value), text: canonicalJson(value as JsonObject) }
 }
 
 async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {

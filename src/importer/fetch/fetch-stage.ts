@@ -2,7 +2,7 @@
 // source asks, and splits what it cannot give at once. It may be killed at any moment and started again.
 // Source: docs/wire/import.md §2.1, §2.5.
 
-import { mkdirSync, rmSync } from 'node:fs'
+import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { backOffMs } from './back-off.ts'
@@ -53,6 +53,8 @@ export interface FetchStageOptions {
 
 /** So often a broken answer is asked for again before its window is split. */
 const brokenTriesMax = 3
+/** Parts that are kept with one sync of the state. */
+const listedAtOnce = 500
 /** Said so often while nothing comes. */
 const loudEveryMs = 15 * 60_000
 
@@ -157,7 +159,14 @@ class FetchRun {
     for (;;)
       try {
         await this.#gate.untilPauseEnds(this.#signal)
-        for await (const part of this.#options.source.listParts(this.#signal)) await this.#add(part)
+        let parts: FetchPart[] = []
+        for await (const part of this.#options.source.listParts(this.#signal)) {
+          parts.push(part)
+          if (parts.length < listedAtOnce) continue
+          this.#add(parts)
+          parts = []
+        }
+        this.#add(parts)
         return
       } catch (cause) {
         const fault = asFetchFault(cause)
@@ -166,8 +175,14 @@ class FetchRun {
       }
   }
 
+  #add(parts: readonly FetchPart[]): void {
+    this.#state.inOneStep(() => {
+      for (const part of parts) this.#addOne(part)
+    })
+  }
+
   /** What is known of a part has to agree with its file, and with what the source says of it now. */
-  async #add(part: FetchPart): Promise<void> {
+  #addOne(part: FetchPart): void {
     const stored = this.#state.addPart(part)
     const isSame = JSON.stringify(stored.asks) === JSON.stringify(part.asks)
     if (stored.state === 'waiting') {
@@ -180,8 +195,8 @@ class FetchRun {
         `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
       )
     const object = objectOf(part.id)
-    const bytes = await bytesOf(join(this.#options.folder, object))
-    if (bytes === null) this.#state.markWaiting(part.id, part)
+    const bytes = statSync(join(this.#options.folder, object), { throwIfNoEntry: false })?.size
+    if (bytes === undefined) this.#state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
       throw new FetchStop(
         `${object} has ${bytes} bytes and had ${stored.bytes} when it was fetched. Remove it to fetch it again.`,

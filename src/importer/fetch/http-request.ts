@@ -13,6 +13,8 @@ export interface HttpRequest {
   readonly headers?: Readonly<Record<string, string>>
   readonly body?: string
   readonly signal: AbortSignal
+  /** For so long nothing has to come; as long as sources take for a large window, unless given. */
+  readonly idleMs?: number
 }
 
 export interface HttpAnswer {
@@ -23,7 +25,7 @@ export interface HttpAnswer {
 }
 
 /** Sources take minutes before the first byte of a large window. */
-const idleMs = 10 * 60_000
+const patientMs = 10 * 60_000
 const redirectsMax = 5
 const errorTextBytes = 4_096
 
@@ -48,15 +50,23 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
   }
 }
 
-function sendOnce({ method = 'GET', url, headers, body, signal }: HttpRequest): Promise<HttpAnswer> {
+function sendOnce({
+  method = 'GET',
+  url,
+  headers,
+  body,
+  signal,
+  idleMs = patientMs,
+}: HttpRequest): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest
     const outgoing = send(url, { method, signal, headers: { 'user-agent': 'pennon-import', ...headers } })
-    outgoing.setTimeout(idleMs, () => outgoing.destroy(new FetchWait('the source does not answer')))
+    // Too much may have been asked for, so this is no mere wait.
+    outgoing.setTimeout(idleMs, () => outgoing.destroy(new BrokenAnswer('the source does not answer in time')))
     outgoing.on('error', cause => {
-      const fault = asFetchFault(cause)
       // A connection that is closed before any answer says nothing about the window.
-      reject(fault instanceof BrokenAnswer ? new FetchWait('the source closed the connection') : fault)
+      const isClosed = (cause as NodeJS.ErrnoException).code === 'ECONNRESET'
+      reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
     })
     outgoing.on('response', answer =>
       resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),

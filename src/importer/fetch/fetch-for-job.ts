@@ -1,0 +1,75 @@
+// Stage 1 for a planned job: the raw files that staging reads are in the folder afterwards.
+
+import type { JsonObject } from '#core/json.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { RawFile } from '../read/read-record.ts'
+import { canonicalJson } from '../records/canonical-json.ts'
+import { ImportConfigError } from '../records/import-source.ts'
+import type { FetchClock } from './fetch-clock.ts'
+import { type FetchConfig, parseFetchConfig } from './fetch-config.ts'
+import { FetchStop } from './fetch-faults.ts'
+import type { FetchSource } from './fetch-source.ts'
+import { type FetchProgress, fetchStage } from './fetch-stage.ts'
+import { readFetchedParts } from './fetched-parts.ts'
+import { waitingInWords } from './wait-words.ts'
+
+export interface FetchForJobOptions {
+  readonly folder: JobFolder
+  /** As `parseFetchConfig` takes it: the `fetch` of the plan. */
+  readonly fetch: JsonObject
+  /** `openFetchSource` with the environment, whose secrets the plan has not. */
+  readonly open: (config: FetchConfig) => { readonly source: FetchSource; close(): void }
+  readonly clock: FetchClock
+  readonly tryFileLock: (path: string) => (() => void) | null
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+}
+
+/**
+ * Fetches what is missing; asks the source for nothing when all of it is there.
+ * @returns the files, oldest first.
+ * @throws JobStopped, JobPaused
+ */
+export async function fetchForJob(options: FetchForJobOptions): Promise<readonly RawFile[]> {
+  const { folder, fetch, open, progress, signal } = options
+  checkPause(signal)
+  const config = canonicalJson(fetch)
+  const before = readFetchedParts(folder.path)
+  if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config)
+    try {
+      const { source, close } = open(parseFetchConfig(fetch))
+      try {
+        const { warnings } = await fetchStage({
+          ...{ folder: folder.path, config, source, signal },
+          ...{ clock: options.clock, tryFileLock: options.tryFileLock },
+          onProgress: toldTo(progress, options.clock),
+          onNotice: progress.say,
+        })
+        for (const { part, line } of warnings) progress.say(part === '' ? line : `${part}: ${line}`)
+      } finally {
+        close()
+      }
+    } catch (cause) {
+      if (signal.aborted) throw new JobPaused('paused')
+      if (cause instanceof FetchStop || cause instanceof ImportConfigError) throw new JobStopped(cause.message)
+      throw cause
+    }
+  return readFetchedParts(folder.path)!.parts.map(({ object }) => ({ path: folder.file(object), object }))
+}
+
+/** Parts count as records here, since nothing is read yet. */
+function toldTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress) => void {
+  let [parts, bytes, retries, total] = [0, 0, 0, -1]
+  return now => {
+    if (now.partsTotal !== total) {
+      progress.begin('fetch', { records: now.partsTotal })
+      ;[parts, bytes, retries, total] = [0, 0, 0, now.partsTotal]
+    }
+    const more = { records: now.partsDone - parts, bytes: now.bytesReceived - bytes, retries: now.retries - retries }
+    ;[parts, bytes, retries] = [now.partsDone, now.bytesReceived, now.retries]
+    progress.add(more)
+    progress.waiting(now.waiting === null ? null : waitingInWords(now.waiting, clock.nowMs()))
+  }
+}

@@ -1,0 +1,72 @@
+// A planned job gets its raw files from the stage that fetches, as `pennon import run` calls it.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { describe, it } from 'node:test'
+import { openFetchSource } from '#compose/import/open-fetch-source.ts'
+import { type FetchForJobOptions, fetchForJob } from '#importer/fetch/fetch-for-job.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { silentProgress } from '#importer/job/progress.ts'
+import { tryFileLock } from '#processes/data-lock.ts'
+import { type Fault, startMixpanel } from '../support/export-stand-in.ts'
+import { fetchSecrets, quickClock } from '../support/fetching.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+async function aJob(t: TestContext, faultOf: (day: string, times: number) => Fault | null = () => null) {
+  const days = ['2024-05-01', '2024-05-02', '2024-05-03']
+  const standIn = await startMixpanel({
+    lines: new Map(days.map(day => [day, [`{"event":"${day}"}`]])),
+    faultOf: ({ from, times }) => faultOf(from, times),
+  })
+  t.after(() => standIn.stop())
+  const folder = new JobFolder(tempDir(t))
+  const clock = quickClock()
+  const figures = { records: 0, total: 0, waited: new Set<string>(), said: [] as string[] }
+  const options: FetchForJobOptions = {
+    ...{ folder, clock, tryFileLock },
+    fetch: { source: 'mixpanel', host: standIn.url, from: days[0]!, to: days[2]! },
+    open: config => openFetchSource(config, fetchSecrets, clock.nowMs),
+    progress: {
+      ...silentProgress,
+      begin: (_, { records = 0 }) => Object.assign(figures, { records: 0, total: records }),
+      add: ({ records = 0 }) => {
+        figures.records += records
+      },
+      waiting: reason => void (reason !== null && figures.waited.add(reason)),
+      say: line => figures.said.push(line),
+    },
+    signal: new AbortController().signal,
+  }
+  return { standIn, folder, options, figures }
+}
+
+describe('fetching for a job', () => {
+  it('gives the files in the order of time, tells how far it is, and asks for nothing the second time', async t => {
+    const wait = { kind: 'status', status: 429, retryAfter: '840' } as const
+    const { standIn, folder, options, figures } = await aJob(t, (day, times) =>
+      day === '2024-05-01' && times === 1 ? wait : null,
+    )
+    const files = await fetchForJob(options)
+    const objects = ['2024-05-01', '2024-05-02', '2024-05-03'].map(day => `raw/mixpanel-${day}.jsonl.gz`)
+    assert.deepEqual(
+      files,
+      objects.map(object => ({ path: folder.file(object), object })),
+    )
+    assert.deepEqual([figures.records, figures.total], [3, 3])
+    assert.ok(figures.waited.has('source limit, 14 min'), [...figures.waited].join())
+    assert.deepEqual(await fetchForJob(options), files)
+    assert.equal(standIn.asked.length, 4)
+  })
+
+  it('stops the job where a person has to do something, and pauses it where one wants to', async t => {
+    const { options } = await aJob(t, () => ({ kind: 'status', status: 401 }))
+    await assert.rejects(fetchForJob(options), JobStopped)
+    await assert.rejects(fetchForJob({ ...options, fetch: { source: 'mixpanel' } }), JobStopped)
+    const { options: other } = await aJob(t)
+    const pause = new AbortController()
+    const progress = { ...silentProgress, begin: () => pause.abort() }
+    await assert.rejects(fetchForJob({ ...other, progress, signal: pause.signal }), JobPaused)
+    assert.equal((await fetchForJob(other)).length, 3)
+  })
+})
