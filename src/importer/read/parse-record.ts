@@ -36,7 +36,19 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[]): Parsed
 
 /** The names in the header of a CSV file. A reject says that nothing of the file can be read. */
 export function parseCsvHeader(header: Uint8Array): { readonly columns: readonly string[] } | Rejected {
-  return orReject(() => ({ columns: csvCells(textOf(header)) }))
+  return orReject(() => ({ columns: distinctNames(csvCells(textOf(header))) }))
+}
+
+/** Names for the columns that have none, or that of one before them: no cell is lost for its header. */
+function distinctNames(names: readonly string[]): string[] {
+  const distinct = new Set<string>()
+  for (const [index, written] of names.entries()) {
+    const name = written || `column_${index + 1}`
+    let free = name
+    for (let number = 2; distinct.has(free); number++) free = `${name}_${number}`
+    distinct.add(free)
+  }
+  return [...distinct]
 }
 
 function parsed(bytes: Uint8Array, read: (text: string) => JsonObject): ParsedRecord {

@@ -137,8 +137,14 @@ describe('rows of CSV', () => {
     assert.deepEqual(await read('a,b\n1,"2\n3,4\n', 'csv'), [['2:4', 'truncated_record']])
   })
 
-  it('are no records under a header that names a column twice', async () => {
-    assert.deepEqual(await read('a,a\n1,2\n', 'csv'), [['1:0', 'csv_column_count']])
+  it('keep the cells of columns with the same name, or none', async () => {
+    assert.deepEqual(await read('a,a,,a_2,a\n1,2,3,4,5\n', 'csv'), [
+      ['2:11', { a: '1', a_2: '2', column_3: '3', a_2_2: '4', a_3: '5' }],
+    ])
+  })
+
+  it('are no records under a header that cannot be read', async () => {
+    assert.deepEqual(await read(Buffer.from('a,\xff\n1,2\n3,4\n', 'latin1'), 'csv'), [['1:0', 'encoding_invalid_utf8']])
   })
 })
 

@@ -89,13 +89,12 @@ function rowParser(): Parser {
     if (columns !== null) return parseCsvRow(bytes, columns)
     const header = parseCsvHeader(bytes)
     if ('columns' in header) {
-      columns = header.columns.map((name, index) => name || `column_${index + 1}`)
-      const twice = columns.find((name, index) => columns!.indexOf(name) !== index)
-      if (twice === undefined) return null
+      columns = header.columns
+      return null
     }
     // Without the names of columns no row says anything.
     isHeaderBroken = true
-    return 'columns' in header ? rejectOf('csv_column_count', 'two columns of the header have the same name') : header
+    return header
   }
 }
 
