@@ -76,6 +76,16 @@ describe('fetching from Mixpanel', () => {
     }
   })
 
+  it('asks for milliseconds, and names the project of a service account', async t => {
+    const { standIn, fetch } = await aWorld(t)
+    const env = { MIXPANEL_SERVICE_ACCOUNT: 'importer.1', MIXPANEL_SERVICE_SECRET: 'geheim' }
+    await assert.rejects(fetch(may, { env }), /A service account of Mixpanel needs project_id/)
+    await fetch({ ...may, project_id: '4711' }, { env })
+    const { url, authorization } = standIn.asked[0]!
+    assert.equal(url.search, '?from_date=2024-05-01&to_date=2024-05-01&time_in_ms=true&project_id=4711')
+    assert.equal(authorization, `Basic ${Buffer.from('importer.1:geheim').toString('base64')}`)
+  })
+
   it('stays below 60 calls an hour, and says how long it waits', async t => {
     const events = eventsOf('2023-01-01', '2023-05-30', 1)
     const clock = quickClock()

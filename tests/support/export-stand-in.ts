@@ -27,7 +27,7 @@ export interface AskedWindow {
   /** How often exactly this window was asked for, from 1. */
   readonly times: number
   readonly authorization: string
-  readonly path: string
+  readonly url: URL
 }
 
 export interface StandInOptions {
@@ -78,9 +78,12 @@ export function startAmplitude(options: StandInOptions): Promise<StandIn> {
   })
 }
 
-/** Entries as Amplitude names them, each a gzip of its own. */
-export async function zipOf(lines: readonly string[]): Promise<Buffer> {
-  const zip = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
+/**
+ * Entries as Amplitude names them, each a gzip of its own.
+ * @param isZip64 with fields of 64 bits, as beyond 4 GiB.
+ */
+export async function zipOf(lines: readonly string[], isZip64 = false): Promise<Buffer> {
+  const zip = new ZipWriter(new BlobWriter(), { useWebWorkers: false, zip64: isZip64 })
   const half = Math.ceil(lines.length / 2)
   for (const [index, share] of [lines.slice(0, half), lines.slice(half)].entries()) {
     const packed = gzipSync(share.map(line => `${line}\n`).join(''))
@@ -117,7 +120,7 @@ async function startStandIn(options: StandInOptions, api: Api): Promise<StandIn>
     if (url.pathname !== api.path) return void response.writeHead(421).end('another path')
     const [from, to] = api.parameters.map(name => url.searchParams.get(name)!) as [string, string]
     const times = asked.filter(window => window.from === from && window.to === to).length + 1
-    const window = { from, to, times, authorization: request.headers.authorization ?? '', path: url.pathname }
+    const window = { from, to, times, authorization: request.headers.authorization ?? '', url }
     asked.push(window)
     if (isOverLimit()) {
       overLimit++

@@ -49,10 +49,13 @@ describe('lines of JSON', () => {
 
 describe('a zip', () => {
   it('is whole with all of its bytes, and with nothing less', async t => {
-    const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'])
-    assert.deepEqual(await checkZip(fileOf(t, whole)), { entryCount: 3, lineCount: 3 })
-    for (let length = 0; length < whole.length; length += 7)
-      await assert.rejects(checkZip(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
+    for (const isZip64 of [false, true]) {
+      const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'], isZip64)
+      assert.equal(whole.includes(Buffer.from('504b0606', 'hex')), isZip64)
+      assert.deepEqual(await checkZip(fileOf(t, whole)), { entryCount: 3, lineCount: 3 })
+      for (let length = 0; length < whole.length; length += 7)
+        await assert.rejects(checkZip(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
+    }
   })
 
   it('is never taken for whole when what is in it has changed', async t => {

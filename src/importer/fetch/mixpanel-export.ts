@@ -55,6 +55,8 @@ async function fetchDays(
   const url = new URL('/api/2.0/export', host)
   url.searchParams.set('from_date', String(asks.from))
   url.searchParams.set('to_date', String(asks.to))
+  // Else events within one second lose their order.
+  url.searchParams.set('time_in_ms', 'true')
   if (projectId !== null) url.searchParams.set('project_id', projectId)
   await tools.takeCall()
   const answer = await sendRequest({
