@@ -152,9 +152,16 @@ class EntryContent {
     const hasSignature = (await exactlyAhead(this.#archive, 4)).readUInt32LE() === dataDescriptor
     if (hasSignature) await this.#archive.skip(4)
     const crc = (await exactly(this.#archive, 4)).readUInt32LE()
-    await exactly(this.#archive, this.#header.isZip64 ? 16 : 8)
+    // Not every writer says which of the two it is, so what follows decides.
+    const ahead = await this.#archive.peek(16 + 4)
+    const known = [8, 16].find(at => ahead.length >= at + 4 && isHeader(ahead.readUInt32LE(at)))
+    await exactly(this.#archive, known ?? (this.#header.isZip64 ? 16 : 8))
     return crc
   }
+}
+
+function isHeader(signature: number): boolean {
+  return signature === fileHeader || listHeaders.has(signature)
 }
 
 async function exactly(archive: ByteReader, count: number): Promise<Buffer> {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
-import { convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
+import { conversionTimeMs, convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
 import { ImportConfigError } from '../records/import-source.ts'
 import { generic } from './generic.ts'
@@ -33,6 +33,19 @@ describe('a record with a mapping', () => {
     assert.deepEqual(propertiesOf(record, { properties: { first: 'cart.lines.0.sku' } }), { first: 'a' })
     const text = { ...row, cart: '{"total":9223372036854775807}' }
     assert.equal(JSON.stringify(propertiesOf(text, { properties: 'cart' })), '{"total":9223372036854775807}')
+  })
+
+  it('names the fields that no part of its event carries', () => {
+    const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
+    const dropped = (more: JsonObject) => {
+      const converter = generic.prepare({ mapping: { ...base, ...more } }, context)
+      const value = { ...row, cart: { total: 1 }, other: 1, note: 'x' }
+      const outcome = converter.convert({ value, table: null, ordinal: 1 })
+      return 'events' in outcome ? outcome.dropped : null
+    }
+    assert.deepEqual(dropped({}), [])
+    assert.deepEqual(dropped({ omit: ['note', 'absent'] }), ['note'])
+    assert.deepEqual(dropped({ properties: { total: 'cart.total' }, set: ['note'] }), ['other'])
   })
 
   it('is refused when its properties are no object', () => {
@@ -128,6 +141,12 @@ describe('a record with a mapping', () => {
       ]),
     )
     assert.ok(isKept({ env: ['prod', 'dev'], n: 10 }))
+    assert.ok(
+      isKept([
+        { field: 'env', op: 'is_set' },
+        { field: 'env', op: 'is_not', value: ['dev', 'test'] },
+      ]),
+    )
     assert.ok(!isKept({ env: 'dev' }))
     assert.ok(
       !isKept([

@@ -26,7 +26,7 @@ import { SourceConfig } from '../records/source-config.ts'
 import type { EpochUnit, TimeForm } from '../records/source-time.ts'
 import { isZoneName } from '../records/source-time.ts'
 import type { TimeWindow } from '../records/time-window.ts'
-import { remainingFields, renamed, selectedFields, TypedFields } from './mappings/field-selection.ts'
+import { droppedFields, remainingFields, renamed, selectedFields, TypedFields } from './mappings/field-selection.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from './mappings/mapping-schema.ts'
 import { recordFilter } from './mappings/record-filters.ts'
 
@@ -100,7 +100,12 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const properties = propertiesOf(fields, mapping, target)
   const links: IdentityLink[] =
     anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
-  return { events: [{ uuid, event: target.event, distinctId, timeUs, properties }], links, notes }
+  return {
+    events: [{ uuid, event: target.event, distinctId, timeUs, properties }],
+    links,
+    notes,
+    dropped: droppedFields(record.value, mapping),
+  }
 }
 
 function nameOf(fields: TypedFields, { event, event_constant }: Mapping): string {

@@ -67,6 +67,18 @@ export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObje
   return mergeObjects(inner, remaining)
 }
 
+/** The fields of the record that no part of the event carries. */
+export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
+  const omitted = (mapping.omit ?? []).filter(key => Object.hasOwn(record, key))
+  if (mapping.properties === undefined) return omitted
+  const used = usedFields(mapping)
+  const paths = Object.values([mapping.properties].flat()).flatMap(part =>
+    typeof part === 'string' ? part : Object.values(part),
+  )
+  const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
+  return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
+}
+
 /** @param names new names by old ones. A property that has the new name already stays. */
 export function renamed(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
   const result: JsonObject = {}

@@ -33,16 +33,20 @@ export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, fi
     case 'string':
       return textOf(value)
     case 'number':
+    case 'float':
       return numberIn(value)
-    case 'integer': {
+    case 'integer':
+    case 'int': {
       const number = numberIn(value)
       return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
     }
     case 'boolean':
+    case 'bool':
       return typeof value === 'boolean' ? value : truths.get(String(textOf(value)).trim().toLowerCase())
     case 'json':
       return typeof value === 'string' ? parsed(value) : value
-    case 'timestamp': {
+    case 'timestamp':
+    case 'datetime': {
       const timeUs = readTime(value, form, field)
       return timeUs === null ? undefined : timeText(timeUs)
     }

@@ -21,15 +21,47 @@ const selection = (what: string) =>
     description: `${what}: the path of an object, a list of paths, or paths by their new names.`,
   })
 const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+/** The second words are those of flag conditions and of other tools. */
+const filterOps = [
+  'eq',
+  'equals',
+  'exact',
+  'ne',
+  'not_equals',
+  'is_not',
+  'in',
+  'not_in',
+  'exists',
+  'is_set',
+  'not_exists',
+  'is_not_set',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+] as const
 const filter = Type.Object(
   {
     field: path,
-    op: Type.Enum(['eq', 'ne', 'in', 'not_in', 'exists', 'not_exists', 'gt', 'gte', 'lt', 'lte']),
+    op: Type.Enum([...filterOps]),
     value: Type.Optional(Type.Union([scalar, Type.Array(scalar)])),
   },
   strict,
 )
-const typeNames = ['text', 'string', 'number', 'integer', 'boolean', 'json', 'timestamp'] as const
+/** What a field can be read as, also under the words of other tools. */
+const typeNames = [
+  'text',
+  'string',
+  'number',
+  'float',
+  'integer',
+  'int',
+  'boolean',
+  'bool',
+  'json',
+  'timestamp',
+  'datetime',
+] as const
 const renamed = Type.Union(
   [
     name,

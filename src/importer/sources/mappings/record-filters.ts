@@ -22,7 +22,7 @@ function conditionsOf(filters: MappingFilters): readonly Condition[] {
   if (!Array.isArray(filters))
     return Object.entries(filters).map(([field, value]) => ({ field, op: 'in', values: [value].flat() }))
   return filters.map(({ field, op, value }) => {
-    if (value === undefined && !op.endsWith('exists'))
+    if (value === undefined && !/exists|set$/.test(op))
       throw new ImportConfigError(`the filter of ${field} in the mapping needs a value`)
     return { field, op, values: [value ?? null].flat() }
   })
@@ -31,13 +31,19 @@ function conditionsOf(filters: MappingFilters): readonly Condition[] {
 function matches(value: JsonValue | undefined, { op, values }: Condition): boolean {
   switch (op) {
     case 'exists':
+    case 'is_set':
       return !isEmptyValue(value)
     case 'not_exists':
+    case 'is_not_set':
       return isEmptyValue(value)
     case 'eq':
+    case 'equals':
+    case 'exact':
     case 'in':
       return values.some(each => isSame(value, each))
     case 'ne':
+    case 'not_equals':
+    case 'is_not':
     case 'not_in':
       return !values.some(each => isSame(value, each))
     default:
