@@ -3,7 +3,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { sessionUuid } from '../records/deterministic-uuid.ts'
 import { pickProperties, putPersonUpdates, textField } from '../records/record-fields.ts'
-import { isNothing, objectIn, putValue, truthOf, withoutNothing } from './amplitude-values.ts'
+import { asObject, isNothing, objectIn, putValue, truthOf, withoutNothing } from './amplitude-values.ts'
 
 /** Fields that are read on their own, or serve the import alone. */
 const ownFields: ReadonlySet<string> = new Set([
@@ -46,7 +46,7 @@ export function propertiesOf(record: JsonObject, sourceName: string, ids: Record
     if (!isRead && !Object.hasOwn(properties, field))
       putValue(properties, field, truthFields.has(field) ? truthOf(value) : value)
   }
-  putData(properties, ownValue(record, 'data'))
+  putData(properties, asObject(ownValue(record, 'data')))
   putIds(properties, record, ids)
   putPage(properties, own)
   for (const [key, value] of Object.entries(device.properties)) putValue(properties, key, value)

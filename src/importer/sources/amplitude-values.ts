@@ -28,16 +28,18 @@ export function withoutNothing(object: JsonObject): JsonObject {
 export function objectIn(record: JsonObject, field: string): JsonObject {
   const value = ownValue(record, field)
   if (isNothing(value)) return {}
-  const object = typeof value === 'string' ? parsed(value) : value
+  const object = asObject(value)
   if (!isJsonObject(object)) throw new RecordReject('properties_not_object', field)
   return object
 }
 
-function parsed(text: string): JsonValue | undefined {
+/** The object that a text is the JSON of; other values as they are. */
+export function asObject(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value !== 'string' || !value.startsWith('{')) return value
   try {
-    return parseJson(text)
+    return parseJson(value)
   } catch {
-    return undefined
+    return value
   }
 }
 

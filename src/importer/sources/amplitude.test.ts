@@ -144,6 +144,7 @@ describe('the properties of an event of Amplitude', () => {
     assert.equal('paying' in only({ paying: null }).properties, false)
     const data = { user_properties_updated: 1, group_ids: { org: 5 } }
     assert.deepEqual(only({ data }).properties.data, { user_properties_updated: true, group_ids: { org: 5 } })
+    assert.deepEqual(only({ data: JSON.stringify(data) }).properties.data, only({ data }).properties.data)
     assert.deepEqual(only({ data: { path: '/batch' } }).properties.data, { path: '/batch' })
   })
 

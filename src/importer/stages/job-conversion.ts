@@ -4,12 +4,10 @@
 import type { ImportPlan } from '../job/plan.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
-import { type Conversion, type ConvertedRecord, RecordReject } from '../records/imported-event.ts'
+import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { StagedLine } from './staged-line.ts'
 
-/** Larger events are discarded by the receiver without a word. Source: docs/wire/import.md §2.5. */
-export const eventBytesMax = 1_000_000
 const usPerDay = 86_400_000 * usPerMs
 
 export interface JobConversion {
@@ -30,30 +28,17 @@ export function jobConversion(
     converter,
     convert: ({ parsed, ordinal, text }, table) => {
       if (!('value' in parsed)) return parsed
-      const outcome = convertRecord(converter, { value: parsed.value, table, ordinal })
-      if (!('events' in outcome)) return outcome
-      try {
-        checkForJob(outcome, plan, nowMs, text.length)
-      } catch (error) {
-        if (!(error instanceof RecordReject)) throw error
-        return error.outcome()
-      }
-      return outcome
+      const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, text.length)
+      return 'events' in outcome ? (beyondRetention(outcome, plan, nowMs) ?? outcome) : outcome
     },
   }
 }
 
-/** @throws RecordReject */
-function checkForJob({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number, textLength: number): void {
-  for (const event of events) {
-    if (limits.retentionDays !== null && event.timeUs < nowMs * usPerMs - limits.retentionDays * usPerDay)
-      throw new RecordReject('older_than_retention', 'timestamp', `the target keeps ${limits.retentionDays} days`)
-    // What an event says, its record says too, if in fewer words: only long ones need to be measured.
-    if (textLength * expansionMax <= eventBytesMax) continue
-    const bytes = Buffer.byteLength(JSON.stringify(event.properties))
-    if (bytes > eventBytesMax) throw new RecordReject('record_too_large', null, `an event of ${bytes} bytes`)
-  }
+/** @returns the refusal of a record that the target would delete at once; null when it keeps all its events. */
+function beyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, nowMs: number): Rejected | null {
+  const { retentionDays } = limits
+  if (retentionDays === null) return null
+  const earliestUs = nowMs * usPerMs - retentionDays * usPerDay
+  if (events.every(({ timeUs }) => timeUs >= earliestUs)) return null
+  return new RecordReject('older_than_retention', 'timestamp', `the target keeps ${retentionDays} days`).outcome()
 }
-
-/** A record repeats a value in an event a few times at most; characters have up to three bytes, escapes up to six. */
-const expansionMax = 12

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { convertRecord } from './convert-record.ts'
+import { type Conversion, RecordReject } from './imported-event.ts'
+
+const record = { value: {}, table: null, ordinal: 1 }
+const eventOf = (text: string): Conversion => ({
+  events: [{ uuid: 'u', event: 'Tap', distinctId: 'ada', timeUs: 7, properties: { text } }],
+})
+
+describe('what becomes of a record', () => {
+  it('is what its converter makes of it, a refusal as a value', () => {
+    const events = eventOf('x')
+    assert.equal(convertRecord({ convert: () => events }, record), events)
+    const refuse = (detail?: string) => ({
+      convert: () => {
+        throw new RecordReject('event_missing', 'event', detail)
+      },
+    })
+    assert.deepEqual(convertRecord(refuse(), record), { rejected: { reason: 'event_missing', field: 'event' } })
+    assert.deepEqual(convertRecord(refuse('no name'), record), {
+      rejected: { reason: 'event_missing', field: 'event', detail: 'no name' },
+    })
+  })
+
+  it('is an error where the converter has one', () => {
+    const convert = () => {
+      throw new TypeError('a mistake')
+    }
+    assert.throws(() => convertRecord({ convert }, record), TypeError)
+  })
+
+  it('is a refusal when an event is larger than may be sent, by its bytes', () => {
+    // Two bytes each, and `{"text":""}` around them.
+    const fitting = 'é'.repeat(499_994)
+    assert.equal('events' in convertRecord({ convert: () => eventOf(fitting) }, record, 499_994), true)
+    assert.partialDeepStrictEqual(convertRecord({ convert: () => eventOf(`${fitting}éé`) }, record, 499_996), {
+      rejected: { reason: 'record_too_large', field: null },
+    })
+  })
+})
