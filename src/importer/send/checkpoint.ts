@@ -1,0 +1,153 @@
+// `checkpoint.json`: how far sending is. Written whole before each round (`inflight`) and after it (`committed`), so that
+// after a crash at any point the same lines are sent again and nothing is left out. Source: docs/wire/import.md §2.4.
+
+import type { JobFolder } from '../job/job-folder.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import type { StagedPart } from '../job/staged-part.ts'
+
+export const checkpointFile = 'checkpoint.json'
+
+/** Lines are records; events are counted apart, since a record may give several. */
+export interface SendCounts {
+  read: number
+  /** Lines that gave at least one event that was taken. */
+  records: number
+  skipped: number
+  rejected: number
+  collapsed: number
+  /** Events taken by the service. */
+  sent: number
+  /** Events that the service, or its limits, refused; a line all of whose events were refused counts as rejected. */
+  refused: number
+  /** Of those taken: as the service says, which is advice. */
+  duplicates: number
+  recent: number
+}
+
+export interface PartProgress {
+  readonly id: string
+  readonly sha256: string
+  state: 'sending' | 'sent'
+  committed: { line: number; byte: number; batch: number }
+  inflight: {
+    readonly batch: number
+    readonly from_line: number
+    readonly to_line: number
+    readonly events: number
+    readonly payload_sha256: string
+    tries: number
+  } | null
+  counts: SendCounts
+  /** Length of the file of the part's rejects that belongs to what is committed. */
+  rejects_bytes: number
+}
+
+export interface Checkpoint {
+  readonly v: 1
+  readonly job_id: string
+  /** Id of the job at the service; null when the service has none, as another product's. */
+  readonly service_job_id: string | null
+  readonly target: string
+  readonly project: string
+  readonly approval_sha256: string
+  readonly mapping_sha256: string
+  phase: 'identity' | 'send' | 'sent'
+  /** Parts that were begun, in the order of the job. */
+  parts: PartProgress[]
+  identity: { readonly total: number; progress: PartProgress }
+  /** Sending spent so long, over all runs. */
+  spent_ms: number
+  retries: number
+  begun_at: string
+  updated_at: string
+}
+
+/** What a checkpoint belongs to: the same on every run, or sending does not go on. */
+export interface CheckpointIdentity {
+  readonly jobId: string
+  readonly serviceJobId: string | null
+  readonly target: string
+  readonly project: string
+  readonly approvalSha256: string
+  readonly mappingSha256: string
+}
+
+export function newCheckpoint(identity: CheckpointIdentity, generatedCount: number, at: string): Checkpoint {
+  return {
+    v: 1,
+    job_id: identity.jobId,
+    service_job_id: identity.serviceJobId,
+    target: identity.target,
+    project: identity.project,
+    approval_sha256: identity.approvalSha256,
+    mapping_sha256: identity.mappingSha256,
+    phase: 'identity',
+    parts: [],
+    identity: { total: generatedCount, progress: newProgress(generatedPartId, '') },
+    spent_ms: 0,
+    retries: 0,
+    begun_at: at,
+    updated_at: at,
+  }
+}
+
+/** The name under which generated events have rejects and progress, as if they were a part. */
+export const generatedPartId = 'generated'
+
+export function newProgress(id: string, sha256: string): PartProgress {
+  const counts = {
+    read: 0,
+    records: 0,
+    skipped: 0,
+    rejected: 0,
+    collapsed: 0,
+    sent: 0,
+    refused: 0,
+    duplicates: 0,
+    recent: 0,
+  }
+  return {
+    id,
+    sha256,
+    state: 'sending',
+    committed: { line: 0, byte: 0, batch: 0 },
+    inflight: null,
+    counts,
+    rejects_bytes: 0,
+  }
+}
+
+export function readCheckpoint(folder: JobFolder): Checkpoint | null {
+  return folder.readJson<Checkpoint>(checkpointFile)
+}
+
+/**
+ * @param parts of the manifest as it is now.
+ * @throws JobStopped when the checkpoint is of other bytes, another mapping or another target; says which.
+ */
+export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts: readonly StagedPart[]): void {
+  const differs = (what: string, before: string | null, after: string | null): never => {
+    throw new JobStopped(
+      `Sending began with ${what} ${before ?? '(none)'}, and now it is ${after ?? '(none)'}. ` +
+        'Restore what was approved, or discard the job and begin a new one in another folder.',
+    )
+  }
+  const pairs: [what: string, before: string | null, after: string | null][] = [
+    ['the target', checkpoint.target, now.target],
+    ['the project', checkpoint.project, now.project],
+    ['the job', checkpoint.job_id, now.jobId],
+    ['the job of the service', checkpoint.service_job_id, now.serviceJobId],
+    ['a mapping of the hash', checkpoint.mapping_sha256, now.mappingSha256],
+    ['an approval of the hash', checkpoint.approval_sha256, now.approvalSha256],
+  ]
+  for (const [what, before, after] of pairs) if (before !== after) differs(what, before, after)
+  const known = new Map(parts.map(part => [part.id, part.sha256]))
+  for (const { id, sha256 } of checkpoint.parts)
+    if (known.get(id) !== sha256) differs(`part ${id} of the hash`, sha256, known.get(id) ?? null)
+}
+
+export function sumCounts(all: Iterable<SendCounts>): SendCounts {
+  const sum = newProgress('', '').counts
+  for (const counts of all) for (const key of Object.keys(sum) as (keyof SendCounts)[]) sum[key] += counts[key]
+  return sum
+}

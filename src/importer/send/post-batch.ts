@@ -1,0 +1,171 @@
+// One request to `POST /batch/` and what its answer means for the sender. Nothing is decided here about waiting.
+// Source: docs/wire/import.md §2.4, §2.5, §3.11.
+
+import { promisify } from 'node:util'
+import { gzip } from 'node:zlib'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
+import { retryAfterOf } from '../fetch/back-off.ts'
+
+export interface BatchTarget {
+  /** Address of the instance, without a slash at the end. */
+  readonly address: string
+  readonly projectKey: string
+  /** Null where the service knows no jobs: then the events are visible at once. */
+  readonly serviceJobId: string | null
+}
+
+export interface FailedRecord {
+  readonly index: number
+  readonly reason: string
+  readonly field: string | null
+}
+
+export type BatchAnswer =
+  | {
+      readonly kind: 'accepted'
+      readonly duplicates: number
+      readonly recent: number
+      readonly failed: readonly FailedRecord[]
+    }
+  /** 413. */
+  | { readonly kind: 'too_large'; readonly words: string }
+  /** 400 or 422: sent again, it would be refused again. */
+  | { readonly kind: 'refused'; readonly reason: string; readonly field: string | null; readonly words: string }
+  /** 408, 429, 5xx or no answer. It may have been taken all the same. */
+  | {
+      readonly kind: 'trouble'
+      readonly words: string
+      readonly isOverload: boolean
+      readonly retryAfterMs: number | null
+    }
+  /** Nothing that waiting or other events would change. */
+  | { readonly kind: 'stop'; readonly words: string }
+
+export interface AnsweredBatch {
+  readonly answer: BatchAnswer
+  /** Of the header `X-Import-Rate`, events per second; null without it. */
+  readonly rate: number | null
+}
+
+const answerMsMax = 120_000
+const packed = promisify(gzip)
+/** Fast enough not to be what limits the rate; events shrink to about a tenth at any level. */
+const gzipLevel = 1
+
+/** @param texts JSON of the events. @throws the signal's reason when it is aborted. */
+export async function postBatch(
+  target: BatchTarget,
+  texts: readonly string[],
+  signal: AbortSignal,
+): Promise<AnsweredBatch> {
+  const body = `{"api_key":${JSON.stringify(target.projectKey)},"historical_migration":true,"batch":[${texts.join(',')}]}`
+  const bytes = await packed(body, { level: gzipLevel })
+  try {
+    const response = await fetch(`${target.address}/batch/`, {
+      method: 'POST',
+      body: bytes,
+      redirect: 'manual',
+      signal: AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]),
+      headers: {
+        'content-type': 'application/json',
+        'content-encoding': 'gzip',
+        'user-agent': 'pennon-import',
+        'x-import-report': '1',
+        ...(target.serviceJobId === null ? {} : { 'x-import-job': target.serviceJobId }),
+      },
+    })
+    // An answer that breaks off says nothing: the request may or may not have been taken.
+    const text = await response.text()
+    return { answer: answerOf(response, text, target), rate: rateOf(response.headers.get('x-import-rate')) }
+  } catch (cause) {
+    signal.throwIfAborted()
+    return { answer: { kind: 'trouble', words: whyNoAnswer(cause), isOverload: false, retryAfterMs: null }, rate: null }
+  }
+}
+
+function answerOf({ status, ok, headers }: Response, text: string, target: BatchTarget): BatchAnswer {
+  const body = objectOf(text)
+  if (ok) return acceptedOf(body)
+  const words = wordsOf(status, body, text)
+  const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, Date.now())
+  switch (status) {
+    case 400:
+    case 422:
+      return { kind: 'refused', reason: textAt(body, 'code') ?? shortened(words), field: textAt(body, 'attr'), words }
+    case 413:
+      return { kind: 'too_large', words }
+    case 408:
+    case 429:
+    case 503:
+      return {
+        kind: 'trouble',
+        words: `the service asks to wait (${status})`,
+        isOverload: status !== 408,
+        retryAfterMs,
+      }
+    case 401:
+    case 403:
+      return {
+        kind: 'stop',
+        words: `${target.address} does not take the project's key: ${words}. Check the key, and that the region is that of the project.`,
+      }
+    default:
+      if (status >= 500)
+        return { kind: 'trouble', words: `the service is in trouble (${status})`, isOverload: false, retryAfterMs }
+      return { kind: 'stop', words: `${target.address} answers ${status} to a batch: ${words}` }
+  }
+}
+
+function acceptedOf(body: JsonObject): BatchAnswer {
+  const list = ownValue(body, 'failed_records')
+  const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
+    index: numberAt(record, 'index') ?? -1,
+    reason: textAt(record, 'reason') ?? 'unknown',
+    field: textAt(record, 'field'),
+  }))
+  return {
+    kind: 'accepted',
+    duplicates: numberAt(body, 'duplicates') ?? 0,
+    recent: numberAt(body, 'recent') ?? 0,
+    failed,
+  }
+}
+
+function rateOf(header: string | null): number | null {
+  const rate = Number(header ?? Number.NaN)
+  return Number.isFinite(rate) && rate > 0 ? rate : null
+}
+
+function wordsOf(status: number, body: JsonObject, text: string): string {
+  return textAt(body, 'detail') ?? textAt(body, 'error') ?? (shortened(text.trim()) || `status ${status}`)
+}
+
+function objectOf(text: string): JsonObject {
+  try {
+    const value = parseJson(text)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {} // PostHog-like services answer in words of their own
+  }
+}
+
+function textAt(body: JsonObject, key: string): string | null {
+  const value: JsonValue | undefined = ownValue(body, key)
+  return typeof value === 'string' && value !== '' ? value : null
+}
+
+function numberAt(body: JsonObject, key: string): number | null {
+  const value = ownValue(body, key)
+  return value === undefined ? null : (numberOf(value) ?? null)
+}
+
+function shortened(text: string): string {
+  return text.slice(0, 200)
+}
+
+function whyNoAnswer(cause: unknown): string {
+  if (cause instanceof Error && cause.name === 'TimeoutError') return 'the service does not answer'
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  const { code, message } = inner as NodeJS.ErrnoException
+  return `no connection (${code ?? message})`
+}

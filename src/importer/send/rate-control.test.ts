@@ -1,0 +1,94 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { RateControl } from './rate-control.ts'
+
+function prepare(rate?: number) {
+  const clock = { ms: 1_000_000 }
+  const control = new RateControl({ nowMs: () => clock.ms, ...(rate === undefined ? {} : { rate }) })
+  /** Sends a batch, and waits for it as the sender does. */
+  const send = (events: number): void => {
+    for (let waitMs = control.take(events); waitMs > 0; waitMs = control.take(events)) clock.ms += waitMs
+  }
+  return { clock, control, send }
+}
+
+describe('the rate of sending', () => {
+  it('is 1,000 events per second unless given', () => assert.equal(prepare().control.rate, 1_000))
+
+  it('is never above what is allowed, however batches are sized and however the clock jumps', () =>
+    fc.assert(
+      fc.property(
+        fc.array(fc.tuple(fc.integer({ min: 1, max: 5_000 }), fc.integer({ min: -5_000, max: 20_000 })), {
+          minLength: 20,
+        }),
+        fc.integer({ min: 100, max: 10_000 }),
+        (batches, rate) => {
+          const { clock, send } = prepare(rate)
+          const startMs = clock.ms
+          let forwardMs = 0
+          let sent = 0
+          for (const [events, idleMs] of batches) {
+            const beforeMs = clock.ms
+            send(events)
+            forwardMs += clock.ms - beforeMs + Math.max(0, idleMs)
+            clock.ms += idleMs
+            sent += events
+          }
+          // A burst of one second, and the last batch, may go out ahead.
+          assert.ok(sent <= (forwardMs / 1_000) * rate + rate + 5_000 + 1, `${sent} in ${clock.ms - startMs}`)
+        },
+      ),
+    ))
+
+  it('grows by a tenth with each clean minute, up to what the service allows', () => {
+    const { clock, control } = prepare(1_000)
+    const minutes = (count: number): void => {
+      for (let second = 0; second < count * 60; second++) {
+        clock.ms += 1_000
+        control.accepted(20)
+      }
+    }
+    minutes(1)
+    assert.equal(Math.round(control.rate), 1_100)
+    minutes(1)
+    assert.equal(Math.round(control.rate), 1_210)
+    control.limitTo(1_250)
+    minutes(5)
+    assert.equal(control.rate, 1_250)
+    control.limitTo(400)
+    assert.equal(control.rate, 400)
+  })
+
+  it('halves when the service is in trouble, once for batches that were on their way together', () => {
+    const { clock, control } = prepare(1_000)
+    for (let batch = 0; batch < 4; batch++) control.refused()
+    assert.equal(control.rate, 500)
+    clock.ms += 10_000
+    control.refused()
+    assert.equal(control.rate, 250)
+    for (let time = 0; time < 20; time++) {
+      clock.ms += 10_000
+      control.refused()
+    }
+    assert.equal(control.rate, 50)
+  })
+
+  it('halves when answers take twice as long, and does not take short ones for slow', () => {
+    const { clock, control } = prepare(1_000)
+    const answers = (ms: number): void => {
+      for (let count = 0; count < 20; count++) {
+        clock.ms += 1_000
+        control.accepted(ms)
+      }
+    }
+    answers(10)
+    answers(300)
+    assert.equal(control.rate, 1_000)
+    answers(3_000)
+    assert.ok(control.rate < 1_000 && control.rate >= 125, String(control.rate))
+    const { rate } = control
+    answers(3_000)
+    assert.ok(control.rate >= rate / 2, 'answers that stay slow are the usual ones')
+  })
+})

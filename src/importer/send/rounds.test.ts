@@ -1,0 +1,106 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { StagedOutcome } from '../job/staged-part.ts'
+import { batchBytesMax, batchEventsMax, type Round, type RoundOptions, roundsOf } from './rounds.ts'
+
+const dayUs = 86_400_000_000
+
+/** A line with one event for each person, of a size in bytes. */
+function lineOf(line: number, persons: readonly number[], { day = 0, padding = 0 } = {}): StagedOutcome {
+  const events = persons.map((person, at) => ({
+    uuid: `${line}-${at}`,
+    event: 'e',
+    distinctId: `p${person}`,
+    timeUs: 20_000 * dayUs + day * dayUs,
+    properties: { line, padding: '☂'.repeat(padding / 3) },
+  }))
+  const result = { kind: 'events', events, notes: [], dropped: [] } as const
+  return { line, byteEnd: line * 10, raw: { object: 'o', line, byte: 0 }, text: '', sourceSha256: () => '', result }
+}
+
+async function roundsFor(lines: readonly StagedOutcome[], over: Partial<RoundOptions> = {}): Promise<Round[]> {
+  const marks = { source: 's', jobId: '1' }
+  return Array.fromAsync(roundsOf(lines, { marks, lanes: 3, personOf: id => id, ...over }))
+}
+
+const allEvents = (round: Round) => round.lanes.flat().flatMap(({ events }) => events)
+
+describe('the rounds of a part', () => {
+  const shape = fc.array(
+    fc.record({
+      persons: fc.array(fc.nat(6), { maxLength: 4 }),
+      day: fc.nat(3),
+      padding: fc.constantFrom(0, 30, 90_000, 600_000, 1_200_000),
+    }),
+    { maxLength: 40 },
+  )
+
+  it('hold every event once, in batches of one day and of what the service takes, each person in one lane and in order', () =>
+    fc.assert(
+      fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), fc.nat(9), async (shapes, lanes, eventsMax) => {
+        const sorted = shapes.toSorted((a, b) => a.day - b.day)
+        const lines = sorted.map(({ persons, ...rest }, at) => lineOf(at + 1, persons, rest))
+        const rounds = await roundsFor(lines, { lanes, ...(eventsMax > 0 && { eventsMax }) })
+        const uuids = rounds.flatMap(round => [...allEvents(round), ...round.tooLarge]).map(({ event }) => event.uuid)
+        const expected = lines.flatMap(({ result }) => (result.kind === 'events' ? result.events : [])).map(e => e.uuid)
+        assert.deepEqual(uuids.toSorted(), expected.toSorted())
+        let line = 0
+        for (const round of rounds) {
+          assert.equal(round.fromLine, line + 1)
+          line = round.toLine
+          assert.ok(new Set(round.lanes.flat().map(({ day }) => day)).size <= 2)
+          const laneOf = new Map<string, number>()
+          for (const [lane, batches] of round.lanes.entries())
+            for (const { events, day } of batches) {
+              assert.ok(events.length <= batchEventsMax)
+              const bytes = Buffer.byteLength(JSON.stringify({ batch: events.map(({ text }) => JSON.parse(text)) }))
+              assert.ok(bytes <= batchBytesMax, String(bytes))
+              for (const { event } of events) {
+                assert.equal(new Date(event.timeUs / 1_000).toISOString().slice(0, 10), day)
+                assert.equal(laneOf.get(event.distinctId) ?? lane, lane)
+                laneOf.set(event.distinctId, lane)
+              }
+              const order = events.map(({ outcome }) => outcome.line)
+              assert.deepEqual(
+                order,
+                order.toSorted((a, b) => a - b),
+              )
+            }
+        }
+        assert.equal(line, lines.length)
+      }),
+      { numRuns: 60 },
+    ))
+
+  it('have the same hash however many lanes there are, and are the same again when they end where they ended', async () => {
+    const lines = Array.from({ length: 50 }, (_, at) => lineOf(at + 1, [at % 7, at % 3]))
+    const [small] = await roundsFor(lines, { eventsMax: 20 })
+    for (const lanes of [1, 2, 8]) {
+      const [again, rest] = await roundsFor(lines, { lanes, firstToLine: small!.toLine })
+      assert.deepEqual([again!.toLine, again!.payloadSha256], [small!.toLine, small!.payloadSha256])
+      assert.equal(rest!.fromLine, small!.toLine + 1)
+    }
+  })
+
+  it('keep events apart that are larger than the service takes', async () => {
+    const [round] = await roundsFor([lineOf(1, [1]), lineOf(2, [2], { padding: 1_200_000 })])
+    assert.deepEqual(
+      round!.tooLarge.map(({ event }) => event.uuid),
+      ['2-0'],
+    )
+    assert.equal(round!.events, 1)
+  })
+
+  it('move on over lines that give nothing', async () => {
+    const skipped = (line: number): StagedOutcome => ({
+      ...lineOf(line, []),
+      result: { kind: 'skipped', reason: 'filtered' },
+    })
+    const rounds = await roundsFor(Array.from({ length: 3 }, (_, at) => skipped(at + 1)))
+    assert.deepEqual(
+      rounds.map(({ fromLine, toLine, counts }) => [fromLine, toLine, counts.skipped]),
+      [[1, 3, 3]],
+    )
+  })
+})

@@ -1,0 +1,195 @@
+// Cuts the lines of a part into rounds. A round is a run of lines whose batches are sent side by side and that is
+// committed as a whole; the next one begins when all of it was taken. So the order of each person's events holds: within
+// a round by its lane, between rounds because they follow each other. Source: docs/wire/import.md §2.4, §2.5.
+
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import type { StagedOutcome } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { utcDay } from '../records/source-time.ts'
+import { type EncodedEvent, type EventMarks, encodeEvent, eventBytesMax } from './encode-event.ts'
+
+export const batchEventsMax = 5_000
+export const batchBytesMax = 9 * 1024 * 1024
+/** Around the list of events in a request: key, option, brackets. */
+const envelopeBytes = 1_024
+/** A round holds at most this share of what its lanes could take, so that an uneven spread rarely cuts a lane in two. */
+const roundShare = 0.8
+const openDaysMax = 2
+
+/** An event on its way, and the line that it came from. */
+export interface OutgoingEvent extends EncodedEvent {
+  readonly event: ImportedEvent
+  readonly outcome: StagedOutcome
+}
+
+/** Of one UTC day. */
+export interface Batch {
+  readonly day: string
+  readonly events: readonly OutgoingEvent[]
+}
+
+export interface Round {
+  readonly fromLine: number
+  readonly toLine: number
+  /** Offset in the part of the byte after the last line. */
+  readonly byte: number
+  /** Batches of one lane are sent one after another, lanes side by side. */
+  readonly lanes: readonly (readonly Batch[])[]
+  readonly events: number
+  readonly bytes: number
+  /** Over the events in the order of their lines, so it does not depend on how many lanes there are. */
+  readonly payloadSha256: string
+  /** Lines by what became of them before sending. */
+  readonly counts: {
+    readonly records: number
+    readonly skipped: number
+    readonly rejected: number
+    readonly collapsed: number
+  }
+  /** Events that are larger than the service takes. */
+  readonly tooLarge: readonly OutgoingEvent[]
+}
+
+export interface RoundOptions {
+  readonly marks: EventMarks
+  readonly lanes: number
+  /** Whose events have to stay in order: the person that an id is linked to, or the id itself. */
+  readonly personOf: (distinctId: string) => string
+  /** The first round ends exactly here, whatever its size: it was begun before a crash. */
+  readonly firstToLine?: number | null
+  /** Fewer than the lanes could take, for a first look at few events. */
+  readonly eventsMax?: number
+  /** Ends a round between what is said of groups and other events: lanes run side by side, and groups come first. */
+  readonly groupsApart?: boolean
+}
+
+export async function* roundsOf(
+  outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
+  options: RoundOptions,
+): AsyncGenerator<Round> {
+  const eventsMax = Math.min(options.eventsMax ?? Infinity, batchEventsMax * options.lanes * roundShare)
+  const bytesMax = batchBytesMax * options.lanes * roundShare
+  let mustEndAt = options.firstToLine ?? null
+  let open = new OpenRound(options)
+  for await (const outcome of outcomes) {
+    const line = encodedLine(outcome, options.marks)
+    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, eventsMax, bytesMax)) {
+      yield open.closed()
+      open = new OpenRound(options)
+    }
+    open.add(outcome, line)
+    if (outcome.line === mustEndAt) {
+      yield open.closed()
+      open = new OpenRound(options)
+      mustEndAt = null
+    }
+  }
+  if (!open.isEmpty) yield open.closed()
+}
+
+interface EncodedLine {
+  readonly outgoing: readonly OutgoingEvent[]
+  readonly bytes: number
+}
+
+function encodedLine(outcome: StagedOutcome, marks: EventMarks): EncodedLine {
+  const events = outcome.result.kind === 'events' ? outcome.result.events : []
+  const outgoing = events.map(event => ({ event, outcome, ...encodeEvent(event, marks) }))
+  return { outgoing, bytes: outgoing.reduce((sum, { bytes }) => sum + bytes, 0) }
+}
+
+/** Lines without events are cheap to keep but must not make a round endless: the position has to move. */
+const roundLinesMax = 200_000
+
+class OpenRound {
+  readonly #options: RoundOptions
+  readonly #lanes: OutgoingEvent[][]
+  readonly #hash = createHash('sha256')
+  readonly #days = new Set<string>()
+  readonly #counts = { records: 0, skipped: 0, rejected: 0, collapsed: 0 }
+  readonly #tooLarge: OutgoingEvent[] = []
+  #isGroups: boolean | null = null
+  #fromLine = 0
+  #toLine = 0
+  #byte = 0
+  #events = 0
+  #bytes = 0
+
+  constructor(options: RoundOptions) {
+    this.#options = options
+    this.#lanes = Array.from({ length: options.lanes }, () => [])
+  }
+
+  get isEmpty(): boolean {
+    return this.#toLine === 0
+  }
+
+  wouldExceed({ outgoing, bytes }: EncodedLine, eventsMax: number, bytesMax: number): boolean {
+    if (this.#toLine - this.#fromLine >= roundLinesMax) return true
+    if (outgoing.length === 0) return false
+    if (this.#events > 0 && (this.#events + outgoing.length > eventsMax || this.#bytes + bytes > bytesMax)) return true
+    const days = new Set([...this.#days, ...outgoing.map(({ event }) => utcDay(event.timeUs))])
+    if (this.#days.size > 0 && days.size > openDaysMax) return true
+    if (this.#options.groupsApart !== true || this.#isGroups === null) return false
+    return this.#isGroups !== isGroupEvent(outgoing[0]!.event)
+  }
+
+  add(outcome: StagedOutcome, { outgoing }: EncodedLine): void {
+    if (this.isEmpty) this.#fromLine = outcome.line
+    this.#toLine = outcome.line
+    this.#byte = outcome.byteEnd
+    this.#counts[countOf[outcome.result.kind]]++
+    for (const each of outgoing) {
+      if (each.bytes > eventBytesMax) {
+        this.#tooLarge.push(each)
+        continue
+      }
+      this.#hash.update(each.text).update('\n')
+      this.#days.add(utcDay(each.event.timeUs))
+      this.#isGroups ??= isGroupEvent(each.event)
+      this.#lanes[crc32(this.#options.personOf(each.event.distinctId)) % this.#lanes.length]!.push(each)
+      this.#events++
+      this.#bytes += each.bytes
+    }
+  }
+
+  closed(): Round {
+    return {
+      fromLine: this.#fromLine,
+      toLine: this.#toLine,
+      byte: this.#byte,
+      lanes: this.#lanes.map(batchesOf).filter(batches => batches.length > 0),
+      events: this.#events,
+      bytes: this.#bytes,
+      payloadSha256: this.#hash.digest('hex'),
+      counts: this.#counts,
+      tooLarge: this.#tooLarge,
+    }
+  }
+}
+
+const countOf = { events: 'records', skipped: 'skipped', rejected: 'rejected', collapsed: 'collapsed' } as const
+
+function isGroupEvent({ event }: ImportedEvent): boolean {
+  return event === '$groupidentify'
+}
+
+/** Cuts one lane's events where a batch is full or another day begins. */
+export function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
+  const batches: { day: string; events: OutgoingEvent[] }[] = []
+  let bytes = 0
+  for (const each of events) {
+    const day = utcDay(each.event.timeUs)
+    const last = batches.at(-1)
+    // The comma between events counts as well.
+    bytes += each.bytes + 1
+    const fits = last?.day === day && last.events.length < batchEventsMax && bytes <= batchBytesMax - envelopeBytes
+    if (fits) last.events.push(each)
+    else {
+      batches.push({ day, events: [each] })
+      bytes = each.bytes + 1
+    }
+  }
+  return batches
+}

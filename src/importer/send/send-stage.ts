@@ -1,0 +1,341 @@
+// Stage 6: sends what was approved, exactly once. Groups, then links, then the parts in the order of their days; in rounds
+// that the checkpoint brackets. `pennon import run` calls it; job and approval are checked before.
+// Source: docs/wire/import.md §2.4, §2.5.
+
+import type { FetchClock } from '../fetch/fetch-clock.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
+import type { StageProgress } from '../job/progress.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
+import {
+  type Checkpoint,
+  type CheckpointIdentity,
+  checkpointFile,
+  checkSame,
+  generatedPartId,
+  newCheckpoint,
+  newProgress,
+  type PartProgress,
+  readCheckpoint,
+  sumCounts,
+} from './checkpoint.ts'
+import { type Delivered, type DeliveryDeps, deliverBatch, joined, type RefusedEvent } from './deliver-batch.ts'
+import { RateControl } from './rate-control.ts'
+import { type Batch, type Round, roundsOf } from './rounds.ts'
+import { appendRejects } from './sent-rejects.ts'
+
+/** The steps of docs/wire/import.md §2.4, for tests that end the process at each of them. */
+export type SendStep = 'before inflight' | 'inflight written' | 'batch answered' | 'rejects written' | 'committed'
+
+export interface SendOptions {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  /** The source's name, which events and rejects carry. */
+  readonly source: string
+  readonly identity: CheckpointIdentity
+  /** The project's public API key. */
+  readonly projectKey: string
+  readonly clock: FetchClock
+  readonly progress: StageProgress
+  /** Aborted by Ctrl-C: the stage ends at once and goes on from there when it is called again. */
+  readonly signal: AbortSignal
+  /** Share of refused events above which the job pauses, 0 to 1. */
+  readonly maxRejectShare: number
+  /** Batches on their way at once; 4 unless given. */
+  readonly lanes?: number
+  /** Events per second at first. */
+  readonly rate?: number
+  /** The person that a device's id is linked to; without it each id is a person of its own. */
+  readonly personOf?: (distinctId: string) => string
+  /** Ends with `canary` when so many events were sent, unless more were sent already. */
+  readonly canaryEvents?: number
+  readonly onStep?: (step: SendStep) => void
+}
+
+export interface SendResult {
+  /** `canary`: the first events are sent, for a look at them; call again to send the others. */
+  readonly state: 'sent' | 'canary'
+  readonly checkpoint: Checkpoint
+}
+
+const lanesDefault = 4
+/** Refusals are weighed against at least so many events. Source: docs/wire/import.md §2.6. */
+const weighedEventsMin = 1_000
+
+/** @throws JobPaused, JobStopped */
+export async function sendStage(options: SendOptions): Promise<SendResult> {
+  const sender = new Sender(options)
+  try {
+    return { state: await sender.sendAll(), checkpoint: sender.checkpoint }
+  } catch (error) {
+    if (options.signal.aborted && !(error instanceof JobStopped)) throw new JobPaused('paused')
+    throw error
+  } finally {
+    options.progress.waiting(null)
+  }
+}
+
+class Sender {
+  readonly checkpoint: Checkpoint
+  readonly #options: SendOptions
+  readonly #rate: RateControl
+  readonly #canaryEvents: number | null
+  #savedMs: number
+
+  constructor(options: SendOptions) {
+    const { folder, job, identity, clock, rate } = options
+    this.#options = options
+    const known = readCheckpoint(folder)
+    if (known !== null) checkSame(known, identity, job.parts)
+    this.checkpoint = known ?? newCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
+    this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
+    this.#savedMs = clock.nowMs()
+    this.#canaryEvents = this.#sums().sent < (options.canaryEvents ?? 0) ? options.canaryEvents! : null
+  }
+
+  async sendAll(): Promise<'sent' | 'canary'> {
+    const { job, progress } = this.#options
+    const { checkpoint } = this
+    if (checkpoint.phase === 'sent') return 'sent'
+    progress.begin('send', {
+      records: job.parts.reduce((sum, { records }) => sum + records, job.generatedCount),
+      bytes: job.parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    })
+    if (checkpoint.phase === 'identity') {
+      if ((await this.#sendLines(checkpoint.identity.progress, null)) === 'canary') return 'canary'
+      checkpoint.phase = 'send'
+    }
+    for (const part of job.parts) {
+      const state = this.#progressOf(part)
+      if (state.state === 'sent') {
+        progress.add({ records: part.records, bytes: part.bytes })
+        continue
+      }
+      progress.day(part.id.slice(0, part.id.indexOf('/')))
+      if ((await this.#sendLines(state, part)) === 'canary') return 'canary'
+      progress.add({ bytes: part.bytes })
+    }
+    checkpoint.phase = 'sent'
+    this.#save()
+    return 'sent'
+  }
+
+  #progressOf(part: StagedPart): PartProgress {
+    const known = this.checkpoint.parts.find(({ id }) => id === part.id)
+    if (known !== undefined) return known
+    const state = newProgress(part.id, part.sha256)
+    this.checkpoint.parts.push(state)
+    return state
+  }
+
+  /** @param part null for the generated events. */
+  async #sendLines(state: PartProgress, part: StagedPart | null): Promise<'sent' | 'canary'> {
+    const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
+    const { line } = state.committed
+    progress.add({ records: line })
+    const outcomes = part === null ? generatedOutcomes(job, line) : job.readPart(part, line)
+    const canaryLeft = this.#canaryLeft()
+    const rounds = roundsOf(outcomes, {
+      marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
+      lanes,
+      personOf,
+      firstToLine: state.inflight?.to_line ?? null,
+      groupsApart: part === null,
+      ...(canaryLeft === null ? {} : { eventsMax: canaryLeft }),
+    })
+    for await (const round of oneAhead(rounds)) {
+      checkPause(signal)
+      await this.#sendRound(state, round)
+      if (this.#canaryLeft() === 0) return 'canary'
+    }
+    state.state = 'sent'
+    this.#save()
+    return 'sent'
+  }
+
+  async #sendRound(state: PartProgress, round: Round): Promise<void> {
+    const { onStep, folder, source, progress } = this.#options
+    onStep?.('before inflight')
+    this.#begin(state, round)
+    onStep?.('inflight written')
+    const tooLarge = round.tooLarge.map(outgoing => {
+      const detail = `${outgoing.bytes} bytes`
+      return { outgoing, reason: 'record_too_large', field: null, detail } as const
+    })
+    const delivered = await this.#deliver(round, tooLarge.length)
+    const refused = [...tooLarge, ...delivered.refused]
+    this.#checkWelcome(delivered)
+    state.rejects_bytes = appendRejects(folder, state.id, state.rejects_bytes, source, refused)
+    onStep?.('rejects written')
+    this.#commit(state, round, { ...delivered, refused })
+    onStep?.('committed')
+    progress.add({ records: round.toLine - round.fromLine + 1, rejects: refused.length + round.counts.rejected })
+  }
+
+  /** Step 1 of docs/wire/import.md §2.4. @throws JobStopped when the lines give other events than before the crash. */
+  #begin(state: PartProgress, { fromLine, toLine, events, payloadSha256 }: Round): void {
+    const before = state.inflight
+    if (before !== null && before.payload_sha256 !== payloadSha256)
+      throw new JobStopped(
+        `Lines ${before.from_line} to ${before.to_line} of ${state.id} were on their way with the hash ${before.payload_sha256} ` +
+          `and now give ${payloadSha256}: the bytes or the rules changed. Use the version of pennon that began the job.`,
+      )
+    state.inflight = {
+      batch: state.committed.batch + 1,
+      from_line: fromLine,
+      to_line: toLine,
+      events,
+      payload_sha256: payloadSha256,
+      tries: (before?.tries ?? 0) + 1,
+    }
+    this.#save()
+  }
+
+  /** Step 2: side by side by lane, one after another within a lane. The first failure ends the others. */
+  async #deliver(round: Round, refusedBefore: number): Promise<Delivered> {
+    const stop = new AbortController()
+    const deps: DeliveryDeps = {
+      ...this.#options,
+      target: {
+        address: this.checkpoint.target,
+        projectKey: this.#options.projectKey,
+        serviceJobId: this.checkpoint.service_job_id,
+      },
+      rate: this.#rate,
+      progress: this.#counted(),
+      signal: AbortSignal.any([this.#options.signal, stop.signal]),
+      onRefused: this.#refusalGuard(round, refusedBefore),
+    }
+    const inLane = async (batches: readonly Batch[]): Promise<Delivered> => {
+      let all = nothing
+      for (const { events } of batches) {
+        all = joined(all, await deliverBatch(events, deps))
+        this.#options.onStep?.('batch answered')
+      }
+      return all
+    }
+    const lanes = round.lanes.map(batches =>
+      inLane(batches).catch(error => {
+        stop.abort(error)
+        throw error
+      }),
+    )
+    const ended = await Promise.allSettled(lanes)
+    if (stop.signal.aborted) throw stop.signal.reason
+    return ended.reduce((sum, lane) => (lane.status === 'fulfilled' ? joined(sum, lane.value) : sum), nothing)
+  }
+
+  /** A service that refuses more and more is misled or mistaken; what it refused now is not given up, but sent again. */
+  #refusalGuard(round: Round, refusedBefore: number): (refused: RefusedEvent) => void {
+    const { sent, refused } = this.#sums()
+    const weighed = Math.max(weighedEventsMin, sent + refused + round.events)
+    let count = refused + refusedBefore
+    return ({ reason, detail }) => {
+      if (++count <= weighed * this.#options.maxRejectShare) return
+      throw new JobStopped(
+        `${this.checkpoint.target} refused ${count} of ${weighed} events, more than --max-reject-share allows; the last: ` +
+          `${reason}${detail === null ? '' : ` (${detail})`}. Mend the cause, or allow more, and run again.`,
+      )
+    }
+  }
+
+  /** Where nothing was ever taken, the events are hardly at fault. */
+  #checkWelcome({ sent, refused }: Delivered): void {
+    const last = refused.at(-1)
+    if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
+    throw new JobStopped(
+      `${this.checkpoint.target} took none of the first ${refused.length} events: ${last.reason}` +
+        `${last.detail === null ? '' : ` (${last.detail})`}. Mend the cause and run again; --max-reject-share 1 goes on regardless.`,
+    )
+  }
+
+  /** Step 3. */
+  #commit(state: PartProgress, round: Round, { sent, duplicates, recent, refused }: Delivered): void {
+    const { counts } = state
+    const lost = linesWithoutEvents(refused)
+    counts.read += round.toLine - round.fromLine + 1
+    counts.records += round.counts.records - lost
+    counts.rejected += round.counts.rejected + lost
+    counts.skipped += round.counts.skipped
+    counts.collapsed += round.counts.collapsed
+    counts.sent += sent
+    counts.refused += refused.length
+    counts.duplicates += duplicates
+    counts.recent += recent
+    state.committed = { line: round.toLine, byte: round.byte, batch: state.committed.batch + 1 }
+    state.inflight = null
+    this.#save()
+  }
+
+  #save(): void {
+    const now = this.#options.clock.nowMs()
+    this.checkpoint.spent_ms += Math.max(0, now - this.#savedMs)
+    this.#savedMs = now
+    this.checkpoint.updated_at = new Date(now).toISOString()
+    this.#options.folder.writeJson(checkpointFile, this.checkpoint)
+  }
+
+  #counted(): StageProgress {
+    const { progress } = this.#options
+    return {
+      ...progress,
+      begin: (stage, totals) => progress.begin(stage, totals),
+      day: day => progress.day(day),
+      waiting: reason => progress.waiting(reason),
+      say: line => progress.say(line),
+      add: done => {
+        this.checkpoint.retries += done.retries ?? 0
+        progress.add(done)
+      },
+    }
+  }
+
+  #canaryLeft(): number | null {
+    return this.#canaryEvents === null ? null : Math.max(0, this.#canaryEvents - this.#sums().sent)
+  }
+
+  #sums() {
+    return sumCounts([this.checkpoint.identity.progress, ...this.checkpoint.parts].map(({ counts }) => counts))
+  }
+}
+
+/** The next round is read and encoded while this one is on its way. */
+async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
+  try {
+    for (let next = rounds.next(); ; ) {
+      const { value, done } = await next
+      if (done === true) return
+      next = rounds.next()
+      // Heard of when it is awaited; until then it must not count as unhandled.
+      next.catch(() => undefined)
+      yield value
+    }
+  } finally {
+    await rounds.return(undefined)
+  }
+}
+
+const nothing: Delivered = { sent: 0, duplicates: 0, recent: 0, refused: [] }
+
+/** Lines all of whose events were refused: they count as rejected. */
+function linesWithoutEvents(refused: readonly RefusedEvent[]): number {
+  const byLine = Map.groupBy(refused, ({ outgoing }) => outgoing.outcome)
+  return [...byLine].filter(([{ result }, lost]) => result.kind === 'events' && lost.length === result.events.length)
+    .length
+}
+
+/** The generated events as if they were the lines of a part. */
+function* generatedOutcomes(job: StagedJob, afterLine: number): Generator<StagedOutcome> {
+  for (const { index, event } of job.generatedEvents({ afterIndex: afterLine - 1 })) {
+    const text = JSON.stringify(event)
+    yield {
+      line: index + 1,
+      byteEnd: 0,
+      raw: { object: generatedPartId, line: index + 1, byte: 0 },
+      text,
+      sourceSha256: () => sha256Hex(text),
+      result: { kind: 'events', events: [event], notes: [], dropped: [] },
+    }
+  }
+}

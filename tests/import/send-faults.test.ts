@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { silentProgress } from '#importer/job/progress.ts'
+import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { type SendOptions, sendStage } from '#importer/send/send-stage.ts'
+import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
+import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
+import { expectedKeys, type HurriedClock, sendOptions, storedKeys } from '../support/sending.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const job = memoryStagedJob({ seed: 7, days: 3, recordsPerDay: 400 })
+const isLine = (line: number) => (event: { properties: object }) =>
+  (event.properties as { line?: number }).line === line
+
+async function prepare(t: TestContext, over: Partial<SendOptions> = {}) {
+  const standIn = await startBatchStandIn(t)
+  const options = sendOptions(tempDir(t), job, standIn.url, over)
+  return { standIn, options, folder: options.folder, clock: options.clock as HurriedClock }
+}
+
+async function assertWhole(standIn: BatchStandIn): Promise<void> {
+  assert.deepEqual(storedKeys(standIn.taken), await expectedKeys(job))
+}
+
+describe('sending an import', () => {
+  it('sends every event once, groups before links before records, days in order, with the marks of the job', async t => {
+    const { standIn, options } = await prepare(t)
+    const { state, checkpoint } = await sendStage(options)
+    assert.equal(state, 'sent')
+    await assertWhole(standIn)
+    const sent = standIn.taken.flatMap(({ events }) => events)
+    assert.equal(sent.length, (await eventsOf(job)).length)
+    const ranks = sent.map(({ event, timestamp }) =>
+      event === '$groupidentify' ? '0' : event === '$identify' ? '1' : timestamp.slice(0, 10),
+    )
+    assert.deepEqual(ranks, ranks.toSorted())
+    for (const { events, headers } of standIn.taken) {
+      assert.equal(new Set(events.map(({ timestamp }) => timestamp.slice(0, 10))).size, 1)
+      assert.equal(headers['x-import-job'], '7')
+    }
+    const { $geoip_disable, historical_migration, analytics_source, $import_job_id } = sent[0]!.properties
+    assert.deepEqual(
+      [$geoip_disable, historical_migration, analytics_source, $import_job_id],
+      [true, true, 'memory', '7'],
+    )
+    const counts = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+    assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
+    assert.equal(counts.sent, sent.length)
+  })
+
+  it('sends nothing when it is called again after its end', async t => {
+    const { standIn, options } = await prepare(t)
+    await sendStage(options)
+    const { requests } = standIn
+    assert.equal((await sendStage(options)).state, 'sent')
+    assert.equal(standIn.requests, requests)
+  })
+
+  it('keeps the order of the events of each person', async t => {
+    const { standIn, options } = await prepare(t, { lanes: 5 })
+    await sendStage(options)
+    const times = Map.groupBy(
+      standIn.taken
+        .flatMap(({ events }) => events)
+        .filter(({ event }) => !event.startsWith('$identify') && !event.startsWith('$group')),
+      ({ properties }) => properties.distinct_id,
+    )
+    for (const events of times.values()) {
+      const order = events.map(({ properties: { day, line } }) => Number(day) * 1_000 + Number(line))
+      assert.deepEqual(
+        order,
+        order.toSorted((a, b) => a - b),
+      )
+    }
+  })
+
+  it('waits as long as a service in trouble asks for, says so, and goes on', async t => {
+    const waits: (string | null)[] = []
+    const said: string[] = []
+    const progress = {
+      ...silentProgress,
+      waiting: (reason: string | null) => void waits.push(reason),
+      say: (line: string) => void said.push(line),
+    }
+    const { standIn, options, clock } = await prepare(t, { progress, lanes: 1 })
+    const faults = [
+      { status: 429, headers: { 'retry-after': '7' } },
+      { status: 503, headers: { 'retry-after': '1200' } },
+      'cut' as const,
+      { status: 500 },
+      { status: 408 },
+    ]
+    standIn.fault = () => faults.shift() ?? null
+    const { checkpoint } = await sendStage(options)
+    await assertWhole(standIn)
+    assert.ok(waits.includes('the service asks to wait (429), 7 s'), waits.join('; '))
+    assert.ok(waits.includes('the service asks to wait (503), 20 min'), waits.join('; '))
+    assert.equal(waits.at(-1), null)
+    assert.ok(clock.waits.reduce((sum, ms) => sum + ms, 0) >= 1_207_000)
+    assert.match(said.join(), /^WARNING: nothing could be sent for 21 min: no connection \(.+\)\. Nothing is lost/)
+    assert.equal(checkpoint.retries, 5)
+  })
+
+  it('sends a batch again when the answer to it was lost', async t => {
+    const { standIn, options } = await prepare(t)
+    let count = 0
+    standIn.fault = () => (++count % 3 === 1 ? 'cut after taking' : null)
+    await sendStage(options)
+    await assertWhole(standIn)
+    assert.ok(standIn.taken.flatMap(({ events }) => events).length > (await eventsOf(job)).length)
+  })
+
+  it('halves batches that are too large for the service', async t => {
+    const { standIn, options } = await prepare(t)
+    standIn.fault = ({ events }) => (events.length > 30 ? { status: 413 } : null)
+    await sendStage(options)
+    await assertWhole(standIn)
+  })
+
+  it('finds the one event that the service refuses, keeps its words, and sends all others', async t => {
+    const { standIn, options, folder } = await prepare(t)
+    const isBad = isLine(123)
+    standIn.fault = ({ events }) =>
+      events.some(isBad)
+        ? { status: 400, body: { code: 'bad_thing', detail: 'A bad thing.', attr: 'properties' } }
+        : null
+    const { checkpoint } = await sendStage(options)
+    const bad = (await eventsOf(job)).filter(isBad)
+    const good = (await expectedKeys(job)).filter(key => !bad.some(({ uuid }) => key.startsWith(uuid)))
+    assert.deepEqual(storedKeys(standIn.taken), good)
+    const { id, counts } = checkpoint.parts[0]!
+    const rejects = readFileSync(join(folder.path, 'rejects', `${id}.sent.jsonl`), 'utf8')
+      .trim()
+      .split('\n')
+    const { fix, source_sha256: _, uuid, ...line } = JSON.parse(rejects[0]!)
+    assert.deepEqual(line, {
+      part: id,
+      object: 'raw/0.jsonl',
+      line: 123,
+      byte: 12200,
+      reason: 'server_refused:bad_thing',
+      field: 'properties',
+      detail: 'A bad thing.',
+      source: '{"day":0,"line":123}',
+      adapter: 'memory',
+    })
+    assert.match(fix, /import retry/)
+    assert.equal(uuid, bad[0]!.uuid)
+    assert.equal(counts.refused, bad.filter(({ properties }) => properties.day === 0).length)
+    assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
+  })
+
+  it('keeps the events that an itemised answer names as rejects', async t => {
+    const { standIn, options } = await prepare(t)
+    standIn.answer = ({ events }) => ({
+      body: {
+        failed_records: events.flatMap((each, index) =>
+          isLine(5)(each) ? [{ index, uuid: each.uuid, reason: 'timestamp_invalid', field: 'timestamp' }] : [],
+        ),
+      },
+    })
+    const { checkpoint } = await sendStage(options)
+    const refused = sumCounts(checkpoint.parts.map(({ counts }) => counts)).refused
+    assert.equal(refused, (await eventsOf(job)).filter(isLine(5)).length)
+  })
+
+  it('stops where the service takes nothing at all, and sends everything once the cause is gone', async t => {
+    const { standIn, options } = await prepare(t)
+    standIn.fault = () => ({ status: 400, body: { code: 'import_closed', detail: 'The import is closed.' } })
+    await assert.rejects(sendStage(options), (error: Error) => {
+      assert.ok(error instanceof JobStopped)
+      assert.match(error.message, /took none of the first \d events: .*import_closed \(The import is closed\.\)/)
+      return true
+    })
+    standIn.fault = () => null
+    const { checkpoint } = await sendStage(options)
+    await assertWhole(standIn)
+    assert.equal(sumCounts(checkpoint.parts.map(({ counts }) => counts)).refused, 0)
+  })
+
+  it('stops before it gives up more than a share of the events', async t => {
+    const { standIn, options } = await prepare(t)
+    standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
+    await assert.rejects(
+      sendStage(options),
+      /refused 11 of 1000 events, more than --max-reject-share allows; the last: /,
+    )
+    standIn.fault = () => null
+    await sendStage(options)
+    await assertWhole(standIn)
+  })
+
+  for (const status of [401, 403])
+    it(`stops at once when the service answers ${status}`, async t => {
+      const { standIn, options } = await prepare(t, { lanes: 1 })
+      standIn.fault = () => ({ status, body: { detail: 'Who are you?' } })
+      await assert.rejects(
+        sendStage(options),
+        /does not take the project's key: Who are you\?\. Check the key, and that the region/,
+      )
+      assert.equal(standIn.requests, 1)
+    })
+
+  it('pauses at once, and goes on from there', async t => {
+    const ended = new AbortController()
+    const { standIn, options, folder } = await prepare(t, { signal: ended.signal })
+    standIn.fault = () => {
+      if (standIn.requests === 8) ended.abort()
+      return null
+    }
+    await assert.rejects(sendStage(options), JobPaused)
+    assert.notEqual(readCheckpoint(folder)!.phase, 'sent')
+    await sendStage({ ...options, signal: new AbortController().signal })
+    await assertWhole(standIn)
+  })
+
+  it('stops after the first events for a look, and sends the others when it is called again', async t => {
+    const { standIn, options } = await prepare(t, { canaryEvents: 300 })
+    const { state } = await sendStage(options)
+    assert.equal(state, 'canary')
+    const count = standIn.taken.flatMap(({ events }) => events).length
+    assert.ok(count >= 300 && count < 600, String(count))
+    assert.equal((await sendStage(options)).state, 'sent')
+    await assertWhole(standIn)
+  })
+
+  it('keeps to the rate that the service allows', async t => {
+    const { standIn, options, clock } = await prepare(t, { lanes: 1 })
+    standIn.answer = () => ({ headers: { 'x-import-rate': '100' } })
+    await sendStage(options)
+    const seconds = clock.waits.reduce((sum, ms) => sum + ms, 0) / 1_000
+    const events = (await eventsOf(job)).length
+    assert.ok(seconds > events / 100 - 10 && seconds < events / 100 + 10, `${events} events in ${seconds} s`)
+  })
+
+  const changes: [what: string, change: object, said: RegExp][] = [
+    [
+      'target',
+      { target: 'http://127.0.0.1:1' },
+      /Sending began with the target http:.* and now it is http:\/\/127\.0\.0\.1:1\./,
+    ],
+    ['mapping', { mappingSha256: 'other' }, /a mapping of the hash mapping, and now it is other/],
+    ['approval', { approvalSha256: 'other' }, /an approval of the hash approval, and now it is other/],
+  ]
+  for (const [what, change, said] of changes)
+    it(`does not go on with another ${what}, and names the difference`, async t => {
+      const { options } = await prepare(t, { canaryEvents: 10 })
+      await sendStage(options)
+      await assert.rejects(sendStage({ ...options, identity: { ...options.identity, ...change } }), said)
+    })
+
+  it('does not go on with other bytes, and names the part', async t => {
+    const { options } = await prepare(t, { canaryEvents: 200 })
+    await sendStage(options)
+    const other = { ...job, parts: job.parts.map(part => ({ ...part, sha256: 'other' })) }
+    await assert.rejects(
+      sendStage({ ...options, job: other }),
+      /part 2024-05-01\/0 of the hash [0-9a-f]{64}, and now it is other/,
+    )
+  })
+
+  it('does not send a batch that was begun and is another one now', async t => {
+    const { options } = await prepare(t)
+    await assert.rejects(sendStage({ ...options, onStep: stopAt('inflight written', 3) }))
+    const other = memoryStagedJob({ seed: 8, days: 3, recordsPerDay: 400 })
+    await assert.rejects(
+      sendStage({
+        ...options,
+        job: { ...other, parts: job.parts, readPart: part => other.readPart(other.parts[job.parts.indexOf(part)]!) },
+      }),
+      /now give [0-9a-f]{64}: the bytes or the rules changed/,
+    )
+  })
+})
+
+function stopAt(step: string, count: number): (now: string) => void {
+  let left = count
+  return now => {
+    if (now === step && --left === 0) throw new Error('stopped here')
+  }
+}

@@ -1,0 +1,69 @@
+// Takes `POST /batch/` as the import lane does and misbehaves on demand: for faults that a healthy service does not have.
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { text } from 'node:stream/consumers'
+import { createGunzip } from 'node:zlib'
+
+export interface ReceivedEvent {
+  readonly uuid: string
+  readonly event: string
+  readonly timestamp: string
+  readonly properties: Readonly<Record<string, unknown>> & { readonly distinct_id: string }
+}
+
+export interface ReceivedBatch {
+  readonly events: readonly ReceivedEvent[]
+  readonly bodyBytes: number
+  readonly headers: IncomingMessage['headers']
+}
+
+export type Fault =
+  | { readonly status: number; readonly headers?: Record<string, string>; readonly body?: unknown }
+  /** The connection is cut before the events are taken, or after it. */
+  | 'cut'
+  | 'cut after taking'
+
+export interface BatchStandIn {
+  readonly url: string
+  /** In the order of arrival, with repeats. */
+  readonly taken: ReceivedBatch[]
+  requests: number
+  /** Asked for each request; null takes the batch. */
+  fault: (batch: ReceivedBatch) => Fault | null
+  /** Added to answers of batches that are taken. */
+  answer: (batch: ReceivedBatch) => { body?: object; headers?: Record<string, string> }
+}
+
+export async function startBatchStandIn(t: { after(end: () => void): void }): Promise<BatchStandIn> {
+  const server = createServer((request, response) => void take(request, response))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const standIn: BatchStandIn = {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    taken: [],
+    requests: 0,
+    fault: () => null,
+    answer: () => ({}),
+  }
+  async function take(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    standIn.requests++
+    const body = await text(request.pipe(createGunzip()))
+    const { batch } = JSON.parse(body) as { batch: ReceivedEvent[] }
+    const received = { events: batch, bodyBytes: Buffer.byteLength(body), headers: request.headers }
+    const fault = standIn.fault(received)
+    if (fault === 'cut') return void response.destroy()
+    if (fault === null || fault === 'cut after taking') standIn.taken.push(received)
+    if (fault === 'cut after taking') return void response.destroy()
+    if (fault !== null)
+      return void response.writeHead(fault.status, fault.headers).end(JSON.stringify(fault.body ?? { detail: 'no' }))
+    const answer = standIn.answer(received)
+    response
+      .writeHead(200, { 'content-type': 'application/json', ...answer.headers })
+      .end(JSON.stringify({ status: 'Ok', accepted: batch.length, duplicates: 0, recent: 0, ...answer.body }))
+  }
+  return standIn
+}

@@ -1,0 +1,101 @@
+// A staged job whose records come from a seed: the same ones in every process, without any file.
+
+import { sha256Hex } from '#importer/job/sha256.ts'
+import type { StagedJob, StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { seededRandom } from './seeded-random.ts'
+
+export interface MemoryJobOptions {
+  readonly seed: number
+  readonly days: number
+  readonly recordsPerDay: number
+  readonly persons?: number
+  /** Characters added to each event. */
+  readonly padding?: number
+}
+
+const dayUs = 86_400_000_000
+const firstDayUs = Date.UTC(2024, 4, 1) * 1_000
+const names = ['$pageview', 'order placed', 'signed up', 'ünïcode ☂']
+
+export function memoryStagedJob(options: MemoryJobOptions): StagedJob {
+  const { seed, days, recordsPerDay, persons = 50 } = options
+  const parts: StagedPart[] = Array.from({ length: days }, (_, day) => ({
+    id: `${dayText(day)}/0`,
+    object: `staged/${dayText(day)}/0.jsonl.zst`,
+    sha256: sha256Hex(`${JSON.stringify(options)} ${day}`),
+    bytes: recordsPerDay * 100,
+    records: recordsPerDay,
+    firstUs: firstDayUs + day * dayUs,
+    lastUs: firstDayUs + (day + 1) * dayUs - 1,
+  }))
+  const generated = generatedOf(seed, persons)
+  return {
+    parts,
+    generatedCount: generated.length,
+    *generatedEvents({ afterIndex } = { afterIndex: -1 }) {
+      for (let index = afterIndex + 1; index < generated.length; index++) yield { index, event: generated[index]! }
+    },
+    async *readPart(part, afterLine = 0) {
+      const day = parts.indexOf(part)
+      for (let line = afterLine + 1; line <= recordsPerDay; line++) yield outcomeOf(options, day, line, persons)
+    },
+  }
+}
+
+/** Every event of the job, in send order. */
+export async function eventsOf(job: StagedJob): Promise<ImportedEvent[]> {
+  const events = [...job.generatedEvents()].map(({ event }) => event)
+  for (const part of job.parts)
+    for await (const { result } of job.readPart(part)) if (result.kind === 'events') events.push(...result.events)
+  return events
+}
+
+function generatedOf(seed: number, persons: number): ImportedEvent[] {
+  const groups = Array.from({ length: 5 }, (_, at) => ({
+    uuid: rootUuid('groupidentify', String(seed), String(at)),
+    event: '$groupidentify',
+    distinctId: `user-${at}`,
+    timeUs: firstDayUs + at * dayUs,
+    properties: { $group_type: 'company', $group_key: `c${at}`, $group_set: { size: at } },
+  }))
+  const links = Array.from({ length: persons }, (_, at) => ({
+    uuid: rootUuid('identify', String(seed), String(at)),
+    event: '$identify',
+    distinctId: `user-${at}`,
+    timeUs: firstDayUs + at * 60_000_000,
+    properties: { $anon_distinct_id: `device-${at}` },
+  }))
+  return [...groups, ...links]
+}
+
+function outcomeOf({ seed, padding = 0 }: MemoryJobOptions, day: number, line: number, persons: number): StagedOutcome {
+  const random = seededRandom(seed * 1_000_003 + day * 7_919 + line)
+  const text = JSON.stringify({ day, line })
+  const base = {
+    line,
+    byteEnd: line * 100,
+    raw: { object: `raw/${day}.jsonl`, line, byte: (line - 1) * 100 },
+    text,
+    sourceSha256: () => sha256Hex(text),
+  }
+  const kind = random()
+  if (kind < 0.02) return { ...base, result: { kind: 'rejected', reason: 'event_missing', field: 'event' } }
+  if (kind < 0.04) return { ...base, result: { kind: 'skipped', reason: 'session_marker' } }
+  if (kind < 0.05) return { ...base, result: { kind: 'collapsed' } }
+  const person = Math.floor(random() * persons)
+  const distinctId = random() < 0.3 ? `device-${person}` : `user-${person}`
+  const events = Array.from({ length: random() < 0.1 ? 2 : 1 }, (_, at) => ({
+    uuid: rootUuid('memory', String(seed), String(day), String(line), String(at)),
+    event: names[Math.floor(random() * names.length)]!,
+    distinctId,
+    timeUs: firstDayUs + day * dayUs + line * 1_000 + at,
+    properties: { line, day, ...(padding > 0 && { padding: 'é'.repeat(padding) }) },
+  }))
+  return { ...base, result: { kind: 'events', events, notes: [], dropped: [] } }
+}
+
+function dayText(day: number): string {
+  return new Date((firstDayUs + day * dayUs) / 1_000).toISOString().slice(0, 10)
+}

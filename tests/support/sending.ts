@@ -1,0 +1,76 @@
+// What the tests of sending have in common: options for the stage, and what a service has to hold afterwards.
+
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { silentProgress } from '#importer/job/progress.ts'
+import type { StagedJob } from '#importer/job/staged-part.ts'
+import { timeText } from '#importer/records/source-time.ts'
+import type { SendOptions } from '#importer/send/send-stage.ts'
+import type { ReceivedBatch, ReceivedEvent } from './batch-stand-in.ts'
+import { eventsOf } from './memory-staged-job.ts'
+
+/** Time stands still but for waits, which end at once and are counted. */
+export class HurriedClock implements FetchClock {
+  readonly waits: number[] = []
+  #nowMs = Date.UTC(2026, 0, 15)
+
+  nowMs(): number {
+    return this.#nowMs
+  }
+
+  async sleep(ms: number, signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    this.waits.push(ms)
+    this.#nowMs += ms
+    await new Promise(resolve => setImmediate(resolve))
+  }
+
+  random(): number {
+    return 0.5
+  }
+}
+
+export function sendOptions(
+  folder: string,
+  job: StagedJob,
+  target: string,
+  over: Partial<SendOptions> = {},
+): SendOptions {
+  return {
+    folder: new JobFolder(folder),
+    job,
+    source: 'memory',
+    identity: {
+      jobId: 'job-1',
+      serviceJobId: '7',
+      target,
+      project: '1',
+      approvalSha256: 'approval',
+      mappingSha256: 'mapping',
+    },
+    projectKey: 'phc_x',
+    clock: new HurriedClock(),
+    progress: silentProgress,
+    signal: new AbortController().signal,
+    maxRejectShare: 0.01,
+    rate: 1_000_000,
+    ...over,
+  }
+}
+
+/** What the store keeps one row of: (uuid, event, id, time), as text, sorted. */
+export async function expectedKeys(job: StagedJob): Promise<string[]> {
+  const keys = (await eventsOf(job)).map(each =>
+    [each.uuid, each.event, each.distinctId, timeText(each.timeUs)].join(' '),
+  )
+  return keys.toSorted()
+}
+
+/** After the store's dedupe. */
+export function storedKeys(batches: readonly ReceivedBatch[]): string[] {
+  return [...new Set(batches.flatMap(({ events }) => events).map(keyOf))].toSorted()
+}
+
+function keyOf({ uuid, event, timestamp, properties }: ReceivedEvent): string {
+  return [uuid, event, properties.distinct_id, timestamp].join(' ')
+}
