@@ -4,11 +4,12 @@ import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
 import type { ConvertOptions } from './convert.ts'
 import { addFetchCommand } from './fetch-command.ts'
+import { addJobCommands } from './job-commands.ts'
 
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
-    .description('history of another product, brought in whole and once: fetch, convert')
+    .description('history of another product, brought in whole and once: fetch, plan, run, report, approve, …')
     .addHelpText(
       'after',
       `
@@ -16,6 +17,7 @@ Exit codes: 0 done; 1 it broke off; 2 it would not begin, and one line on stderr
     )
 
   addFetchCommand(command)
+  addJobCommands(command)
 
   command
     .command('convert')

@@ -12,7 +12,7 @@ export interface ImportTarget {
   readonly address: string
   /** The project's public API key. */
   readonly projectKey: string
-  /** Id of the project as the instance tells it; null when it could not be asked. */
+  /** As the instance tells them to a personal key; null when it could not be asked. */
   readonly projectId: string | null
   readonly projectName: string | null
 }
@@ -39,8 +39,8 @@ export interface ImportPlan {
   readonly config: JsonObject
   /** In the order in which they are read. */
   readonly files: readonly RawFile[]
-  /** What fetching needs beside the files, for sources that are asked over the network; null for files. */
-  readonly fetch: JsonObject | null
+  /** What the texts hold; null to find out from each file. */
+  readonly format: 'json' | 'csv' | null
   /** Null for a rehearsal without a target. */
   readonly target: ImportTarget | null
   readonly limits: ImportLimits
@@ -61,9 +61,12 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
  * @returns hex.
  */
 export function mappingSha256(plan: ImportPlan): string {
-  const { source, config, toolVersion, createdAt, limits } = plan
+  const { source, config, format, files, toolVersion, createdAt, limits } = plan
   const { holdLiveWindow, retentionDays, groupTypesMax } = limits
   return sha256Hex(
-    canonicalJson({ source, config, toolVersion, createdAt, holdLiveWindow, retentionDays, groupTypesMax }),
+    canonicalJson({
+      ...{ source, config, format, files: files.map(({ path, object }) => [path, object]), toolVersion, createdAt },
+      ...{ holdLiveWindow, retentionDays, groupTypesMax },
+    }),
   )
 }

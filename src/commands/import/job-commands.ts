@@ -1,0 +1,98 @@
+// The options and help of the commands about a job: plan, run, status, report, rejects, approve.
+
+import { type Command, Option } from 'commander'
+import type { ApproveOptions } from './approve.ts'
+import type { PlanOptions } from './plan-options.ts'
+import type { RejectsOptions } from './rejects.ts'
+import type { ReportOptions } from './report.ts'
+import type { RunOptions } from './run.ts'
+import type { StatusOptions } from './status.ts'
+
+export function addJobCommands(command: Command): void {
+  addPlan(command)
+  addRun(command)
+  command
+    .command('status <folder>')
+    .description('where an import stands, also while it runs in another terminal')
+    .option('--json', 'print it as JSON')
+    .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
+  command
+    .command('report <folder>')
+    .description('what the rehearsal found')
+    .option('--json', 'print it as JSON')
+    .option('--markdown', 'print it as Markdown')
+    .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
+  command
+    .command('rejects <folder>')
+    .description('the records that cannot be sent, each with its line and its reason')
+    .option('--group', 'by reason: how many, three of them, and what to do')
+    .option('--reason <reason>', 'only of this reason')
+    .option('--json', 'print whole rejects as JSON')
+    .action(async (folder: string, options: RejectsOptions) =>
+      (await import('./rejects.ts')).showRejects(folder, options),
+    )
+  command
+    .command('approve <folder>')
+    .description('sign off what the rehearsal found, so that it can be sent')
+    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .action(async (folder: string, options: ApproveOptions) =>
+      (await import('./approve.ts')).approveImport(folder, options),
+    )
+}
+
+function addPlan(command: Command): void {
+  command
+    .command('plan <folder> [files...]')
+    .description('begin an import in a folder of its own: which files, of which product, to which project')
+    .requiredOption('--source <name>', 'the product that the files are from; convert --help lists them')
+    .option('--config <file>', 'JSON with what the source needs to know')
+    .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
+    .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
+    .addOption(
+      new Option('--format <format>', 'how texts are written; found from each file unless given').choices([
+        'json',
+        'csv',
+      ]),
+    )
+    .option('--host <address>', 'of the target; by HOST and PORT unless given')
+    .option('--project-key <key>', 'the public key of the target project; PENNON_PROJECT_KEY unless given')
+    .option('--max-reject-share <share>', 'pause when more records than this are rejected', '1%')
+    .option('--hold-live-window', 'leave out events of the last 48 hours instead of sending them')
+    .option('--retention-days <days>', 'what the target keeps; older events are rejected')
+    .option('--keep-identical', 'lines that are the same and have no id are events of their own')
+    .option('--promote-groups', 'take the property groups for $groups')
+    .option('--allow-dangerous-merge', 'join known users where the source says that they are one')
+    .option('--json', 'print the plan as JSON')
+    .addHelpText(
+      'after',
+      `
+FILES are files and folders: JSONL, JSON, CSV, Parquet or Avro, also packed with gzip, zip or zstd. Without any, those that
+pennon import fetch put into the folder. The target is only asked whether it knows the key; nothing is sent.
+
+  $ pennon import plan history export/ --source mixpanel --project-key phc_…
+  $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
+    )
+    .action(async (folder: string, files: readonly string[], options: PlanOptions) =>
+      (await import('./plan.ts')).planImport(folder, files, options),
+    )
+}
+
+function addRun(command: Command): void {
+  command
+    .command('run <folder>')
+    .description('stage, scan and rehearse an import; started again it goes on where it stopped')
+    .option('--source-timezone <zone>', 'the zone of the times, when the scan finds that they are no UTC')
+    .option('--max-reject-share <share>', 'pause when more records than this are rejected')
+    .option('--json', 'print the report as JSON')
+    .addHelpText(
+      'after',
+      `
+All records are converted as they will be sent, and nothing is sent before somebody approves what is found. Ctrl-C pauses;
+nothing that is done is lost, wherever it is stopped.
+
+  $ pennon import run history
+  $ pennon import report history
+  $ pennon import rejects history --group`,
+    )
+    .action(async (folder: string, options: RunOptions) => (await import('./run.ts')).runImport(folder, options))
+}

@@ -1,0 +1,99 @@
+// The stages of a job in their order. Each knows whether it is done, so a run goes on with the first that is not.
+// Source: docs/wire/import.md §2.1.
+
+import { statSync } from 'node:fs'
+import { manifestSha256 } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import type { StageName, StageProgress } from '#importer/job/progress.ts'
+import { recordReader } from '#importer/read/read-files.ts'
+import { jobConversion } from '#importer/stages/job-conversion.ts'
+import { checkUnchanged } from '#importer/stages/raw-sources.ts'
+import type { RehearsalReport } from '#importer/stages/rehearsal-report.ts'
+import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
+import { type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
+import { stageRecords } from '#importer/stages/stage.ts'
+import type { Job } from './open-job.ts'
+
+export interface StageRun extends Job {
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+}
+
+export interface JobStage {
+  readonly name: StageName
+  /** @throws JobStopped when what it did no longer holds and nothing can be done about it here. */
+  isDone(job: Job): boolean | Promise<boolean>
+  run(run: StageRun): Promise<void>
+}
+
+export const stage: JobStage = {
+  name: 'stage',
+  async isDone({ folder, plan }) {
+    const manifest = readManifest(folder)
+    if (manifest === null) return false
+    if (manifest.mappingSha256 !== mappingSha256(plan)) return false
+    await checkUnchanged(manifest.raw)
+    return true
+  },
+  async run({ folder, plan, source, progress, signal }) {
+    // What another mapping left says nothing any more.
+    folder.remove(manifestFile, statsFile, 'scanned', 'rejects', 'rehearsal')
+    const { converter } = jobConversion(plan, source, () => null)
+    const read = recordReader(plan.format === null ? {} : { format: plan.format })
+    await stageRecords({ folder, plan, read, converter, progress, signal })
+  },
+}
+
+export const scan: JobStage = {
+  name: 'scan',
+  isDone({ folder }) {
+    const stats = folder.readJson<ScanStats>(statsFile)
+    const manifest = manifestOf(folder)
+    if (stats?.scannedSha256 !== manifestSha256(manifest)) return false
+    if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
+    return true
+  },
+  async run({ folder, plan, source, progress, signal }) {
+    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal })
+  },
+}
+
+export const rehearsal: JobStage = {
+  name: 'rehearse',
+  isDone({ folder, plan }) {
+    const report = readReport(folder)
+    return (
+      report !== null &&
+      report.hashes.manifest === manifestSha256(manifestOf(folder)) &&
+      report.hashes.mapping === mappingSha256(plan)
+    )
+  },
+  async run({ folder, plan, source, progress, signal }) {
+    const stats = folder.readJson<ScanStats>(statsFile)!
+    const manifest = manifestOf(folder)
+    await rehearse({
+      ...{ folder, plan, manifest, stats, source, progress, signal },
+      monotonicNowMs: () => performance.now(),
+    })
+  },
+}
+
+/** Before the approval. */
+export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
+
+export function readReport(folder: Job['folder']): RehearsalReport | null {
+  return folder.readJson<RehearsalReport>(reportNames.json)
+}
+
+export function manifestOf(folder: Job['folder']): Manifest {
+  const manifest = readManifest(folder)
+  if (manifest === null) throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${folder.path}`)
+  return manifest
+}
+
+/** @returns bytes; 0 for a file that is not there. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}

@@ -1,0 +1,74 @@
+// What every command about a job begins with: its folder and its plan, and how it ends when it cannot go on.
+
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { type ImportPlan, planFile, readPlan } from '#importer/job/plan.ts'
+import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
+import { findSource, sourceNames } from '#importer/sources/sources.ts'
+import { readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { printable } from '../client/printable.ts'
+import { refuse } from '../refuse.ts'
+
+const lockFile = 'lock.db'
+
+export interface Job {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly source: ImportSource
+}
+
+/** @param path as the user gave it, for messages. */
+export function openJob(path: string): Job {
+  const folder = new JobFolder(resolve(path))
+  const plan = existsSync(folder.file(planFile)) ? readPlan(folder) : null
+  if (plan === null) refuse(`${path} holds no import. Begin one: pennon import plan ${path} FILES --source NAME`)
+  return { folder, plan, source: sourceNamed(plan.source) }
+}
+
+export function sourceNamed(name: string): ImportSource {
+  return (
+    findSource(name) ??
+    refuse(`there is no source ${JSON.stringify(name)}; --source is one of ${sourceNames.join(', ')}`)
+  )
+}
+
+/**
+ * Takes the folder for this process. The lock is the operating system's and ends with the process however it dies, so a
+ * number that another process has by now means nothing.
+ * @returns what gives it back.
+ */
+export function lockJob(folder: JobFolder): () => void {
+  return (
+    tryFileLock(join(folder.path, lockFile)) ??
+    refuse(
+      `another pennon import works on ${folder.path}. Wait for its end, or stop it; pennon import status tells of it`,
+    )
+  )
+}
+
+export function isJobRunning(folder: JobFolder): boolean {
+  return existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null
+}
+
+/** Runs a command that may find out that it cannot go on: one line on stderr and exit code 2, or 1 for a full disk. */
+export async function orStop(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
+  try {
+    await command()
+  } catch (error) {
+    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
+    if (!isDiskFull(error)) throw error
+    process.stderr.write(`pennon: ${fullDiskText(folder)}\n`)
+    process.exit(1)
+  }
+}
+
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL'
+}
+
+export function fullDiskText({ path }: JobFolder): string {
+  return `the disk of ${path} is full. Nothing that is done is lost: make room, then run again: pennon import run ${path}`
+}

@@ -1,0 +1,101 @@
+// `pennon import plan FOLDER [FILES…]`: what will be imported, fixed in the folder of the job. Stage 0.
+// Source: docs/wire/import.md §2.1.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { findRawFiles } from '#importer/read/raw-files.ts'
+import type { RawFile } from '#importer/read/read-record.ts'
+import { duration } from '#importer/stages/report-sections.ts'
+import { version } from '../../version.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
+import { readableBytes } from '../readable-bytes.ts'
+import { refuse } from '../refuse.ts'
+import { askTarget } from './ask-target.ts'
+import { sizeOf } from './job-stages.ts'
+import { lockJob, orStop, sourceNamed } from './open-job.ts'
+import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+
+/** Staging and rehearsal together go through the bytes about three times. */
+const bytesPerSecond = 10_000_000
+/** What a job keeps beside the raw files at most, as a multiple of them unpacked; packed files hold more. */
+const spaceFactor = 2
+
+export async function planImport(path: string, files: readonly string[], options: PlanOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  const folder = new JobFolder(resolve(path))
+  const source = sourceNamed(options.source)
+  const rawFiles = await filesOf(folder, path, files)
+  mkdirSync(folder.path, { recursive: true })
+  const unlock = lockJob(folder)
+  try {
+    await orStop(folder, async () => {
+      if (existsSync(folder.file('checkpoint.json')))
+        refuse(`${path} has been sent already, at least in part. Plan the next import in another folder`)
+      const target = await askTarget(options)
+      const plan: ImportPlan = {
+        v: 1,
+        jobId: randomUUID(),
+        createdAt: new Date().toISOString(),
+        toolVersion: version,
+        source: source.name,
+        config: sourceConfig(options),
+        files: rawFiles,
+        format: options.format ?? null,
+        target,
+        limits: limitsOf(options),
+      }
+      const nowMs = Date.parse(plan.createdAt)
+      // A configuration that cannot be used is refused now and not after hours of staging.
+      source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
+      writePlan(folder, plan)
+      folder.remove('approval.json')
+      show(plan, path, options)
+    })
+  } finally {
+    unlock()
+  }
+}
+
+/** Those that are named; without any, those that `pennon import fetch` put into the folder. */
+async function filesOf(folder: JobFolder, path: string, files: readonly string[]): Promise<readonly RawFile[]> {
+  if (files.length === 0) {
+    const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
+    if (fetched === null) refuse('name the files of the export, or fetch them first: pennon import fetch')
+    if (!fetched.isComplete)
+      refuse(`${fetched.partsWaiting} parts are not fetched yet; it goes on with: pennon import fetch ${path}`)
+    return fetched.parts.map(({ object }) => ({ path: join(folder.path, object), object }))
+  }
+  let found: RawFile[]
+  try {
+    found = await findRawFiles(files)
+  } catch (error) {
+    refuse(`the files cannot be read: ${(error as Error).message}`)
+  }
+  if (found.length === 0) refuse(`there is no file in ${files.join(', ')}`)
+  return found.map(({ path: named, object }) => ({ path: resolve(named), object }))
+}
+
+function show(plan: ImportPlan, path: string, { json = false }: PlanOptions): void {
+  const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
+  const seconds = Math.ceil(bytes / bytesPerSecond)
+  if (json) {
+    process.stdout.write(`${JSON.stringify({ ...plan, bytes, seconds })}\n`)
+    return
+  }
+  const { target } = plan
+  const lines = [
+    `${plan.files.length.toLocaleString('en')} ${plan.files.length === 1 ? 'file' : 'files'} of ${plan.source}, ${readableBytes(bytes)}.`,
+    `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
+    target === null
+      ? 'No target: give --project-key to send it later; a rehearsal needs none.'
+      : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
+    `Nothing was sent. Next: pennon import run ${path}`,
+  ]
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+}

@@ -1,0 +1,79 @@
+// `pennon import rejects FOLDER`: the records that are refused, one a line, or by reason with examples and a fix.
+// Source: docs/wire/import.md §2.6.
+
+import { createReadStream, existsSync, globSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import type { RejectLine } from '#importer/stages/reject-files.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
+import { refuse } from '../refuse.ts'
+import { openJob } from './open-job.ts'
+
+/** As commander gives them. */
+export interface RejectsOptions {
+  readonly group?: boolean
+  readonly reason?: string
+  readonly json?: boolean
+}
+
+const examplesShown = 3
+const sourceShown = 120
+
+interface Group {
+  count: number
+  readonly fix: string
+  readonly examples: RejectLine[]
+}
+
+export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
+  endWithOutput()
+  const { folder } = openJob(path)
+  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
+  if (options.group) await showGroups(folder, options)
+  else await showLines(folder, options)
+}
+
+async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
+  for await (const text of rejectTexts(folder)) {
+    const reject = JSON.parse(text) as RejectLine
+    if (reason !== undefined && reject.reason !== reason) continue
+    process.stdout.write(json ? `${text}\n` : `${printable(rejectWords(reject))}\n`)
+  }
+}
+
+async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
+  const groups = new Map<string, Group>()
+  for await (const text of rejectTexts(folder)) {
+    const reject = JSON.parse(text) as RejectLine
+    if (reason !== undefined && reject.reason !== reason) continue
+    const group = groups.get(reject.reason) ?? { count: 0, fix: reject.fix, examples: [] }
+    if (group.count++ === 0) groups.set(reject.reason, group)
+    if (group.examples.length < examplesShown) group.examples.push(reject)
+  }
+  const sorted = [...groups].toSorted(([, a], [, b]) => b.count - a.count)
+  if (json) {
+    const shown = sorted.map(([name, { count, fix, examples }]) => ({ reason: name, count, fix, examples }))
+    process.stdout.write(`${JSON.stringify(shown)}\n`)
+    return
+  }
+  const lines = sorted.flatMap(([name, { count, fix, examples }]) => [
+    `${name}: ${count.toLocaleString('en')}`,
+    `  ${fix}`,
+    ...examples.map(reject => `  ${rejectWords(reject)}`),
+    '',
+  ])
+  process.stdout.write(lines.length === 0 ? 'No record is rejected.\n' : `${lines.map(printable).join('\n')}\n`)
+}
+
+function rejectWords({ object, line, reason, field, detail, source }: RejectLine): string {
+  const where = `${object}, line ${line}`
+  const what = [reason, ...(field === null ? [] : [field]), ...(detail === null ? [] : [detail])].join(', ')
+  const cut = source.length > sourceShown ? `${source.slice(0, sourceShown)}…` : source
+  return `${where}: ${what}: ${cut}`
+}
+
+async function* rejectTexts(folder: JobFolder): AsyncGenerator<string> {
+  const names = globSync('rejects/**/*.jsonl', { cwd: folder.path }).toSorted()
+  for (const name of names) yield* createInterface({ input: createReadStream(folder.file(name)) })
+}

@@ -1,0 +1,80 @@
+// Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a line that
+// is written over on a terminal, a line of JSON every ten seconds elsewhere. Source: docs/wire/import.md §2.8.
+
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { type ProgressFigures, ProgressTracker } from '#importer/job/progress-figures.ts'
+import { duration } from '#importer/stages/report-sections.ts'
+import { printable } from '../client/printable.ts'
+import { cutToWidth } from '../client/text-width.ts'
+import { readableBytes } from '../readable-bytes.ts'
+
+export const progressFile = 'progress.json'
+const everyMs = 1_000
+const linesEveryMs = 10_000
+
+export interface RunProgressOptions {
+  readonly folder: JobFolder
+  readonly write: (text: string) => void
+  /** Null where the output is no terminal. */
+  readonly width: number | null
+  readonly nowMs: () => number
+}
+
+export function runProgress({ folder, write, width, nowMs }: RunProgressOptions) {
+  let saidMs = nowMs()
+  const clear = () => {
+    if (width !== null) write('\r\u001b[K')
+  }
+  const tracker = new ProgressTracker({
+    nowMs,
+    say: line => {
+      clear()
+      write(`${printable(line)}\n`)
+    },
+  })
+  const keep = (figures: ProgressFigures) => {
+    try {
+      folder.writeJson(progressFile, figures)
+    } catch {
+      // The disk is full: the stage will find out too, and says so.
+    }
+  }
+  const tick = () => {
+    const figures = tracker.figures()
+    keep(figures)
+    if (width !== null) write(`\r${cutToWidth(progressLine(figures), width - 1)}\u001b[K`)
+    else if (nowMs() - saidMs >= linesEveryMs) {
+      saidMs = nowMs()
+      write(`${JSON.stringify(figures)}\n`)
+    }
+  }
+  const timer = setInterval(tick, everyMs)
+  return {
+    tracker,
+    end(state: ProgressFigures['state'], message: string | null): void {
+      clearInterval(timer)
+      clear()
+      const figures = tracker.figures(state, message)
+      keep(figures)
+      if (width === null) write(`${JSON.stringify(figures)}\n`)
+    },
+  }
+}
+
+export function progressLine(figures: ProgressFigures): string {
+  const { stage, day, recordsDone, recordsTotal, bytesDone, bytesTotal, rejects, retries, waiting, etaSeconds } =
+    figures
+  const count = (value: number) => value.toLocaleString('en')
+  const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
+  const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
+  return [
+    day === null ? stage : `${stage} ${day}`,
+    `${count(recordsDone)}${of} records`,
+    ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
+    `${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`,
+    ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
+    ...(retries === 0 ? [] : [`${count(retries)} retries`]),
+    ...(waiting === null ? [] : [`waiting: ${waiting}`]),
+    ...(etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]),
+  ].join(', ')
+}

@@ -1,0 +1,106 @@
+// `pennon import run FOLDER`: the stages of a job from the first that is not done. It may be stopped at any moment, and
+// started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
+
+import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { writePlan } from '#importer/job/plan.ts'
+import { isZoneName } from '#importer/records/source-time.ts'
+import { reportNames } from '#importer/stages/rehearse.ts'
+import { isShareTooLarge, shareOfRejects } from '#importer/stages/reject-share.ts'
+import { duration } from '#importer/stages/report-sections.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
+import { refuse } from '../refuse.ts'
+import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
+import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { shareIn } from './plan-options.ts'
+import { runProgress } from './run-progress.ts'
+
+/** As commander gives them. */
+export interface RunOptions {
+  readonly sourceTimezone?: string
+  readonly maxRejectShare?: string
+  readonly json?: boolean
+}
+
+export async function runImport(path: string, options: RunOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  let job = openJob(path)
+  const unlock = lockJob(job.folder)
+  try {
+    await orStop(job.folder, async () => {
+      job = withOptions(job, options)
+      // Sending and verifying follow here, once the job is approved.
+      await runStages(job, stagesToRehearse, path)
+      tellResult(job, path, options)
+    })
+  } finally {
+    unlock()
+  }
+}
+
+/** What may be changed between two runs; the stages that depend on it are done anew. */
+function withOptions(job: Job, { sourceTimezone, maxRejectShare }: RunOptions): Job {
+  let { plan } = job
+  if (sourceTimezone !== undefined) {
+    if (!isZoneName(sourceTimezone))
+      refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
+    plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
+  }
+  if (maxRejectShare !== undefined)
+    plan = { ...plan, limits: { ...plan.limits, maxRejectShare: shareIn(maxRejectShare, '--max-reject-share') } }
+  if (plan !== job.plan) writePlan(job.folder, plan)
+  return { ...job, plan }
+}
+
+/** Runs what is not done, each stage once. Ends the process when it is interrupted. */
+export async function runStages(job: Job, stages: readonly JobStage[], path: string): Promise<void> {
+  const interrupted = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+  const progress = runProgress({
+    folder: job.folder,
+    write: text => process.stderr.write(text),
+    width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    nowMs: Date.now,
+  })
+  const { signal } = interrupted
+  try {
+    for (const stage of stages)
+      if (!(await stage.isDone(job))) await stage.run({ ...job, progress: progress.tracker, signal })
+    progress.end('done', null)
+  } catch (error) {
+    if (error instanceof JobPaused) {
+      const message = `paused. What is done is kept; it goes on with: pennon import run ${path}`
+      progress.end('paused', message)
+      process.stderr.write(`pennon: ${message}\n`)
+      process.exit(130)
+    }
+    progress.end('stopped', isDiskFull(error) ? fullDiskText(job.folder) : (error as Error).message)
+    throw error
+  }
+}
+
+function tellResult({ folder, plan }: Job, path: string, { json = false }: RunOptions): void {
+  const report = readReport(folder)!
+  if (json) process.stdout.write(`${JSON.stringify(report)}\n`)
+  else process.stdout.write(`${resultLines(report, folder.file(reportNames.html), path).map(printable).join('\n')}\n`)
+  const { read, rejected } = report.balance
+  const { maxRejectShare } = plan.limits
+  if (isShareTooLarge(rejected, read, maxRejectShare))
+    throw new JobStopped(
+      `${shareOfRejects(rejected / read, maxRejectShare)} See what is wrong: pennon import rejects ${path} --group`,
+    )
+}
+
+function resultLines(report: NonNullable<ReturnType<typeof readReport>>, html: string, path: string): string[] {
+  const { balance, warnings, seconds, predicted } = report
+  const count = (value: number) => value.toLocaleString('en')
+  return [
+    `${count(balance.read)} records: ${count(balance.givingEvents)} give events, ${count(balance.skipped)} are skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
+    `${count(predicted.events)} events would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    ...(warnings.length === 0 ? [] : [`${warnings.length} ${warnings.length === 1 ? 'warning' : 'warnings'}:`]),
+    ...warnings.map(({ text }) => `  ${text}`),
+    `Report: ${html}`,
+    `Then: pennon import approve ${path}`,
+  ]
+}

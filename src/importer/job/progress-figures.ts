@@ -1,0 +1,106 @@
+// Rates and the time that is left, of what a stage has done. Source: docs/wire/import.md §2.8.
+
+import type { ProgressState, StageName, StageProgress } from './progress.ts'
+
+/** What `progress.json` holds and a line of progress shows. */
+export interface ProgressFigures extends ProgressState {
+  readonly v: 1
+  readonly pid: number
+  readonly state: 'running' | 'paused' | 'stopped' | 'done'
+  /** What stopped it, or what comes next; null while it runs. */
+  readonly message: string | null
+  readonly startedAt: string
+  readonly updatedAt: string
+  /** Records, over the last ten seconds. */
+  readonly recordsPerSecond: number
+  /** Since the stage began. */
+  readonly meanRecordsPerSecond: number
+  readonly etaSeconds: number | null
+}
+
+const windowMs = 10_000
+
+export interface FiguresOptions {
+  readonly nowMs: () => number
+  readonly say: (line: string) => void
+}
+
+export class ProgressTracker implements StageProgress {
+  readonly #options: FiguresOptions
+  readonly #startedMs: number
+  #stageMs: number
+  /** Points of the last ten seconds, a second apart or more. */
+  #points: { readonly ms: number; readonly records: number }[] = []
+  #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = emptyState('plan')
+
+  constructor(options: FiguresOptions) {
+    this.#options = options
+    this.#startedMs = this.#stageMs = options.nowMs()
+  }
+
+  begin(stage: StageName, { records = null, bytes = null }: { records?: number | null; bytes?: number | null }): void {
+    this.#state = { ...emptyState(stage), recordsTotal: records, bytesTotal: bytes }
+    this.#stageMs = this.#options.nowMs()
+    this.#points = [{ ms: this.#stageMs, records: 0 }]
+  }
+
+  add({ records = 0, bytes = 0, rejects = 0, retries = 0 }: Parameters<StageProgress['add']>[0]): void {
+    this.#state.recordsDone += records
+    this.#state.bytesDone += bytes
+    this.#state.rejects += rejects
+    this.#state.retries += retries
+  }
+
+  day(day: string | null): void {
+    this.#state.day = day
+  }
+
+  waiting(reason: string | null): void {
+    this.#state.waiting = reason
+  }
+
+  say(line: string): void {
+    this.#options.say(line)
+  }
+
+  figures(state: ProgressFigures['state'] = 'running', message: string | null = null): ProgressFigures {
+    const nowMs = this.#options.nowMs()
+    const { recordsDone } = this.#state
+    const recordsPerSecond = this.#recentRate(nowMs)
+    return {
+      v: 1,
+      pid: process.pid,
+      state,
+      message,
+      startedAt: new Date(this.#startedMs).toISOString(),
+      updatedAt: new Date(nowMs).toISOString(),
+      ...this.#state,
+      recordsPerSecond: Math.round(recordsPerSecond),
+      meanRecordsPerSecond: Math.round(recordsDone / Math.max(0.001, (nowMs - this.#stageMs) / 1_000)),
+      etaSeconds: state === 'running' ? this.#eta(nowMs) : null,
+    }
+  }
+
+  #recentRate(nowMs: number): number {
+    const { recordsDone } = this.#state
+    if (nowMs - (this.#points.at(-1)?.ms ?? 0) >= 1_000) this.#points.push({ ms: nowMs, records: recordsDone })
+    while (this.#points.length > 1 && this.#points[1]!.ms <= nowMs - windowMs) this.#points.shift()
+    const first = this.#points[0]
+    return first === undefined || nowMs === first.ms ? 0 : ((recordsDone - first.records) * 1_000) / (nowMs - first.ms)
+  }
+
+  /** By whichever the stage knows the end of. */
+  #eta(nowMs: number): number | null {
+    const { recordsDone, recordsTotal, bytesDone, bytesTotal } = this.#state
+    const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
+    if (total === null || done === 0) return null
+    return Math.ceil((Math.max(0, total - done) * (nowMs - this.#stageMs)) / done / 1_000)
+  }
+}
+
+function emptyState(stage: StageName): ProgressState {
+  return {
+    ...{ stage, day: null, recordsDone: 0, recordsTotal: null, bytesDone: 0, bytesTotal: null },
+    ...{ rejects: 0, retries: 0, waiting: null },
+  }
+}
