@@ -203,6 +203,8 @@ describe('who is who in Mixpanel', () => {
       others.map(each => each.event),
       ['Opened'],
     )
+    const long = row({ $identified_id: 'x'.repeat(201), $anon_id: 'd' }, '$identify')
+    assert.deepEqual(outcomeOf(long), { rejected: { reason: 'distinct_id_too_long', field: 'distinct_id' } })
     const itself = row({ $identified_id: 'ada', $anon_id: 'ada' }, '$identify')
     assert.deepEqual(outcomeOf(itself), { skipped: 'filtered' })
   })
