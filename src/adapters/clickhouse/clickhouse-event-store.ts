@@ -31,6 +31,7 @@ import { type MigrateOptions, migrate } from './migrate.ts'
 import { findChargedTimes } from './queries/charged-times.ts'
 import { listEventNames, listPropertyNames } from './queries/definition-queries.ts'
 import { findEvent, listEvents } from './queries/event-queries.ts'
+import { importedRows } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
 import { findRecording, listRecordings } from './queries/recording-queries.ts'
 import { countRejected, listRejected } from './queries/rejected-queries.ts'
@@ -108,6 +109,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...exports(clients, options.exports),
     ...subjectMirror(clients, inserter),
     ...flagUsageUpkeep(clients),
+    ...importedRows(clients),
     ...sqlQueries({
       clients,
       queryTimeoutSeconds,

@@ -5,6 +5,7 @@ import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { encodeMarks } from '#core/persons/property-marks-text.ts'
 import type { ChunkChanges, ChunkStore, ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
+import { applyImportChanges, insertNew, loadImports, projectOf } from './memory-import-changes.ts'
 import { keyOf, type MemoryState } from './memory-state.ts'
 
 export function memoryChunkStore(state: MemoryState): ChunkStore {
@@ -60,11 +61,14 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
     mergingPersons.has(keyOf(mapping.projectId, mapping.personUuid)),
   )
   const groups = found(
-    subjects.groups.flatMap(({ projectId, typeName, key }) =>
-      groupTypes
-        .filter(type => type.projectId === projectId && type.name === typeName)
-        .map(type => keyOf(projectId, type.index, key)),
-    ),
+    [
+      ...(subjects.groupKeys ?? []).map(group => keyOf(group.projectId, group.typeIndex, group.key)),
+      ...subjects.groups.flatMap(({ projectId, typeName, key }) =>
+        groupTypes
+          .filter(type => type.projectId === projectOf(state, projectId) && type.name === typeName)
+          .map(type => keyOf(projectId, type.index, key)),
+      ),
+    ],
     key => state.groups.get(key),
   )
   const textBytesOf = textBytesByProject([...persons, ...groups], personMappings)
@@ -75,7 +79,11 @@ function load(state: MemoryState, subjects: ChunkSubjects): LoadedChunk {
     personMappings,
     textBytes: textBytesOf.values().reduce((sum, bytes) => sum + bytes, 0),
     textBytesOf,
-    personlessDistinctIds: subjects.distinctIds.filter(id => state.personless.has(keyOf(id.projectId, id.distinctId))),
+    personlessDistinctIds: subjects.distinctIds.flatMap(({ projectId, distinctId }) => {
+      const nextVersion = state.personless.get(keyOf(projectId, distinctId))
+      return nextVersion === undefined ? [] : [{ projectId, distinctId, nextVersion }]
+    }),
+    ...loadImports(state, subjects),
     groupTypes,
     groups,
   }
@@ -102,12 +110,16 @@ function copyOf(state: MemoryState): MemoryState {
     ...state,
     persons: new Map(state.persons),
     mappings: new Map(state.mappings),
-    personless: new Set(state.personless),
+    personless: new Map(state.personless),
     overrides: new Map(state.overrides),
     memberships: new Map(state.memberships),
     groups: new Map(state.groups),
     lastCalls: new Map(state.lastCalls),
     positions: new Map(state.positions),
+    importLinks: new Map(state.importLinks),
+    importNotes: new Map(state.importNotes),
+    importImages: new Map(state.importImages),
+    importGenerated: new Map(state.importGenerated),
   }
 }
 
@@ -115,7 +127,7 @@ function copyOf(state: MemoryState): MemoryState {
 function apply(state: MemoryState, changes: ChunkChanges): boolean {
   const isMapped = changes.personlessDistinctIds.some(id => state.mappings.has(keyOf(id.projectId, id.distinctId)))
   for (const { projectId, distinctId } of changes.personlessDistinctIds)
-    state.personless.add(keyOf(projectId, distinctId))
+    insertNew(state.personless, keyOf(projectId, distinctId), 1)
   const wasPersonless = changes.neverPersonlessDistinctIds.some(id =>
     state.personless.has(keyOf(id.projectId, id.distinctId)),
   )
@@ -137,7 +149,8 @@ function apply(state: MemoryState, changes: ChunkChanges): boolean {
     changes.usedGroupTypes.every(({ projectId, name, index }) =>
       state.groupTypes.some(type => type.projectId === projectId && type.name === name && type.index === index),
     ) &&
-    changes.groupTypes.every(type => addGroupType(state, type))
+    changes.groupTypes.every(type => addGroupType(state, type)) &&
+    (changes.imports === undefined || applyImportChanges(state, changes.imports))
   for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) {
     const key = keyOf(projectId, flagKey)
     state.lastCalls.set(key, Math.max(calledAtMs, state.lastCalls.get(key) ?? calledAtMs))

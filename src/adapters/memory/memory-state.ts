@@ -2,6 +2,8 @@
 // that any client text, even `__proto__`, is only text.
 
 import type { Group, GroupType } from '#core/groups/group.ts'
+import type { ImportLink, ImportNote, SubjectImage } from '#core/imports/import-changes.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project } from '#core/project.ts'
 import type { ChunkOutcome, IngestionWarning } from '#ports/state/chunk-store.ts'
@@ -14,7 +16,8 @@ export interface MemoryState {
   persons: Map<string, Person>
   /** By `keyOf(project, distinct id)`. */
   mappings: Map<string, DistinctIdMapping>
-  personless: Set<string>
+  /** By `keyOf(project, distinct id)`: the version with which the id is mapped next. */
+  personless: Map<string, number>
   /** By `keyOf(project, person uuid, flag key)`: the hash key. */
   overrides: Map<string, string>
   /** By `keyOf(project, person uuid)`: ids of static cohorts. */
@@ -30,6 +33,15 @@ export interface MemoryState {
   /** Every warning, unsampled. */
   warnings: readonly IngestionWarning[]
   outcomes: readonly ChunkOutcome[]
+  importJobs: Map<number, ImportJob>
+  /** By a number that grows. */
+  importLinks: Map<number, ImportLink>
+  /** By `keyOf(job, reason)`. */
+  importNotes: Map<string, ImportNote>
+  /** By `keyOf(job, kind, subject)`. */
+  importImages: Map<string, SubjectImage>
+  /** By `keyOf(project, uuid)`: epoch ms. */
+  importGenerated: Map<string, number>
 }
 
 export function memoryState(projects: readonly Project[] = []): MemoryState {
@@ -38,7 +50,7 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     projects: new Map(projects.map(project => [project.id, project])),
     persons: new Map(),
     mappings: new Map(),
-    personless: new Set(),
+    personless: new Map(),
     overrides: new Map(),
     memberships: new Map(),
     groupTypes: [],
@@ -48,6 +60,11 @@ export function memoryState(projects: readonly Project[] = []): MemoryState {
     deferred: new Map(),
     warnings: [],
     outcomes: [],
+    importJobs: new Map(),
+    importLinks: new Map(),
+    importNotes: new Map(),
+    importImages: new Map(),
+    importGenerated: new Map(),
   }
 }
 

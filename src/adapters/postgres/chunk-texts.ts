@@ -42,9 +42,20 @@ export const chunkTexts: ChunkTexts<string> = {
 
   /** project ids, distinct ids */
   loadPersonless: `
-  SELECT d.project_id, d.distinct_id
+  SELECT d.project_id, d.distinct_id, d.next_version
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
   JOIN personless_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
+
+  /** job ids */
+  loadImportJobs: `
+  SELECT id, project_id, state, step,
+    (EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id))::int AS has_notes
+  FROM import_job WHERE id = ANY($1::bigint[])`,
+
+  /** project ids, uuids */
+  loadGenerated: `
+  SELECT g.project_id, g.uuid, g.timestamp FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
+  JOIN import_generated AS g ON g.project_id = k.project_id AND g.uuid = k.uuid`,
 
   /** project ids, type indexes, keys, the longest text: longer ones are left out */
   loadGroups: `

@@ -13,6 +13,7 @@ import { scheduleOwner } from './migrations/0008-schedule-owner.ts'
 import { deferredProjects } from './migrations/0009-deferred-projects.ts'
 import { lifeOfFlags } from './migrations/0010-life-of-flags.ts'
 import { subjectMirror } from './migrations/0011-subject-mirror.ts'
+import { importJobs } from './migrations/0012-import-jobs.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -30,6 +31,7 @@ export const migrations: readonly Migration[] = [
   deferredProjects,
   lifeOfFlags,
   subjectMirror,
+  importJobs,
 ]
 
 /**

@@ -12,6 +12,8 @@ import { experimentQueries } from './definitions/experiment-queries.ts'
 import { flagOwnerQueries } from './definitions/flag-owner-queries.ts'
 import { flagQueries } from './definitions/flag-queries.ts'
 import { surveyQueries } from './definitions/survey-queries.ts'
+import { importJobQueries } from './imports/import-job-queries.ts'
+import { importWorkQueries } from './imports/import-work-queries.ts'
 import { cohortMemberQueries } from './persons/cohort-member-queries.ts'
 import { groupQueries } from './persons/group-queries.ts'
 import { personQueries } from './persons/person-queries.ts'
@@ -50,6 +52,8 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...scheduleOwnerQueries(db),
     ...deferredProjectQueries(db),
     ...subjectMirrorQueries(db),
+    ...importJobQueries(db),
+    ...importWorkQueries(db),
     close: () => db.destroy(),
   })
   return rethrowing(methods, toPortError)

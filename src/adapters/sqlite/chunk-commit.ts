@@ -11,6 +11,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { chunkTexts, rowTexts } from './chunk-texts.ts'
+import { prepareImportWriter } from './import-commit.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
@@ -46,6 +47,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const countWarnings = database.prepare<unknown[], number>(chunkTexts.countWarnings).pluck()
   const insertWarning = prepare(chunkTexts.insertWarnings)
   const countOutcome = prepare(chunkTexts.countOutcomes)
+  const writeImports = prepareImportWriter(database, expectOne)
 
   return changes => {
     writePersonless(changes)
@@ -54,6 +56,7 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
     mergePersons(changes)
     writeGroups(changes)
     writeGroupTypes(changes)
+    if (changes.imports !== undefined) writeImports(changes.imports)
     for (const { projectId, flagKey, calledAtMs } of changes.calledFlags) noteCall.run(calledAtMs, projectId, flagKey)
     const changed = changedSubjectsText(changes)
     if (changed !== null) noteChanged.run(changed)

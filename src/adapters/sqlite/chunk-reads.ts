@@ -9,8 +9,8 @@ import type {
   PersonMappingRow,
   PersonTextRow,
 } from '#adapters/sql/processing/chunk-rows.ts'
-import type { ChunkReads } from '#adapters/sql/processing/load-chunk.ts'
-import type { GroupTypeTable, ProjectTable } from '#adapters/sql/tables/schema.ts'
+import type { ChunkReads, ImportJobRow } from '#adapters/sql/processing/load-chunk.ts'
+import type { GroupTypeTable, ProjectTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { chunkTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
@@ -24,7 +24,9 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
   const mappedPersons = listQuery<MappedPersonRow>(database, chunkTexts.loadMappedPersons)
   const personTexts = listQuery<PersonTextRow>(database, chunkTexts.loadPersonTexts)
   const personMappings = listQuery<PersonMappingRow>(database, chunkTexts.loadPersonMappings)
-  const personless = listQuery<{ distinct_id: string }>(database, chunkTexts.loadPersonless)
+  const personless = listQuery<{ distinct_id: string; next_version: number }>(database, chunkTexts.loadPersonless)
+  const importJobs = listQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
+  const generated = listQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
   const projects = listQuery<ProjectTable>(database, chunkTexts.loadProjects)
   const groupTypes = listQuery<Selectable<GroupTypeTable>>(database, chunkTexts.loadGroupTypes)
   const groups = listQuery<LoadedGroupRow>(database, chunkTexts.loadGroups)
@@ -54,7 +56,15 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
     },
     personless: ids =>
       [...ids].flatMap(([projectId, ofProject]) =>
-        personless([projectId], [...ofProject]).map(row => ({ project_id: projectId, distinct_id: row.distinct_id })),
+        personless([projectId], [...ofProject]).map(row => ({ project_id: projectId, ...row })),
+      ),
+    importJobs: ids => importJobs([], ids),
+    generated: events =>
+      [...Map.groupBy(events, event => event.projectId)].flatMap(([projectId, ofProject]) =>
+        generated(
+          [projectId],
+          ofProject.map(({ uuid }) => uuid),
+        ),
       ),
     groups: (keys, textBytes) => {
       const types = Map.groupBy(keys, key => `${key.project_id} ${key.group_type_index}`)

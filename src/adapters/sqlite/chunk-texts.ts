@@ -36,7 +36,17 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
 
   /** Parameters: project_id, then distinct ids. */
   loadPersonless: count => `
-  SELECT distinct_id FROM personless_distinct_id WHERE project_id = ? AND distinct_id IN ${placeholders(count)}`,
+  SELECT distinct_id, next_version FROM personless_distinct_id
+  WHERE project_id = ? AND distinct_id IN ${placeholders(count)}`,
+
+  /** Parameters: job ids. */
+  loadImportJobs: count => `
+  SELECT id, project_id, state, step, EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id) AS has_notes
+  FROM import_job WHERE id IN ${placeholders(count)}`,
+
+  /** Parameters: project_id, then uuids. */
+  loadGenerated: count => `
+  SELECT project_id, uuid, timestamp FROM import_generated WHERE project_id = ? AND uuid IN ${placeholders(count)}`,
 
   /** Parameters: longest properties, longest marks (longer ones are left out), project_id, group_type_index, then keys. */
   loadGroups: count => `

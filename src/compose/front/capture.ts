@@ -13,6 +13,8 @@ import { createRecordingService } from '#services/capture/capture-recordings.ts'
 import { createCaptureRehearsal } from '#services/capture/capture-rehearsal.ts'
 import { createProjectBacklog, type ProjectBacklog, projectBacklogUnitsMax } from '#services/capture/project-backlog.ts'
 import { createRejectReplay, type RejectReplay } from '#services/capture/replay-rejects.ts'
+import { createImportPace } from '#services/imports/import-pace.ts'
+import { createOpenJobs } from '#services/imports/open-jobs.ts'
 import { decodeReject } from '#wire/rejects/decode-reject.ts'
 import type { FrontParts } from './parts.ts'
 
@@ -61,9 +63,15 @@ export function composeCapture(
     decode: decodeReject,
     ...{ capture, clock, rerouteOlderThanMs, logger },
   })
+  const imports = {
+    findProject: shared.findProject,
+    openJobs: createOpenJobs({ jobs: stores.management, clock }),
+    pace: createImportPace({ processedUntil: () => parts.host.processedUntil?.('import') ?? null, clock }),
+    events: stores.eventStore,
+  }
   const forRoutes = { decodeThreads, trustedProxies, clock, random }
   const routes = [
-    ...captureRoutes({ ...forRoutes, service: capture, rerouteOlderThanMs }),
+    ...captureRoutes({ ...forRoutes, service: capture, rerouteOlderThanMs, imports }),
     ...captureV1Routes({ ...forRoutes, service: capture, rerouteOlderThanMs }),
     ...recordingRoutes({ ...forRoutes, recording, keepRefused }),
   ]

@@ -6,6 +6,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
+import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
@@ -56,6 +57,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   })
   const flagUsage = createFlagUsageKeeper({ events, projects: management, clock, logger, mayRun })
   const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
+  const ownerId = randomUUID()
   let hasOtherProjects = false
   const processor = createProcessor({
     log,
@@ -73,7 +75,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     clock,
     metrics,
     logger,
-    ownerId: randomUUID(),
+    ownerId,
     onStateChange,
     onProcessedUntil,
     onChunkCommitted: mirror.nudge,
@@ -87,6 +89,10 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     random: Math.random,
     onRestoring: () => onStateChange(worker.state()),
   })
+  const importWork = createImportWork({
+    ...{ state: chunks, jobs: management, events, log, clock, logger, ownerId },
+    random: Math.random,
+  })
   const retentionMs = config.logRetentionHours * 3_600_000
   const worker: Worker = createWorker({
     processor,
@@ -99,7 +105,13 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
       }),
     ],
     lease,
-    schedules: [usage, mirror, flagUsage, createCountRetention({ store: management, clock, logger, mayRun })],
+    schedules: [
+      usage,
+      mirror,
+      flagUsage,
+      importWork,
+      createCountRetention({ store: management, clock, logger, mayRun }),
+    ],
     logger,
     onStateChange,
     random: Math.random,

@@ -59,6 +59,8 @@ export interface ReceivedRequest {
   readonly ip: string
   /** Live events of the main lane at least this old become imports; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
+  /** The job of a historical migration; it has none when absent. */
+  readonly importJobId?: number
 }
 
 /**
@@ -213,13 +215,13 @@ class RejectWriter<Event, Context extends RequestContext> {
 
 function contextOf(
   { token, historicalMigration }: Pick<IncomingRequest, 'token' | 'historicalMigration'>,
-  { receivedAtMs, capturedAtMs = receivedAtMs, rerouteOlderThanMs = null, ip }: ReceivedRequest,
+  { receivedAtMs, capturedAtMs = receivedAtMs, rerouteOlderThanMs = null, ip, ...received }: ReceivedRequest,
 ): Omit<RequestContext, 'sentAtMs'> {
   return {
     projectId: 0,
     token,
     historicalMigration,
-    importJobId: historicalMigration ? importWithoutJob : 0,
+    importJobId: historicalMigration ? (received.importJobId ?? importWithoutJob) : 0,
     receivedAtMs,
     capturedAtMs,
     rerouteOlderThanMs,

@@ -29,20 +29,22 @@ export interface ReplayTarget {
 /** Prepares a whole request or one item. The rules of names, ids and times apply as of when the reject arrived. */
 export function prepareRejectedRequest(
   request: IncomingRequest,
-  { rejectId, receivedAtMs, source }: StoredReject,
+  { rejectId, importJobId, receivedAtMs, source }: StoredReject,
   { capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
 ): OutcomeTable {
   const random = randomOf(rejectId)
-  return prepareEvents(request, { receivedAtMs, capturedAtMs, ip: source.ip, random, rerouteOlderThanMs })
+  const received = { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs }
+  return prepareEvents(request, { ...received, random, ...(importJobId > 0 && { importJobId }) })
 }
 
 /** `prepareRejectedRequest` for v1, which needs no ids: every event was sent with a uuid. */
 export function prepareRejectedV1Request(
   request: IncomingV1Request,
-  { receivedAtMs, source }: StoredReject,
+  { importJobId, receivedAtMs, source }: StoredReject,
   { capturedAtMs, rerouteOlderThanMs }: ReplayTarget,
 ): OutcomeTable {
-  return prepareV1Events(request, { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs })
+  const received = { receivedAtMs, capturedAtMs, ip: source.ip, rerouteOlderThanMs }
+  return prepareV1Events(request, { ...received, ...(importJobId > 0 && { importJobId }) })
 }
 
 /**

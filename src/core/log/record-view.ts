@@ -47,6 +47,11 @@ export class RecordView {
     return this.#textOfHead(this.#nameStart + this.#number(field.nameLength), this.#number(field.distinctIdLength))
   }
 
+  /** For events only: when it happened, epoch ms. */
+  get timestampMs(): number {
+    return this.#view.getFloat64(this.#at + field.timestampMs, true)
+  }
+
   /** For rejects only: the field at fault, or ''. */
   get field(): string {
     const distinctIdEnd = this.#nameStart + this.#number(field.nameLength) + this.#number(field.distinctIdLength)

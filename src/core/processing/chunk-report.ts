@@ -3,19 +3,18 @@
 // chunk, with samples by reason, so that they do not fill the project's list.
 
 import type { CapturedEvent, CapturedReject, Lane } from '../events/captured-event.ts'
+import { liveWindowMs } from '../events/live-window.ts'
 import { withKind } from '../events/warning-types.ts'
-import type { JsonObject, JsonValue } from '../json.ts'
+import { type ImportNote, noteSampleCountMax } from '../imports/import-changes.ts'
+import type { ImportJobStatus } from '../imports/import-job.ts'
+import type { JsonObject } from '../json.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
-
-const sampleCountMax = 20
-/** An imported event younger than this counts as recent. Source: docs/wire/import.md 3.2, 3.11. */
-const recentMsMax = 48 * 3_600_000
 
 interface ImportNotes {
   readonly projectId: number
   readonly importJobId: number
   timestampMs: number
-  readonly reasons: Map<string, { count: number; samples: JsonValue[] }>
+  readonly reasons: Map<string, { count: number; samples: JsonObject[] }>
 }
 
 export class ChunkReport {
@@ -56,7 +55,7 @@ export class ChunkReport {
   }
 
   noteRecentImport(event: CapturedEvent): void {
-    if (event.receivedAtMs - event.timestampMs < recentMsMax) this.#note(event, 'recent', { eventUuid: event.uuid })
+    if (event.receivedAtMs - event.timestampMs < liveWindowMs) this.#note(event, 'recent', { eventUuid: event.uuid })
   }
 
   allOutcomes(): ChunkOutcome[] {
@@ -65,15 +64,37 @@ export class ChunkReport {
     )
   }
 
-  /** Source: docs/wire/import.md 3.9. */
-  allWarnings(): IngestionWarning[] {
-    const ofImports = Array.from(this.#imports.values(), ({ projectId, importJobId, timestampMs, reasons }) => {
-      const byReason: JsonObject = {}
-      for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
+  /**
+   * What happened to events of these jobs stands with the jobs; the project's list gets a single line of each, when
+   * something happens first. Source: docs/wire/import.md 3.9.
+   */
+  allWarnings(jobs: ReadonlyMap<number, ImportJobStatus>): IngestionWarning[] {
+    const ofImports: IngestionWarning[] = []
+    for (const { projectId, importJobId, timestampMs, reasons } of this.#imports.values()) {
+      const job = jobs.get(importJobId)
+      if (job?.hasNotes === true) continue
       const type = 'historical_migration'
-      return { projectId, type, details: withKind(type, { importJobId, reasons: byReason }), timestampMs }
-    })
+      const details: JsonObject = { importJobId }
+      if (job === undefined) {
+        const byReason: JsonObject = {}
+        for (const [reason, { count, samples }] of reasons) byReason[reason] = { count, samples }
+        details.reasons = byReason
+      } else details.report = `/api/projects/${projectId}/import_jobs/${importJobId}/report/`
+      ofImports.push({ projectId, type, details: withKind(type, details), timestampMs })
+    }
     return [...this.#warnings, ...ofImports]
+  }
+
+  /** What happened to events of these jobs. */
+  allNotes(jobs: ReadonlyMap<number, ImportJobStatus>): ImportNote[] {
+    return this.#imports
+      .values()
+      .flatMap(({ importJobId, reasons }) =>
+        jobs.has(importJobId)
+          ? Array.from(reasons, ([reason, { count, samples }]) => ({ importJobId, reason, count, samples }))
+          : [],
+      )
+      .toArray()
   }
 
   #note(subject: CapturedEvent | CapturedReject, reason: string, details: JsonObject): void {
@@ -89,7 +110,7 @@ export class ChunkReport {
     if (known === undefined) notes.reasons.set(reason, { count: 1, samples: [details] })
     else {
       known.count += 1
-      if (known.samples.length < sampleCountMax) known.samples.push(details)
+      if (known.samples.length < noteSampleCountMax) known.samples.push(details)
     }
   }
 }

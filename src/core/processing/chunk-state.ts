@@ -5,6 +5,8 @@
 import type { PersonIdOverride } from '../events/stored-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
 import { groupTypeCountMax } from '../groups/group.ts'
+import type { ImportLink } from '../imports/import-changes.ts'
+import { isPending, shelfIdOf } from '../imports/import-job.ts'
 import type { PropertyBag } from '../json.ts'
 import type { DistinctIdMapping, Person, PropertyMarks } from '../persons/person.ts'
 import { personUuid } from '../persons/person-uuid.ts'
@@ -53,9 +55,17 @@ interface WorkingGroup {
   changed: boolean
 }
 
-/** One project's part of the working copy. */
+/** One project's part of the working copy, or the shelf of a pending job, which has persons and groups of its own. */
 export class ProjectState {
   readonly project: Project
+  /** The project id under which its persons and groups are stored: the project's own, or the shelf's. */
+  readonly subjectsId: number
+  /** The project whose events the shelf holds; null for a project itself. */
+  readonly #shelfOf: ProjectState | null
+  /** Links that wait until the job is published. */
+  readonly links: Omit<ImportLink, 'importJobId'>[] = []
+  /** Group types that events of the shelf added to the project. */
+  readonly addedGroupTypes: GroupType[] = []
   readonly persons: WorkingPerson[] = []
   readonly mappings = new Map<string, WorkingMapping>()
   readonly newPersonlessIds = new Set<string>()
@@ -64,7 +74,8 @@ export class ProjectState {
   readonly newGroupTypes: GroupType[] = []
   /** Characters of property text that events have written to groups, each time anew. */
   groupTextLength = 0
-  readonly #personlessIds = new Set<string>()
+  /** The version of the next mapping of an id, by id. */
+  readonly #personlessIds = new Map<string, number>()
   readonly #groupTypes = new Map<string, number>()
   readonly #takenIndexes = new Set<number>()
   readonly #typesBeingDeleted = new Set<string>()
@@ -72,8 +83,15 @@ export class ProjectState {
   readonly #groups = new Map<string, WorkingGroup>()
   readonly #uuids = new Map<string, string>()
 
-  constructor(project: Project) {
+  constructor(project: Project, shelf?: { readonly id: number; readonly of: ProjectState }) {
     this.project = project
+    this.subjectsId = shelf?.id ?? project.id
+    this.#shelfOf = shelf?.of ?? null
+  }
+
+  /** Whether this is the shelf of a pending job. */
+  get isShelf(): boolean {
+    return this.#shelfOf !== null
   }
 
   findPerson(distinctId: string): WorkingPerson | undefined {
@@ -114,13 +132,15 @@ export class ProjectState {
   }
 
   /**
-   * Maps a distinct id without a mapping to a person. Version 1 if events without a person used the id before, else 0.
+   * Maps a distinct id without a mapping to a person.
+   * @param version `nextVersionOf` the id, or `versionFor` the id and the person's uuid.
    */
-  attach(distinctId: string, person: WorkingPerson, version: 0 | 1): void {
+  attach(distinctId: string, person: WorkingPerson, version: number): void {
     const mapping = { distinctId, person, version, loadedVersion: null, changed: true }
     this.mappings.set(distinctId, mapping)
     person.mappings.push(mapping)
-    if (version === 0 && person.uuid !== this.uuidOf(distinctId)) this.neverPersonlessIds.push(distinctId)
+    if (version === 0 && !this.isShelf && person.uuid !== this.uuidOf(distinctId))
+      this.neverPersonlessIds.push(distinctId)
   }
 
   /** Maps every distinct id of `other` to `survivor` and marks `other` as merged away. */
@@ -137,13 +157,21 @@ export class ProjectState {
     survivor.absorbed.push(other)
   }
 
-  isPersonless(distinctId: string): boolean {
-    return this.#personlessIds.has(distinctId)
+  /** The version of a new mapping: 0 when no event has used the id without a person, so that no override is needed. */
+  nextVersionOf(distinctId: string): number {
+    return this.#personlessIds.get(distinctId) ?? 0
+  }
+
+  /** The version of the new mapping of an id to the person with this uuid, which may derive from the id. */
+  versionFor(distinctId: string, uuid: string): number {
+    const version = this.nextVersionOf(distinctId)
+    // Rows that were stored for the id without a person have this uuid already, unless an override says otherwise.
+    return version === 1 && uuid === this.uuidOf(distinctId) ? 0 : version
   }
 
   rememberPersonless(distinctId: string): void {
     if (this.#personlessIds.has(distinctId)) return
-    this.#personlessIds.add(distinctId)
+    this.#personlessIds.set(distinctId, 1)
     this.newPersonlessIds.add(distinctId)
   }
 
@@ -152,6 +180,7 @@ export class ProjectState {
    * `takeRefusedGroupType` reports.
    */
   groupTypeIndex(name: string): number | undefined {
+    if (this.#shelfOf !== null) return this.#shelvedTypeIndex(this.#shelfOf, name)
     const known = this.#groupTypes.get(name)
     if (known !== undefined) return known
     const why = this.#typesBeingDeleted.has(name)
@@ -170,8 +199,17 @@ export class ProjectState {
     return undefined
   }
 
+  /** A shelf has the types of its project, because the columns of its rows are theirs. */
+  #shelvedTypeIndex(of: ProjectState, name: string): number | undefined {
+    const typeCount = of.newGroupTypes.length
+    const index = of.groupTypeIndex(name)
+    if (of.newGroupTypes.length > typeCount) this.addedGroupTypes.push(of.newGroupTypes.at(-1)!)
+    return index
+  }
+
   /** Returns the first type that was refused since the last call. */
   takeRefusedGroupType(): RefusedGroupType | null {
+    if (this.#shelfOf !== null) return this.#shelfOf.takeRefusedGroupType()
     const refused = this.#refusedGroupType
     if (refused !== null) this.#refusedGroupType = null
     return refused
@@ -181,11 +219,16 @@ export class ProjectState {
   usedGroupTypes(): GroupType[] {
     const used = new Set<number>()
     for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
-    for (const { index } of this.newGroupTypes) used.delete(index)
+    const { newGroupTypes } = this.#shelfOf ?? this
+    for (const { index } of newGroupTypes) used.delete(index)
     if (used.size === 0) return []
-    return [...this.#groupTypes]
+    return [...(this.#shelfOf ?? this).#groupTypes]
       .filter(([, index]) => used.has(index))
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
+  }
+
+  hasGroupType(typeIndex: number): boolean {
+    return this.#groupTypes.values().some(index => index === typeIndex)
   }
 
   findGroup(typeIndex: number, key: string): Group | null {
@@ -221,8 +264,8 @@ export class ProjectState {
     person.mappings.push(mapping)
   }
 
-  loadPersonless(distinctId: string): void {
-    this.#personlessIds.add(distinctId)
+  loadPersonless(distinctId: string, nextVersion: number): void {
+    this.#personlessIds.set(distinctId, nextVersion)
   }
 
   loadGroupType({ name, index, isBeingDeleted }: GroupType): void {
@@ -246,6 +289,11 @@ export class ProjectState {
 /** Makes the working copy, by project id. `loaded` itself is never changed. */
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
   const projects = new Map(loaded.projects.map(project => [project.id, new ProjectState(project)]))
+  for (const job of loaded.importJobs ?? []) {
+    const of = projects.get(job.projectId)
+    const id = shelfIdOf(job.id)
+    if (of !== undefined && isPending(job)) projects.set(id, new ProjectState(of.project, { id, of }))
+  }
   const persons = new Map<string, WorkingPerson>()
   for (const [index, row] of loaded.persons.entries()) {
     const project = projects.get(row.projectId)
@@ -259,14 +307,14 @@ export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, Project
       const person = persons.get(`${row.projectId}:${row.personUuid}`)
       if (person !== undefined) projects.get(row.projectId)?.loadMapping(row, person)
     }
-  for (const { projectId, distinctId } of loaded.personlessDistinctIds)
-    projects.get(projectId)?.loadPersonless(distinctId)
+  for (const { projectId, distinctId, nextVersion = 1 } of loaded.personlessDistinctIds)
+    projects.get(projectId)?.loadPersonless(distinctId, nextVersion)
   for (const type of loaded.groupTypes) projects.get(type.projectId)?.loadGroupType(type)
   for (const group of loaded.groups) projects.get(group.projectId)?.loadGroup(group)
   return projects
 }
 
-type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes'>
+type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes' | 'imports'>
 
 /**
  * Collects everything that differs from what was loaded, and the overrides to write to the event store.
@@ -302,7 +350,7 @@ export function closeChunkState(
     for (const { distinctId, person, version, loadedVersion, changed } of state.mappings.values()) {
       if (!changed) continue
       mappings.push({ row: { projectId, distinctId, personUuid: person.uuid, version }, loadedVersion })
-      if (version > 0) overrides.push({ projectId, distinctId, personId: person.uuid, version })
+      if (version > 0 && !state.isShelf) overrides.push({ projectId, distinctId, personId: person.uuid, version })
     }
     for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
     for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })

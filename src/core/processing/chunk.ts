@@ -4,6 +4,8 @@
 
 import type { Lane } from '../events/captured-event.ts'
 import type { Group, GroupType } from '../groups/group.ts'
+import type { GeneratedEvent, ImportChanges } from '../imports/import-changes.ts'
+import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
 import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
@@ -15,12 +17,17 @@ import type { Project } from '../project.ts'
 export interface ChunkSubjects {
   readonly distinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly groups: readonly { readonly projectId: number; readonly typeName: string; readonly key: string }[]
+  /** Groups whose type's index is known already. */
+  readonly groupKeys?: readonly { readonly projectId: number; readonly typeIndex: number; readonly key: string }[]
   readonly projectIds: readonly number[]
   /**
    * The distinct ids that may take part in a merge: `personMappings` is loaded for their persons only. A person can
    * have very many ids, and ordinary events need none of them. When absent, it is loaded for every person.
    */
   readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
+  readonly importJobIds?: readonly number[]
+  /** Events that an importer may have generated, which other jobs may have sent with another time. */
+  readonly generated?: readonly { readonly projectId: number; readonly uuid: string }[]
 }
 
 export interface LoadedChunk {
@@ -43,9 +50,21 @@ export interface LoadedChunk {
   readonly textBytes: number
   /** The same by project id. */
   readonly textBytesOf: ReadonlyMap<number, number>
-  readonly personlessDistinctIds: readonly { readonly projectId: number; readonly distinctId: string }[]
+  readonly personlessDistinctIds: readonly PersonlessId[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
+  /** The wanted jobs that exist, as of the same moment. */
+  readonly importJobs?: readonly ImportJobStatus[]
+  /** Those of the wanted generated events that were seen before. */
+  readonly generated?: readonly GeneratedEvent[]
+}
+
+/** A distinct id that was used without a person. */
+export interface PersonlessId {
+  readonly projectId: number
+  readonly distinctId: string
+  /** The version of its mapping once it gets one. 1 unless an undone import gave the id an override. */
+  readonly nextVersion?: number
 }
 
 /** A row to write, and its version when loaded; null = the row must not exist yet. */
@@ -83,6 +102,8 @@ export interface ChunkChanges {
   readonly calledFlags: readonly CalledFlag[]
   /** All are counted; per project, type and UTC day the store keeps at most as many as `warningSamplesPerDay` says. */
   readonly warnings: readonly IngestionWarning[]
+  /** Absent for a chunk without events of import jobs. */
+  readonly imports?: ImportChanges
   /** What became of the chunk's records, per project. The sum equals the number of accepted records (I8). */
   readonly outcomes: readonly ChunkOutcome[]
 }

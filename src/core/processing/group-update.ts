@@ -40,7 +40,7 @@ export function applyGroupEvent(state: ProjectState, event: GroupEvent): Warning
     state.groupTextLength += propertiesJson.length
     if (exceedsPersonLimit(propertiesJson)) return 'group_properties_size_violation'
   }
-  if (before === null) state.saveGroup(createGroup(state.project.id, typeIndex, event, profile))
+  if (before === null) state.saveGroup(createGroup(state.subjectsId, typeIndex, event, profile))
   else {
     const createdAtMs = event.historical ? Math.min(before.createdAtMs, event.timestampMs) : before.createdAtMs
     if (changed === null && createdAtMs === before.createdAtMs) return null

@@ -2,6 +2,7 @@
 // event store has them.
 
 import type { Group } from '../groups/group.ts'
+import { noImportChanges } from '../imports/import-changes.ts'
 import type { Person } from '../persons/person.ts'
 import type { ChunkChanges } from './chunk.ts'
 
@@ -36,14 +37,18 @@ interface SubjectsJson {
 
 /** @returns null when the chunk changes no person and no group. */
 export function changedSubjectsText(
-  changes: Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'groups'>,
+  changes: Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'groups' | 'imports'>,
 ): string | null {
-  const { persons, deletedPersons, groups } = changes
-  if (persons.length === 0 && deletedPersons.length === 0 && groups.length === 0) return null
-  return encodeSubjects({
-    persons: [...persons.map(({ row }) => row), ...deletedPersons],
-    groups: groups.map(({ row }) => row),
-  })
+  const { deletedPersons, imports } = changes
+  const { removedPersons, removedGroups } = imports ?? noImportChanges
+  const persons = [...changes.persons.map(({ row }) => row), ...deletedPersons, ...removedPersons].filter(isOfProject)
+  const groups = [...changes.groups.map(({ row }) => row), ...removedGroups].filter(isOfProject)
+  return persons.length === 0 && groups.length === 0 ? null : encodeSubjects({ persons, groups })
+}
+
+/** The shelves of pending imports are no projects, and nothing of them is mirrored. */
+function isOfProject({ projectId }: { readonly projectId: number }): boolean {
+  return projectId > 0
 }
 
 export function encodeSubjects({ persons, groups }: MirrorSubjects): string {

@@ -2,9 +2,10 @@
 // them. A record that cannot be parsed becomes a value of its own kind, so that it never stops its chunk.
 
 import type { CapturedEvent, CapturedRecording, CapturedReject } from '../events/captured-event.ts'
-import { groupEventNames } from '../events/event-names.ts'
+import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
+import { firstImportJobId, shelfIdOf } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
 import { isIllegalDistinctId, mergeRequestOf } from './person-merge.ts'
@@ -89,41 +90,71 @@ function parseMap(text: string | null): JsonObject | null {
   return value !== null && isJsonObject(value) ? value : null
 }
 
-/** What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. */
-export function chunkSubjects(chunk: ParsedChunk): ChunkSubjects {
+/**
+ * What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. Events of
+ * import jobs touch their job's shelf.
+ * @param isRestoring rows of published jobs may be among those that are restored, which have persons of their project.
+ */
+export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSubjects {
   const distinctIds = new Map<number, Set<string>>()
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
+  const importJobIds = new Set<number>()
+  const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
     // Records other than events touch no person, but their projects' settings are needed, and whether they still exist.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
     if (record.kind !== 'event') continue
-    const { event, properties } = record
-    const ids = distinctIds.get(event.projectId)!
-    ids.add(event.distinctId)
-    const merge = mergeRequestOf(event.name, properties)
-    if (merge !== null && !isIllegalDistinctId(merge.otherId)) {
-      ids.add(merge.otherId)
-      const { projectId, distinctId } = event
-      mergingDistinctIds.push({ projectId, distinctId }, { projectId, distinctId: merge.otherId })
+    const { importJobId } = record.event
+    if (importJobId >= firstImportJobId) {
+      importJobIds.add(importJobId)
+      if (isGenerated(record.event)) generated.push({ projectId: record.event.projectId, uuid: record.event.uuid })
+      addEvent(record, shelfIdOf(importJobId))
+      if (!isRestoring) continue
     }
-    if (!groupEventNames.has(event.name)) continue
-    const group = groupIdentityOf(properties)
-    if (group !== null)
-      groups.set(JSON.stringify([event.projectId, group.typeName, group.key]), {
-        projectId: event.projectId,
-        ...group,
-      })
+    addEvent(record, record.event.projectId)
   }
   return {
     distinctIds: [...distinctIds].flatMap(([projectId, ids]) =>
       Array.from(ids, distinctId => ({ projectId, distinctId })),
     ),
     groups: [...groups.values()],
-    projectIds: [...distinctIds.keys()],
+    projectIds: [...distinctIds.keys()].filter(id => id > 0),
     mergingDistinctIds,
+    ...(importJobIds.size > 0 && { importJobIds: [...importJobIds] }),
+    ...(generated.length > 0 && { generated }),
   }
+
+  function addEvent({ event: { distinctId, name }, properties }: ParsedEvent, subjectsId: number): void {
+    let ids = distinctIds.get(subjectsId)
+    if (ids === undefined) {
+      ids = new Set()
+      distinctIds.set(subjectsId, ids)
+    }
+    ids.add(distinctId)
+    const merge = mergeRequestOf(name, properties)
+    if (merge !== null && subjectsId > 0 && !isIllegalDistinctId(merge.otherId)) {
+      ids.add(merge.otherId)
+      mergingDistinctIds.push(
+        { projectId: subjectsId, distinctId },
+        { projectId: subjectsId, distinctId: merge.otherId },
+      )
+    }
+    if (!groupEventNames.has(name)) return
+    const group = groupIdentityOf(properties)
+    if (group !== null)
+      groups.set(JSON.stringify([subjectsId, group.typeName, group.key]), { projectId: subjectsId, ...group })
+  }
+}
+
+/**
+ * Whether an importer may have generated the event: a link or a description of a group, with a uuid made of names. Such
+ * events have no time of their own, and a job with a wider range gives them an earlier one.
+ * Source: docs/wire/import.md §2.3, §3.12.
+ */
+export function isGenerated({ name, uuid, importJobId }: CapturedEvent): boolean {
+  return importJobId >= firstImportJobId && uuid[14] === '5' && (mergeEventNames.has(name) || groupEventNames.has(name))
 }
 
 /** Null for a damaged record, which names no project. */

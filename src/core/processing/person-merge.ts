@@ -19,7 +19,7 @@ export type MergeOutcome =
   | { readonly kind: 'none' }
   | { readonly kind: 'illegal'; readonly illegalId: string }
   /** Neither id has a person: the caller creates one for both. */
-  | { readonly kind: 'create'; readonly uuid: string; readonly otherVersion: 0 | 1 }
+  | { readonly kind: 'create'; readonly uuid: string; readonly ownVersion: number; readonly otherVersion: number }
   /** With `merged` the survivor's version is already raised. */
   | { readonly kind: 'linked' | 'merged'; readonly person: WorkingPerson }
   /** The person has the most ids that it may have. With `leavesOwnId` it is the event's own id that got no person. */
@@ -74,20 +74,20 @@ export function linkDistinctIds(state: ProjectState, survivorId: string, request
   const survivor = state.findPerson(survivorId)
   const other = state.findPerson(otherId)
   if (survivor === undefined && other === undefined) {
-    const otherWasPersonless = state.isPersonless(otherId)
-    const survivorWasPersonless = state.isPersonless(survivorId)
-    const keepsOther = otherWasPersonless && !survivorWasPersonless
+    const keepsOther = state.nextVersionOf(otherId) > 0 && state.nextVersionOf(survivorId) === 0
+    const uuid = state.uuidOf(keepsOther ? otherId : survivorId)
     return {
       kind: 'create',
-      uuid: state.uuidOf(keepsOther ? otherId : survivorId),
-      otherVersion: otherWasPersonless && survivorWasPersonless ? 1 : 0,
+      uuid,
+      ownVersion: state.versionFor(survivorId, uuid),
+      otherVersion: state.versionFor(otherId, uuid),
     }
   }
   if (survivor === undefined || other === undefined) {
     const [person, newId] = survivor === undefined ? [other!, survivorId] : [survivor, otherId]
     if (person.mappings.length >= personDistinctIdCountMax)
       return { kind: 'full', person, leavesOwnId: survivor === undefined }
-    state.attach(newId, person, state.isPersonless(newId) ? 1 : 0)
+    state.attach(newId, person, state.nextVersionOf(newId))
     return { kind: 'linked', person }
   }
   if (survivor === other) return { kind: 'linked', person: survivor }

@@ -6,7 +6,7 @@ import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { emptyProfile, putBack } from '../persons/profile.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
-import { linkDistinctIds, type MergeRequest } from './person-merge.ts'
+import { isIllegalDistinctId, linkDistinctIds, type MergeRequest } from './person-merge.ts'
 import { applyPersonUpdate, createProfile, creatorKey, exceedsPersonLimit, type PersonUpdate } from './person-update.ts'
 import { textAfterChange } from './snapshot.ts'
 
@@ -32,21 +32,14 @@ export interface PersonOutcome {
 export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
   const { distinctId, merge } = event
   if (merge === null) return updateOrCreate(state, event, warn)
+  if (state.isShelf) return shelveLink(state, event, merge, warn)
   const outcome = linkDistinctIds(state, distinctId, merge)
   switch (outcome.kind) {
     case 'none':
       return updateOrCreate(state, event, warn)
-    case 'illegal': {
-      const { illegalId } = outcome
-      const otherDistinctId = illegalId === distinctId ? merge.otherId : distinctId
-      warn('cannot_merge_with_illegal_distinct_id', {
-        illegalDistinctId: shownText(illegalId),
-        otherDistinctId: shownText(otherDistinctId),
-        distinctId,
-        eventUuid: event.uuid,
-      })
+    case 'illegal':
+      warnOfIllegalId(event, merge, outcome.illegalId, warn)
       return updateOrCreate(state, event, warn)
-    }
     case 'full':
       warn('cannot_merge_too_many_distinct_ids', {
         sourcePersonDistinctId: merge.otherId,
@@ -60,7 +53,7 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
         : updatePerson(outcome.person, event, { identified: true, versionIsRaised: false }, warn)
     case 'create': {
       const created = createPerson(state, outcome.uuid, event, true, warn)
-      state.attach(distinctId, created.person, 0)
+      state.attach(distinctId, created.person, outcome.ownVersion)
       state.attach(merge.otherId, created.person, outcome.otherVersion)
       return created
     }
@@ -83,12 +76,44 @@ export function applyPersonEvent(state: ProjectState, event: PersonEvent, warn: 
   }
 }
 
-function updateOrCreate(state: ProjectState, event: PersonEvent, warn: RaiseWarning): PersonOutcome {
+/**
+ * A pending job links nothing: its links are made when it is published, against the persons of that day. Until then each
+ * distinct id of its shelf has a person of its own.
+ */
+function shelveLink(state: ProjectState, event: PersonEvent, merge: MergeRequest, warn: RaiseWarning): PersonOutcome {
+  const { distinctId, timestampMs, uuid } = event
+  const illegalId = [distinctId, merge.otherId].find(isIllegalDistinctId)
+  if (illegalId === undefined && merge.otherId !== distinctId) {
+    const { otherId, dangerously } = merge
+    state.links.push({ distinctId, otherId, dangerously, timestampMs, uuid })
+    return updateOrCreate(state, event, warn, true)
+  }
+  if (illegalId !== undefined) warnOfIllegalId(event, merge, illegalId, warn)
+  return updateOrCreate(state, event, warn)
+}
+
+function updateOrCreate(
+  state: ProjectState,
+  event: PersonEvent,
+  warn: RaiseWarning,
+  identified = false,
+): PersonOutcome {
   const known = state.findPerson(event.distinctId)
-  if (known !== undefined) return updatePerson(known, event, { identified: false, versionIsRaised: false }, warn)
-  const created = createPerson(state, state.uuidOf(event.distinctId), event, false, warn)
-  state.attach(event.distinctId, created.person, 0)
+  if (known !== undefined) return updatePerson(known, event, { identified, versionIsRaised: false }, warn)
+  const uuid = state.uuidOf(event.distinctId)
+  const created = createPerson(state, uuid, event, identified, warn)
+  state.attach(event.distinctId, created.person, state.versionFor(event.distinctId, uuid))
   return created
+}
+
+function warnOfIllegalId(event: PersonEvent, merge: MergeRequest, illegalId: string, warn: RaiseWarning): void {
+  const { distinctId, uuid } = event
+  warn('cannot_merge_with_illegal_distinct_id', {
+    illegalDistinctId: shownText(illegalId),
+    otherDistinctId: shownText(illegalId === distinctId ? merge.otherId : distinctId),
+    distinctId,
+    eventUuid: uuid,
+  })
 }
 
 function createPerson(

@@ -7,13 +7,20 @@ import type { CapturedEvent } from '../events/captured-event.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
+import {
+  type GeneratedEvent,
+  type ImportChanges,
+  noImportChanges,
+  type SubjectImage,
+} from '../imports/import-changes.ts'
+import { firstImportJobId, type ImportJobStatus, isPending, shelfIdOf } from '../imports/import-job.ts'
 import { applyEvent } from './apply-event.ts'
 import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
-import type { ParsedChunk, ParsedEvent, ParsedRecording } from './parse-chunk.ts'
+import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfRecording, rejectOfReject } from './rejects.ts'
 import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
@@ -48,8 +55,8 @@ export interface ProcessOptions {
   readonly logId: string
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
-  /** Jobs whose rows are kept apart until they are published. */
-  readonly pendingJobIds?: ReadonlySet<number>
+  /** Rows that were stored before are made again: those of a published job are visible, and nothing is rejected. */
+  readonly isRestoring?: boolean
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
   readonly toldOverrides?: Iterable<PersonIdOverride>
   /**
@@ -88,6 +95,7 @@ export class RecordError extends Error {
 export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: ProcessOptions): ProcessedChunk {
   const { stream, traffic } = chunk
   const projects = openChunkState(loaded)
+  const jobs = new Map((loaded.importJobs ?? []).map(job => [job.id, job]))
   const report = new ChunkReport()
   const geoipOf = rememberedGeoip(options.lookUpGeoip)
   const rejected: RejectedEvent[] = []
@@ -100,6 +108,12 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   const work: ChunkWork = {
     stream,
     projects,
+    jobs,
+    generatedTimes: new Map(
+      (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
+    ),
+    newGenerated: [],
+    isRestoring: options.isRestoring === true,
     report,
     geoipOf,
     rejected,
@@ -116,7 +130,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         if (row === null) break
         personTextLength += row.personPropertiesJson.length
         if (personTextLength > personTextMax) throw new ChunkTooLargeError(chunk.records.length)
-        const list = options.pendingJobIds?.has(row.importJobId) === true ? pending : visible
+        const list = isOfPendingJob(work, record.event) ? pending : visible
         list.rows.push(row)
         list.sources.push(record)
         break
@@ -167,8 +181,9 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     changes: {
       ...changes,
       calledFlags: calledFlags.all(),
-      warnings: report.allWarnings(),
+      warnings: report.allWarnings(jobs),
       outcomes: report.allOutcomes(),
+      ...importChangesOf(work),
     },
     personTextLength,
     groupTextLengths: new Map(Array.from(projects, ([id, { groupTextLength }]) => [id, groupTextLength])),
@@ -179,6 +194,11 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
 interface ChunkWork {
   readonly stream: LogStream
   readonly projects: ReadonlyMap<number, ProjectState>
+  readonly jobs: ReadonlyMap<number, ImportJobStatus>
+  /** By project and uuid. */
+  readonly generatedTimes: Map<string, number>
+  readonly newGenerated: GeneratedEvent[]
+  readonly isRestoring: boolean
   readonly report: ChunkReport
   readonly geoipOf: GeoipOf
   readonly rejected: RejectedEvent[]
@@ -189,12 +209,25 @@ interface ChunkWork {
 }
 
 /** @returns null for an event that does not become a row. */
-function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
+function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   const { report, geoipOf } = work
+  const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
   const { event, offset } = record
-  const state = work.projects.get(event.projectId)
-  if (state === undefined) {
+  const project = work.projects.get(event.projectId)
+  if (project === undefined) {
     report.count(event.projectId, event.lane, 'dropped', 'unknown_project')
+    return null
+  }
+  const state = subjectsOf(work, event, project)
+  if (state === null) {
+    if (work.isRestoring) return null
+    const jobState = work.jobs.get(event.importJobId)?.state
+    if (jobState === 'discarding' || jobState === 'discarded') {
+      report.count(event.projectId, event.lane, 'dropped', 'import_job_discarded')
+      return null
+    }
+    work.rejected.push(rejectOfEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
+    report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
   if (event.lane === 'historical') report.noteRecentImport(event)
@@ -219,6 +252,60 @@ function applyRecord(work: ChunkWork, record: ParsedEvent): StoredEvent | null {
     return null
   } catch (cause) {
     throw new RecordError(offset, cause)
+  }
+}
+
+/** The job was published or discarded, or never existed, before its event was processed: nothing may be added to it. */
+const importJobClosed = 'import_job_closed'
+
+function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): boolean {
+  const job = importJobId < firstImportJobId ? undefined : jobs.get(importJobId)
+  return job !== undefined && isPending(job)
+}
+
+/** Whose persons and groups an event touches: its project's, or those of the shelf of its job. Null for a closed job. */
+function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState): ProjectState | null {
+  const { importJobId, projectId } = event
+  if (importJobId < firstImportJobId) return project
+  const job = work.jobs.get(importJobId)
+  if (job?.projectId !== projectId) return null
+  if (isPending(job)) return work.projects.get(shelfIdOf(importJobId)) ?? null
+  return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
+}
+
+/** A generated event takes the time with which it was seen first, so that its copies in other jobs are the same event. */
+function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
+  const { projectId, uuid, timestampMs } = record.event
+  const known = generatedTimes.get(`${projectId}:${uuid}`)
+  if (known === timestampMs) return record
+  if (known !== undefined) return { ...record, event: { ...record.event, timestampMs: known } }
+  generatedTimes.set(`${projectId}:${uuid}`, timestampMs)
+  newGenerated.push({ projectId, uuid, timestampMs })
+  return record
+}
+
+/** What the chunk's events add to their pending jobs; nothing for a chunk without any. */
+function importChangesOf({ projects, jobs, report, newGenerated }: ChunkWork): { imports?: ImportChanges } {
+  if (jobs.size === 0) return {}
+  const links: ImportChanges['links'][number][] = []
+  const images: SubjectImage[] = []
+  const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
+  for (const { id: importJobId, projectId } of jobs.values()) {
+    const shelf = projects.get(shelfIdOf(importJobId))
+    if (shelf === undefined) continue
+    for (const link of shelf.links) links.push({ importJobId, ...link })
+    for (const { name, index } of shelf.addedGroupTypes)
+      images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
+  }
+  return {
+    imports: {
+      ...noImportChanges,
+      jobs: touched,
+      links,
+      images,
+      notes: report.allNotes(jobs),
+      generated: newGenerated,
+    },
   }
 }
 

@@ -13,6 +13,7 @@ export const rejectReasons = [
   'processing_failed',
   'row_refused',
   'message_size_too_large',
+  'import_job_closed',
 ] as const
 export type RejectReason = (typeof rejectReasons)[number]
 

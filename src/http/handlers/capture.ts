@@ -18,10 +18,12 @@ import { captureBodyBytesMax, captureErrors, eventRefused } from '#wire/capture/
 import { isYes, parseCaptureQuery, type RawQuery, readableQuery } from '#wire/capture/capture-query.ts'
 import { encodeVerdicts, type VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import { type CaptureInput, decodeInline, type PreparedCapture, prepareInline } from '#wire/capture/decode-capture.ts'
+import { type ImportRequest, parseImportRequest } from '#wire/capture/import-request.ts'
 import { type CaptureJob, type DecodeJobs, movableBytes } from '#wire/threads/decode-jobs.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
+import { type ImportRequestDeps, paceImport, refusedForJob, reportReading } from './import-request.ts'
 import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
 export interface CaptureRouteDeps {
@@ -32,6 +34,8 @@ export interface CaptureRouteDeps {
   readonly random: RandomUint32
   /** `PENNON_REROUTE_OLDER_THAN_DAYS`: older live events take the historical lane; none do when absent. */
   readonly rerouteOlderThanMs?: number | null
+  /** Absent in tests that import nothing: the headers of imports mean nothing then. */
+  readonly imports?: ImportRequestDeps
 }
 
 /** The paths that take events. Source: docs/wire/ingestion.md 1.1, 1.4 step 6, 2.3. */
@@ -76,6 +80,8 @@ interface Exchange {
   readonly reply: FastifyReply
   readonly random: RandomUint32
   readonly read: AnswerReading<VerboseAnswer>
+  /** What the request says about the import that it belongs to; null for nearly every request. */
+  readonly import: ImportRequest | null
 }
 
 const okAnswer: VerboseAnswer = { status: 200, body: accepted }
@@ -99,6 +105,11 @@ function handleCapture(
     ? query.value
     : readableQuery(request.query as RawQuery)
   const { headers } = request
+  const imports = deps.imports === undefined ? null : parseImportRequest(headers)
+  if (imports !== null && !imports.ok) return sendError(reply, imports.error)
+  const importRequest = imports?.value ?? null
+  const tooFast = importRequest === null ? null : paceImport(deps.imports!, reply)
+  if (tooFast !== null) return sendError(reply, tooFast)
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -111,7 +122,7 @@ function handleCapture(
     querySentAtMs: sentAtMs,
     fallbackToken: token ?? keyInHeader(request),
     ip,
-    verbose: verbose || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
+    verbose: verbose || importRequest?.wantsReport === true || isYes(textOfHeader(headers['x-pennon-verbose']) ?? ''),
   }
   if (!query.ok) {
     service.keepRefused(refusedUnread(input, query.error), receivedAtMs)
@@ -121,11 +132,14 @@ function handleCapture(
     reply,
     random,
     read: input.verbose ? readVerdicts : beacon ? readBeacon : readOk,
+    import: importRequest,
   }
   const { rerouteOlderThanMs = null } = deps
-  const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs })
+  const job = importRequest?.importJobId ?? null
+  const ofJob = job === null ? null : { importJobId: job }
+  const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob })
   return prepared.kind === 'too_much_work'
-    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs }, exchange)
+    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob }, exchange)
     : answerPrepared(deps, prepared, receivedAtMs, exchange)
 }
 
@@ -147,13 +161,15 @@ async function decodeElsewhere(
 }
 
 function answerPrepared(
-  { service }: CaptureRouteDeps,
+  deps: CaptureRouteDeps,
   prepared: PreparedCapture,
   receivedAtMs: number,
   exchange: Exchange,
 ): void | Promise<void> {
+  const { service } = deps
   switch (prepared.kind) {
     case 'prepared':
+      if (exchange.import !== null) return answerImport(deps, exchange.import, prepared, receivedAtMs, exchange)
       return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
     case 'no_event_left':
       service.countPerformanceEvents(prepared.token, prepared.eventCount)
@@ -164,6 +180,24 @@ function answerPrepared(
       return sendError(exchange.reply, error)
     }
   }
+}
+
+async function answerImport(
+  { service, imports }: CaptureRouteDeps,
+  request: ImportRequest,
+  prepared: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
+  receivedAtMs: number,
+  exchange: Exchange,
+): Promise<void> {
+  try {
+    const error = await refusedForJob(imports!, request, prepared)
+    if (error !== null) return sendError(exchange.reply, error)
+  } catch (cause) {
+    if (!(cause instanceof PortError)) throw cause
+    return refuseForNow(exchange)
+  }
+  const read = request.wantsReport ? reportReading(imports!, prepared, receivedAtMs) : exchange.read
+  return answerWhenStored(service.capture(prepared, receivedAtMs, read), exchange)
 }
 
 async function answerWhenStored(

@@ -14,6 +14,7 @@ import { featureFlagsRoutes } from './feature-flags.ts'
 import { flagUsageRoutes } from './flag-usage.ts'
 import { flagVersionsRoutes } from './flag-versions.ts'
 import { groupsRoutes } from './groups.ts'
+import { importJobsRoutes } from './import-jobs.ts'
 import { ingestionStatusRoutes } from './ingestion-status.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
@@ -52,6 +53,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),
     ...exportEventsRoutes(deps),
+    ...importJobsRoutes(deps),
     ...definitionsRoutes(deps),
     ...queryRoutes(deps),
     ...rejectedEventsRoutes(deps),

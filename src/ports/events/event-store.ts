@@ -9,6 +9,7 @@ import type { EventQueries } from './event-queries.ts'
 import type { EventStoreUpkeep } from './event-store-upkeep.ts'
 import type { EventWriter } from './event-writer.ts'
 import type { FlagUsageUpkeep } from './flag-usage-upkeep.ts'
+import type { ImportedRows } from './imported-rows.ts'
 import type { InsightQueries } from './insight-queries.ts'
 import type { RecordingStore } from './recording-store.ts'
 import type { RejectStore } from './reject-store.ts'
@@ -19,6 +20,7 @@ export interface EventStore
   extends EventWriter,
     EventStoreUpkeep,
     EventQueries,
+    ImportedRows,
     InsightQueries,
     EventExports,
     RejectStore,

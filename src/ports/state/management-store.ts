@@ -11,6 +11,7 @@ import type { EventStoreMarks } from './event-store-marks.ts'
 import type { ExperimentStore } from './experiment-store.ts'
 import type { FlagStore } from './flag-store.ts'
 import type { GroupStore } from './group-store.ts'
+import type { ImportJobStore, ImportWorkStore } from './import-job-store.ts'
 import type { LogBindingStore } from './log-binding.ts'
 import type { PersonStore } from './person-store.ts'
 import type { PersonalKeyStore } from './personal-key-store.ts'
@@ -42,6 +43,8 @@ export interface ManagementStore
     LogBindingStore,
     ScheduleOwners,
     DeferredProjects,
-    SubjectMirrorSource {
+    SubjectMirrorSource,
+    ImportJobStore,
+    ImportWorkStore {
   close(): Promise<void>
 }

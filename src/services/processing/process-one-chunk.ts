@@ -53,6 +53,8 @@ export interface ChunkDeps {
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
   readonly mayHaveBeenTried: () => boolean
+  /** Rows are made again that were stored before. */
+  readonly isRestoring?: boolean
   /** The name of the position that the chunk moves. */
   readonly cursor: string
   /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */
@@ -181,7 +183,7 @@ async function tryChunk(
   const parsed = parseChunk(chunk, failures)
   // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
-  const loaded = await state.loadChunk(subjectsOf(parsed, told), textBytesMax)
+  const loaded = await state.loadChunk(subjectsOf(parsed, told, deps), textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
   await faultPoint?.('load')
   const flagCalls = loaded === 'too_large' ? [] : await storedFlagCalls(parsed, loaded, deps)
@@ -209,8 +211,8 @@ async function tryChunk(
 }
 
 /** Ids with an override in the event store count as touched: another worker may have mapped them elsewhere since. */
-function subjectsOf(chunk: ParsedChunk, told: ToldOverrides): ChunkSubjects {
-  const subjects = chunkSubjects(chunk)
+function subjectsOf(chunk: ParsedChunk, told: ToldOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
+  const subjects = chunkSubjects(chunk, isRestoring)
   return told.size === 0 ? subjects : { ...subjects, distinctIds: [...subjects.distinctIds, ...told.values()] }
 }
 
@@ -236,6 +238,7 @@ function applyChunk(
       lostMerges,
       storedFlagCalls: flagCalls,
       personTextMax: textBytesMax,
+      isRestoring: deps.isRestoring === true,
     }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)

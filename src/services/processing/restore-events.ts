@@ -51,6 +51,7 @@ export async function restoreEvents(
     const chunk = { ...read, records, nextOffset: Math.min(read.nextOffset, toOffset) }
     const end = await processOneChunk(chunk, {
       ...withoutEffect(deps),
+      isRestoring: true,
       ...processorLimits,
       signal,
       ownerId: '',

@@ -22,6 +22,7 @@ export interface CaptureJob {
   readonly receivedAtMs: number
   readonly ip: string
   readonly rerouteOlderThanMs: number | null
+  readonly importJobId?: number
 }
 
 export interface V1CaptureJob {

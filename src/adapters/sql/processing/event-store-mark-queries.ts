@@ -26,6 +26,7 @@ export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks 
         .selectFrom('person_distinct_id as d')
         .innerJoin('person as p', 'p.id', 'd.person_id')
         .select(['d.project_id', 'd.distinct_id', 'd.version', 'p.uuid'])
+        .where('d.project_id', '>', 0) // not the shelves of pending imports
         .$if(after !== null, query =>
           query.where(sql<boolean>`(d.project_id, d.distinct_id) > (${after!.projectId}, ${after!.distinctId})`),
         )

@@ -2,11 +2,12 @@
 // and bounds the texts that a load may hold; each engine implements the reads.
 
 import type { Selectable } from 'kysely'
-import type { Group } from '#core/groups/group.ts'
+import type { Group, GroupType } from '#core/groups/group.ts'
+import { type ImportJobStatus, shelfIdOf } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
 import { groupTypeOf, projectOf } from '../tables/rows.ts'
-import type { GroupTypeTable, ProjectTable, StateSchema } from '../tables/schema.ts'
+import type { GroupTypeTable, ImportJobTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
   type GroupKey,
@@ -38,9 +39,18 @@ export interface ChunkReads {
   personTexts(personIds: readonly number[]): MaybePromise<readonly PersonTextRow[]>
   /** @param countMax beyond this many rows the read may stop. */
   personMappings(personIds: readonly number[], countMax: number): MaybePromise<readonly PersonMappingRow[]>
-  personless(ids: Ids): MaybePromise<readonly StateSchema['personless_distinct_id'][]>
+  personless(ids: Ids): MaybePromise<readonly Selectable<StateSchema['personless_distinct_id']>[]>
+  importJobs(ids: readonly number[]): MaybePromise<readonly ImportJobRow[]>
+  generated(
+    events: readonly { readonly projectId: number; readonly uuid: string }[],
+  ): MaybePromise<readonly StateSchema['import_generated'][]>
   /** @param textBytes as for persons. */
   groups(keys: readonly GroupKey[], textBytes: number): MaybePromise<readonly LoadedGroupRow[]>
+}
+
+/** `has_notes` is 0 or 1. */
+export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step'> & {
+  readonly has_notes: number
 }
 
 /** A load, which yields each read; `loadAtOnce` and `loadWaiting` run it to its end. */
@@ -65,7 +75,15 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   if (room.isExceeded) return 'too_large'
   const personless = yield* found(reads.personless(ids))
 
-  const groups = yield* loadGroups(reads, wantedGroups(subjects.groups, types), room)
+  const { importJobIds = [], generated = [] } = subjects
+  const importJobs = importJobIds.length === 0 ? [] : (yield* found(reads.importJobs(importJobIds))).map(jobStatusOf)
+  const seenBefore = generated.length === 0 ? [] : yield* found(reads.generated(generated))
+
+  const keys = (subjects.groupKeys ?? []).map(({ projectId, typeIndex, key }) => ({
+    ...{ project_id: projectId, group_type_index: typeIndex, group_key: key },
+  }))
+  const named = wantedGroups(subjects.groups, withShelves(types, importJobs))
+  const groups = yield* loadGroups(reads, [...named, ...keys], room)
   if (room.isExceeded) return 'too_large'
   return {
     projects: projects.map(projectOf),
@@ -73,11 +91,42 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
     persons: [...mapped.persons.values()],
     personPropertiesJson: mapped.personPropertiesJson,
     personMappings: personMappingsOf(mappings, mapped),
-    personlessDistinctIds: personless.map(row => ({ projectId: row.project_id, distinctId: row.distinct_id })),
+    personlessDistinctIds: personless.map(row => ({
+      projectId: Number(row.project_id),
+      distinctId: row.distinct_id,
+      nextVersion: Number(row.next_version),
+    })),
+    ...(importJobs.length > 0 && { importJobs }),
+    ...(seenBefore.length > 0 && {
+      generated: seenBefore.map(row => ({
+        projectId: Number(row.project_id),
+        uuid: row.uuid,
+        timestampMs: Number(row.timestamp),
+      })),
+    }),
     groupTypes: types,
     textBytes: room.takenBytes,
     textBytesOf: room.bytesOf,
     groups,
+  }
+}
+
+/** A job's shelf has the group types of its project. */
+function withShelves(types: readonly GroupType[], jobs: readonly ImportJobStatus[]): readonly GroupType[] {
+  if (jobs.length === 0) return types
+  const ofShelves = jobs.flatMap(({ id, projectId }) =>
+    types.filter(type => type.projectId === projectId).map(type => ({ ...type, projectId: shelfIdOf(id) })),
+  )
+  return [...types, ...ofShelves]
+}
+
+function jobStatusOf(row: ImportJobRow): ImportJobStatus {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    state: row.state as ImportJobStatus['state'],
+    step: row.step as ImportJobStatus['step'],
+    hasNotes: Number(row.has_notes) === 1,
   }
 }
 

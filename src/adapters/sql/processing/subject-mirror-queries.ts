@@ -105,6 +105,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
       const sizes = await db
         .selectFrom('person')
         .select(['id', personBytes.as('bytes')])
+        .where('project_id', '>', 0) // not the shelves of pending imports
         .$if(after !== null, query => query.where('id', '>', after!))
         .orderBy('id')
         .limit(pageRowsMax)
@@ -119,6 +120,7 @@ export function subjectMirrorQueries(db: Kysely<StateSchema>): SubjectMirrorSour
       const sizes = await db
         .selectFrom('group')
         .select(['project_id', 'group_type_index', 'group_key', groupBytes.as('bytes')])
+        .where('project_id', '>', 0)
         .$if(after !== null, query =>
           query.where(
             sql<boolean>`(project_id, group_type_index, group_key) > (${after!.projectId}, ${after!.typeIndex}, ${after!.key})`,

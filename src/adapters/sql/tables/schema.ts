@@ -15,7 +15,7 @@ export interface StateSchema {
   flag_last_call: { flag_id: number; called_at: number }
   person: PersonTable
   person_distinct_id: { project_id: number; distinct_id: string; person_id: number; version: number }
-  personless_distinct_id: { project_id: number; distinct_id: string }
+  personless_distinct_id: { project_id: number; distinct_id: string; next_version: Generated<number> }
   flag_hash_key_override: { project_id: number; person_id: number; feature_flag_key: string; hash_key: string }
   group_type_mapping: GroupTypeTable
   group: GroupTable
@@ -26,6 +26,12 @@ export interface StateSchema {
   subject_change: { id: Generated<number>; subjects: string }
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
   schedule_owner: { name: string; owner: string; until: number }
+  import_job: ImportJobTable
+  import_link: ImportLinkTable
+  import_note: { import_job_id: number; reason: string; note_count: number }
+  import_note_sample: { id: Generated<number>; import_job_id: number; reason: string; details: string }
+  import_image: ImportImageTable
+  import_generated: { project_id: number; uuid: string; timestamp: number }
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
@@ -132,6 +138,43 @@ export interface GroupTable {
   property_marks: string
   created_at: number
   version: number
+}
+
+export interface ImportJobTable {
+  id: number
+  project_id: number
+  /** The UTC day whose imports without a job of their own this job collects. */
+  implicit_day: string | null
+  name: string
+  source: string
+  state: string
+  step: string | null
+  plan: string
+  progress: string
+  created_by: string | null
+  created_at: number
+  updated_at: number
+  published_at: number | null
+  discarded_at: number | null
+}
+
+export interface ImportLinkTable {
+  id: Generated<number>
+  import_job_id: number
+  distinct_id: string
+  other_id: string
+  dangerously: number
+  timestamp: number
+  uuid: string
+}
+
+export interface ImportImageTable {
+  import_job_id: number
+  kind: string
+  subject: string
+  project_id: number
+  before_image: string
+  after_image: string
 }
 
 export interface WarningTable {

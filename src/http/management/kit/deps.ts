@@ -4,6 +4,7 @@ import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { EventExports } from '#ports/events/event-exports.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import type { RecordingStore } from '#ports/events/recording-store.ts'
 import type { RejectStore } from '#ports/events/reject-store.ts'
@@ -28,6 +29,7 @@ export interface ManagementDeps {
   readonly rejects: RejectReplay
   readonly events: EventQueries &
     EventExports &
+    Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'> &
     InsightQueries &
     SqlQueries &
     Pick<RejectStore, 'listRejected'> &

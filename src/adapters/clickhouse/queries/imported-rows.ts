@@ -1,0 +1,138 @@
+// The rows of one import job. It has partitions of its own in `events_pending` and, once published, in `events`; while it
+// is being published, some of its rows are here and some there.
+
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import type { EventView } from '#ports/events/event-queries.ts'
+import { type ImportedCounts, type ImportedRows, idBucketCount } from '#ports/events/imported-rows.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { fieldLists } from '../parameters/field-lists.ts'
+import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
+import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+
+const ofJob = 'PREWHERE import_partition = {job:UInt32}'
+
+export function importedRows(clients: Pick<ClickHouseClients, 'read'>): ImportedRows {
+  return {
+    countImportedRows: importJobId => clients.read((client, signal) => countRows(client, importJobId, signal)),
+    findImportedRows: (importJobId, uuids) =>
+      clients.read((client, signal) => findRows(client, importJobId, uuids, signal)),
+    countStored: async identities => {
+      const lists = identityLists(identities)
+      let count = 0
+      for (const list of lists) count += await clients.read((client, signal) => countStored(client, list, signal))
+      return count
+    },
+    findUsedIds: async (projectId, importJobId, distinctIds) => {
+      const used: string[] = []
+      for (const ids of fieldLists(distinctIds, id => id.length + 4))
+        used.push(...(await clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal))))
+      return used
+    },
+    hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
+      clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
+  }
+}
+
+type CountRow = [day: string, event: string, uuids: number | string]
+
+async function countRows(client: ClickHouseClient, job: number, signal: AbortSignal): Promise<ImportedCounts> {
+  const source = ['events_pending', 'events']
+    .map(table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table} ${ofJob}`)
+    .join(' UNION ALL ')
+  // Repeats have one identity, of which the whole sort key is told apart here.
+  const distinct = `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
+  const options = { query_params: { job }, format: 'JSONCompactEachRow', abort_signal: signal } as const
+  const byDay = await client.query({
+    query: `SELECT toString(day), event, count() FROM (${distinct}) GROUP BY day, event ORDER BY day, event`,
+    ...options,
+  })
+  const counts = (await byDay.json<CountRow>()).map(([day, event, uuids]) => ({ day, event, uuids: Number(uuids) }))
+  const byBucket = await client.query({
+    query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinct}) GROUP BY bucket`,
+    ...options,
+  })
+  const idBuckets = Array<number>(idBucketCount).fill(0)
+  for (const [bucket, rows] of await byBucket.json<[number, number | string]>()) idBuckets[bucket] = Number(rows)
+  return { rows: counts.reduce((sum, { uuids }) => sum + uuids, 0), counts, idBuckets }
+}
+
+async function findRows(
+  client: ClickHouseClient,
+  job: number,
+  uuids: readonly string[],
+  signal: AbortSignal,
+): Promise<EventView[]> {
+  if (uuids.length === 0) return []
+  const found = new Map<string, EventView>()
+  for (const table of ['events_pending', 'events']) {
+    const result = await client.query({
+      query: `SELECT ${viewColumns} FROM (
+          SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
+          PREWHERE import_partition = {job:UInt32} AND uuid IN {uuids:Array(UUID)})`,
+      query_params: { job, uuids: [...uuids] },
+      use_multipart_params: true,
+      format: 'JSONCompactEachRow',
+      abort_signal: signal,
+    })
+    for (const row of await result.json<EventRow>()) found.set(row[1], viewOfRow(row))
+  }
+  return [...found.values()]
+}
+
+async function countStored(
+  client: ClickHouseClient,
+  identities: readonly EventIdentity[],
+  signal: AbortSignal,
+): Promise<number> {
+  const { prewhere, where, params } = askedIdentities(identities)
+  const source = ['events', 'events_pending']
+    .map(
+      table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table}
+        PREWHERE ${prewhere} WHERE ${where}`,
+    )
+    .join(' UNION ALL ')
+  const result = await client.query({
+    query: `SELECT count() FROM (SELECT DISTINCT day, event, distinct_id, uuid FROM (${source}))`,
+    query_params: params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  const [row] = await result.json<[number | string]>()
+  return Number(row![0])
+}
+
+async function usedIds(
+  client: ClickHouseClient,
+  project: number,
+  job: number,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<string[]> {
+  const result = await client.query({
+    query: `SELECT DISTINCT distinct_id FROM events
+      PREWHERE project_id = {project:UInt32} AND import_partition != {job:UInt32}
+      WHERE distinct_id IN {ids:Array(String)}`,
+    query_params: { project, job, ids: [...ids] },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<[string]>()).map(([id]) => id)
+}
+
+async function hasRowsOfType(
+  client: ClickHouseClient,
+  { projectId, importJobId, typeIndex }: { projectId: number; importJobId: number; typeIndex: number },
+  signal: AbortSignal,
+): Promise<boolean> {
+  const result = await client.query({
+    query: `SELECT 1 FROM events
+      PREWHERE project_id = {project:UInt32} AND import_partition != {job:UInt32}
+      WHERE "$group_${Number(typeIndex)}" != '' LIMIT 1`,
+    query_params: { project: projectId, job: importJobId },
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<[number]>()).length > 0
+}

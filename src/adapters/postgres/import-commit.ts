@@ -1,0 +1,163 @@
+// Writes what a chunk changed for import jobs, inside the chunk's transaction.
+
+import { imageText } from '#adapters/sql/imports/image-text.ts'
+import * as texts from '#adapters/sql/imports/import-texts.ts'
+import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
+import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
+import { lockTexts, numbered } from './chunk-texts.ts'
+import type { Session } from './open-postgres.ts'
+import { inLists } from './write-lists.ts'
+
+const numberedTexts = Object.fromEntries(Object.entries(texts).map(([name, text]) => [name, numbered(text)])) as {
+  [Name in keyof typeof texts]: string
+}
+
+const keepJobText = `${numberedTexts.hasJobText} FOR SHARE`
+
+const listTexts = {
+  /** import job ids, distinct ids, other ids, dangerously, timestamps, uuids */
+  insertLinks: `
+  INSERT INTO import_link (import_job_id, distinct_id, other_id, dangerously, timestamp, uuid)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::int[], $5::bigint[], $6::text[])
+  ON CONFLICT DO NOTHING`,
+
+  /** import job ids, kinds, subjects, project ids, images before, images after */
+  saveImages: `
+  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
+  ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`,
+
+  /** ids */
+  deleteLinks: `DELETE FROM import_link WHERE id = ANY($1::bigint[])`,
+
+  /** import job ids, kinds, subjects */
+  deleteImages: `
+  DELETE FROM import_image AS i USING unnest($1::bigint[], $2::text[], $3::text[]) AS v (import_job_id, kind, subject)
+  WHERE i.import_job_id = v.import_job_id AND i.kind = v.kind AND i.subject = v.subject`,
+
+  /** project ids, distinct ids, versions in the table */
+  deleteMappings: `
+  DELETE FROM person_distinct_id AS d USING unnest($1::bigint[], $2::text[], $3::bigint[])
+    AS v (project_id, distinct_id, stored_version)
+  WHERE d.project_id = v.project_id AND d.distinct_id = v.distinct_id AND d.version = v.stored_version`,
+
+  /** person ids, versions in the table */
+  deletePersons: `
+  DELETE FROM person AS p USING unnest($1::bigint[], $2::bigint[]) AS v (id, stored_version)
+  WHERE p.id = v.id AND p.version = v.stored_version`,
+
+  deleteOverrides: `DELETE FROM flag_hash_key_override WHERE person_id = ANY($1::bigint[])`,
+  deleteMemberships: `DELETE FROM cohort_person WHERE person_id = ANY($1::bigint[])`,
+
+  /** project ids, type indexes, keys, versions in the table */
+  deleteGroups: `
+  DELETE FROM "group" AS g USING unnest($1::bigint[], $2::int[], $3::text[], $4::bigint[])
+    AS v (project_id, type_index, group_key, stored_version)
+  WHERE g.project_id = v.project_id AND g.group_type_index = v.type_index AND g.group_key = v.group_key
+    AND g.version = v.stored_version`,
+
+  /** project ids, uuids, timestamps */
+  insertGenerated: `
+  INSERT INTO import_generated (project_id, uuid, timestamp)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING`,
+}
+
+/**
+ * @param expectCount ends the transaction with a conflict unless the numbers are equal.
+ * @throws what the driver throws; a person that still has distinct ids fails by their foreign key.
+ */
+export async function writeImportChanges(
+  session: Session,
+  changes: ImportChanges,
+  expectCount: (count: number, expected: number) => void,
+): Promise<void> {
+  // Locked, so that a job is closed only after what was processed for it is committed.
+  for (const { id, state, step } of changes.jobs)
+    expectCount((await session.query(keepJobText, [id, state, step ?? ''])).rowCount ?? 0, 1)
+  await inLists(
+    session,
+    listTexts.insertLinks,
+    changes.links.map(link => [
+      link.importJobId,
+      link.distinctId,
+      link.otherId,
+      flagBit(link.dangerously),
+      link.timestampMs,
+      link.uuid,
+    ]),
+  )
+  await writeNotes(session, changes)
+  await inLists(
+    session,
+    listTexts.saveImages,
+    changes.images.map(({ importJobId, kind, subject, projectId, before, after }) => [
+      importJobId,
+      kind,
+      subject,
+      projectId,
+      imageText(before),
+      imageText(after),
+    ]),
+  )
+  await inLists(
+    session,
+    listTexts.deleteLinks,
+    changes.doneLinkIds.map(id => [id]),
+  )
+  await inLists(
+    session,
+    listTexts.deleteImages,
+    changes.doneImages.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
+  )
+  const { removedMappings, removedGroups } = changes
+  const mappings = removedMappings.map(row => [row.projectId, row.distinctId, row.loadedVersion] as const)
+  expectCount((await inLists(session, listTexts.deleteMappings, mappings)).rowCount, mappings.length)
+  await removePersons(session, changes, expectCount)
+  const groups = removedGroups.map(row => [row.projectId, row.typeIndex, row.key, row.loadedVersion] as const)
+  expectCount((await inLists(session, listTexts.deleteGroups, groups)).rowCount, groups.length)
+  for (const { projectId, distinctId, version } of changes.nextVersions)
+    await session.query(numberedTexts.raiseNextVersionText, [projectId, distinctId, version])
+  await inLists(
+    session,
+    listTexts.insertGenerated,
+    changes.generated.map(({ projectId, uuid, timestampMs }) => [projectId, uuid, timestampMs]),
+  )
+}
+
+async function writeNotes(session: Session, { notes }: ImportChanges): Promise<void> {
+  for (const { importJobId, reason, count, samples } of notes) {
+    const { rows } = await session.query<{ note_count: number }>(numberedTexts.countNotesText, [
+      importJobId,
+      reason,
+      count,
+    ])
+    const roomLeft = noteSampleCountMax - (Number(rows[0]!.note_count) - count)
+    for (const details of samples.slice(0, Math.max(0, roomLeft)))
+      await session.query(numberedTexts.insertNoteSampleText, [importJobId, reason, jsonText(details)])
+  }
+}
+
+async function removePersons(
+  session: Session,
+  { removedPersons }: ImportChanges,
+  expectCount: (count: number, expected: number) => void,
+): Promise<void> {
+  if (removedPersons.length === 0) return
+  const names = removedPersons
+    .map(({ projectId, uuid }) => [projectId, uuid] as const)
+    .toSorted((a, b) => (a[1] < b[1] ? -1 : a[1] > b[1] ? 1 : a[0] - b[0]))
+  const { rows } = await inLists<{ id: number; project_id: number; uuid: string; version: number }>(
+    session,
+    lockTexts.lockPersons,
+    names,
+  )
+  const ids = new Map(rows.map(row => [`${row.project_id} ${row.uuid}`, row.id]))
+  expectCount(ids.size, removedPersons.length)
+  await session.query(listTexts.deleteOverrides, [[...ids.values()]])
+  await session.query(listTexts.deleteMemberships, [[...ids.values()]])
+  const persons = removedPersons.map(({ projectId, uuid, loadedVersion }) => [
+    ids.get(`${projectId} ${uuid}`)!,
+    loadedVersion,
+  ])
+  expectCount((await inLists(session, listTexts.deletePersons, persons)).rowCount, persons.length)
+}

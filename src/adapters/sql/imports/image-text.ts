@@ -1,0 +1,47 @@
+// Images of subjects as text. Properties keep their number literals; marks are stored as in their own column.
+
+import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import type { PropertyMarks } from '#core/persons/person.ts'
+import { decodeMarks, encodeMarks } from '#core/persons/property-marks-text.ts'
+import { PortError } from '#ports/port-error.ts'
+
+type Value = SubjectImage['before']
+
+export function imageText(value: Value): string {
+  return JSON.stringify(hasMarks(value) ? { ...value, marks: encodeMarks(value.marks) } : value)
+}
+
+/** @throws PortError `corrupt` for text that is not JSON. */
+export function imageOf(row: {
+  readonly import_job_id: number
+  readonly kind: string
+  readonly subject: string
+  readonly project_id: number
+  readonly before_image: string
+  readonly after_image: string
+}): SubjectImage {
+  return {
+    importJobId: Number(row.import_job_id),
+    projectId: Number(row.project_id),
+    kind: row.kind as SubjectKind,
+    subject: row.subject,
+    before: valueOfText(row.before_image),
+    after: valueOfText(row.after_image),
+  } as SubjectImage
+}
+
+function valueOfText(text: string): Value {
+  try {
+    const value = parseJson(text) as JsonObject | null
+    return (typeof value?.marks === 'string'
+      ? { ...value, marks: decodeMarks(value.marks) }
+      : value) as unknown as Value
+  } catch (cause) {
+    throw new PortError('state', 'corrupt', cause)
+  }
+}
+
+function hasMarks(value: Value): value is Extract<Value, { readonly marks: PropertyMarks }> {
+  return value !== null && 'marks' in value
+}

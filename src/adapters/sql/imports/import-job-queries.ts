@@ -1,0 +1,115 @@
+// Import jobs as the private API shows them.
+
+import type { Kysely, Selectable } from 'kysely'
+import { firstImportJobId, type ImportJob, type ImportJobState, type ImportStep } from '#core/imports/import-job.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+import { nextId } from '../tables/revision-queries.ts'
+import { jsonObjectOf, jsonText } from '../tables/rows.ts'
+import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
+
+export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
+  return {
+    createImportJob: job =>
+      db.transaction().execute(async trx => {
+        const id = await nextId(trx, 'import_job')
+        const row = {
+          id: Math.max(id, firstImportJobId),
+          project_id: job.projectId,
+          implicit_day: null,
+          name: job.name,
+          source: job.source,
+          state: 'planned',
+          step: null,
+          plan: jsonText(job.plan),
+          progress: '{}',
+          created_by: job.createdBy,
+          created_at: job.createdAtMs,
+          updated_at: job.createdAtMs,
+          published_at: null,
+          discarded_at: null,
+        }
+        await trx.insertInto('import_job').values(row).execute()
+        return importJobOf(row)
+      }),
+
+    async findImportJob(id) {
+      const row = await db.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? null : importJobOf(row)
+    },
+
+    async listImportJobs(projectId, { limit, offset }) {
+      const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId)
+      const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+      const rows = await ofProject.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
+      return { count: Number(count), jobs: rows.map(importJobOf) }
+    },
+
+    async updateImportJob(id, change, { states, step }) {
+      const row = await db
+        .updateTable('import_job')
+        .set({
+          updated_at: change.updatedAtMs,
+          ...(change.name !== undefined && { name: change.name }),
+          ...(change.state !== undefined && { state: change.state }),
+          ...(change.step !== undefined && { step: change.step }),
+          ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
+          ...(change.progress !== undefined && { progress: jsonText(change.progress) }),
+          ...(change.publishedAtMs !== undefined && { published_at: change.publishedAtMs }),
+          ...(change.discardedAtMs !== undefined && { discarded_at: change.discardedAtMs }),
+        })
+        .where('id', '=', id)
+        .where('state', 'in', [...states])
+        .$if(step !== undefined, query =>
+          step === null ? query.where('step', 'is', null) : query.where('step', '=', step!),
+        )
+        .returningAll()
+        .executeTakeFirst()
+      return row === undefined ? null : importJobOf(row)
+    },
+
+    async listImportNotes(importJobId) {
+      const notes = await db
+        .selectFrom('import_note')
+        .select(['reason', 'note_count'])
+        .where('import_job_id', '=', importJobId)
+        .orderBy('note_count', 'desc')
+        .orderBy('reason')
+        .execute()
+      const samples = await db
+        .selectFrom('import_note_sample')
+        .select(['reason', 'details'])
+        .where('import_job_id', '=', importJobId)
+        .orderBy('id')
+        .execute()
+      const byReason = Map.groupBy(samples, ({ reason }) => reason)
+      return notes.map(({ reason, note_count }) => ({
+        importJobId,
+        reason,
+        count: Number(note_count),
+        samples: (byReason.get(reason) ?? []).map(({ details }) => jsonObjectOf(details)),
+      }))
+    },
+  }
+}
+
+export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
+  return {
+    id: Number(row.id),
+    projectId: Number(row.project_id),
+    name: row.name,
+    source: row.source,
+    state: row.state as ImportJobState,
+    step: row.step as ImportStep | null,
+    plan: jsonObjectOf(row.plan),
+    progress: jsonObjectOf(row.progress),
+    createdBy: row.created_by,
+    createdAtMs: Number(row.created_at),
+    updatedAtMs: Number(row.updated_at),
+    publishedAtMs: timeOrNull(row.published_at),
+    discardedAtMs: timeOrNull(row.discarded_at),
+  }
+}
+
+function timeOrNull(ms: number | null): number | null {
+  return ms === null ? null : Number(ms)
+}

@@ -1,0 +1,202 @@
+// What publishing and undoing an import job has left to do. What is done is deleted in the transaction that does it, so a
+// list is always what is left.
+
+import type { Kysely } from 'kysely'
+import { shelfIdOf } from '#core/imports/import-job.ts'
+import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { imageOf } from './image-text.ts'
+import { importJobOf } from './import-job-queries.ts'
+
+const clearedRowsMax = 2_000
+
+export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
+  return {
+    async listImportWork() {
+      const rows = await db
+        .selectFrom('import_job')
+        .selectAll()
+        .where('state', 'in', ['publishing', 'discarding'])
+        .orderBy('updated_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(importJobOf)
+    },
+
+    async listImportLinks(importJobId, limit) {
+      const rows = await db
+        .selectFrom('import_link')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .orderBy('timestamp')
+        .orderBy('uuid')
+        .orderBy('id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({
+        id: Number(row.id),
+        link: {
+          importJobId,
+          distinctId: row.distinct_id,
+          otherId: row.other_id,
+          dangerously: row.dangerously === 1,
+          timestampMs: Number(row.timestamp),
+          uuid: row.uuid,
+        },
+      }))
+    },
+
+    async listShelvedIds(importJobId, limit) {
+      const rows = await db
+        .selectFrom('person_distinct_id')
+        .select('distinct_id')
+        .where('project_id', '=', shelfIdOf(importJobId))
+        .orderBy('distinct_id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => row.distinct_id)
+    },
+
+    async listShelvedPersonlessIds(importJobId, after, limit) {
+      const rows = await db
+        .selectFrom('personless_distinct_id')
+        .select('distinct_id')
+        .where('project_id', '=', shelfIdOf(importJobId))
+        .$if(after !== null, query => query.where('distinct_id', '>', after!))
+        .orderBy('distinct_id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => row.distinct_id)
+    },
+
+    async listShelvedGroups(importJobId, limit) {
+      const rows = await db
+        .selectFrom('group')
+        .select(['group_type_index', 'group_key'])
+        .where('project_id', '=', shelfIdOf(importJobId))
+        .orderBy('group_type_index')
+        .orderBy('group_key')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
+    },
+
+    async listImportImages(importJobId, kind, limit) {
+      const rows = await db
+        .selectFrom('import_image')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .where('kind', '=', kind)
+        .orderBy('subject')
+        .limit(limit)
+        .execute()
+      return rows.map(imageOf)
+    },
+
+    async findImportImages(importJobId, kind, subjects) {
+      if (subjects.length === 0) return []
+      const rows = await db
+        .selectFrom('import_image')
+        .selectAll()
+        .where('import_job_id', '=', importJobId)
+        .where('kind', '=', kind)
+        .where('subject', 'in', [...subjects])
+        .execute()
+      return rows.map(imageOf)
+    },
+
+    async deleteImportImages(importJobId) {
+      await db.deleteFrom('import_image').where('import_job_id', '=', importJobId).execute()
+    },
+
+    async listFinalImportJobs(publishedBeforeMs) {
+      const rows = await db
+        .selectFrom('import_job')
+        .select('id')
+        .where('state', '=', 'published')
+        .where('published_at', '<', publishedBeforeMs)
+        .where(({ exists, selectFrom }) =>
+          exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+        )
+        .execute()
+      return rows.map(({ id }) => Number(id))
+    },
+
+    clearShelf: importJobId =>
+      db.transaction().execute(async trx => {
+        const shelfId = shelfIdOf(importJobId)
+        let isMore = false
+        const clear = async <Key>(
+          find: Promise<readonly Key[]>,
+          remove: (keys: readonly Key[]) => Promise<unknown>,
+        ): Promise<void> => {
+          const keys = await find
+          if (keys.length > 0) await remove(keys)
+          isMore ||= keys.length === clearedRowsMax
+        }
+        const mappings = trx.selectFrom('person_distinct_id').where('project_id', '=', shelfId)
+        await clear(mappings.select('distinct_id').limit(clearedRowsMax).execute(), keys =>
+          trx
+            .deleteFrom('person_distinct_id')
+            .where('project_id', '=', shelfId)
+            .where(
+              'distinct_id',
+              'in',
+              keys.map(key => key.distinct_id),
+            )
+            .execute(),
+        )
+        // Their distinct ids go first.
+        if (!isMore)
+          await clear(
+            trx.selectFrom('person').select('id').where('project_id', '=', shelfId).limit(clearedRowsMax).execute(),
+            keys =>
+              trx
+                .deleteFrom('person')
+                .where(
+                  'id',
+                  'in',
+                  keys.map(key => key.id),
+                )
+                .execute(),
+          )
+        await clear(
+          trx
+            .selectFrom('personless_distinct_id')
+            .select('distinct_id')
+            .where('project_id', '=', shelfId)
+            .limit(clearedRowsMax)
+            .execute(),
+          keys =>
+            trx
+              .deleteFrom('personless_distinct_id')
+              .where('project_id', '=', shelfId)
+              .where(
+                'distinct_id',
+                'in',
+                keys.map(key => key.distinct_id),
+              )
+              .execute(),
+        )
+        await clear(
+          trx
+            .selectFrom('import_link')
+            .select('id')
+            .where('import_job_id', '=', importJobId)
+            .limit(clearedRowsMax)
+            .execute(),
+          keys =>
+            trx
+              .deleteFrom('import_link')
+              .where(
+                'id',
+                'in',
+                keys.map(key => key.id),
+              )
+              .execute(),
+        )
+        await trx.deleteFrom('group').where('project_id', '=', shelfId).execute()
+        return isMore
+      }),
+  }
+}

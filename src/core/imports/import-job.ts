@@ -1,0 +1,92 @@
+// An import job: what is sent under one plan, kept apart until it is published, and undone as a whole.
+// Source: docs/wire/import.md §2.8, §2.11; docs/decisions/0053-import-jobs.md.
+
+import type { JsonObject } from '../json.ts'
+
+/** In the order in which a job passes them. */
+export const importJobStates = [
+  'planned',
+  'rehearsed',
+  'approved',
+  'sending',
+  'verifying',
+  'pending',
+  'publishing',
+  'published',
+  'discarding',
+  'discarded',
+  'failed',
+] as const
+export type ImportJobState = (typeof importJobStates)[number]
+
+/** The states that a client reports of itself, and in which the job takes events. */
+export const openStates = ['planned', 'rehearsed', 'approved', 'sending', 'verifying', 'pending'] as const
+export type OpenState = (typeof openStates)[number]
+
+/** What the worker does next for a job that is being published or discarded; null when it has nothing to do. */
+export type ImportStep =
+  /** Records of the job that were accepted before are still being processed. */
+  | 'draining'
+  | 'links'
+  | 'persons'
+  | 'groups'
+  | 'rows'
+  /** A published job is discarded: first its rows go, then what it did to persons and groups. */
+  | 'undo_merges'
+  | 'undo_persons'
+  | 'undo_groups'
+  | 'clearing'
+
+/** The first id that a job can have: 0 means live, 1 imports that were sent before jobs were counted by day. */
+export const firstImportJobId = 2
+
+/** The header of `POST /batch/` that names the job of its events. */
+export const importJobHeader = 'x-import-job'
+
+export interface ImportJob {
+  readonly id: number
+  readonly projectId: number
+  readonly name: string
+  readonly source: string
+  readonly state: ImportJobState
+  readonly step: ImportStep | null
+  /** What the client says of its plan: range, zone, hashes, tool version. At most some KiB. */
+  readonly plan: JsonObject
+  /** What the client says of its progress; shown as it is. */
+  readonly progress: JsonObject
+  readonly createdBy: string | null
+  readonly createdAtMs: number
+  readonly updatedAtMs: number
+  readonly publishedAtMs: number | null
+  readonly discardedAtMs: number | null
+}
+
+/** What the worker needs to know of a job to process one of its events. */
+export interface ImportJobStatus {
+  readonly id: number
+  readonly projectId: number
+  readonly state: ImportJobState
+  readonly step: ImportStep | null
+  /** Whether something was noted about its events before. */
+  readonly hasNotes: boolean
+}
+
+export function isOpen(state: ImportJobState): state is OpenState {
+  return (openStates as readonly string[]).includes(state)
+}
+
+/** Whether the job's events are kept apart: until it is published, and while the last ones are processed for that. */
+export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
+  return isOpen(state) || (state === 'publishing' && step === 'draining')
+}
+
+/**
+ * The project id under which the persons and groups of a pending job are kept: the job's shelf. No project has a
+ * negative id, so nothing that belongs to a project is ever found there.
+ */
+export function shelfIdOf(importJobId: number): number {
+  return -importJobId
+}
+
+/** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */
+export const undoDays = 30

@@ -1,0 +1,220 @@
+// Import jobs: created and reported on by importers, published or discarded as a whole. The worker does both; the
+// answers say how far it is.
+
+import Type from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Result } from '#core/result.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import {
+  discardJob,
+  findJob,
+  type JobRefusal,
+  type ManageJobsDeps,
+  publishJob,
+  updateJob,
+} from '#services/imports/manage-jobs.ts'
+import { encodeEvent, eventSchema } from '#wire/management/events.ts'
+import {
+  createImportJobSchema,
+  encodeImportJob,
+  encodeImportReport,
+  importJobSchema,
+  importJobTextBytesMax,
+  importReportSchema,
+  updateImportJobSchema,
+} from '#wire/management/import-jobs.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import { wireError } from '#wire/wire-error.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  invalidInput,
+  longListAnswer,
+  missing,
+  refusal,
+} from './kit/answers.ts'
+import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from './kit/endpoint.ts'
+import { countedPage } from './kit/page.ts'
+import { pageParams, requiredParam, textParam } from './kit/query-params.ts'
+
+type ImportJobsDeps = EndpointDeps &
+  ManageJobsDeps & { readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'> }
+
+const tag = 'import_jobs'
+const uuidCountMax = 200
+const noSuchJob = missing('The project has no import job with this id.')
+
+export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
+  const { management, clock, events } = deps
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs',
+      id: 'import_jobs_list',
+      tag,
+      summary: 'List import jobs, the newest first.',
+      scope: 'import_job:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(importJobSchema) },
+      handle: async ({ request, project, query }) => {
+        const { count, jobs } = await management.listImportJobs(project.id, query)
+        return answer(200, countedPage(request, query, count, jobs.map(encodeImportJob)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/import_jobs',
+      id: 'import_jobs_create',
+      tag,
+      summary: 'Create an import job. Batches that name it in X-Import-Job wait until it is published.',
+      scope: 'import_job:write',
+      body: createImportJobSchema,
+      success: { status: 201, schema: importJobSchema },
+      handle: async ({ project, caller, body }) => {
+        const { source, name = source, plan = {} } = body
+        const tooLong = whichIsTooLong({ plan })
+        if (tooLong !== null) return tooLong
+        const job = await management.createImportJob({
+          ...{ projectId: project.id, name, source, plan },
+          createdBy: caller.label,
+          createdAtMs: clock.nowMs(),
+        })
+        return answer(201, encodeImportJob(job))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId',
+      id: 'import_jobs_retrieve',
+      tag,
+      summary: 'One import job: its state, and how far publishing or discarding is.',
+      scope: 'import_job:read',
+      success: { status: 200, schema: importJobSchema },
+      handle: async ({ project, params }) => {
+        const job = await jobOf(deps, project.id, params)
+        return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '/import_jobs/:jobId',
+      id: 'import_jobs_update',
+      tag,
+      summary: 'Say how far the importer is. 409 once the job is being published or discarded.',
+      scope: 'import_job:write',
+      body: updateImportJobSchema,
+      success: { status: 200, schema: importJobSchema },
+      handle: async ({ project, params, body }) => {
+        const tooLong = whichIsTooLong(body)
+        return tooLong ?? answerJob(await updateJob(deps, project.id, idOf(params), body))
+      },
+    }),
+    ...projectRoutes(
+      deps,
+      jobAction('publish', 'Publish the job: its events become visible, its persons and links part of the project.', {
+        handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, idOf(params))),
+      }),
+    ),
+    ...projectRoutes(
+      deps,
+      jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
+        handle: async ({ project, params }) => answerJob(await discardJob(deps, project.id, idOf(params))),
+      }),
+    ),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId/report',
+      id: 'import_jobs_report',
+      tag,
+      summary: 'What is stored of the job, and what happened to the rest.',
+      scope: 'import_job:read',
+      success: { status: 200, schema: importReportSchema },
+      handle: async ({ project, params }) => {
+        const job = await jobOf(deps, project.id, params)
+        if (job === null) return refusal(noSuchJob)
+        const notes = await management.listImportNotes(job.id)
+        return answerFromEventStore(async () =>
+          answer(200, encodeImportReport(job, await events.countImportedRows(job.id), notes)),
+        )
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId/events',
+      id: 'import_jobs_events',
+      tag,
+      summary: `Stored events of the job by uuid, published or not, at most ${uuidCountMax}.`,
+      scope: 'import_job:read query:read',
+      query: { uuids: requiredParam(textParam('Uuids, separated by commas.')) },
+      success: { status: 200, schema: Type.Object({ results: Type.Array(eventSchema) }) },
+      handle: async ({ project, params, query }) => {
+        const uuids = query.uuids.toLowerCase().split(',')
+        if (uuids.length > uuidCountMax || !uuids.every(isUuid))
+          return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
+        const job = await jobOf(deps, project.id, params)
+        if (job === null) return refusal(noSuchJob)
+        return answerFromEventStore(async () =>
+          longListAnswer({}, await events.findImportedRows(job.id, uuids), encodeEvent),
+        )
+      },
+    }),
+  ]
+}
+
+function jobAction(
+  name: 'publish' | 'discard',
+  summary: string,
+  { handle }: Pick<ProjectEndpoint<Record<never, never>, Type.TUnknown>, 'handle'>,
+): ProjectEndpoint<Record<never, never>, Type.TUnknown> {
+  return {
+    method: 'POST',
+    path: `/import_jobs/:jobId/${name}`,
+    id: `import_jobs_${name}`,
+    tag,
+    summary: `${summary} Repeating it changes nothing; the job's state says when it is done.`,
+    scope: 'import_job:write',
+    success: { status: 202, schema: importJobSchema },
+    handle,
+  }
+}
+
+function idOf(params: Readonly<Record<string, string>>): number {
+  const text = params.jobId!
+  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
+}
+
+async function jobOf(
+  deps: ManageJobsDeps,
+  projectId: number,
+  params: Readonly<Record<string, string>>,
+): Promise<ImportJob | null> {
+  const id = idOf(params)
+  return id === 0 ? null : findJob(deps, projectId, id)
+}
+
+const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
+  publishing: 'The job is being published.',
+  published: 'The job is published: what was sent cannot change any more, but the job can be discarded.',
+  discarding: 'The job is being discarded.',
+  discarded: 'The job is discarded: create another one.',
+  final: 'The job was published more than 30 days ago and cannot be undone any more.',
+}
+
+function answerJob(result: Result<ImportJob, JobRefusal>): Answer {
+  if (result.ok) {
+    const { state } = result.value
+    return answer(state === 'publishing' || state === 'discarding' ? 202 : 200, encodeImportJob(result.value))
+  }
+  if (result.error === 'not_found') return refusal(noSuchJob)
+  return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
+}
+
+function whichIsTooLong(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
+  for (const key of ['plan', 'progress'] as const)
+    if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
+      return refusal(invalidInput(key, `At most ${importJobTextBytesMax} bytes of JSON.`))
+  return null
+}

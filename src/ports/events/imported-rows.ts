@@ -1,0 +1,28 @@
+// The rows of one import job, published or not, for its report, its verification and its undoing.
+
+import type { EventIdentity } from '#core/events/stored-event.ts'
+import type { EventView } from './event-queries.ts'
+
+export const idBucketCount = 256
+
+export interface ImportedCounts {
+  /** Stored rows; a row that was sent twice counts once. */
+  readonly rows: number
+  /** By UTC day (`YYYY-MM-DD`) and event name, in this order. */
+  readonly counts: readonly { readonly day: string; readonly event: string; readonly uuids: number }[]
+  /** Rows by the CRC-32 of their distinct id, modulo 256. */
+  readonly idBuckets: readonly number[]
+}
+
+/** @throws PortError from every method, as in `EventQueries`. */
+export interface ImportedRows {
+  countImportedRows(importJobId: number): Promise<ImportedCounts>
+  /** The rows with these uuids, whatever their persons are today. */
+  findImportedRows(importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
+  /** How many of these events are stored, visible or pending, live or by any job. */
+  countStored(identities: readonly EventIdentity[]): Promise<number>
+  /** Those of the distinct ids that have visible rows of anything but this job. */
+  findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
+  /** Whether visible rows of anything but this job name a group of this type. */
+  hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
+}

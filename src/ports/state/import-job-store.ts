@@ -1,0 +1,62 @@
+// Import jobs in the state: what clients and the worker know of them, and what publishing and undoing has left to do.
+
+import type { Group } from '#core/groups/group.ts'
+import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import type { ImportJob, ImportJobState, ImportStep } from '#core/imports/import-job.ts'
+
+export type NewImportJob = Pick<ImportJob, 'projectId' | 'name' | 'source' | 'plan' | 'createdBy' | 'createdAtMs'>
+
+export type ImportJobChange = Partial<
+  Pick<ImportJob, 'name' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
+> & { readonly updatedAtMs: number }
+
+export interface ImportJobStore {
+  /** Makes a job in state `planned`. Ids ascend from 2 and are never reused. */
+  createImportJob(job: NewImportJob): Promise<ImportJob>
+  findImportJob(id: number): Promise<ImportJob | null>
+  /** The newest first. */
+  listImportJobs(
+    projectId: number,
+    page: { readonly limit: number; readonly offset: number },
+  ): Promise<{ readonly count: number; readonly jobs: readonly ImportJob[] }>
+  /**
+   * Changes a job that is in one of these states, and at this step if one is given.
+   * @returns the job as it is afterwards; null if it is elsewhere, or does not exist.
+   */
+  updateImportJob(
+    id: number,
+    change: ImportJobChange,
+    from: { readonly states: readonly ImportJobState[]; readonly step?: ImportStep | null },
+  ): Promise<ImportJob | null>
+  /** What happened to the job's events and while it was published or undone, by reason, the most frequent first. */
+  listImportNotes(importJobId: number): Promise<readonly ImportNote[]>
+}
+
+/** What the worker needs for publishing and undoing. Lists are those of the subjects that are left to do. */
+export interface ImportWorkStore {
+  /** Jobs that are being published or discarded, the oldest change first. */
+  listImportWork(): Promise<readonly ImportJob[]>
+  /** In the order in which they are made: by time, then by uuid. */
+  listImportLinks(
+    importJobId: number,
+    limit: number,
+  ): Promise<readonly { readonly id: number; readonly link: ImportLink }[]>
+  /** Distinct ids of persons on the shelf. */
+  listShelvedIds(importJobId: number, limit: number): Promise<readonly string[]>
+  /** Ids on the shelf that were used without a person, after one of them, in their order. */
+  listShelvedPersonlessIds(importJobId: number, after: string | null, limit: number): Promise<readonly string[]>
+  listShelvedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
+  /** Images of a kind, some first ones. */
+  listImportImages(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly SubjectImage[]>
+  findImportImages(
+    importJobId: number,
+    kind: SubjectKind,
+    subjects: readonly string[],
+  ): Promise<readonly SubjectImage[]>
+  /** Deletes what is left of the job's shelf and links. @returns whether there is more, after some thousand rows. */
+  clearShelf(importJobId: number): Promise<boolean>
+  /** Deletes the images of a job that can no longer be undone. */
+  deleteImportImages(importJobId: number): Promise<void>
+  /** Published jobs with images, that were published before this time. */
+  listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
+}

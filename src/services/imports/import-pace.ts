@@ -1,0 +1,54 @@
+// How fast importers may send: as fast as the worker follows. The rate grows while imports are processed soon after
+// they arrive and shrinks while they wait; when they wait for long, importers are asked to pause. Live events have a
+// stream of their own and never wait for an import. Source: docs/wire/import.md §2.5, §3.1.
+
+import type { ProcessedUntil } from '#core/events/processed-until.ts'
+import type { Clock } from '#ports/clock.ts'
+
+export interface ImportPace {
+  /** Events per second that all importers together may send. */
+  rate(): number
+  /** How long an importer has to pause, in seconds; null when it may send. */
+  pauseSeconds(): number | null
+}
+
+const rateMin = 500
+const rateMax = 100_000
+const rateFirst = 20_000
+const everyMs = 1_000
+const soonMs = 3_000
+const lateMs = 10_000
+/** Some 300,000 events at the usual pace of a worker, which is what a project may have waiting. */
+const pauseFromMs = 30_000
+const pauseSecondsMax = 30
+
+export function createImportPace(options: {
+  /** How far the worker has processed imports, as it last reported; null before its first report. */
+  readonly processedUntil: () => ProcessedUntil | null
+  readonly clock: Clock
+}): ImportPace {
+  const { processedUntil, clock } = options
+  let ratePerSecond = rateFirst
+  let adaptedAtMs = Number.NEGATIVE_INFINITY
+
+  function lagMs(): number {
+    const until = processedUntil()
+    return until === null ? 0 : Math.max(0, clock.nowMs() - until.appendedBeforeMs)
+  }
+
+  return {
+    rate: () => {
+      const nowMs = clock.nowMs()
+      if (Math.abs(nowMs - adaptedAtMs) < everyMs) return Math.round(ratePerSecond)
+      adaptedAtMs = nowMs
+      const lag = lagMs()
+      const factor = lag < soonMs ? 1.1 : lag > lateMs ? 0.8 : 1
+      ratePerSecond = Math.min(rateMax, Math.max(rateMin, ratePerSecond * factor))
+      return Math.round(ratePerSecond)
+    },
+    pauseSeconds: () => {
+      const lag = lagMs()
+      return lag < pauseFromMs ? null : Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
+    },
+  }
+}

@@ -1,0 +1,113 @@
+// Takes one batch of publishing or undoing to the stores: loads, computes, inserts overrides, commits, and again after a
+// conflict. Its commits move nobody's position: they only ask that this worker owns the log's import stream.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
+import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import type { PublishedBatch } from '#core/processing/publish-shelf.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventWriter } from '#ports/events/event-writer.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
+import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import type { ProgressStore } from '../progress/find-progress.ts'
+import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+
+export interface ImportWorkDeps {
+  readonly state: ChunkStore
+  readonly jobs: ImportJobStore &
+    ImportWorkStore &
+    ProgressStore &
+    Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
+  readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'findOverrides'> &
+    Pick<ImportedRows, 'findUsedIds' | 'hasRowsOfGroupType'>
+  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly clock: Clock
+  readonly logger: Logger
+  /** The owner of the positions of this worker's streams. */
+  readonly ownerId: string
+  readonly random: () => number
+}
+
+/** Another worker owns the import stream: that one goes on with the job. */
+export class NotOwnerError extends Error {}
+
+const textBytesMax = 64 * 1024 * 1024
+const conflictTryCount = 50
+
+/**
+ * @param items what the batch is about; it is halved when its persons are too large together.
+ * @param compute called again after a conflict, with what was loaded then.
+ * @throws PortError, NotOwnerError; what was committed before stays.
+ */
+export async function runBatch<Item>(
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  items: readonly Item[],
+  subjectsOf: (items: readonly Item[]) => ChunkSubjects,
+  compute: (
+    items: readonly Item[],
+    loaded: LoadedChunk,
+    told: readonly PersonIdOverride[],
+  ) => PublishedBatch | Promise<PublishedBatch>,
+): Promise<void> {
+  if (items.length === 0) return
+  const subjects = subjectsOf(items)
+  const told = new Map<string, PersonIdOverride>()
+  note(told, await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)))
+  for (let attempt = 0; !signal.aborted; attempt++) {
+    const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
+    if (loaded === 'too_large') {
+      const middle = Math.ceil(items.length / 2)
+      await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute)
+      return runBatch(deps, signal, items.slice(middle), subjectsOf, compute)
+    }
+    const { changes, overrides } = await compute(items, loaded, [...told.values()])
+    if (overrides.length > 0) {
+      note(told, overrides)
+      await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
+    }
+    if ((await commit(deps, changes)) === 'committed') return
+    if (attempt >= conflictTryCount)
+      throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
+    await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
+  }
+}
+
+/** @throws NotOwnerError, PortError */
+async function commit(
+  { state, log, ownerId, clock }: ImportWorkDeps,
+  changes: PublishedBatch['changes'],
+): Promise<'committed' | 'again'> {
+  const stream = await importStream(log)
+  const offset = await state.findOwnPosition(stream, ownerId)
+  if (offset === null) throw new NotOwnerError(`another worker owns ${stream}`)
+  const position = { stream, ownerId, fromOffset: offset, offset, committedAtMs: clock.nowMs() }
+  const end = await state.commitChunk(changes, position)
+  if (end === 'not_owner') throw new NotOwnerError(`another worker owns ${stream}`)
+  return end === 'committed' ? end : 'again'
+}
+
+/** The first stream of imports, whose owner publishes and undoes jobs. @throws PortError */
+export async function importStream(log: Pick<EventLogReader, 'streams'>): Promise<LogStream> {
+  const streams = await log.streams()
+  const first = streams.find(({ traffic }) => traffic === 'import')
+  if (first === undefined)
+    throw new PortError('event-log', 'unavailable', new Error('the log has no stream of imports'))
+  return first.stream
+}
+
+function note(told: Map<string, PersonIdOverride>, overrides: readonly PersonIdOverride[]): void {
+  for (const override of overrides)
+    if ((told.get(override.distinctId)?.version ?? -1) <= override.version) told.set(override.distinctId, override)
+}
+
+/** What every batch of a job has in common. */
+export function batchOf(job: ImportJob, loaded: LoadedChunk, told: readonly PersonIdOverride[]) {
+  return { importJobId: job.id, projectId: job.projectId, loaded, told }
+}

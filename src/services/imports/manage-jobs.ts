@@ -1,0 +1,87 @@
+// What clients do with import jobs: create, report their progress, publish, discard.
+
+import { type ImportJob, isOpen, type OpenState, openStates, undoDays } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { dayMs } from '#core/time.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+
+export interface ManageJobsDeps {
+  readonly management: ImportJobStore
+  readonly clock: Clock
+}
+
+/** Why a job stays as it is. `final`: it was published too long ago to be undone. */
+export type JobRefusal = 'not_found' | 'publishing' | 'published' | 'discarding' | 'discarded' | 'final'
+
+/** A job of this project; null for one of another. */
+export async function findJob(
+  { management }: ManageJobsDeps,
+  projectId: number,
+  id: number,
+): Promise<ImportJob | null> {
+  const job = await management.findImportJob(id)
+  return job?.projectId === projectId ? job : null
+}
+
+export async function updateJob(
+  deps: ManageJobsDeps,
+  projectId: number,
+  id: number,
+  change: {
+    readonly name?: string
+    readonly state?: OpenState | 'failed'
+    readonly plan?: JsonObject
+    readonly progress?: JsonObject
+  },
+): Promise<Result<ImportJob, JobRefusal>> {
+  const job = await findJob(deps, projectId, id)
+  if (job === null) return err('not_found')
+  const from = { states: [...openStates, 'failed' as const] }
+  const updated = await deps.management.updateImportJob(id, { ...change, updatedAtMs: deps.clock.nowMs() }, from)
+  return updated === null ? err(refusalOf(job)) : ok(updated)
+}
+
+/** Starts publishing; a job that is published or on its way is answered as it is. */
+export async function publishJob(
+  deps: ManageJobsDeps,
+  projectId: number,
+  id: number,
+): Promise<Result<ImportJob, JobRefusal>> {
+  const job = await findJob(deps, projectId, id)
+  if (job === null) return err('not_found')
+  if (job.state === 'published' || job.state === 'publishing') return ok(job)
+  return start(deps, job, 'publishing')
+}
+
+/**
+ * Starts discarding: an open job leaves no trace, a published one is undone as far as that goes. A job that is discarded or
+ * on its way is answered as it is.
+ */
+export async function discardJob(
+  deps: ManageJobsDeps,
+  projectId: number,
+  id: number,
+): Promise<Result<ImportJob, JobRefusal>> {
+  const job = await findJob(deps, projectId, id)
+  if (job === null) return err('not_found')
+  if (job.state === 'discarded' || job.state === 'discarding') return ok(job)
+  const isFinal = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
+  return isFinal ? err('final') : start(deps, job, 'discarding')
+}
+
+async function start(
+  { management, clock }: ManageJobsDeps,
+  job: ImportJob,
+  state: 'publishing' | 'discarding',
+): Promise<Result<ImportJob, JobRefusal>> {
+  const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
+  const change = { state, step: 'draining' as const, updatedAtMs: clock.nowMs() }
+  const started = await management.updateImportJob(job.id, change, { states })
+  return started === null ? err(refusalOf(job)) : ok(started)
+}
+
+function refusalOf({ state }: ImportJob): JobRefusal {
+  return isOpen(state) || state === 'failed' ? 'publishing' : state
+}

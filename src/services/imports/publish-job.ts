@@ -1,0 +1,115 @@
+// Publishes a job: its links first, then its persons and groups, its rows last, so that every event that becomes visible
+// has its person. What a step has done is deleted from its list in the same transaction, so that a step that was
+// interrupted goes on with the rest. Source: docs/wire/import.md §2.11.
+
+import { type ImportJob, type ImportStep, shelfIdOf } from '#core/imports/import-job.ts'
+import { publishGroups, publishLinks, publishPersonlessIds, publishPersons } from '#core/processing/publish-shelf.ts'
+import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+
+/** Persons of a transaction: the live lane waits for as long as one takes to commit. */
+const batchSize = 250
+
+/** The steps of publishing after the draining, in order. */
+const steps = ['links', 'persons', 'groups', 'rows', 'clearing'] as const
+
+/** Works until the step is done. @returns the next one; null when the job is published. @throws PortError, NotOwnerError */
+export async function publishStep(
+  job: ImportJob,
+  step: (typeof steps)[number],
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+): Promise<ImportStep | null> {
+  switch (step) {
+    case 'links':
+      await makeLinks(job, deps, signal)
+      break
+    case 'persons':
+      await joinPersons(job, deps, signal)
+      break
+    case 'groups':
+      await joinGroups(job, deps, signal)
+      break
+    case 'rows':
+      await deps.events.publishJob(job.id)
+      break
+    case 'clearing':
+      while (!signal.aborted && (await deps.jobs.clearShelf(job.id)));
+      break
+  }
+  return steps[steps.indexOf(step) + 1] ?? null
+}
+
+export function isPublishStep(step: ImportStep | null): step is (typeof steps)[number] {
+  return steps.some(each => each === step)
+}
+
+async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const links = await deps.jobs.listImportLinks(job.id, batchSize)
+    if (links.length === 0 || signal.aborted) return
+    await runBatch(
+      deps,
+      signal,
+      links,
+      some => {
+        const distinctIds = some.flatMap(({ link }) =>
+          [link.distinctId, link.otherId].map(distinctId => ({ projectId: job.projectId, distinctId })),
+        )
+        return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [job.projectId] }
+      },
+      (some, loaded, told) => publishLinks(batchOf(job, loaded, told), some),
+    )
+  }
+}
+
+async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { id, projectId } = job
+  const subjectsOf = (ids: readonly string[]) => ({
+    distinctIds: ids.flatMap(distinctId => [
+      { projectId, distinctId },
+      { projectId: shelfIdOf(id), distinctId },
+    ]),
+    mergingDistinctIds: [],
+    groups: [],
+    projectIds: [projectId],
+  })
+  for (;;) {
+    const ids = await deps.jobs.listShelvedIds(id, batchSize)
+    if (ids.length === 0 || signal.aborted) break
+    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
+      publishPersons(batchOf(job, loaded, told), some),
+    )
+  }
+  for (let after: string | null = null; !signal.aborted; ) {
+    const ids: readonly string[] = await deps.jobs.listShelvedPersonlessIds(id, after, batchSize)
+    if (ids.length === 0) return
+    await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
+      publishPersonlessIds(batchOf(job, loaded, told), some),
+    )
+    after = ids.at(-1)!
+  }
+}
+
+async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { id, projectId } = job
+  for (;;) {
+    const groups = await deps.jobs.listShelvedGroups(id, batchSize)
+    if (groups.length === 0 || signal.aborted) return
+    await runBatch(
+      deps,
+      signal,
+      groups,
+      some => ({
+        distinctIds: [],
+        mergingDistinctIds: [],
+        groups: [],
+        groupKeys: some.flatMap(({ typeIndex, key }) => [
+          { projectId, typeIndex, key },
+          { projectId: shelfIdOf(id), typeIndex, key },
+        ]),
+        projectIds: [projectId],
+      }),
+      (some, loaded, told) => publishGroups(batchOf(job, loaded, told), some),
+    )
+  }
+}

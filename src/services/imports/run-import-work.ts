@@ -1,0 +1,106 @@
+// Publishes and discards import jobs, in the worker that owns the log's import stream. A job's state and step say in the
+// state how far it is, so that any worker goes on with it after a crash.
+
+import { type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
+import { dayMs } from '#core/time.ts'
+import { findProgress } from '../progress/find-progress.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
+import { isPublishStep, publishStep } from './publish-job.ts'
+import { isUndoStep, undoStep } from './undo-job.ts'
+
+const everyMs = 1_000
+/** How long a front may still take events for a job after its state has changed: it asks once a second. */
+export const closingMs = 3_000
+const retentionEveryMs = 3_600_000
+
+export interface ImportWork {
+  run(signal: AbortSignal): Promise<void>
+  /** Works on every job that has work, until it is done or has to wait. @throws PortError */
+  workNow(signal: AbortSignal): Promise<void>
+}
+
+export function createImportWork(deps: ImportWorkDeps): ImportWork {
+  const { jobs, clock, logger } = deps
+  let retainedAtMs = Number.NEGATIVE_INFINITY
+
+  async function workNow(signal: AbortSignal): Promise<void> {
+    for (const job of await jobs.listImportWork()) {
+      if (signal.aborted) return
+      try {
+        await work(job, signal)
+      } catch (cause) {
+        if (!(cause instanceof NotOwnerError)) throw cause
+        return
+      }
+    }
+    await dropFinalImages()
+  }
+
+  async function work(job: ImportJob, signal: AbortSignal): Promise<void> {
+    let { step } = job
+    while (!signal.aborted) {
+      const next = await nextStep(job, step, signal)
+      if (next === 'waits' || signal.aborted) return
+      const isDone = next === null
+      const nowMs = clock.nowMs()
+      const end = job.state === 'publishing' ? 'published' : 'discarded'
+      const moved = await jobs.updateImportJob(
+        job.id,
+        {
+          updatedAtMs: nowMs,
+          step: next,
+          ...(isDone && { state: end }),
+          ...(isDone && (end === 'published' ? { publishedAtMs: nowMs } : { discardedAtMs: nowMs })),
+        },
+        { states: [job.state], step },
+      )
+      if (moved === null) return
+      if (isDone) logger.info({ importJob: job.id, project: job.projectId }, `an import job is ${end}`)
+      if (isDone) return
+      step = next
+    }
+  }
+
+  async function nextStep(
+    job: ImportJob,
+    step: ImportStep | null,
+    signal: AbortSignal,
+  ): Promise<ImportStep | null | 'waits'> {
+    if (job.state === 'publishing' && isPublishStep(step)) return publishStep(job, step, deps, signal)
+    if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
+    if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
+    if (!(await isDrained(job))) return 'waits'
+    return job.state === 'publishing' ? 'links' : 'rows'
+  }
+
+  /** Whether every record that a front may have taken for the job is processed. */
+  async function isDrained({ updatedAtMs }: ImportJob): Promise<boolean> {
+    if (clock.nowMs() - updatedAtMs < closingMs) return false
+    for (const { stream, traffic } of await deps.log.streams()) {
+      if (traffic !== 'import') continue
+      const { doneOffset } = await findProgress(jobs, stream)
+      const { appendedAtMs } = await deps.log.status(stream, doneOffset)
+      if (appendedAtMs !== null && appendedAtMs <= updatedAtMs + closingMs) return false
+    }
+    return true
+  }
+
+  /** A job that was published this long ago can no longer be undone. */
+  async function dropFinalImages(): Promise<void> {
+    if (performance.now() - retainedAtMs < retentionEveryMs) return
+    for (const id of await jobs.listFinalImportJobs(clock.nowMs() - undoDays * dayMs)) await jobs.deleteImportImages(id)
+    retainedAtMs = performance.now()
+  }
+
+  return {
+    workNow,
+    run: signal =>
+      runPeriodically(() => workNow(signal), {
+        everyMs,
+        what: 'publishing or discarding an import job',
+        logger,
+        signal,
+      }),
+  }
+}

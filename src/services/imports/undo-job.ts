@@ -1,0 +1,198 @@
+// Discards a job. An unpublished one has touched nothing but its shelf and its pending rows. Of a published one the rows
+// go first, then what it did to persons and groups is undone from the images that publishing kept; an image is deleted
+// in the transaction that has dealt with it, so that what is left is still to be done. Source: docs/wire/import.md §2.11.
+
+import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
+import { noImportChanges } from '#core/imports/import-changes.ts'
+import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
+import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import { type UndoBatch, undoGroups, undoMerges, undoPersons } from '#core/processing/undo-publish.ts'
+import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+
+const batchSize = 250
+const deletedGroupsMax = 1_000
+
+const steps = ['rows', 'undo_merges', 'undo_persons', 'undo_groups', 'clearing'] as const
+
+export function isUndoStep(step: ImportStep | null): step is (typeof steps)[number] {
+  return steps.some(each => each === step)
+}
+
+/** Works until the step is done. @returns the next one; null when the job is discarded. @throws PortError, NotOwnerError */
+export async function undoStep(
+  job: ImportJob,
+  step: (typeof steps)[number],
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+): Promise<ImportStep | null> {
+  switch (step) {
+    case 'rows':
+      await deps.events.discardJob(job.id)
+      break
+    case 'undo_merges':
+      await splitMerges(job, deps, signal)
+      break
+    case 'undo_persons':
+      await restorePersons(job, deps, signal)
+      break
+    case 'undo_groups':
+      await restoreGroups(job, deps, signal)
+      break
+    case 'clearing':
+      // Once more, for rows of a chunk that was under way when the job was closed.
+      await deps.events.discardJob(job.id)
+      await deleteGroupTypes(job, deps, signal)
+      while (!signal.aborted && (await deps.jobs.clearShelf(job.id)));
+      await deps.jobs.deleteImportImages(job.id)
+      break
+  }
+  return steps[steps.indexOf(step) + 1] ?? null
+}
+
+type ImageNamed<Kind extends SubjectKind> = Extract<SubjectImage, { readonly kind: Kind }>
+
+async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const images = await deps.jobs.listImportImages(job.id, 'id_count', batchSize)
+    if (images.length === 0 || signal.aborted) return
+    // A survivor is found again by any of the ids that the job gave it; its own image names one.
+    const persons = await deps.jobs.findImportImages(
+      job.id,
+      'person',
+      images.map(({ subject }) => subject),
+    )
+    const idOf = new Map((persons as ImageNamed<'person'>[]).map(({ subject, after }) => [subject, after?.anyId]))
+    await runBatch(
+      deps,
+      signal,
+      images,
+      some =>
+        allIdsOf(
+          job,
+          some.flatMap(({ subject }) => idOf.get(subject) ?? []),
+        ),
+      async (some, loaded, told) => {
+        const batch = await undoBatchOf(job, deps, loaded, told, some)
+        const undone = undoMerges(
+          batch,
+          some.map(({ subject }) => subject),
+        )
+        return { ...undone, changes: withDone(undone.changes, some) }
+      },
+    )
+  }
+}
+
+async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  for (;;) {
+    const images = (await deps.jobs.listImportImages(job.id, 'person', batchSize)) as readonly ImageNamed<'person'>[]
+    if (images.length === 0 || signal.aborted) return
+    await runBatch(
+      deps,
+      signal,
+      images,
+      some =>
+        allIdsOf(
+          job,
+          some.flatMap(({ after }) => after?.anyId ?? []),
+        ),
+      async (some, loaded, told) => {
+        const batch = await undoBatchOf(job, deps, loaded, told, some)
+        return undoPersons(
+          batch,
+          some.map(({ subject }) => subject),
+        )
+      },
+    )
+  }
+}
+
+async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { id, projectId } = job
+  for (;;) {
+    const images = (await deps.jobs.listImportImages(id, 'group', batchSize)) as readonly ImageNamed<'group'>[]
+    if (images.length === 0 || signal.aborted) return
+    await runBatch(
+      deps,
+      signal,
+      images,
+      some => ({
+        distinctIds: [],
+        mergingDistinctIds: [],
+        groups: [],
+        groupKeys: some.flatMap(({ after }) => (after === null ? [] : { ...after, projectId })),
+        projectIds: [projectId],
+      }),
+      (some, loaded, told) =>
+        undoGroups(
+          { ...batchOf(job, loaded, told), images: some, usedIds: new Set() },
+          some.map(({ subject }) => subject),
+        ),
+    )
+  }
+}
+
+/** Types that the job added are deleted unless something else uses them meanwhile: a group, an event, or a flag. */
+async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { id, projectId } = job
+  for (const { subject } of await deps.jobs.listImportImages(id, 'group_type', 100)) {
+    const typeIndex = Number(subject)
+    const { results } = await deps.jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
+    if (results.length > 0 || (await deps.events.hasRowsOfGroupType(projectId, id, typeIndex))) continue
+    const started = await deps.jobs.startDeletingGroupType(projectId, typeIndex)
+    if (!started.ok) continue
+    while (!signal.aborted && (await deps.jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
+  }
+}
+
+/** Loads the persons of these ids with all their ids. */
+function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjects {
+  const distinctIds = [...new Set(ids)].map(distinctId => ({ projectId, distinctId }))
+  return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
+}
+
+async function undoBatchOf(
+  job: ImportJob,
+  { jobs, events }: ImportWorkDeps,
+  loaded: LoadedChunk,
+  told: UndoBatch['told'],
+  images: readonly SubjectImage[],
+): Promise<UndoBatch> {
+  const { id, projectId } = job
+  const ids = [...new Set([...loaded.mappings, ...loaded.personMappings].map(({ distinctId }) => distinctId))]
+  const mappings = (await inSlices(ids, some => jobs.findImportImages(id, 'mapping', some))) as ImageNamed<'mapping'>[]
+  const uuids = new Set([
+    ...loaded.persons.map(({ uuid }) => uuid),
+    ...mappings.flatMap(({ before }) => before?.personUuid ?? []),
+  ])
+  const persons = await inSlices([...uuids], some => jobs.findImportImages(id, 'person', some))
+  const counts = await inSlices([...uuids], some => jobs.findImportImages(id, 'id_count', some))
+  const usedIds = new Set(ids.length === 0 ? [] : await events.findUsedIds(projectId, id, ids))
+  return {
+    ...batchOf(job, loaded, [...(told ?? [])]),
+    images: [...mappings, ...persons, ...counts, ...images],
+    usedIds,
+  }
+}
+
+/** SQLite takes some ten thousand parameters in one statement. */
+const namesPerQuery = 1_000
+
+async function inSlices<T>(
+  names: readonly string[],
+  find: (names: readonly string[]) => Promise<readonly T[]>,
+): Promise<T[]> {
+  const found: T[] = []
+  for (let from = 0; from < names.length; from += namesPerQuery)
+    found.push(...(await find(names.slice(from, from + namesPerQuery))))
+  return found
+}
+
+/** A survivor that no longer exists is done, too. */
+function withDone<Changes extends { readonly imports?: typeof noImportChanges }>(
+  changes: Changes,
+  images: readonly SubjectImage[],
+): Changes {
+  const imports = changes.imports ?? noImportChanges
+  return { ...changes, imports: { ...imports, doneImages: [...imports.doneImages, ...images] } }
+}

@@ -1,0 +1,54 @@
+// The headers of a `/batch/` that belongs to an import job or asks for an import report.
+// Source: docs/wire/import.md §2.11, §3.11.
+
+import { firstImportJobId, importJobHeader } from '#core/imports/import-job.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { type WireError, wireError } from '../wire-error.ts'
+
+/** Asks for the counts of the request and for each refused item, instead of refusing the request for one of them. */
+export const importReportHeader = 'x-import-report'
+/** In answers: how many events per second an importer may send. */
+export const importRateHeader = 'x-import-rate'
+
+export interface ImportRequest {
+  /** Null for an import without a job. */
+  readonly importJobId: number | null
+  readonly wantsReport: boolean
+}
+
+export const importErrors = {
+  invalidJob: wireError(400, 'invalid_import_job', 'X-Import-Job must be the id of an import job', importJobHeader),
+  notHistorical: wireError(
+    400,
+    'not_historical',
+    'X-Import-Job is for batches with "historical_migration": true',
+    'historical_migration',
+  ),
+  unknownJob: wireError(
+    404,
+    'unknown_import_job',
+    'the project has no import job with this id: create one with POST /api/projects/:id/import_jobs/',
+    importJobHeader,
+  ),
+  closedJob: wireError(
+    409,
+    'import_job_closed',
+    'the import job takes no more events: it is published or discarded, or about to be',
+    importJobHeader,
+  ),
+  tooFast: wireError(429, 'import_too_fast', 'imports wait to be processed: come back after Retry-After seconds'),
+} as const
+
+/** @returns null for a request without these headers, which is nearly every one. */
+export function parseImportRequest(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Result<ImportRequest, WireError> | null {
+  const job = headers[importJobHeader]
+  const report = headers[importReportHeader]
+  if (job === undefined && report === undefined) return null
+  const wantsReport = report === '1'
+  if (job === undefined) return ok({ importJobId: null, wantsReport })
+  const importJobId = typeof job === 'string' && /^[1-9]\d{0,9}$/.test(job) ? Number(job) : 0
+  if (importJobId < firstImportJobId || importJobId > 0xffff_ffff) return err(importErrors.invalidJob)
+  return ok({ importJobId, wantsReport })
+}

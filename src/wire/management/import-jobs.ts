@@ -1,0 +1,110 @@
+// Import jobs as the private API shows them. Source: docs/wire/import.md §2.8 to §2.11.
+
+import Type, { type Static } from 'typebox'
+import type { ImportNote } from '#core/imports/import-changes.ts'
+import {
+  type ImportJob,
+  type ImportJobState,
+  importJobStates,
+  type OpenState,
+  openStates,
+} from '#core/imports/import-job.ts'
+import type { ImportedCounts } from '#ports/events/imported-rows.ts'
+import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
+
+const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'What the job is called in lists.' })
+const planSchema = jsonObjectSchema('What the importer plans: range, zone, hashes, version of the tool. Up to 64 KiB.')
+const progressSchema = jsonObjectSchema('How far the importer is; shown as it was sent. Up to 64 KiB.')
+
+export const importJobSchema = Type.Object({
+  id: idSchema,
+  project: idSchema,
+  name: Type.String(),
+  source: Type.String(),
+  state: Type.Unsafe<ImportJobState>({ type: 'string', enum: [...importJobStates] }),
+  step: nullable(Type.String({ description: 'What publishing or discarding is at.' })),
+  plan: planSchema,
+  progress: progressSchema,
+  created_by: nullable(Type.String()),
+  created_at: instantSchema,
+  updated_at: instantSchema,
+  published_at: nullable(instantSchema),
+  discarded_at: nullable(instantSchema),
+})
+type ImportJobJson = Static<typeof importJobSchema>
+
+export const createImportJobSchema = Type.Object({
+  name: Type.Optional(nameSchema),
+  source: Type.String({ minLength: 1, maxLength: 100, description: 'Where the events are from, such as "mixpanel".' }),
+  plan: Type.Optional(planSchema),
+})
+
+export const updateImportJobSchema = Type.Object({
+  name: Type.Optional(nameSchema),
+  state: Type.Optional(
+    Type.Unsafe<OpenState | 'failed'>({
+      type: 'string',
+      enum: [...openStates, 'failed'],
+      description: 'How far the importer is. Publishing and discarding have addresses of their own.',
+    }),
+  ),
+  plan: Type.Optional(planSchema),
+  progress: Type.Optional(progressSchema),
+})
+
+/** Bytes of `plan` and `progress` each. */
+export const importJobTextBytesMax = 65_536
+
+export const importReportSchema = Type.Object({
+  job: importJobSchema,
+  rows: Type.Integer({ description: 'Stored events of the job, each once.' }),
+  counts: Type.Array(
+    Type.Object({ day: Type.String({ format: 'date' }), event: Type.String(), uuids: Type.Integer() }),
+    { description: 'Stored events by UTC day and name.' },
+  ),
+  id_buckets: Type.Array(Type.Integer(), {
+    description: 'Stored events by the CRC-32 of their distinct id, modulo 256.',
+    minItems: 256,
+    maxItems: 256,
+  }),
+  notes: Type.Array(
+    Type.Object({ reason: Type.String(), count: Type.Integer(), samples: Type.Array(jsonObjectSchema()) }),
+    { description: 'What happened to events, links and persons of the job, by reason.' },
+  ),
+})
+
+export function encodeImportJob(job: ImportJob): ImportJobJson {
+  return {
+    id: job.id,
+    project: job.projectId,
+    name: job.name,
+    source: job.source,
+    state: job.state,
+    step: job.step,
+    plan: job.plan,
+    progress: job.progress,
+    created_by: job.createdBy,
+    created_at: instant(job.createdAtMs),
+    updated_at: instant(job.updatedAtMs),
+    published_at: instantOrNull(job.publishedAtMs),
+    discarded_at: instantOrNull(job.discardedAtMs),
+  }
+}
+
+export function encodeImportReport(
+  job: ImportJob,
+  { rows, counts, idBuckets }: ImportedCounts,
+  notes: readonly ImportNote[],
+): Static<typeof importReportSchema> {
+  return {
+    job: encodeImportJob(job),
+    rows,
+    counts: counts.map(({ day, event, uuids }) => ({ day, event, uuids })),
+    id_buckets: [...idBuckets],
+    notes: notes.map(({ reason, count, samples }) => ({ reason, count, samples: [...samples] })),
+  }
+}
+
+function instantOrNull(ms: number | null): string | null {
+  return ms === null ? null : instant(ms)
+}
