@@ -115,6 +115,27 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return Promise.resolve()
   }
 
+  async findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<string[]> {
+    const used = new Set<string>()
+    for (const copies of this.copies.values())
+      for (const { row } of copies.values())
+        if (row.projectId === projectId && row.importJobId !== importJobId && row.personMode !== 'propertyless')
+          used.add(row.distinctId)
+    return distinctIds.filter(id => used.has(id))
+  }
+
+  async hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean> {
+    return this.copies
+      .values()
+      .some(copies =>
+        copies
+          .values()
+          .some(
+            ({ row }) => row.projectId === projectId && row.importJobId !== importJobId && row.groups[typeIndex] !== '',
+          ),
+      )
+  }
+
   async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {
     const days = new Map<string, { -readonly [K in keyof UsageDay]: UsageDay[K] }>()
     const countOf = (timeMs: number) => {

@@ -118,7 +118,6 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
   const { projectId, usedIds } = found
   const ids = found.idsOf(uuid)
   const images = ids.flatMap(({ distinctId }) => found.image('mapping', distinctId) ?? [])
-  undoing.doneImages.push(...images)
   const count = found.image('id_count', uuid)
   if (count !== undefined) undoing.doneImages.push(count)
   const moved = images.filter(({ before }) => before !== null && before.personUuid !== uuid)
@@ -128,6 +127,7 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
       const now = ids.find(({ distinctId }) => distinctId === subject)!
       return after !== null && after.version === now.version && after.personUuid === now.personUuid
     })
+  undoing.doneImages.push(...moved)
   if (!isAsLeft) {
     if (moved.length > 0 || ids.length === 0)
       undoing.notes.push({
@@ -167,7 +167,7 @@ function undoPerson(
 ): void {
   const { projectId, usedIds } = found
   const { subject, before } = image
-  const person = found.persons.get(found.mappings.get(after.anyId)?.personUuid ?? '')
+  const person = found.persons.get(subject) ?? found.persons.get(found.mappings.get(after.anyId)?.personUuid ?? '')
   if (person === undefined) {
     undoing.notes.push({ reason: 'undo_left:person_is_gone', details: { personId: subject } })
     return

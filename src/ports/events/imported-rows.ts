@@ -21,7 +21,7 @@ export interface ImportedRows {
   findImportedRows(importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
   /** How many of these events are stored, visible or pending, live or by any job. */
   countStored(identities: readonly EventIdentity[]): Promise<number>
-  /** Those of the distinct ids that have visible rows of anything but this job. */
+  /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /** Whether visible rows of anything but this job name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>

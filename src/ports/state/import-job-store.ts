@@ -53,6 +53,8 @@ export interface ImportWorkStore {
     kind: SubjectKind,
     subjects: readonly string[],
   ): Promise<readonly SubjectImage[]>
+  /** A distinct id of each of these persons that still exists. */
+  findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Deletes what is left of the job's shelf and links. @returns whether there is more, after some thousand rows. */
   clearShelf(importJobId: number): Promise<boolean>
   /** Deletes the images of a job that can no longer be undone. */

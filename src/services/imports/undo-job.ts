@@ -55,13 +55,10 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
   for (;;) {
     const images = await deps.jobs.listImportImages(job.id, 'id_count', batchSize)
     if (images.length === 0 || signal.aborted) return
-    // A survivor is found again by any of the ids that the job gave it; its own image names one.
-    const persons = await deps.jobs.findImportImages(
-      job.id,
-      'person',
+    const idOf = await deps.jobs.findIdsOfPersons(
+      job.projectId,
       images.map(({ subject }) => subject),
     )
-    const idOf = new Map((persons as ImageNamed<'person'>[]).map(({ subject, after }) => [subject, after?.anyId]))
     await runBatch(
       deps,
       signal,
@@ -87,6 +84,11 @@ async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: Abor
   for (;;) {
     const images = (await deps.jobs.listImportImages(job.id, 'person', batchSize)) as readonly ImageNamed<'person'>[]
     if (images.length === 0 || signal.aborted) return
+    // A person that was merged away since is looked for under one of its former ids.
+    const idOf = await deps.jobs.findIdsOfPersons(
+      job.projectId,
+      images.map(({ subject }) => subject),
+    )
     await runBatch(
       deps,
       signal,
@@ -94,7 +96,7 @@ async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: Abor
       some =>
         allIdsOf(
           job,
-          some.flatMap(({ after }) => after?.anyId ?? []),
+          some.flatMap(({ subject, after }) => idOf.get(subject) ?? after?.anyId ?? []),
         ),
       async (some, loaded, told) => {
         const batch = await undoBatchOf(job, deps, loaded, told, some)

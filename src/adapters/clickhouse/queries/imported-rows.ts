@@ -112,7 +112,7 @@ async function usedIds(
   const result = await client.query({
     query: `SELECT DISTINCT distinct_id FROM events
       PREWHERE project_id = {project:UInt32} AND import_partition != {job:UInt32}
-      WHERE distinct_id IN {ids:Array(String)}`,
+      WHERE distinct_id IN {ids:Array(String)} AND person_mode != 'propertyless'`,
     query_params: { project, job, ids: [...ids] },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',

@@ -105,6 +105,19 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(imageOf)
     },
 
+    async findIdsOfPersons(projectId, uuids) {
+      if (uuids.length === 0) return new Map()
+      const rows = await db
+        .selectFrom('person as p')
+        .innerJoin('person_distinct_id as d', 'd.person_id', 'p.id')
+        .select(({ fn }) => ['p.uuid', fn.min('d.distinct_id').as('distinct_id')])
+        .where('p.project_id', '=', projectId)
+        .where('p.uuid', 'in', [...uuids])
+        .groupBy('p.uuid')
+        .execute()
+      return new Map(rows.map(row => [row.uuid, row.distinct_id]))
+    },
+
     async deleteImportImages(importJobId) {
       await db.deleteFrom('import_image').where('import_job_id', '=', importJobId).execute()
     },

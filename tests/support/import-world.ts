@@ -1,0 +1,136 @@
+// Imports into a real SQLite state, with a log and an event store in memory: events are processed in chunks as the worker
+// does, and jobs are published and discarded by the worker's own code.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import { createMemoryEventLog, memoryLogStorage } from '#adapters/memory/memory-event-log.ts'
+import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
+import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
+import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
+import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
+import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
+import { processChunk } from '#core/processing/process-chunk.ts'
+import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
+import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
+import { createImportWork } from '#services/imports/run-import-work.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { recordsAt } from './captured-events.ts'
+import { fixedClock } from './fixed-clock.ts'
+import { loadWhole } from './load-chunk.ts'
+import { aNewProject } from './state-builders.ts'
+import { tempDir } from './temp-dir.ts'
+import { WatchedEventStore } from './watched-event-store.ts'
+
+export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
+
+export async function importWorld(t: TestContext) {
+  const dataFolder = tempDir(t)
+  await migrateSqlite(dataFolder)
+  const management = openSqliteManagementStore({ dataFolder, access: 'write' })
+  await management.createProject(aNewProject({ geoipEnabled: false }))
+  const chunks = openSqliteChunkStore({ dataFolder })
+  const database = openStateForWriting(dataFolder, 1_000)
+  t.after(async () => {
+    database.close()
+    await Promise.all([chunks.close(), management.close()])
+  })
+  const clock = fixedClock('2026-11-01T00:00:00Z')
+  const events = new WatchedEventStore()
+  const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
+  for (const stream of ['main', 'historical']) await chunks.claimPosition(stream, 'w')
+  let offset = 0
+
+  /** All events of a call as one chunk. */
+  async function apply(...captured: readonly CapturedEvent[]): Promise<void> {
+    const isImport = captured[0]?.lane === 'historical'
+    const [stream, traffic] = isImport ? (['historical', 'import'] as const) : (['main', 'live'] as const)
+    const records = recordsAt(
+      captured.map(event => ({ kind: 'event', event })),
+      offset,
+    )
+    const chunk = parseChunk({ stream, traffic, records }, new Map())
+    const loaded = await loadWhole(chunks, chunkSubjects(chunk))
+    const { rows, changes } = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null })
+    await events.insert(rows)
+    offset += records.length
+    const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }
+    assert.equal(await chunks.commitChunk(changes, position), 'committed')
+  }
+
+  const jobDeps = { management, clock }
+  /** @param over replaces stores, so that they can fail. */
+  function work(over: Partial<ImportWorkDeps> = {}) {
+    const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId: 'w' }
+    return createImportWork({ ...deps, random: () => 0.5, ...over })
+  }
+
+  async function finish(job: ImportJob, state: ImportJob['state'], over?: Partial<ImportWorkDeps>): Promise<void> {
+    clock.advance(10_000)
+    await work(over).workNow(new AbortController().signal)
+    assert.equal((await management.findImportJob(job.id))?.state, state)
+  }
+
+  return {
+    management,
+    chunks: chunks as ChunkStore,
+    events,
+    clock,
+    apply,
+    work,
+    createJob: () =>
+      management.createImportJob({
+        projectId: 1,
+        name: 'test',
+        source: 'test',
+        plan: {},
+        createdBy: null,
+        createdAtMs: clock.nowMs(),
+      }),
+    async publish(job: ImportJob, over?: Partial<ImportWorkDeps>): Promise<void> {
+      assert.ok((await publishJob(jobDeps, 1, job.id)).ok)
+      await finish(job, 'published', over)
+    },
+    async discard(job: ImportJob, over?: Partial<ImportWorkDeps>): Promise<void> {
+      assert.ok((await discardJob(jobDeps, 1, job.id)).ok)
+      await finish(job, 'discarded', over)
+    },
+    startPublishing: (job: ImportJob) => publishJob(jobDeps, 1, job.id),
+    startDiscarding: (job: ImportJob) => discardJob(jobDeps, 1, job.id),
+    notes: async (job: ImportJob) =>
+      Object.fromEntries((await management.listImportNotes(job.id)).map(({ reason, count }) => [reason, count])),
+    /** Persons with their ids, groups and types of the project, and what is left outside of it. */
+    stored: () => ({
+      persons: database
+        .prepare(
+          `SELECT uuid, properties, property_marks, created_at, is_identified, last_seen_at,
+            (SELECT group_concat(distinct_id, ' ') FROM
+              (SELECT distinct_id FROM person_distinct_id WHERE person_id = person.id ORDER BY distinct_id)) AS ids
+          FROM person WHERE project_id = 1 ORDER BY uuid`,
+        )
+        .all() as { uuid: string; properties: string; ids: string; is_identified: number; created_at: number }[],
+      groups: database
+        .prepare(
+          `SELECT group_type_index, group_key, group_properties, property_marks, created_at
+          FROM "group" WHERE project_id = 1 ORDER BY 1, 2`,
+        )
+        .all(),
+      groupTypes: database.prepare('SELECT group_type, group_type_index FROM group_type_mapping ORDER BY 2').all(),
+      shelves: ['person', 'person_distinct_id', 'personless_distinct_id', '"group"'].map(table =>
+        database.prepare(`SELECT count(*) FROM ${table} WHERE project_id < 0`).pluck().get(),
+      ),
+      links: database.prepare('SELECT count(*) FROM import_link').pluck().get(),
+    }),
+    /** The person of each visible row, by uuid, as queries see it: through the overrides. */
+    personOfRows: () => {
+      const persons = new Map<string, string>()
+      for (const row of events.rows.values()) {
+        const override = [...events.overrides.values()].find(each => each.distinctId === row.distinctId)
+        persons.set(row.uuid, override?.personId ?? row.personId)
+      }
+      return persons
+    },
+  }
+}
