@@ -78,7 +78,7 @@ export function chunkStoreContract(adapter: string, open: OpenState): void {
         loaded.personMappings.toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1)),
         [aMapping(person, 'ada'), aMapping(person, 'anon-1', 1)],
       )
-      assert.deepEqual(loaded.personlessDistinctIds, [{ projectId: 1, distinctId: 'ghost' }])
+      assert.deepEqual(loaded.personlessDistinctIds, [{ projectId: 1, distinctId: 'ghost', nextVersion: 1 }])
       assert.deepEqual(
         loaded.projects.map(project => project.id),
         [1],

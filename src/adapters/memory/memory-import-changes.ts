@@ -13,17 +13,19 @@ export function loadImports(
   state: MemoryState,
   { importJobIds = [], generated = [] }: ChunkSubjects,
 ): Pick<LoadedChunk, 'importJobs' | 'generated'> {
+  const importJobs = importJobIds.flatMap(id => {
+    const job = state.importJobs.get(id)
+    if (job === undefined) return []
+    const hasNotes = state.importNotes.values().some(({ importJobId }) => importJobId === id)
+    return [{ id, projectId: job.projectId, state: job.state, step: job.step, hasNotes }]
+  })
+  const seenBefore = generated.flatMap(({ projectId, uuid }) => {
+    const timestampMs = state.importGenerated.get(keyOf(projectId, uuid))
+    return timestampMs === undefined ? [] : [{ projectId, uuid, timestampMs }]
+  })
   return {
-    importJobs: importJobIds.flatMap(id => {
-      const job = state.importJobs.get(id)
-      if (job === undefined) return []
-      const hasNotes = state.importNotes.values().some(({ importJobId }) => importJobId === id)
-      return [{ id, projectId: job.projectId, state: job.state, step: job.step, hasNotes }]
-    }),
-    generated: generated.flatMap(({ projectId, uuid }) => {
-      const timestampMs = state.importGenerated.get(keyOf(projectId, uuid))
-      return timestampMs === undefined ? [] : [{ projectId, uuid, timestampMs }]
-    }),
+    ...(importJobs.length > 0 && { importJobs }),
+    ...(seenBefore.length > 0 && { generated: seenBefore }),
   }
 }
 

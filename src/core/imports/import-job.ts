@@ -88,5 +88,11 @@ export function shelfIdOf(importJobId: number): number {
   return -importJobId
 }
 
+/** The job whose rows a partition of events holds, such as `7-202611`; null for live events and imports without a job. */
+export function importJobOfPartition(partition: string): number | null {
+  const id = Number(/^(\d+)-/.exec(partition)?.[1] ?? 0)
+  return id >= firstImportJobId ? id : null
+}
+
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */
 export const undoDays = 30

@@ -110,9 +110,20 @@ describe('a chunk', () => {
       { stream: 'historical', traffic: 'import', records: recordsAt([{ kind: 'event', event }]) },
       new Map(),
     )
-    const loaded = await loadWhole(memoryChunkStore(memoryState([aProject()])), chunkSubjects(chunk))
-    const { rows } = processChunk(chunk, loaded, noGeoip)
+    const state = memoryState([aProject()])
+    const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null }
+    const job = { name: '', source: '', state: 'sending', step: null, plan: {}, progress: {}, createdBy: null } as const
+    state.importJobs.set(7, { id: 7, projectId: 1, ...job, ...times })
+    const { rows, changes } = processChunk(
+      chunk,
+      await loadWhole(memoryChunkStore(state), chunkSubjects(chunk)),
+      noGeoip,
+    )
     assert.deepEqual([rows.events.length, rows.pendingEvents.length], [0, 1])
+    assert.deepEqual(
+      changes.persons.map(({ row }) => row.projectId),
+      [-7],
+    )
   })
 })
 

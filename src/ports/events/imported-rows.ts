@@ -1,18 +1,8 @@
 // The rows of one import job, published or not, for its report, its verification and its undoing.
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import type { ImportedCounts } from '#core/imports/imported-counts.ts'
 import type { EventView } from './event-queries.ts'
-
-export const idBucketCount = 256
-
-export interface ImportedCounts {
-  /** Stored rows; a row that was sent twice counts once. */
-  readonly rows: number
-  /** By UTC day (`YYYY-MM-DD`) and event name, in this order. */
-  readonly counts: readonly { readonly day: string; readonly event: string; readonly uuids: number }[]
-  /** Rows by the CRC-32 of their distinct id, modulo 256. */
-  readonly idBuckets: readonly number[]
-}
 
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {

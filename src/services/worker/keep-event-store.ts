@@ -3,6 +3,7 @@
 // has are restored; the rest is reported, with its time span, until it is there again or an operator accepts the loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
+import { importJobOfPartition } from '#core/imports/import-job.ts'
 import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import { dayMs } from '#core/time.ts'
 import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
@@ -10,6 +11,7 @@ import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
 import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
@@ -48,7 +50,7 @@ export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 export interface EventStoreKeeperOptions extends RestoreDeps {
   readonly events: RestoreDeps['events'] & EventStoreUpkeep
   readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
-  readonly marks: EventStoreMarks & ProgressStore
+  readonly marks: EventStoreMarks & ProgressStore & Pick<ImportJobStore, 'findImportJob'>
   readonly rejectRetentionDays: number
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
@@ -84,7 +86,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
     const found = await findHeld(mark?.id ?? null)
     if (found === null) return noteRefused()
-    const missing = mark === null ? [] : findMissing(mark.held.filter(isKept), found.ranges)
+    const missing = mark === null ? [] : await withoutDiscarded(findMissing(mark.held.filter(isKept), found.ranges))
     const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
     if (isOurs && missing.length === 0) {
       if (isStart && mark !== null) await restore(mark.positions, positions, signal)
@@ -195,6 +197,17 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   /** Whether rows should still exist: expired rows disappear by themselves. */
+  /** The rows of a discarded import are gone on purpose. */
+  async function withoutDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
+    const kept: HeldRange[] = []
+    for (const range of ranges) {
+      const importJobId = range.table === 'events' ? importJobOfPartition(range.partition) : null
+      const job = importJobId === null ? null : await marks.findImportJob(importJobId)
+      if (job === null || (job.state !== 'discarding' && job.state !== 'discarded')) kept.push(range)
+    }
+    return kept
+  }
+
   function isKept({ table, newestMs }: HeldRange): boolean {
     const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
     if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
@@ -217,7 +230,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     const mark = await marks.findEventStoreMark()
     const found = mark === null ? null : await findHeld(mark.id)
     if (mark === null || found === null) return []
-    const missing = [...mark.missing, ...findMissing(mark.held, found.ranges)]
+    const missing = [...mark.missing, ...(await withoutDiscarded(findMissing(mark.held, found.ranges)))]
     return missing.filter(range => chargedTables.has(range.table) && isKept(range))
   }
 

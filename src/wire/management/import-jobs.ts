@@ -9,7 +9,7 @@ import {
   type OpenState,
   openStates,
 } from '#core/imports/import-job.ts'
-import type { ImportedCounts } from '#ports/events/imported-rows.ts'
+import type { ImportedCounts } from '#core/imports/imported-counts.ts'
 import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'What the job is called in lists.' })

@@ -2,8 +2,9 @@
 // is being published, some of its rows are here and some there.
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import { type ImportedCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import { type ImportedCounts, type ImportedRows, idBucketCount } from '#ports/events/imported-rows.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'

@@ -85,6 +85,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   flags: 'Flags are evaluated, with the project API key.',
   groups: 'Groups and their types.',
   health: 'Whether the instance works, and numbers of it.',
+  import_jobs: 'Imports that wait until they are published, and can be undone.',
   ingestion: 'What became of events, and what deserves a look.',
   openfeature: 'Remote evaluation by the protocol of OpenFeature.',
   organizations: 'The one organization of an instance.',
