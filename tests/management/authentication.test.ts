@@ -25,11 +25,15 @@ describe('who may call the private API', () => {
 
   it('answers none to a key without any of its scopes, but tells the key about itself', async t => {
     const api = await startManagement(t)
-    const key = await api.addKey(['property_definition:write'])
-    for (const route of api.routes) {
-      const { status, body } = await api.call(route.method, filled(route.path), { key })
-      if (route.scope === 'any') assert.deepEqual([status, body.scopes], [200, ['property_definition:write']])
-      else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${route.method} ${route.path}`)
+    // Some route asks for each scope that there is, so two keys show it for all routes.
+    for (const object of ['import_job', 'session_recording']) {
+      const key = await api.addKey([`${object}:read`])
+      for (const route of api.routes) {
+        if (route.scope.includes(object)) continue
+        const { status, body } = await api.call(route.method, filled(route.path), { key })
+        if (route.scope === 'any') assert.deepEqual([status, body.scopes], [200, [`${object}:read`]])
+        else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${route.method} ${route.path}`)
+      }
     }
   })
 
