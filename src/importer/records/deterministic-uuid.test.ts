@@ -81,6 +81,7 @@ describe('the uuid of a session', () => {
         assert.equal(made, sessionUuid(startMs, 'matomo', 'session', id))
       }),
     )
+    assert.equal(sessionUuid(-5, 'ga4', 'session', 'a'), sessionUuid(0, 'ga4', 'session', 'a'))
     assert.notEqual(sessionUuid(5, 'ga4', 'session', 'a'), sessionUuid(5, 'ga4', 'session', 'b'))
   })
 })

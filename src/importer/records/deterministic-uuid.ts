@@ -32,12 +32,13 @@ export function propertiesHash(properties: JsonObject): string {
 
 /**
  * The UUIDv7 of a session: its start, then the first ten bytes of a SHA-256 of what names it.
- * @param startMs when the session began, whole ms.
+ * @param startMs when the session began, whole ms. One that a UUIDv7 cannot hold becomes the nearest that it can: such
+ *   a time is refused where it is that of the record.
  * @param parts source, `session`, device or site, session id.
  */
 export function sessionUuid(startMs: number, ...parts: readonly string[]): string {
   const bytes = Buffer.alloc(16)
-  bytes.writeUIntBE(startMs, 0, 6)
+  bytes.writeUIntBE(Math.max(0, Math.min(startMs, 2 ** 48 - 1)), 0, 6)
   hash('sha256', parts.join('\n'), 'buffer').copy(bytes, 6, 0, 10)
   bytes[6] = (bytes[6]! & 0x0f) | 0x70
   bytes[8] = (bytes[8]! & 0x3f) | 0x80

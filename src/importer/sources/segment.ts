@@ -82,7 +82,11 @@ function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
     case 'alias':
       return alias
     default:
-      throw new RecordReject('unsupported_event', 'type', `there is no event for messages of the type ${String(type)}`)
+      throw new RecordReject(
+        'unsupported_event',
+        'type',
+        `there is no event for messages of the type ${JSON.stringify(type)}`,
+      )
   }
 }
 

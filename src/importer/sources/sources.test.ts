@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import { isUuid } from '#core/events/uuid.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { convertRecord } from '../records/convert-record.ts'
+import { isIllegalId } from '../records/distinct-ids.ts'
+import { eventsOfRecord } from '../records/generated-events.ts'
+import { memoryLedger } from '../records/import-ledger.ts'
+import { ImportConfigError } from '../records/import-source.ts'
+import { allSources, findSource, sourceNames } from './sources.ts'
+
+interface Vector {
+  readonly source: string
+  readonly input: JsonValue
+  readonly config?: JsonObject
+}
+const vectorsPath = new URL('../../../tests/conformance/import-vectors.json', import.meta.url)
+const { vectors } = parseJson(readFileSync(vectorsPath, 'utf8')) as unknown as { vectors: readonly Vector[] }
+const nowMs = Date.UTC(2026, 0, 15)
+const context = { nowMs, holdLiveWindow: false, findFact: () => null }
+
+/** What exports hold where something else is expected. */
+const oddValue = fc.constantFrom<JsonValue>(
+  ...[null, '', ' ', 'EMPTY', 'null', '0', 'x'.repeat(300), '2024-05-01', '2024-05-01T12:00:00Z', '{"a":1}', '{'],
+  ...[0, -1, 1.5, 1e300, 1_714_564_800, 1_714_564_800_000, true, false],
+  ...[[], [null], ['a', 5], [{ key: 'a', value: { int_value: '5' } }], {}, { a: null }, { a: { b: 'c' } }],
+  parseJson('9007199254740993'),
+  parseJson('{"__proto__":5,"constructor":"x"}'),
+)
+
+/** The record with odd values in some places, and without some of its fields. */
+function spoilt(record: JsonObject): fc.Arbitrary<JsonObject> {
+  const places = placesIn(record)
+  const change = fc.record({ place: fc.constantFrom(...places), value: fc.option(oddValue, { nil: undefined }) })
+  return fc.array(change, { maxLength: 4 }).map(changes => {
+    const copy = parseJson(JSON.stringify(record)) as JsonObject
+    for (const { place, value } of changes) setAt(copy, place, value)
+    return copy
+  })
+}
+
+function placesIn(value: JsonValue, place: readonly string[] = []): string[][] {
+  const members = Array.isArray(value) || isJsonObject(value) ? Object.entries(value) : []
+  return members.flatMap(([key, member]) => [[...place, key], ...placesIn(member as JsonValue, [...place, key])])
+}
+
+function setAt(record: JsonObject, place: readonly string[], value: JsonValue | undefined): void {
+  let owner = record as JsonValue
+  for (const key of place.slice(0, -1)) {
+    const next = (owner as JsonObject)[key]
+    if (!Array.isArray(next) && !isJsonObject(next)) return
+    owner = next
+  }
+  const [key, members] = [place.at(-1)!, owner as JsonObject]
+  // An earlier change may have put a list where an object was.
+  if (Array.isArray(owner) && !Object.hasOwn(owner, key)) return
+  if (value === undefined && !Array.isArray(owner)) delete members[key]
+  // A copy, since a later change may be within it.
+  else members[key] = parseJson(JSON.stringify(value ?? null))
+}
+
+describe('every source', () => {
+  for (const name of sourceNames) {
+    const ownVectors = vectors.filter(({ source, input }) => source === name && typeof input !== 'string')
+    if (ownVectors.length === 0) continue
+
+    it(`gives sound events, a refusal or a skip for any record of ${name}, the same each time`, () => {
+      for (const { input, config = {} } of ownVectors) {
+        const converter = findSource(name)!.prepare(config, context)
+        const outcomeOf = (value: JsonObject) => convertRecord(converter, { value, table: null, ordinal: 1 })
+        fc.assert(
+          fc.property(spoilt(input as JsonObject), value => {
+            const text = JSON.stringify(value)
+            const outcome = outcomeOf(value)
+            assert.equal(JSON.stringify(value), text, 'the record stays as it is')
+            assert.deepEqual(outcomeOf(parseJson(text) as JsonObject), outcome)
+            if (!('events' in outcome)) return
+            for (const event of eventsOfRecord(name, outcome, memoryLedger()).events) {
+              assert.ok(isUuid(event.uuid) && event.uuid === event.uuid.toLowerCase(), event.uuid)
+              assert.ok(event.event.length > 0 && event.event.length <= 200)
+              assert.ok(!isIllegalId(event.distinctId) && event.distinctId.length <= 200, event.distinctId)
+              assert.ok(Number.isSafeInteger(event.timeUs) && event.timeUs <= (nowMs + 3_600_000) * 1000)
+              assert.deepEqual(parseJson(JSON.stringify(event.properties)), event.properties)
+            }
+          }),
+          { numRuns: 100 },
+        )
+      }
+    })
+  }
+
+  it('refuses a key that it does not have', () => {
+    for (const source of allSources()) {
+      const { config = {} } = vectors.find(vector => vector.source === source.name) ?? {}
+      const prepare = () => source.prepare({ ...config, no_such_key: 1 }, context)
+      assert.throws(
+        prepare,
+        error => error instanceof ImportConfigError && /no_such_key/.test(error.message),
+        source.name,
+      )
+    }
+  })
+
+  it('is found by its name, RudderStack as Segment, whose records are the same', () => {
+    for (const name of sourceNames) assert.equal(findSource(name)?.name, name)
+    assert.equal(findSource('rudderstack')?.name, 'segment')
+    assert.equal(findSource('mixpannel'), null)
+  })
+})
