@@ -67,6 +67,7 @@ export class TestJob {
       source: source.name,
       config: options.config ?? {},
       files: files.map(path => ({ path, object: path.slice(path.lastIndexOf('/') + 1) })),
+      fetch: null,
       format: null,
       target: null,
       limits: { ...limits, ...options.limits },

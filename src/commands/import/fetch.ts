@@ -40,7 +40,7 @@ export interface FetchOptions {
   readonly json?: boolean
 }
 
-const clock: FetchClock = {
+export const clock: FetchClock = {
   nowMs: Date.now,
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,

@@ -3,7 +3,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { resolve } from 'node:path'
+import type { JsonObject } from '#core/json.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, writePlan } from '#importer/job/plan.ts'
@@ -30,7 +31,7 @@ export async function planImport(path: string, files: readonly string[], options
   process.umask(0o077)
   const folder = new JobFolder(resolve(path))
   const source = sourceNamed(options.source)
-  const rawFiles = await filesOf(folder, path, files)
+  const raw = await rawOf(folder, files)
   mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
   try {
@@ -45,7 +46,7 @@ export async function planImport(path: string, files: readonly string[], options
         toolVersion: version,
         source: source.name,
         config: sourceConfig(options),
-        files: rawFiles,
+        ...raw,
         format: options.format ?? null,
         target,
         limits: limitsOf(options),
@@ -62,14 +63,13 @@ export async function planImport(path: string, files: readonly string[], options
   }
 }
 
-/** Those that are named; without any, those that `pennon import fetch` put into the folder. */
-async function filesOf(folder: JobFolder, path: string, files: readonly string[]): Promise<readonly RawFile[]> {
+/** The files that are named; without any, what `pennon import fetch` puts into the folder. */
+async function rawOf(folder: JobFolder, files: readonly string[]): Promise<Pick<ImportPlan, 'files' | 'fetch'>> {
   if (files.length === 0) {
     const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
-    if (fetched === null) refuse('name the files of the export, or fetch them first: pennon import fetch')
-    if (!fetched.isComplete)
-      refuse(`${fetched.partsWaiting} parts are not fetched yet; it goes on with: pennon import fetch ${path}`)
-    return fetched.parts.map(({ object }) => ({ path: join(folder.path, object), object }))
+    if (fetched === null)
+      refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
+    return { files: [], fetch: fetched.config as JsonObject }
   }
   let found: RawFile[]
   try {
@@ -78,7 +78,7 @@ async function filesOf(folder: JobFolder, path: string, files: readonly string[]
     refuse(`the files cannot be read: ${(error as Error).message}`)
   }
   if (found.length === 0) refuse(`there is no file in ${files.join(', ')}`)
-  return found.map(({ path: named, object }) => ({ path: resolve(named), object }))
+  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null }
 }
 
 function show(plan: ImportPlan, path: string, { json = false }: PlanOptions): void {
@@ -90,8 +90,12 @@ function show(plan: ImportPlan, path: string, { json = false }: PlanOptions): vo
   }
   const { target } = plan
   const lines = [
-    `${plan.files.length.toLocaleString('en')} ${plan.files.length === 1 ? 'file' : 'files'} of ${plan.source}, ${readableBytes(bytes)}.`,
-    `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
+    ...(plan.fetch === null
+      ? [
+          `${plan.files.length.toLocaleString('en')} ${plan.files.length === 1 ? 'file' : 'files'} of ${plan.source}, ${readableBytes(bytes)}.`,
+          `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
+        ]
+      : [`What is not fetched yet of ${plan.source} is fetched first.`]),
     target === null
       ? 'No target: give --project-key to send it later; a rehearsal needs none.'
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,

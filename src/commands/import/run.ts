@@ -2,7 +2,7 @@
 // started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
-import { writePlan } from '#importer/job/plan.ts'
+import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/reject-share.ts'
@@ -10,6 +10,7 @@ import { duration } from '#importer/stages/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
+import { fetchJob } from './fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
@@ -31,7 +32,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
     await orStop(job.folder, async () => {
       job = withOptions(job, options)
       // Sending and verifying follow here, once the job is approved.
-      await runStages(job, stagesToRehearse, path)
+      await runStages(job, [fetchJob, ...stagesToRehearse], path)
       tellResult(job, path, options)
     })
   } finally {
@@ -65,8 +66,11 @@ export async function runStages(job: Job, stages: readonly JobStage[], path: str
   })
   const { signal } = interrupted
   try {
-    for (const stage of stages)
-      if (!(await stage.isDone(job))) await stage.run({ ...job, progress: progress.tracker, signal })
+    for (const stage of stages) {
+      // Fetching names the files of the plan.
+      const current = { ...job, plan: readPlan(job.folder)! }
+      if (!(await stage.isDone(current))) await stage.run({ ...current, progress: progress.tracker, signal })
+    }
     progress.end('done', null)
   } catch (error) {
     if (error instanceof JobPaused) {

@@ -37,8 +37,10 @@ export interface ImportPlan {
   readonly source: string
   /** As the source's `prepare` takes it. */
   readonly config: JsonObject
-  /** In the order in which they are read. */
+  /** In the order in which they are read; of what is fetched, once all of it is there. */
   readonly files: readonly RawFile[]
+  /** What `pennon import fetch` began the folder with; null for files that were there. */
+  readonly fetch: JsonObject | null
   /** What the texts hold; null to find out from each file. */
   readonly format: 'json' | 'csv' | null
   /** Null for a rehearsal without a target. */

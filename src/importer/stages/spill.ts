@@ -88,9 +88,9 @@ async function spillFile(
 }
 
 /** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */
-function timeOf(converter: RecordConverter, { parsed, table }: ReadRecord, ordinal: number): number | null {
+function timeOf(converter: RecordConverter, { parsed, table, bytes }: ReadRecord, ordinal: number): number | null {
   if (!('value' in parsed)) return null
-  const outcome = convertRecord(converter, { value: parsed.value, table, ordinal })
+  const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, bytes.length)
   return 'events' in outcome ? earliest(outcome) : null
 }
 

@@ -1,0 +1,179 @@
+import assert from 'node:assert/strict'
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { RehearsalReport } from '#importer/stages/rehearsal-report.ts'
+import { tryFileLock } from '#processes/data-lock.ts'
+import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+const goodLine = `${JSON.stringify(good)}\n`
+
+describe('an import from the command line', () => {
+  it('goes from files to a rehearsal that accounts for 20,000 records', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const text = syntheticRecords(20_000, 7)
+    const planned = await commands.plan([commands.file('raw.jsonl', text)])
+    assert.equal(planned.exitCode, 0, planned.stderr)
+    const ran = await commands.call('run', '--json')
+    assert.equal(ran.exitCode, 0, ran.stderr)
+    const report = JSON.parse(ran.stdout) as RehearsalReport
+    const lines = text.split('\n').slice(0, -1)
+    assert.equal(report.balance.read, lines.length)
+    assert.ok(report.balance.isBalanced)
+    const twice = lines.length - new Set(lines.filter(line => line !== 'not json')).size
+    const broken = lines.filter(line => line === 'not json').length
+    assert.equal(report.balance.collapsed, twice - broken)
+    assert.deepEqual(Object.fromEntries(report.rejects.map(({ reason, count }) => [reason, count])), {
+      json_syntax: broken,
+      distinct_id_missing: lines.filter(line => line.includes('"user":null')).length,
+    })
+    assert.ok(report.identity.links > 100)
+  })
+
+  it('tells of a job at any time, and of its rejects by reason', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', `${goodLine}broken\n`)
+    await commands.plan([raw])
+    assert.match((await commands.call('status')).stdout, /Not staged yet\..*Not run yet: pennon import run/s)
+    assert.equal((await commands.call('report')).exitCode, 2)
+    await commands.call('run')
+    assert.match((await commands.call('status')).stdout, /Rehearsed: 1 events to send, 1 records rejected\./)
+    const grouped = (await commands.call('rejects', '--group')).stdout
+    assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
+    assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)
+    assert.match((await commands.call('report')).stdout, /Records read +2\n/)
+    assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
+  })
+
+  it('stages nothing again that is done, and everything when the plan changes', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', `${JSON.stringify({ ...good, at: '2024-05-01 23:30:00' })}\n`)
+    await commands.plan([raw])
+    const first = JSON.parse((await commands.call('run', '--json')).stdout) as RehearsalReport
+    assert.deepEqual(
+      first.rejects.map(({ reason }) => reason),
+      ['timestamp_zone_unknown'],
+    )
+    const manifest = readFileSync(join(commands.job, 'manifest.json'), 'utf8')
+    await commands.call('run')
+    assert.equal(readFileSync(join(commands.job, 'manifest.json'), 'utf8'), manifest)
+    const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
+    assert.deepEqual((JSON.parse(zoned.stdout) as RehearsalReport).range, {
+      first: '2024-05-01T21:30:00.000Z',
+      last: '2024-05-01T21:30:00.000Z',
+    })
+  })
+
+  it('stops when wall-clock times are taken for UTC, and goes on with the zone', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const records = Array.from({ length: 20 }, (_, index) => {
+      const seconds = 1_714_564_800 + index
+      const properties = {
+        time: seconds + 7_200,
+        distinct_id: `u-${index}`,
+        $insert_id: `i-${index}`,
+        mp_processing_time_ms: seconds * 1_000,
+      }
+      return `${JSON.stringify({ event: 'e', properties })}\n`
+    })
+    await commands.plan([commands.file('raw.jsonl', records.join(''))], '--source', 'mixpanel')
+    for (let time = 0; time < 2; time++) {
+      const stopped = await commands.call('run')
+      assert.equal(stopped.exitCode, 2)
+      assert.match(stopped.stderr, /100 % of the records are \+02:00 away.*--source-timezone/)
+    }
+    const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
+    assert.equal((JSON.parse(zoned.stdout) as RehearsalReport).range?.first, '2024-05-01T12:00:00.000Z')
+  })
+
+  it('is refused while another one works on the folder', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    const unlock = tryFileLock(join(commands.job, 'lock.db'))!
+    const { exitCode, stderr } = await commands.call('run')
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /another pennon import works on/)
+    assert.match((await commands.call('status')).stdout, /It is running\./)
+    unlock()
+    assert.equal((await commands.call('run')).exitCode, 0)
+  })
+
+  it('notices a source file that changed after it was staged, and does not need one that is gone', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', goodLine)
+    await commands.plan([raw])
+    await commands.call('run')
+    writeFileSync(raw, goodLine.replace('u-1', 'u-2'))
+    const { exitCode, stderr } = await commands.call('run')
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /raw\.jsonl has changed since it was staged/)
+    rmSync(raw)
+    assert.equal((await commands.call('run')).exitCode, 0)
+  })
+
+  it('pauses when too many records are rejected, until more are allowed', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const lines = Array.from({ length: 1_100 }, (_, index) =>
+      index % 50 === 0 ? 'broken' : JSON.stringify({ ...good, id: index }),
+    )
+    await commands.plan([commands.file('raw.jsonl', lines.join('\n'))])
+    const paused = await commands.call('run')
+    assert.equal(paused.exitCode, 2)
+    assert.match(paused.stderr, /2\.0 % of the records are rejected/)
+    assert.equal((await commands.call('run', '--max-reject-share', '3%')).exitCode, 0)
+  })
+
+  it('says at once what is wrong with a plan', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', goodLine)
+    const cases: readonly (readonly [options: readonly string[], message: RegExp])[] = [
+      [['--source', 'nothing'], /there is no source "nothing"/],
+      [['--source', 'mixpanel', '--source-timezone', 'Berlin'], /IANA zone/],
+      [['--source', 'mixpanel', '--promote-groups'], /has no key "promote_groups"/],
+      [['--max-reject-share', 'half'], /share such as 1%/],
+      [['--project-key', 'phc_x', '--host', 'http://127.0.0.1:9'], /no instance answers at http:\/\/127\.0\.0\.1:9/],
+    ]
+    for (const [options, message] of cases) {
+      const { exitCode, stderr } = await commands.plan([raw], ...options)
+      assert.equal(exitCode, 2, stderr)
+      assert.match(stderr, message)
+      assert.equal(stderr.split('\n').length, 2, stderr)
+    }
+    assert.ok(!existsSync(join(commands.job, 'plan.json')))
+  })
+})
+
+describe('an approval', () => {
+  it('needs a rehearsal of what is planned, and the name of the target', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const host = await targetThatKnows(t, 'phc_known')
+    const raw = commands.file('raw.jsonl', goodLine)
+    const wrongKey = await commands.plan([raw], '--host', host, '--project-key', 'phc_other')
+    assert.match(wrongKey.stderr, /does not know the project key phc_other.*Nothing was sent/)
+    assert.equal((await commands.plan([raw], '--host', host, '--project-key', 'phc_known')).exitCode, 0)
+    assert.match((await commands.call('approve', '--project', host)).stderr, /there is no rehearsal|is not staged yet/)
+    await commands.call('run')
+    assert.match((await commands.call('approve')).stderr, /say which project it is for/)
+    assert.match((await commands.call('approve', '--project', 'other')).stderr, /and the target is/)
+    const approved = await commands.call('approve', '--project', host)
+    assert.match(approved.stdout, /^Approved as [0-9a-f]{12}\./)
+    assert.ok(existsSync(join(commands.job, 'approval.json')))
+    await commands.plan([raw], '--host', host, '--project-key', 'phc_known')
+    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
+  })
+})
+
+/** Answers only the question for the configuration of a project. */
+async function targetThatKnows(t: TestContext, key: string): Promise<string> {
+  const server = createServer((request, response) => {
+    response.statusCode = request.url === `/array/${key}/config` ? 200 : 404
+    response.end('{}')
+  })
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  t.after(() => server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}

@@ -1,0 +1,67 @@
+// A job that the commands of `pennon import` work on, as people use them.
+
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Ended, runCommand, startCommand } from './pennon-command.ts'
+import { seededRandom } from './seeded-random.ts'
+
+export const mapping = {
+  event: 'event',
+  distinct_id: 'user',
+  timestamp: 'at',
+  uuid: 'id',
+  properties: 'props',
+  anon_id: 'device',
+}
+
+/** Records of thirty days in no order, some of them broken, some linked to devices, some without an id and twice. */
+export function syntheticRecords(count: number, seed: number): string {
+  const random = seededRandom(seed)
+  const lines: string[] = []
+  for (let index = 0; index < count; index++) {
+    const at = new Date(Date.UTC(2024, 0, 1) + Math.floor(random() * 30 * 86_400_000)).toISOString()
+    const user = `u-${Math.floor(random() * count * 0.1)}`
+    const record = { id: `r-${index}`, event: random() < 0.7 ? '$pageview' : 'Order paid', user, at, props: { index } }
+    const chance = random()
+    if (chance < 0.002) lines.push('not json')
+    else if (chance < 0.004) lines.push(JSON.stringify({ ...record, user: null }))
+    else if (chance < 0.02) lines.push(...Array<string>(2).fill(JSON.stringify({ ...record, id: undefined })))
+    else if (chance < 0.1) lines.push(JSON.stringify({ ...record, device: `d-${Math.floor(random() * 500)}` }))
+    else lines.push(JSON.stringify(record))
+  }
+  return `${lines.join('\n')}\n`
+}
+
+export class ImportCommands {
+  readonly job: string
+  readonly #folder: string
+
+  /** @param folder of the test; the job is in a folder of it. */
+  constructor(folder: string) {
+    this.#folder = folder
+    this.job = join(folder, 'job')
+    mkdirSync(folder, { recursive: true })
+  }
+
+  /** Writes a file beside the job. @returns its path. */
+  file(name: string, content: string): string {
+    const path = join(this.#folder, name)
+    writeFileSync(path, content)
+    return path
+  }
+
+  plan(files: readonly string[], ...options: readonly string[]): Promise<Ended> {
+    const given = options.includes('--source')
+      ? options
+      : ['--source', 'generic', '--mapping', this.file('mapping.json', JSON.stringify(mapping)), ...options]
+    return runCommand({}, 'import', 'plan', this.job, ...files, ...given)
+  }
+
+  call(command: string, ...options: readonly string[]): Promise<Ended> {
+    return runCommand({}, 'import', command, this.job, ...options)
+  }
+
+  start(command: string, ...options: readonly string[]) {
+    return startCommand({}, 'import', command, this.job, ...options)
+  }
+}
