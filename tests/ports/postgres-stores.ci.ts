@@ -4,8 +4,11 @@ import { after, test } from 'node:test'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { importJobsContract } from '../import/publish-and-undo.contract.ts'
+import type { OpenImportState } from '../support/import-world.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases, postgresStates } from '../support/postgres-state.ts'
+import { aNewProject } from '../support/state-builders.ts'
 import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { chunkStoreContract } from './chunk-store.contract.ts'
@@ -40,6 +43,15 @@ async function runSuites(): Promise<void> {
     return { store: management, chunkStore, revision: async () => (await definitions.revision()).revision }
   }
 
+  const openImportState: OpenImportState = async t => {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const chunks = openPostgresChunkStore({ url, logger })
+    t.after(() => Promise.all([management.close(), chunks.close()]))
+    await management.createProject(aNewProject({ geoipEnabled: false }))
+    return { management, chunks, query: text => postgres.query<Record<string, unknown>>(text, [], url) }
+  }
+
   chunkStoreContract('postgres', openState)
   chunkStoreModelTest('postgres', openState, 60)
   subjectStoreContract('postgres', openState)
@@ -57,6 +69,7 @@ async function runSuites(): Promise<void> {
   secretKeyStoreContract('postgres', openManagement)
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
+  importJobsContract('postgres', openImportState, 10)
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {
     const url = await newDatabase(t)

@@ -1,4 +1,4 @@
-// Imports into a real SQLite state, with a log and an event store in memory: events are processed in chunks as the worker
+// Imports into a real state, with a log and an event store in memory: events are processed in chunks as the worker
 // does, and jobs are published and discarded by the worker's own code.
 
 import assert from 'node:assert/strict'
@@ -13,6 +13,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
@@ -26,17 +27,31 @@ import { WatchedEventStore } from './watched-event-store.ts'
 
 export type ImportWorld = Awaited<ReturnType<typeof importWorld>>
 
-export async function importWorld(t: TestContext) {
+/** A state with project 1, and a way to look into it. */
+export interface ImportState {
+  readonly management: ManagementStore
+  readonly chunks: ChunkStore
+  query(text: string): Promise<Record<string, unknown>[]>
+}
+
+export type OpenImportState = (t: TestContext) => Promise<ImportState>
+
+export const openSqliteImportState: OpenImportState = async t => {
   const dataFolder = tempDir(t)
   await migrateSqlite(dataFolder)
   const management = openSqliteManagementStore({ dataFolder, access: 'write' })
-  await management.createProject(aNewProject({ geoipEnabled: false }))
   const chunks = openSqliteChunkStore({ dataFolder })
   const database = openStateForWriting(dataFolder, 1_000)
   t.after(async () => {
     database.close()
     await Promise.all([chunks.close(), management.close()])
   })
+  await management.createProject(aNewProject({ geoipEnabled: false }))
+  return { management, chunks, query: async text => database.prepare<[], Record<string, unknown>>(text).all() }
+}
+
+export async function importWorld(t: TestContext, open: OpenImportState) {
+  const { management, chunks, query } = await open(t)
   const clock = fixedClock('2026-11-01T00:00:00Z')
   const events = new WatchedEventStore()
   const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
@@ -75,7 +90,7 @@ export async function importWorld(t: TestContext) {
 
   return {
     management,
-    chunks: chunks as ChunkStore,
+    chunks,
     events,
     clock,
     apply,
@@ -102,27 +117,33 @@ export async function importWorld(t: TestContext) {
     notes: async (job: ImportJob) =>
       Object.fromEntries((await management.listImportNotes(job.id)).map(({ reason, count }) => [reason, count])),
     /** Persons with their ids, groups and types of the project, and what is left outside of it. */
-    stored: () => ({
-      persons: database
-        .prepare(
-          `SELECT uuid, properties, property_marks, created_at, is_identified, last_seen_at,
-            (SELECT group_concat(distinct_id, ' ') FROM
-              (SELECT distinct_id FROM person_distinct_id WHERE person_id = person.id ORDER BY distinct_id)) AS ids
-          FROM person WHERE project_id = 1 ORDER BY uuid`,
-        )
-        .all() as { uuid: string; properties: string; ids: string; is_identified: number; created_at: number }[],
-      groups: database
-        .prepare(
+    stored: async () => {
+      const count = async (from: string) => Number((await query(`SELECT count(*) AS n FROM ${from}`))[0]!.n)
+      const persons = await query(
+        `SELECT id, uuid, properties, property_marks, created_at, is_identified, last_seen_at
+        FROM person WHERE project_id = 1 ORDER BY uuid`,
+      )
+      const ids = await query(
+        'SELECT person_id, distinct_id FROM person_distinct_id WHERE project_id = 1 ORDER BY distinct_id',
+      )
+      return {
+        persons: persons.map(({ id, ...person }) => ({
+          ...(person as { uuid: string; properties: string; is_identified: number; created_at: number }),
+          ids: ids.flatMap(row => (row.person_id === id ? [row.distinct_id as string] : [])).join(' '),
+        })),
+        groups: await query(
           `SELECT group_type_index, group_key, group_properties, property_marks, created_at
           FROM "group" WHERE project_id = 1 ORDER BY 1, 2`,
-        )
-        .all(),
-      groupTypes: database.prepare('SELECT group_type, group_type_index FROM group_type_mapping ORDER BY 2').all(),
-      shelves: ['person', 'person_distinct_id', 'personless_distinct_id', '"group"'].map(table =>
-        database.prepare(`SELECT count(*) FROM ${table} WHERE project_id < 0`).pluck().get(),
-      ),
-      links: database.prepare('SELECT count(*) FROM import_link').pluck().get(),
-    }),
+        ),
+        groupTypes: await query('SELECT group_type, group_type_index FROM group_type_mapping ORDER BY 2'),
+        shelved: await count(
+          `(SELECT project_id FROM person UNION ALL SELECT project_id FROM person_distinct_id
+          UNION ALL SELECT project_id FROM personless_distinct_id UNION ALL SELECT project_id FROM "group") AS rows
+          WHERE project_id < 0`,
+        ),
+        links: await count('import_link'),
+      }
+    },
     /** The person of each visible row, by uuid, as queries see it: through the overrides. */
     personOfRows: () => {
       const persons = new Map<string, string>()

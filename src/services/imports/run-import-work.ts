@@ -2,6 +2,7 @@
 // state how far it is, so that any worker goes on with it after a crash.
 
 import { type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
+import { ProjectGoneError } from '#core/processing/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
 import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
@@ -40,7 +41,11 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
   async function work(job: ImportJob, signal: AbortSignal): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
-      const next = await nextStep(job, step, signal)
+      const next = await nextStep(job, step, signal).catch((cause: unknown) => {
+        if (cause instanceof ProjectGoneError) return 'project_gone' as const
+        throw cause
+      })
+      if (next === 'project_gone') return discardInstead(job)
       if (next === 'waits' || signal.aborted) return
       const isDone = next === null
       const nowMs = clock.nowMs()
@@ -60,6 +65,16 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
       if (isDone) return
       step = next
     }
+  }
+
+  /** The job of a project that was deleted meanwhile has nowhere to be published to. */
+  async function discardInstead(job: ImportJob): Promise<void> {
+    const change = { state: 'discarding', step: 'rows', updatedAtMs: clock.nowMs() } as const
+    await jobs.updateImportJob(job.id, change, { states: ['publishing'] })
+    logger.warn(
+      { importJob: job.id, project: job.projectId },
+      'the project of an import job is gone: the job is discarded',
+    )
   }
 
   async function nextStep(
