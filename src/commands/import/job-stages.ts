@@ -12,7 +12,7 @@ import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import type { RehearsalReport } from '#importer/stages/rehearsal-report.ts'
 import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
-import { type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
+import { forgetScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import type { Job } from './open-job.ts'
 
@@ -39,7 +39,8 @@ export const stage: JobStage = {
   },
   async run({ folder, plan, source, progress, signal }) {
     // What another mapping left says nothing any more.
-    folder.remove(manifestFile, statsFile, 'scanned', 'rejects', 'rehearsal')
+    folder.remove(manifestFile, 'rejects', 'rehearsal')
+    forgetScan(folder)
     const { converter } = jobConversion(plan, source, () => null)
     const read = recordReader(plan.format === null ? {} : { format: plan.format })
     await stageRecords({ folder, plan, read, converter, progress, signal })

@@ -92,6 +92,11 @@ export class JobLedger implements ImportLedger {
     return known === undefined ? 'linked' : known === userId ? 'known' : 'shared'
   }
 
+  /** @returns the user that a device is linked to; null for other ids. */
+  userOf(deviceId: string): string | null {
+    return this.#statements.link.get(deviceId)?.user ?? null
+  }
+
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null {
     return this.#replace('group', JSON.stringify([type, key]), before => properties ?? before ?? {})
   }

@@ -15,6 +15,8 @@ import { ledgerFile, tableOf } from './scan.ts'
 import { decodeScanNote, readScanNotes, type ScanNote } from './scan-notes.ts'
 
 export interface OpenStagedJob extends StagedJob {
+  /** The user that a device was linked to, else the id itself: ids with the same answer are one person. */
+  personOf(distinctId: string): string
   close(): void
 }
 
@@ -40,6 +42,7 @@ export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): 
       for await (const line of partLines(folder, part, afterLine))
         yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), manifest, conversion)
     },
+    personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
     close: () => ledger.close(),
   }
 }

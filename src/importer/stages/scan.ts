@@ -62,7 +62,7 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     const scanned = ledger.readProgress<string>('manifest')
     if (scanned !== scannedSha256) {
       ledger.close()
-      folder.remove(ledgerFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, 'scanned')
+      forgetScan(folder)
       ledger = new JobLedger(folder.file(ledgerFile))
       ledger.putProgress('manifest', scannedSha256)
     }
@@ -79,6 +79,12 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     ledger.rollback()
     ledger.close()
   }
+}
+
+/** Has to come before staging anew: a ledger that outlives the notes of its parts would take them for written. */
+export function forgetScan(folder: JobFolder): void {
+  // The log of the database first, which would otherwise be taken for that of the next one.
+  folder.remove(statsFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, ledgerFile, 'scanned')
 }
 
 /** @throws JobStopped */
