@@ -40,8 +40,9 @@ export class AvroCursor {
   /** How many items of a list or a map come next; 0 at its end. A negative count comes with the bytes that they take. */
   blockCount(): number {
     const count = this.size()
-    if (count >= 0) return count
-    this.long()
-    return -count
+    if (count < 0) this.long()
+    // Each takes a byte at least; a damaged count would go on for ever.
+    if (Math.abs(count) > this.#bytes.length) throw new RangeError('a list is longer than what holds it')
+    return Math.abs(count)
   }
 }

@@ -41,11 +41,13 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
       const block = new AvroCursor(unpack(await exactly(bytes, await nextSize(bytes))))
       if (!(await exactly(bytes, syncBytes)).equals(sync)) throw damaged('a block does not end where it should')
       for (let left = count; left > 0; left--) {
+        if (block.isAtEnd) throw damaged('a block has fewer records than it says')
         const value = read(block)
         if (isJsonObject(value)) yield made({ value }, Buffer.from(JSON.stringify(value)))
         else yield made(rejectOf('json_not_object'), Buffer.from(JSON.stringify(value)))
         line++
       }
+      if (!block.isAtEnd) throw damaged('a block has more records than it says')
     }
     const found = damage()
     if (found !== null) throw found

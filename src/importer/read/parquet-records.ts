@@ -9,9 +9,11 @@ import {
   parquetMetadataAsync,
   parquetReadObjects,
   parquetSchema,
+  type RowGroup,
 } from 'hyparquet'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
+import { checkPages, checkRowCounts } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import { tableOf } from './table-name.ts'
@@ -39,9 +41,10 @@ export function isParquet(beginning: Buffer): boolean {
 export async function* parquetRecords(path: string, object: string): AsyncGenerator<ReadRecord> {
   await using handle = await open(path)
   const table = tableOf(object)
+  const file = new FileParts(handle, (await handle.stat()).size)
   let line = 1
   try {
-    for await (const value of rowsOf(await asyncBuffer(handle))) {
+    for await (const value of rowsOf(file)) {
       yield {
         raw: { object, line, byte: 0 },
         bytes: Buffer.from(JSON.stringify(value)),
@@ -53,7 +56,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
     }
   } catch (error) {
     // Of hyparquet, whatever it stumbles over; a disk that fails is no fault of the file.
-    if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
+    if (file.diskError !== null) throw file.diskError
     const parsed = new RecordReject(
       await reasonOf(handle),
       null,
@@ -67,7 +70,9 @@ async function* rowsOf(file: AsyncBuffer) {
   const metadata = await parquetMetadataAsync(file)
   const convert = rowConverter(parquetSchema(metadata))
   const stored = { ...metadata, schema: storedSchema(metadata.schema) }
-  for (const [rowStart, rowEnd] of slicesOf(metadata)) {
+  checkRowCounts(metadata)
+  for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
+    if (group !== null) await checkPages(file, group)
     const rows = await parquetReadObjects({
       file,
       metadata: stored,
@@ -83,27 +88,50 @@ async function* rowsOf(file: AsyncBuffer) {
   }
 }
 
+interface Slice {
+  readonly rowStart: number
+  readonly rowEnd: number
+  /** The group that begins here. */
+  readonly group: RowGroup | null
+}
+
 /** Rows that are read together, none beyond the end of its group: a column is read for one group after the other. */
-function* slicesOf({ row_groups }: FileMetaData): Generator<[start: number, end: number]> {
+function* slicesOf({ row_groups }: FileMetaData): Generator<Slice> {
   let groupStart = 0
-  for (const { num_rows, total_byte_size } of row_groups) {
-    const groupEnd = groupStart + Number(num_rows)
-    const rowBytes = Number(total_byte_size) / Number(num_rows)
+  for (const group of row_groups) {
+    const groupEnd = groupStart + Number(group.num_rows)
+    const rowBytes = Number(group.total_byte_size) / Number(group.num_rows)
     const step = Math.max(1, Math.min(sliceRowsMax, Math.floor(sliceBytes / rowBytes)))
-    for (let start = groupStart; start < groupEnd; start += step) yield [start, Math.min(start + step, groupEnd)]
+    for (let rowStart = groupStart; rowStart < groupEnd; rowStart += step)
+      yield { rowStart, rowEnd: Math.min(rowStart + step, groupEnd), group: rowStart === groupStart ? group : null }
     groupStart = groupEnd
   }
 }
 
-async function asyncBuffer(handle: FileHandle): Promise<AsyncBuffer> {
-  const { size } = await handle.stat()
-  return {
-    byteLength: size,
-    slice: async (start, end = size) => {
-      const bytes = new Uint8Array(Math.min(end, size) - start)
-      await handle.read(bytes, 0, bytes.length, start)
-      return bytes.buffer
-    },
+/**
+ * The file for hyparquet, which asks for several parts at once and looks at one answer only: an error in another would
+ * end the process. A part that cannot be read is empty, which it notices, and the error of a disk is kept for later.
+ */
+class FileParts implements AsyncBuffer {
+  readonly #handle: FileHandle
+  readonly byteLength: number
+  diskError: Error | null = null
+
+  constructor(handle: FileHandle, byteLength: number) {
+    this.#handle = handle
+    this.byteLength = byteLength
+  }
+
+  async slice(start: number, end = this.byteLength): Promise<ArrayBuffer> {
+    const length = Math.min(end, this.byteLength) - start
+    if (!(start >= 0 && length > 0)) return new ArrayBuffer(0)
+    const bytes = new Uint8Array(length)
+    try {
+      await this.#handle.read(bytes, 0, length, start)
+    } catch (error) {
+      this.diskError = error as Error
+    }
+    return bytes.buffer
   }
 }
 

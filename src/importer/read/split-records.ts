@@ -39,9 +39,11 @@ export async function* splitRecords(
     length += part.length
     for (let at = part.indexOf(newline); at >= 0; at = part.indexOf(newline, at + 1)) linesWithin++
     if (length > bytesMax) {
-      if (partsBytes > keptOfCutBytes) parts = [Buffer.concat(parts).subarray(0, keptOfCutBytes)]
+      if (partsBytes > keptOfCutBytes) parts = [Uint8Array.from(Buffer.concat(parts).subarray(0, keptOfCutBytes))]
       partsBytes = Math.min(partsBytes, keptOfCutBytes)
       part = part.subarray(0, keptOfCutBytes - partsBytes)
+      // Even an empty part would keep the memory of its chunk.
+      if (part.length === 0) return
     }
     parts.push(part)
     partsBytes += part.length

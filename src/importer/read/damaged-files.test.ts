@@ -1,0 +1,106 @@
+// Whatever became of the bytes of a file on their way, reading it ends, tells of it, and throws nothing.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { gzipSync, zstdCompressSync } from 'node:zlib'
+import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
+import avsc from 'avsc'
+import fc from 'fast-check'
+import { parquetWriteBuffer } from 'hyparquet-writer'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { recordReader } from './read-files.ts'
+
+const rows = Array.from({ length: 300 }, (_, n) => ({ n, text: `text ${n % 17}`, tags: ['a', String(n)] }))
+const lines = rows.map(row => `${JSON.stringify(row)}\n`).join('')
+
+/** Without a sum over the bytes, a change may make other values, and nobody can tell. */
+const files: readonly (readonly [name: string, bytes: () => Promise<Buffer>, hasSum: boolean])[] = [
+  ['gzip', async () => gzipSync(lines), true],
+  ['zip', () => zipped(lines), true],
+  ['zstd', async () => zstdCompressSync(lines), false],
+  ['Parquet', async () => parquet(), false],
+  ['Avro', () => avro(), false],
+]
+
+for (const [name, make, hasSum] of files)
+  describe(`a file of ${name}`, () => {
+    it('with changed bytes can be read to an end', async t => {
+      const path = join(tempDir(t), 'file.json')
+      const bytes = await make()
+      const whole = await read(path, bytes)
+      assert.equal(whole.values.length, rows.length)
+      const changes = fc.array(fc.tuple(fc.nat(bytes.length - 1), fc.integer({ min: 1, max: 255 })), {
+        minLength: 1,
+        maxLength: 3,
+      })
+      await fc.assert(
+        fc.asyncProperty(changes, async pairs => {
+          const changed = Buffer.from(bytes)
+          for (const [at, by] of pairs) changed[at]! ^= by
+          const found = await read(path, changed)
+          if (hasSum && found.rejects.length === 0) assert.deepEqual(found.values, whole.values)
+        }),
+        { numRuns: 150 },
+      )
+    })
+
+    it('that is cut off anywhere gives the first records, and a reject unless it gives all', async t => {
+      const path = join(tempDir(t), 'file.json')
+      const bytes = await make()
+      const whole = await read(path, bytes)
+      await fc.assert(
+        fc.asyncProperty(fc.integer({ min: 1, max: bytes.length - 1 }), async length => {
+          const { values, rejects } = await read(path, bytes.subarray(0, length))
+          assert.deepEqual(values, whole.values.slice(0, values.length))
+          assert.ok(rejects.length === 1 || values.length === rows.length, `${values.length} and ${rejects}`)
+        }),
+        { numRuns: 60 },
+      )
+    })
+  })
+
+async function read(path: string, bytes: Buffer) {
+  writeFileSync(path, bytes)
+  const values: unknown[] = []
+  const rejects: string[] = []
+  for await (const { parsed } of recordReader()({ path, object: 'file.json' })) {
+    if ('value' in parsed) values.push(parsed.value)
+    else rejects.push('rejected' in parsed ? parsed.rejected.reason : parsed.skipped)
+  }
+  return { values, rejects }
+}
+
+async function zipped(text: string): Promise<Buffer> {
+  const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false, dataDescriptor: false })
+  await writer.add('rows.json', new TextReader(text))
+  return Buffer.from(await (await writer.close()).arrayBuffer())
+}
+
+function parquet(): Buffer {
+  return Buffer.from(
+    parquetWriteBuffer({
+      columnData: [
+        { name: 'n', data: rows.map(({ n }) => n), type: 'INT32' },
+        { name: 'text', data: rows.map(({ text }) => text), type: 'STRING' },
+      ],
+    }),
+  )
+}
+
+async function avro(): Promise<Buffer> {
+  const schema: avsc.Schema = {
+    type: 'record',
+    name: 'Row',
+    fields: [
+      { name: 'n', type: 'int' },
+      { name: 'text', type: ['null', 'string'] },
+      { name: 'tags', type: { type: 'array', items: 'string' } },
+    ],
+  }
+  const encoder = new avsc.streams.BlockEncoder(schema, { blockSize: 1_000 })
+  for (const row of rows) encoder.write(row)
+  encoder.end()
+  return Buffer.concat(await encoder.toArray())
+}

@@ -1,0 +1,89 @@
+// Checks what the pages of a row group say of themselves before they are read: hyparquet follows their lengths wherever
+// they lead, so that one changed byte would keep it busy for ever.
+
+import { crc32 } from 'node:zlib'
+import type { AsyncBuffer, ColumnMetaData, FileMetaData, PageHeader, RowGroup } from 'hyparquet'
+import { parquetHeader } from 'hyparquet/src/column.js'
+
+/** With the statistics that they carry. */
+const headerBytesMax = 64 * 1024
+
+/** @throws Error */
+export function checkRowCounts({ num_rows, row_groups }: FileMetaData): void {
+  if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
+    throw damaged('its groups have more or less rows than it says')
+}
+
+/** @throws Error for a page that cannot be what it says. */
+export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
+  for (const { meta_data: column } of columns) {
+    if (column === undefined) throw damaged('it is encrypted, or spread over several files')
+    if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damaged('a column misses rows')
+    await checkColumn(file, column)
+  }
+}
+
+async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<void> {
+  const start = Math.min(
+    Number(column.dictionary_page_offset || column.data_page_offset),
+    Number(column.data_page_offset),
+  )
+  const end = start + Number(column.total_compressed_size)
+  if (start < 0 || end < start || end > file.byteLength) throw damaged('a column lies outside of it')
+  let values = 0n
+  for (let at = start; values < column.num_values; ) {
+    if (at >= end) throw damaged('a column ends before its end')
+    const reader = new ForwardReader(new DataView(await file.slice(at, Math.min(at + headerBytesMax, end))))
+    const header = parquetHeader(reader)
+    const body = at + reader.offset
+    values += valuesIn(header, column)
+    at = body + header.compressed_page_size
+    if (!(header.compressed_page_size >= 0) || at > end) throw damaged('a page is longer than its column')
+    if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
+      throw damaged('the sum of a page is another')
+  }
+}
+
+/** What hyparquet reads from; a negative length would take it back to where it was. */
+class ForwardReader {
+  readonly view: DataView<ArrayBuffer>
+  #offset = 0
+
+  constructor(view: DataView<ArrayBuffer>) {
+    this.view = view
+  }
+
+  get offset(): number {
+    return this.#offset
+  }
+
+  set offset(offset: number) {
+    if (!(offset >= this.#offset)) throw damaged('the header of a page is none')
+    this.#offset = offset
+  }
+}
+
+/** @returns how many values of the column the page holds. */
+function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: ColumnMetaData): bigint {
+  const { data_page_header, data_page_header_v2: v2, dictionary_page_header, uncompressed_page_size } = header
+  const page = data_page_header ?? v2 ?? dictionary_page_header
+  if (page === undefined) return 0n
+  const levelBytes = v2 === undefined ? 0 : v2.definition_levels_byte_length + v2.repetition_levels_byte_length
+  // A count that a header lacks is undefined or NaN, whatever its type says, and never between two others.
+  const isPossible =
+    isBetween(page.num_values, Number(num_values)) &&
+    isBetween(uncompressed_page_size, Number(total_uncompressed_size)) &&
+    isBetween(levelBytes, header.compressed_page_size) &&
+    isBetween(v2?.num_rows ?? 0, page.num_values) &&
+    page.encoding !== undefined
+  if (!isPossible) throw damaged('a page has more values than its column')
+  return page === dictionary_page_header ? 0n : BigInt(page.num_values)
+}
+
+function isBetween(count: number, countMax: number): boolean {
+  return count >= 0 && count <= countMax
+}
+
+function damaged(detail: string): Error {
+  return new Error(detail)
+}

@@ -1,0 +1,49 @@
+// Files of any size are read as a stream: the memory that reading takes depends on its chunks and the longest record.
+
+import assert from 'node:assert/strict'
+import { createWriteStream } from 'node:fs'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
+import { pipeline } from 'node:stream/promises'
+import { describe, it, type TestContext } from 'node:test'
+import { createGzip } from 'node:zlib'
+import { recordReader } from '#importer/read/read-files.ts'
+import { recordBytesMax } from '#importer/read/split-records.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const MiB = 1024 * 1024
+/** Chunks on their way, what the collector has not taken yet, and a record as it is put together. */
+const growthBytesMax = 200 * MiB
+
+describe('reading a large file', () => {
+  it('takes no more memory for half a gigabyte of records than for a few', { timeout: 300_000 }, async t => {
+    const line = Buffer.from(`{"event":"Opened","text":"${'x'.repeat(1_000)}"}\n`)
+    const lines = Buffer.concat(Array<Buffer>(1_000).fill(line))
+    const found = await read(t, { block: lines, times: 500 })
+    assert.equal(found.records, 500_000)
+    assert.ok(found.growthBytes < growthBytesMax, `${Math.round(found.growthBytes / MiB)} MiB`)
+  })
+
+  it('does not put together a record that is larger than any may be', { timeout: 300_000 }, async t => {
+    const found = await read(t, { block: Buffer.alloc(MiB, 'x'), times: 500 })
+    assert.deepEqual(found.outcomes, ['record_too_large'])
+    assert.ok(found.growthBytes < growthBytesMax + recordBytesMax, `${Math.round(found.growthBytes / MiB)} MiB`)
+  })
+})
+
+async function read(t: TestContext, { block, times }: { block: Buffer; times: number }) {
+  const path = join(tempDir(t), 'large.json.gz')
+  const blocks = Readable.from(Array<Buffer>(times).fill(block))
+  await pipeline(blocks, createGzip({ level: 1 }), createWriteStream(path))
+  const before = process.memoryUsage.rss()
+  let records = 0
+  let highest = before
+  const outcomes: string[] = []
+  for await (const { parsed } of recordReader()({ path, object: path })) {
+    records++
+    if (records % 1_000 === 0) highest = Math.max(highest, process.memoryUsage.rss())
+    if ('rejected' in parsed) outcomes.push(parsed.rejected.reason)
+  }
+  highest = Math.max(highest, process.memoryUsage.rss())
+  return { records, growthBytes: highest - before, outcomes }
+}
