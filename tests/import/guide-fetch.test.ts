@@ -1,4 +1,4 @@
-// The commands of docs/import.md that bring an export into a folder, as printed and in order.
+// The commands of docs/import.md that bring an export into a folder and rehearse it, as printed and in order.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -11,7 +11,7 @@ import { tempDir } from '../support/temp-dir.ts'
 const page = 'docs/import.md'
 const days = dayWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
-it('the guide leads from a project to its export in a folder', async t => {
+it('the guide leads from a project to its export in a folder, and to what would be sent', async t => {
   const mixpanel = await startMixpanel({
     lines: new Map(
       days.map(day => [
@@ -43,6 +43,9 @@ it('the guide leads from a project to its export in a folder', async t => {
   assert.match(outputOf('--source amplitude'), /^1 parts?, .*; the source has no data for 6 more\.\n$/)
   assert.match(outputOf('--source matomo'), /^366 parts/)
   assert.match(outputOf('--source posthog'), /^366 parts/)
+  assert.match(outputOf('import run history'), /^93 records: 93 give events.*\n93 events would be sent and 0 charged/)
+  assert.match(outputOf('import report history'), /Records read +93\n/)
+  assert.equal(outputOf('import rejects history'), 'No record is rejected.\n')
   // What was there was not asked for again.
   assert.equal(mixpanel.asked.length, 31)
 })
