@@ -14,14 +14,19 @@ export interface ZoneShift {
 
 /**
  * @param counts how often each note `zone_shift:SECONDS` came.
- * @returns null unless one shift other than zero is that of most records.
+ * @returns null unless one shift other than zero is that of most records. Two that are an hour apart count as one, since
+ *   most zones change their clocks; the more frequent one is named.
  */
 export function findZoneShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  for (const [note, count] of Object.entries(counts)) {
-    const seconds = Number(note.slice(note.indexOf(':') + 1))
-    if (seconds === 0 || count * 2 <= all) continue
-    return { seconds, text: offsetText(seconds), share: count / all, example: exampleZone(seconds) }
+  const shifts = new Map(
+    Object.entries(counts).map(([note, count]) => [Number(note.slice(note.indexOf(':') + 1)), count]),
+  )
+  const all = [...shifts.values()].reduce((sum, count) => sum + count, 0)
+  const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
+  for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
+    const withOtherClock = count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
+    if (seconds === 0 || withOtherClock * 2 <= all) continue
+    return { seconds, text: offsetText(seconds), share: withOtherClock / all, example: exampleZone(seconds) }
   }
   return null
 }

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { approve, changesSince } from './approval.ts'
+import type { Manifest } from './manifest.ts'
+import type { ImportPlan } from './plan.ts'
+
+const plan: ImportPlan = {
+  v: 1,
+  jobId: 'job-1',
+  createdAt: '2026-01-15T00:00:00.000Z',
+  toolVersion: '1.0.0',
+  source: 'mixpanel',
+  config: { source_timezone: 'Europe/Berlin' },
+  files: [{ path: '/a.jsonl', object: 'a.jsonl' }],
+  fetch: null,
+  format: null,
+  target: { address: 'https://pennon.example', projectKey: 'phc_1', projectId: '1', projectName: 'Shop' },
+  limits: { maxRejectShare: 0.01, holdLiveWindow: false, retentionDays: null, groupTypesMax: 5 },
+}
+const manifest = { v: 1, parts: [{ id: '2024-05-01/0', sha256: 'abc' }] } as unknown as Manifest
+
+describe('an approval', () => {
+  const approval = approve(plan, manifest, '2026-01-15T01:00:00.000Z')
+
+  it('holds for what was approved, whatever order the keys of the plan are read in', () => {
+    const read = JSON.parse(
+      JSON.stringify({ ...plan, target: Object.fromEntries(Object.entries(plan.target!).reverse()) }),
+    )
+    assert.deepEqual(changesSince(approval, read as ImportPlan, JSON.parse(JSON.stringify(manifest)) as Manifest), [])
+    assert.equal(approve(plan, manifest, 'another time').sha256, approval.sha256)
+  })
+
+  it('names what changed', () => {
+    const other = { ...manifest, parts: [] } as Manifest
+    assert.deepEqual(changesSince(approval, plan, other), ['the staged bytes (manifest.json)'])
+    assert.deepEqual(changesSince(approval, { ...plan, config: {} }, manifest), ['the source or its configuration'])
+    assert.deepEqual(changesSince(approval, { ...plan, toolVersion: '1.0.1' }, manifest), [
+      'the source or its configuration',
+    ])
+    const target = { ...plan.target!, projectKey: 'phc_2' }
+    assert.deepEqual(changesSince(approval, { ...plan, target }, manifest), ['the target'])
+    const limits = { ...plan.limits, maxRejectShare: 0.5 }
+    assert.deepEqual(changesSince(approval, { ...plan, limits }, manifest), ['the limits'])
+  })
+})

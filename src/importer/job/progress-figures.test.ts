@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ProgressTracker } from './progress-figures.ts'
+
+describe('the figures of progress', () => {
+  it('tell the rate of the last ten seconds, the mean, and the time that is left', () => {
+    let nowMs = 1_000
+    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    tracker.begin('scan', { records: 10_000 })
+    for (let second = 0; second < 20; second++) {
+      nowMs += 1_000
+      tracker.add({ records: second < 10 ? 100 : 300 })
+      tracker.figures()
+    }
+    const { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds } = tracker.figures()
+    assert.deepEqual(
+      { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds },
+      { recordsDone: 4_000, recordsPerSecond: 300, meanRecordsPerSecond: 200, etaSeconds: 30 },
+    )
+  })
+
+  it('know the time that is left by bytes where the number of records is not known', () => {
+    let nowMs = 0
+    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    tracker.begin('stage', { bytes: 4_000 })
+    assert.equal(tracker.figures().etaSeconds, null)
+    nowMs = 5_000
+    tracker.add({ records: 1, bytes: 1_000 })
+    assert.equal(tracker.figures().etaSeconds, 15)
+  })
+
+  it('begin anew with each stage, and keep how the run ended', () => {
+    const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
+    tracker.begin('stage', {})
+    tracker.add({ records: 5, rejects: 2, retries: 1 })
+    tracker.day('2024-05-01')
+    tracker.waiting('source limit, 14 min')
+    assert.deepEqual(tracker.figures().waiting, 'source limit, 14 min')
+    tracker.begin('scan', {})
+    const { stage, day, recordsDone, rejects, retries, waiting } = tracker.figures()
+    assert.deepEqual([stage, day, recordsDone, rejects, retries, waiting], ['scan', null, 0, 0, 0, null])
+    const ended = tracker.figures('paused', 'why')
+    assert.deepEqual([ended.state, ended.message, ended.etaSeconds], ['paused', 'why', null])
+  })
+})
