@@ -35,10 +35,12 @@ export function syntheticRecords(count: number, seed: number): string {
 export class ImportCommands {
   readonly job: string
   readonly #folder: string
+  readonly #settings: Readonly<Record<string, string>>
 
-  /** @param folder of the test; the job is in a folder of it. */
-  constructor(folder: string) {
+  /** @param folder of the test; the job is in a folder of it. @param settings in the environment of the commands. */
+  constructor(folder: string, settings: Readonly<Record<string, string>> = {}) {
     this.#folder = folder
+    this.#settings = settings
     this.job = join(folder, 'job')
     mkdirSync(folder, { recursive: true })
   }
@@ -54,14 +56,14 @@ export class ImportCommands {
     const given = options.includes('--source')
       ? options
       : ['--source', 'generic', '--mapping', this.file('mapping.json', JSON.stringify(mapping)), ...options]
-    return runCommand({}, 'import', 'plan', this.job, ...files, ...given)
+    return runCommand(this.#settings, 'import', 'plan', this.job, ...files, ...given)
   }
 
   call(command: string, ...options: readonly string[]): Promise<Ended> {
-    return runCommand({}, 'import', command, this.job, ...options)
+    return runCommand(this.#settings, 'import', command, this.job, ...options)
   }
 
   start(command: string, ...options: readonly string[]) {
-    return startCommand({}, 'import', command, this.job, ...options)
+    return startCommand(this.#settings, 'import', command, this.job, ...options)
   }
 }

@@ -1,7 +1,8 @@
-// The options and help of the commands about a job: plan, run, status, report, rejects, approve.
+// The options and help of the commands about a job: plan, run, status, report, rejects, approve, publish, discard.
 
 import { type Command, Option } from 'commander'
 import type { ApproveOptions } from './approve.ts'
+import type { EndOptions } from './end-job.ts'
 import type { PlanOptions } from './plan-options.ts'
 import type { RejectsOptions } from './rejects.ts'
 import type { ReportOptions } from './report.ts'
@@ -18,7 +19,7 @@ export function addJobCommands(command: Command): void {
     .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
   command
     .command('report <folder>')
-    .description('what the rehearsal found')
+    .description('what the rehearsal found, or the final report once everything is sent')
     .option('--json', 'print it as JSON')
     .option('--markdown', 'print it as Markdown')
     .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
@@ -37,6 +38,25 @@ export function addJobCommands(command: Command): void {
     .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
     .action(async (folder: string, options: ApproveOptions) =>
       (await import('./approve.ts')).approveImport(folder, options),
+    )
+  addEnds(command)
+}
+
+function addEnds(command: Command): void {
+  command
+    .command('publish <folder>')
+    .description('make what was sent part of the project; it can be undone for 30 days')
+    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .option('--unverified', 'although what is stored was not found to be what was sent')
+    .action(async (folder: string, options: EndOptions) =>
+      (await import('./end-job.ts')).endImport(folder, 'publish', options),
+    )
+  command
+    .command('discard <folder>')
+    .description('take back all that was sent, before or up to 30 days after publishing')
+    .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .action(async (folder: string, options: EndOptions) =>
+      (await import('./end-job.ts')).endImport(folder, 'discard', options),
     )
 }
 
@@ -80,9 +100,14 @@ pennon import fetch put into the folder. The target is only asked whether it kno
 function addRun(command: Command): void {
   command
     .command('run <folder>')
-    .description('stage, scan and rehearse an import; started again it goes on where it stopped')
+    .description(
+      'stage, scan and rehearse an import, and once approved send and verify it; it goes on where it stopped',
+    )
     .option('--source-timezone <zone>', 'the zone of the times, when the scan finds that they are no UTC')
     .option('--max-reject-share <share>', 'pause when more records than this are rejected')
+    .option('--canary', 'stop after the first 1,000 events, for a look at what is stored of them')
+    .option('--overlap-ok', 'send although the project has live events of the same days')
+    .option('--rate <events>', 'events per second at first; 1,000 unless given')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',

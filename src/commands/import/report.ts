@@ -1,6 +1,7 @@
-// `pennon import report FOLDER`: what the rehearsal found, for a terminal, as JSON, or as Markdown.
+// `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
+import { type FinalReport, finalReportNames, finalSections } from '#importer/send/final-report.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { reportSections, type Section } from '#importer/stages/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -22,13 +23,16 @@ export function showReport(path: string, { json = false, markdown = false }: Rep
   const { folder } = openJob(path)
   const report = readReport(folder)
   if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
+  const final = folder.readJson<FinalReport>(finalReportNames.json)
+  const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
-    process.stdout.write(readFileSync(folder.file(json ? reportNames.json : reportNames.md), 'utf8'))
+    process.stdout.write(readFileSync(folder.file(json ? names.json : names.md), 'utf8'))
     return
   }
   const terminal = terminalOf(process.stdout)
-  const lines = reportSections(report).flatMap(section => sectionLines(section, terminal))
-  process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(reportNames.html))}\n`)
+  const sections = final === null ? reportSections(report) : finalSections(final)
+  const lines = sections.flatMap(section => sectionLines(section, terminal))
+  process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n`)
 }
 
 function sectionLines({ title, lines, tables }: Section, terminal: Terminal): string[] {

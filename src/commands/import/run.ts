@@ -15,29 +15,50 @@ import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
 import { runProgress } from './run-progress.ts'
+import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
+import { tellSent } from './tell-sent.ts'
 
 /** As commander gives them. */
 export interface RunOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
+  readonly canary?: boolean
+  readonly overlapOk?: boolean
+  readonly rate?: string
   readonly json?: boolean
 }
 
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
+  const sendOptions = sendOptionsOf(options)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
     await orStop(job.folder, async () => {
       job = withOptions(job, options)
-      // Sending and verifying follow here, once the job is approved.
-      await runStages(job, [fetchJob, ...stagesToRehearse], path)
-      tellResult(job, path, options)
+      let sent: SentJob | null = null
+      const send: JobStage = {
+        name: 'send',
+        isDone: () => false,
+        run: async run => {
+          sent = await sendJob(run, sendOptions)
+        },
+      }
+      const stages = [fetchJob, ...stagesToRehearse]
+      await runStages(job, isApproved(job) ? [...stages, send] : stages, path)
+      if (sent === null) tellResult(job, path, options)
+      else tellSent(job, path, sent, options.json ?? false)
     })
   } finally {
     unlock()
   }
+}
+
+function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
+  if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
+    refuse(`--rate is events per second, such as 5000, not ${rate}`)
+  return { canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
 /** What may be changed between two runs; the stages that depend on it are done anew. */

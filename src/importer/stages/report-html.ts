@@ -12,7 +12,17 @@ const barWidth = 8
 
 export function reportHtml(report: RehearsalReport, samples: readonly Sample[]): string {
   const title = `Rehearsal of an import from ${report.source}`
-  const sections = reportSections(report).map(each => section(each, each.title === 'Days' ? dayBars(report.days) : ''))
+  return sectionsHtml(title, reportSections(report), report.days, beforeAndAfter(samples))
+}
+
+/** @param days drawn with the section `Days`. @param end HTML after the sections. */
+export function sectionsHtml(
+  title: string,
+  sections: readonly Section[],
+  days: readonly DayCount[],
+  end: string = '',
+): string {
+  const all = sections.map(each => section(each, each.title === 'Days' ? dayBars(days) : ''))
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -24,8 +34,8 @@ export function reportHtml(report: RehearsalReport, samples: readonly Sample[]):
 <body>
 <main>
 <h1>${escaped(title)}</h1>
-${sections.join('\n')}
-${beforeAndAfter(samples)}
+${all.join('\n')}
+${end}
 </main>
 </body>
 </html>

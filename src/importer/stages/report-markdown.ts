@@ -2,8 +2,11 @@ import type { RehearsalReport } from './rehearsal-report.ts'
 import { reportSections, type Section, type Table } from './report-sections.ts'
 
 export function reportMarkdown(report: RehearsalReport): string {
-  const title = `# Rehearsal of an import from ${report.source}`
-  return `${[title, ...reportSections(report).map(section)].join('\n\n')}\n`
+  return sectionsMarkdown(`Rehearsal of an import from ${report.source}`, reportSections(report))
+}
+
+export function sectionsMarkdown(title: string, sections: readonly Section[]): string {
+  return `${[`# ${title}`, ...sections.map(section)].join('\n\n')}\n`
 }
 
 function section({ title, lines, tables }: Section): string {

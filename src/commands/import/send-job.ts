@@ -1,0 +1,149 @@
+// What `pennon import run` does once a job is approved: sends it, compares what is stored, and writes the final report.
+// Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readConfig } from '#config.ts'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { changesSince, readApproval } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { type ImportTarget, mappingSha256 } from '#importer/job/plan.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
+import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
+import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
+import { ServiceApi } from '#importer/send/job-api.ts'
+import { sendStage } from '#importer/send/send-stage.ts'
+import { ensureServiceJob, tellState } from '#importer/send/service-job.ts'
+import { liveCounts, verifyStage } from '#importer/send/verify-stage.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { refuse } from '../refuse.ts'
+import { manifestOf, readReport, type StageRun } from './job-stages.ts'
+import type { Job } from './open-job.ts'
+
+export interface SendJobOptions {
+  /** Stop after the first thousand events, for a look at them. */
+  readonly canary?: boolean
+  /** Send although the project has live events of the same days. */
+  readonly overlapOk?: boolean
+  /** Events per second at first. */
+  readonly rate?: number
+}
+
+export interface SentJob {
+  readonly state: 'sent' | 'canary'
+  readonly report: FinalReport
+}
+
+const canaryEvents = 1_000
+/** Counts of live events by day, taken once before anything is sent. */
+const liveBeforeFile = 'live-before.json'
+
+export const wallClock: FetchClock = {
+  nowMs: Date.now,
+  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
+  random: Math.random,
+}
+
+export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
+  return readApproval(folder) !== null
+}
+
+/** @throws JobPaused, JobStopped */
+export async function sendJob(run: StageRun, options: SendJobOptions): Promise<SentJob> {
+  const { folder, plan, source, progress, signal } = run
+  const manifest = manifestOf(folder)
+  const approval = readApproval(folder)!
+  const changed = changesSince(approval, plan, manifest)
+  if (changed.length > 0)
+    throw new JobStopped(
+      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${folder.path}`,
+    )
+  const target = plan.target!
+  const api = apiOf(target, progress, signal)
+  const rehearsal = readReport(folder)!
+  const liveBefore = await liveEvents(run, api, rehearsal.range, options)
+  const serviceJob = await ensureServiceJob(
+    folder,
+    api,
+    { target: target.address, project: target.projectId ?? '@current' },
+    {
+      name: `${plan.source} ${rehearsal.range?.first.slice(0, 10) ?? ''} to ${rehearsal.range?.last.slice(0, 10) ?? ''}`,
+      source: plan.source,
+      plan: {
+        job: plan.jobId,
+        range: rehearsal.range === null ? null : { ...rehearsal.range },
+        timezone: manifest.sourceTimezone,
+        mapping_sha256: mappingSha256(plan),
+        approval_sha256: approval.sha256,
+        tool_version: plan.toolVersion,
+      },
+    },
+  )
+  const job = openStagedJob({ folder, plan, manifest, source })
+  try {
+    await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder)))
+    const { state, checkpoint } = await sendStage({
+      ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
+      identity: {
+        jobId: plan.jobId,
+        serviceJobId: serviceJob.id,
+        target: target.address,
+        project: serviceJob.project,
+        approvalSha256: approval.sha256,
+        mappingSha256: mappingSha256(plan),
+      },
+      projectKey: target.projectKey,
+      maxRejectShare: plan.limits.maxRejectShare,
+      personOf: id => job.personOf(id),
+      ...(options.canary === true && { canaryEvents }),
+      ...(options.rate !== undefined && { rate: options.rate }),
+    })
+    await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint))
+    const verified = await verifyStage({
+      ...{ folder, job, checkpoint, api, progress, signal, liveBefore, source: plan.source },
+    })
+    const report = writeFinalReport({ folder, checkpoint, rehearsal, ...verified })
+    if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
+      await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint))
+    return { state, report }
+  } finally {
+    job.close()
+  }
+}
+
+export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiting'>, signal: AbortSignal): ServiceApi {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const { personalKey } = read.value
+  if (personalKey === null)
+    refuse(
+      'Set PENNON_PERSONAL_KEY to a personal API key with the scopes import_job:write, query:read and project:read. A new one: pennon new-key, where the instance runs.',
+    )
+  const project = target.projectId ?? '@current'
+  return new ServiceApi({ address: target.address, personalKey, project, clock: wallClock, progress, signal })
+}
+
+/** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */
+async function liveEvents(
+  { folder }: Job,
+  api: ServiceApi,
+  range: { readonly first: string; readonly last: string } | null,
+  { overlapOk = false }: SendJobOptions,
+): Promise<Record<string, number> | null> {
+  const known = folder.readJson<{ days: Record<string, number> | null }>(liveBeforeFile)
+  if (known !== null) return known.days
+  const days = range === null ? {} : await liveCounts(api, range)
+  const names = Object.keys(days ?? {})
+  if (names.length > 0 && !overlapOk)
+    throw new JobStopped(
+      `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
+        'If they are not the ones that you are about to import: --overlap-ok',
+    )
+  folder.writeJson(liveBeforeFile, { days })
+  return days
+}
+
+function figuresOf(checkpoint: Checkpoint | null) {
+  const counts = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts)
+  const sum = (key: 'read' | 'sent' | 'rejected') => counts.reduce((total, each) => total + each[key], 0)
+  return { records: sum('read'), sent: sum('sent'), rejected: sum('rejected') }
+}

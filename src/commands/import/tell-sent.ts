@@ -1,0 +1,44 @@
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { finalReportNames } from '#importer/send/final-report.ts'
+import { duration } from '#importer/stages/report-sections.ts'
+import { printable } from '../client/printable.ts'
+import type { Job } from './open-job.ts'
+import type { SentJob } from './send-job.ts'
+
+/** @throws JobStopped when what is stored is not what was sent. */
+export function tellSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
+  const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  const { verification, balance } = report
+  if (!verification.ok)
+    throw new JobStopped(
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}. Nothing is published; try again with pennon import run ${path}, or undo it with pennon import discard ${path}`,
+    )
+  if (state === 'sent' && !balance.isBalanced)
+    throw new JobStopped('the figures do not balance, so the import is not done; see the report')
+}
+
+function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
+  const { balance, verification, seconds, eventsPerSecond, retries } = report
+  const count = (value: number) => value.toLocaleString('en')
+  const done =
+    state === 'canary'
+      ? [
+          `The first ${count(balance.sent)} events are sent, and nothing is visible yet. Look at them in the report.`,
+          `Send the others: pennon import run ${path}`,
+        ]
+      : [
+          `${count(balance.sent)} events sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${count(retries)} retries), 0 charged.`,
+          `Nothing is visible before it is published: pennon import publish ${path}`,
+        ]
+  return [
+    ...done,
+    ...(balance.refused === 0
+      ? []
+      : [`${count(balance.refused)} events were refused: pennon import rejects ${path} --group`]),
+    ...(verification.ok
+      ? [`Verified: ${count(verification.stored_rows)} unique events are stored, as they were sent.`]
+      : []),
+    `Report: ${html}`,
+  ]
+}

@@ -1,0 +1,158 @@
+// What the service has to hold of a job: counted from the staged parts, up to where sending is, without what was refused.
+// One pass; memory grows with the events of one day only. Source: docs/wire/import.md §2.10, §3.12.
+
+import { hash } from 'node:crypto'
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { crc32 } from 'node:zlib'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedJob } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { timeText, utcDay } from '../records/source-time.ts'
+import type { Checkpoint, PartProgress } from './checkpoint.ts'
+import { bucketCount } from './job-report.ts'
+import { KeySet } from './key-set.ts'
+
+export interface EventSpan {
+  count: number
+  first: string
+  last: string
+}
+
+export interface ExpectedEvents {
+  readonly rows: number
+  /** By UTC day, then by name: unique events. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly idBuckets: readonly number[]
+  /** By name. */
+  readonly names: ReadonlyMap<string, EventSpan>
+  /** Chosen by their hash, so that another run of the same job asks for the same ones. */
+  readonly samples: readonly ImportedEvent[]
+  readonly links: number
+  readonly groups: number
+}
+
+export interface ExpectedOptions {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  readonly checkpoint: Checkpoint
+  readonly progress: Pick<StageProgress, 'add'>
+  readonly signal: AbortSignal
+  /** How many events are compared with all fields. */
+  readonly sampleCount?: number
+}
+
+const sampleCountDefault = 200
+
+export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
+  const { folder, job, checkpoint, progress, signal, sampleCount = sampleCountDefault } = options
+  const tally = new Tally(sampleCount)
+  const { identity } = checkpoint
+  let refused = await refusedUuids(folder, identity.progress)
+  for (const { index, event } of job.generatedEvents()) {
+    if (index >= identity.progress.committed.line) break
+    if (!refused.has(event.uuid)) tally.addGenerated(event)
+  }
+  const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
+  for (const part of job.parts) {
+    const state = begun.get(part.id)
+    if (state === undefined) break
+    refused = await refusedUuids(folder, state)
+    tally.forgetDaysBefore(part.id.slice(0, part.id.indexOf('/')))
+    for await (const { line, result } of job.readPart(part)) {
+      if (line > state.committed.line) break
+      progress.add({ records: 1 })
+      if (result.kind === 'events') for (const event of result.events) if (!refused.has(event.uuid)) tally.add(event)
+    }
+    checkPause(signal)
+  }
+  return tally.expected()
+}
+
+async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgress): Promise<Set<string>> {
+  const uuids = new Set<string>()
+  const path = folder.file('rejects', `${id}.sent.jsonl`)
+  if (rejects_bytes === 0 || !existsSync(path)) return uuids
+  for await (const line of createInterface({ input: createReadStream(path, { end: rejects_bytes - 1 }) }))
+    uuids.add((JSON.parse(line) as { uuid: string }).uuid)
+  return uuids
+}
+
+class Tally {
+  readonly #sampleCount: number
+  readonly #counts = new Map<string, Map<string, number>>()
+  readonly #buckets = Array.from({ length: bucketCount }, () => 0)
+  readonly #names = new Map<string, EventSpan>()
+  /** Of the store's dedupe: one set for each open day, since the day is part of the key. */
+  readonly #seen = new Map<string, KeySet>()
+  readonly #generatedSeen = new KeySet()
+  #samples: { readonly rank: string; readonly event: ImportedEvent }[] = []
+  #rows = 0
+  #links = 0
+  #groups = 0
+
+  constructor(sampleCount: number) {
+    this.#sampleCount = sampleCount
+  }
+
+  /** Generated events are one by their uuid alone. */
+  addGenerated(event: ImportedEvent): void {
+    if (!this.#generatedSeen.add(event.uuid)) return
+    if (event.event === '$groupidentify') this.#groups++
+    else this.#links++
+    this.#count(event)
+  }
+
+  add(event: ImportedEvent): void {
+    const day = utcDay(event.timeUs)
+    const seen = this.#seen.get(day) ?? new KeySet()
+    this.#seen.set(day, seen)
+    if (seen.add(`${event.uuid}\n${event.distinctId}\n${event.event}`)) this.#count(event)
+  }
+
+  /** Parts come in the order of their days. */
+  forgetDaysBefore(day: string): void {
+    for (const each of this.#seen.keys()) if (each < day) this.#seen.delete(each)
+  }
+
+  expected(): ExpectedEvents {
+    return {
+      rows: this.#rows,
+      counts: this.#counts,
+      idBuckets: this.#buckets,
+      names: this.#names,
+      samples: this.#chosen().map(({ event }) => event),
+      links: this.#links,
+      groups: this.#groups,
+    }
+  }
+
+  #count(event: ImportedEvent): void {
+    this.#rows++
+    const day = utcDay(event.timeUs)
+    const names = this.#counts.get(day) ?? new Map<string, number>()
+    this.#counts.set(day, names)
+    names.set(event.event, (names.get(event.event) ?? 0) + 1)
+    this.#buckets[crc32(event.distinctId) % bucketCount]!++
+    this.#span(event)
+    this.#samples.push({ rank: hash('sha1', event.uuid), event })
+    if (this.#samples.length >= 8 * this.#sampleCount) this.#samples = this.#chosen()
+  }
+
+  #span({ event, timeUs }: ImportedEvent): void {
+    const time = timeText(timeUs)
+    const known = this.#names.get(event)
+    if (known === undefined) this.#names.set(event, { count: 1, first: time, last: time })
+    else {
+      known.count++
+      if (time < known.first) known.first = time
+      if (time > known.last) known.last = time
+    }
+  }
+
+  #chosen() {
+    return this.#samples.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, this.#sampleCount)
+  }
+}

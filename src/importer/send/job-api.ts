@@ -1,0 +1,128 @@
+// What an importer asks the private API of its target: import jobs, how far the lane is, what is stored. Waits while the
+// service is away, as sending does. Source: docs/wire/import.md §2.8, §2.10, §2.11.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
+import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
+import { waitingInWords } from '../fetch/wait-words.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import type { StageProgress } from '../job/progress.ts'
+
+export interface ServiceApiOptions {
+  /** Address of the instance, without a slash at the end. */
+  readonly address: string
+  readonly personalKey: string
+  /** An id, or `@current`. */
+  readonly project: string
+  readonly clock: FetchClock
+  readonly progress: Pick<StageProgress, 'waiting'>
+  readonly signal: AbortSignal
+}
+
+export type Query = Readonly<Record<string, string>>
+
+export interface CallOptions {
+  readonly query?: Query
+  readonly body?: JsonObject
+  /** Statuses whose answers are wanted as null instead of an end. */
+  readonly nullFor?: readonly number[]
+}
+
+/** Counting millions of rows takes its time. */
+const answerMsMax = 300_000
+
+export class ServiceApi {
+  readonly #options: ServiceApiOptions
+
+  constructor(options: ServiceApiOptions) {
+    this.#options = options
+  }
+
+  get address(): string {
+    return this.#options.address
+  }
+
+  get clock(): FetchClock {
+    return this.#options.clock
+  }
+
+  get signal(): AbortSignal {
+    return this.#options.signal
+  }
+
+  /** @param path below the project, such as `/import_jobs/`. @throws JobStopped for answers that waiting cannot change. */
+  async call(method: 'GET' | 'POST' | 'PATCH', path: string, options: CallOptions = {}): Promise<JsonObject> {
+    return (await this.ask(method, path, options)) ?? {}
+  }
+
+  /** @returns null for the statuses of `nullFor`. */
+  async ask(method: 'GET' | 'POST' | 'PATCH', path: string, options: CallOptions = {}): Promise<JsonObject | null> {
+    const { clock, progress, signal } = this.#options
+    for (let tries = 1; ; tries++) {
+      const answer = await this.#once(method, path, options)
+      if (answer.kind === 'done') {
+        if (tries > 1) progress.waiting(null)
+        return answer.body
+      }
+      const now = clock.nowMs()
+      const untilMs = now + backOffMs(tries, clock.random(), answer.retryAfterMs)
+      progress.waiting(waitingInWords({ reason: answer.words, untilMs }, now))
+      await sleepUntil(clock, () => untilMs, signal)
+    }
+  }
+
+  async #once(method: string, path: string, { query = {}, body, nullFor = [] }: CallOptions): Promise<Answer> {
+    const { address, personalKey, project, signal, clock } = this.#options
+    const params = new URLSearchParams(query)
+    const url = `${address}/api/projects/${encodeURIComponent(project)}${path}${params.size === 0 ? '' : `?${params}`}`
+    let response: Response
+    let text: string
+    try {
+      response = await fetch(url, {
+        method,
+        redirect: 'manual',
+        signal: AbortSignal.any([signal, AbortSignal.timeout(answerMsMax)]),
+        headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      })
+      text = await response.text()
+    } catch {
+      signal.throwIfAborted()
+      return { kind: 'trouble', words: `no connection to ${address}`, retryAfterMs: null }
+    }
+    const { status, ok, headers } = response
+    if (ok) return { kind: 'done', body: objectOf(text) }
+    if (nullFor.includes(status)) return { kind: 'done', body: null }
+    if (status === 408 || status === 429 || status >= 500) {
+      const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, clock.nowMs())
+      return { kind: 'trouble', words: `the service asks to wait (${status})`, retryAfterMs }
+    }
+    throw new JobStopped(wordsOf(status, objectOf(text), this.#options, path))
+  }
+}
+
+type Answer =
+  | { readonly kind: 'done'; readonly body: JsonObject | null }
+  | { readonly kind: 'trouble'; readonly words: string; readonly retryAfterMs: number | null }
+
+function wordsOf(status: number, body: JsonObject, { address, project }: ServiceApiOptions, path: string): string {
+  const detail = ownValue(body, 'detail')
+  const said = `${address} answers ${status} to ${path}${typeof detail === 'string' ? `: ${detail}` : ''}`
+  if (status === 401 || status === 403)
+    return `${said} The key in PENNON_PERSONAL_KEY needs the scopes import_job:write, query:read, person:read and project:read of project ${project}.`
+  return said
+}
+
+function objectOf(text: string): JsonObject {
+  try {
+    const value = parseJson(text)
+    return isJsonObject(value) ? value : {}
+  } catch {
+    return {}
+  }
+}
+
+export function listAt(object: JsonObject, key: string): readonly JsonObject[] {
+  const value: JsonValue | undefined = ownValue(object, key)
+  return Array.isArray(value) ? value.filter(isJsonObject) : []
+}

@@ -1,0 +1,83 @@
+// The job at the service that belongs to a job's folder: created once, told how far the importer is, published or
+// discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
+
+import type { JsonObject } from '#core/json.ts'
+import { sleepUntil } from '../fetch/fetch-clock.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import type { ServiceApi } from './job-api.ts'
+
+export const serviceJobFile = 'service-job.json'
+
+export interface ServiceJob {
+  readonly id: string
+  readonly target: string
+  readonly project: string
+}
+
+/** How far an importer can say that it is; the others are the service's own. */
+export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'verifying' | 'pending'
+
+export interface NewServiceJob {
+  readonly name: string
+  readonly source: string
+  /** Range, zone, hashes and version, as the service shows them. */
+  readonly plan: JsonObject
+}
+
+export function readServiceJob(folder: JobFolder): ServiceJob | null {
+  return folder.readJson<ServiceJob>(serviceJobFile)
+}
+
+/** A crash between the two leaves an empty job at the service, which does nothing. */
+export async function ensureServiceJob(
+  folder: JobFolder,
+  api: ServiceApi,
+  target: Omit<ServiceJob, 'id'>,
+  job: NewServiceJob,
+): Promise<ServiceJob> {
+  const known = readServiceJob(folder)
+  if (known !== null) return known
+  const created = await api.call('POST', '/import_jobs/', { body: { ...job } })
+  const made = { id: String(created.id), ...target }
+  folder.writeJson(serviceJobFile, made)
+  return made
+}
+
+export async function stateOf(api: ServiceApi, id: string): Promise<string> {
+  return String((await api.call('GET', `/import_jobs/${id}/`)).state)
+}
+
+export async function tellState(
+  api: ServiceApi,
+  id: string,
+  state: OpenJobState,
+  progress?: JsonObject,
+): Promise<void> {
+  await api.call('PATCH', `/import_jobs/${id}/`, { body: { state, ...(progress === undefined ? {} : { progress }) } })
+}
+
+const pollMs = 1_000
+const ends = { publish: 'published', discard: 'discarded' } as const
+
+/**
+ * Publishes or discards the whole job and waits until that is done; asked again, it waits for what runs already.
+ * @param onStep told what the service is at.
+ * @throws JobStopped when it cannot be, as for a job that was discarded.
+ */
+export async function endServiceJob(
+  api: ServiceApi,
+  id: string,
+  how: 'publish' | 'discard',
+  onStep: (step: string | null) => void = () => {},
+): Promise<void> {
+  await api.call('POST', `/import_jobs/${id}/${how}/`)
+  for (;;) {
+    const { state, step } = await api.call('GET', `/import_jobs/${id}/`)
+    if (state === ends[how]) return
+    if (state === 'failed') throw new JobStopped(`the service could not ${how} import job ${id}; its log says why`)
+    onStep(typeof step === 'string' ? step : null)
+    const untilMs = api.clock.nowMs() + pollMs
+    await sleepUntil(api.clock, () => untilMs, api.signal)
+  }
+}

@@ -1,0 +1,205 @@
+// Stage 7: compares what the service stored with what was sent. Reads only. Source: docs/wire/import.md §2.10.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import { sleepUntil } from '../fetch/fetch-clock.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedJob } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { usPerMs } from '../records/source-time.ts'
+import type { Checkpoint } from './checkpoint.ts'
+import { type EventMarks, sentProperties } from './encode-event.ts'
+import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
+import { listAt, type ServiceApi } from './job-api.ts'
+import { type JobReport, readJobReport } from './job-report.ts'
+
+export const verifyFile = 'verify.json'
+
+export interface VerifyOptions {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  readonly checkpoint: Checkpoint
+  readonly source: string
+  readonly api: ServiceApi
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  /** Live events by day as they were before sending, of `liveCounts`; null where nobody asked. */
+  readonly liveBefore: Readonly<Record<string, number>> | null
+}
+
+export interface Check {
+  readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
+  readonly state: 'equal' | 'differs' | 'not_checked'
+  readonly compared: number
+  /** In words, the first of them. */
+  readonly differences: readonly string[]
+}
+
+export interface Verification {
+  readonly v: 1
+  readonly verified_at: string
+  readonly ok: boolean
+  readonly expected_rows: number
+  readonly stored_rows: number
+  readonly checks: readonly Check[]
+  /** What the service noted of the job, by reason. */
+  readonly notes: JobReport['notes']
+}
+
+export interface VerifyResult {
+  readonly verification: Verification
+  readonly expected: ExpectedEvents
+}
+
+const differencesMax = 50
+const pollMs = 1_000
+
+export async function verifyStage(options: VerifyOptions): Promise<VerifyResult> {
+  const { folder, job, checkpoint, source, api, progress } = options
+  progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, 0) })
+  const id = checkpoint.service_job_id!
+  const expected = await expectedEvents(options)
+  await waitForLane(api, progress)
+  const report = await readJobReport(api, id)
+  const checks = [
+    checkCounts(expected, report),
+    checkBuckets(expected, report),
+    await checkSamples(expected.samples, { source, jobId: id }, api),
+    await checkLiveData(options.liveBefore, api),
+  ]
+  const verification: Verification = {
+    v: 1,
+    verified_at: new Date(api.clock.nowMs()).toISOString(),
+    ok: checks.every(({ state }) => state !== 'differs'),
+    expected_rows: expected.rows,
+    stored_rows: report.rows,
+    checks,
+    notes: report.notes,
+  }
+  folder.writeJson(verifyFile, verification)
+  return { verification, expected }
+}
+
+/** Until the lane has processed what is appended now; what comes later is not the job's. */
+async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
+  let appended: number | null = null
+  for (;;) {
+    const { lanes } = await api.call('GET', '/ingestion_status/')
+    const lane: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, 'historical') : undefined
+    if (lane === undefined || !isJsonObject(lane)) return
+    const { appended: end, processed } = lane as JsonObject
+    appended ??= numberOf(end ?? null) ?? 0
+    const left = appended - (numberOf(processed ?? null) ?? 0)
+    progress.waiting(left > 0 ? `the service has ${left.toLocaleString('en')} records to store` : null)
+    if (left <= 0) return
+    const untilMs = api.clock.nowMs() + pollMs
+    await sleepUntil(api.clock, () => untilMs, api.signal)
+  }
+}
+
+function checkCounts({ counts }: ExpectedEvents, report: JobReport): Check {
+  const stored = new Map(report.counts.map(({ day, event, uuids }) => [`${day}\n${event}`, uuids]))
+  const differences: string[] = []
+  let compared = 0
+  const compare = (day: string, event: string, wanted: number) => {
+    compared++
+    const found = stored.get(`${day}\n${event}`) ?? 0
+    stored.delete(`${day}\n${event}`)
+    if (found !== wanted) differences.push(`${day}, ${event}: ${wanted} expected, ${found} stored`)
+  }
+  for (const [day, names] of counts) for (const [event, count] of names) compare(day, event, count)
+  for (const { day, event } of report.counts) if (stored.has(`${day}\n${event}`)) compare(day, event, 0)
+  return checkOf('day_event_counts', compared, differences)
+}
+
+function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check {
+  const differences = expected.idBuckets.flatMap((wanted, bucket) =>
+    wanted === idBuckets[bucket] ? [] : [`bucket ${bucket}: ${wanted} expected, ${idBuckets[bucket]} stored`],
+  )
+  return checkOf('id_buckets', idBuckets.length, differences)
+}
+
+/** The service looks at 1,000 characters of a parameter. */
+const uuidsPerCall = 25
+
+async function checkSamples(samples: readonly ImportedEvent[], marks: EventMarks, api: ServiceApi): Promise<Check> {
+  const differences: string[] = []
+  for (let at = 0; at < samples.length; at += uuidsPerCall) {
+    const some = samples.slice(at, at + uuidsPerCall)
+    const uuids = some.map(({ uuid }) => uuid).join(',')
+    const body = await api.call('GET', `/import_jobs/${marks.jobId}/events/`, { query: { uuids } })
+    const found = Map.groupBy(listAt(body, 'results'), ({ uuid }) => String(uuid))
+    for (const event of some) {
+      // Records that share a source id are events of their own under one uuid.
+      const stored = found.get(event.uuid) ?? []
+      const faults = stored.map(each => differenceOf(event, each, marks))
+      if (faults.includes(null)) continue
+      differences.push(`${event.uuid} (${event.event}): ${faults[0] ?? 'it is not stored'}`)
+    }
+  }
+  return checkOf('random_events', samples.length, differences)
+}
+
+/** Properties that are columns of a stored event. */
+const movedProperties = new Set(['distinct_id', '$elements_chain'])
+
+/** @returns the first field that is not as it was sent, in words. */
+function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
+  const time = Date.parse(String(stored.timestamp))
+  if (stored.event !== sent.event) return `the event is ${String(stored.event)}`
+  if (stored.distinct_id !== sent.distinctId) return `the distinct id is ${String(stored.distinct_id)}`
+  if (time !== Math.floor(sent.timeUs / usPerMs)) return `the time is ${String(stored.timestamp)}`
+  const properties: JsonObject = isJsonObject(stored.properties) ? stored.properties : {}
+  for (const [key, value] of Object.entries(sentProperties(sent, marks))) {
+    if (movedProperties.has(key)) continue
+    const found: JsonValue | undefined = ownValue(properties, key)
+    if (found === undefined) return `the property ${key} is missing`
+    if (!isSameJson(value, found)) return `the property ${key} is ${JSON.stringify(found).slice(0, 100)}`
+  }
+  return null
+}
+
+/** Live events by UTC day, of the days that end before the last 48 hours; null where the service cannot tell. */
+export async function liveCounts(
+  api: ServiceApi,
+  range: { readonly first: string; readonly last: string },
+): Promise<Record<string, number> | null> {
+  const dayText = /^\d{4}-\d\d-\d\d$/
+  const settled = new Date(api.clock.nowMs() - 3 * 86_400_000).toISOString().slice(0, 10)
+  const first = range.first.slice(0, 10)
+  const [last = settled] = [range.last.slice(0, 10), settled].toSorted()
+  if (!dayText.test(first) || !dayText.test(last)) return null
+  const query =
+    `SELECT toDate(timestamp) AS day, count() AS rows FROM events WHERE import_job_id = 0 ` +
+    `AND timestamp >= '${first} 00:00:00' AND timestamp <= '${last} 23:59:59' GROUP BY day ORDER BY day LIMIT 50000`
+  const body = await api.ask('POST', '/query/', {
+    body: { query: { kind: 'HogQLQuery', query } },
+    nullFor: [400, 403, 404, 422],
+  })
+  if (body === null || !Array.isArray(body.results)) return null
+  const rows = body.results.filter(Array.isArray)
+  return Object.fromEntries(rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0]))
+}
+
+/** More is no fault: a client that was offline may have sent its own old events meanwhile. */
+async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceApi): Promise<Check> {
+  const days = Object.keys(before ?? {}).toSorted()
+  if (before === null || days.length === 0)
+    return { name: 'live_data', state: before === null ? 'not_checked' : 'equal', compared: 0, differences: [] }
+  const now = await liveCounts(api, { first: days[0]!, last: days.at(-1)! })
+  if (now === null) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
+  const differences = days.flatMap(day =>
+    (now[day] ?? 0) < before[day]! ? [`${day}: ${before[day]} live events before, ${now[day] ?? 0} now`] : [],
+  )
+  return checkOf('live_data', days.length, differences)
+}
+
+function checkOf(name: Check['name'], compared: number, differences: readonly string[]): Check {
+  return {
+    name,
+    state: differences.length === 0 ? 'equal' : 'differs',
+    compared,
+    differences: differences.slice(0, differencesMax),
+  }
+}

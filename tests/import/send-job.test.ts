@@ -1,0 +1,68 @@
+import assert from 'node:assert/strict'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { FinalReport } from '#importer/send/final-report.ts'
+import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const count = async (pennon: Pennon): Promise<number> => {
+  const query = { kind: 'HogQLQuery', query: 'SELECT count() FROM events' }
+  const { results } = await pennon.api<{ results: [[number]] }>('POST', '/api/projects/@current/query/', { query })
+  return results[0][0]
+}
+
+describe('an import to a running instance', () => {
+  let pennon: Pennon
+  before(async () => {
+    pennon = await startPennon()
+  })
+  after(() => pennon.stop())
+
+  async function approved(t: TestContext, records: number, seed: number) {
+    const commands = new ImportCommands(tempDir(t), {
+      PENNON_PERSONAL_KEY: testPersonalKey,
+      PENNON_PROJECT_KEY: testProjectKey,
+    })
+    const raw = commands.file('raw.jsonl', syntheticRecords(records, seed))
+    const run = async (...args: string[]) => {
+      const ended = await commands.call(...(args as [string]))
+      assert.equal(ended.exitCode, 0, ended.stderr)
+      return ended
+    }
+    await commands.plan([raw], '--host', pennon.url, '--max-reject-share', '100%')
+    await run('run')
+    const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
+    await run('approve', '--project', name)
+    return { commands, run, project: ['--project', name] }
+  }
+
+  it('is sent, verified, invisible until it is published, and gone without a trace when it is discarded', async t => {
+    const { run, project } = await approved(t, 3_000, 11)
+    const report = JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as FinalReport
+    assert.deepEqual(
+      report.verification.checks.filter(({ state }) => state !== 'equal'),
+      [],
+    )
+    assert.ok(report.balance.isBalanced && report.balance.sent > 2_000)
+    assert.equal(report.verification.stored_rows, report.verification.expected_rows)
+    assert.equal(await count(pennon), 0)
+    assert.match(
+      (await run('report')).stdout,
+      /What is stored is what was sent\..*Events at random, all fields +equal/s,
+    )
+    await run('publish', ...project)
+    assert.equal(await count(pennon), report.verification.stored_rows)
+    assert.match((await run('publish', ...project)).stdout, /is published already/)
+    await run('discard', ...project)
+    assert.equal(await count(pennon), 0)
+  })
+
+  it('stops after a first look, then sends the rest', async t => {
+    const { commands, run } = await approved(t, 3_000, 12)
+    const first = await run('run', '--canary', '--rate', '100000')
+    assert.match(first.stdout, /^The first 1,\d{3} events are sent, and nothing is visible yet/)
+    const refused = await commands.call('publish', '--project', 'x')
+    assert.match(refused.stderr, /not everything is sent yet/)
+    assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)
+  })
+})
