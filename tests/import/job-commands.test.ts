@@ -46,6 +46,9 @@ describe('an import from the command line', () => {
     assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
     assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)
     assert.match((await commands.call('report')).stdout, /Records read +2\n/)
+    const samples = (await commands.call('report', '--samples', '--of', 'Paid', '--day', '2024-05-01')).stdout
+    assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
+    assert.equal((await commands.call('report', '--samples', '--day', '2024-05-02')).stdout, '')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
   })
 

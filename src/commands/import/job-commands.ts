@@ -22,6 +22,9 @@ export function addJobCommands(command: Command): void {
     .description('what the rehearsal found, or the final report once everything is sent')
     .option('--json', 'print it as JSON')
     .option('--markdown', 'print it as Markdown')
+    .option('--samples', 'show records beside the events that they make, or the reason why not')
+    .option('--of <event>', 'samples of this event only, or of reject:REASON or skip:REASON')
+    .option('--day <day>', 'samples of this day only')
     .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
   command
     .command('rejects <folder>')

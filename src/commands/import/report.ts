@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { type FinalReport, finalReportNames, finalSections } from '#importer/send/final-report.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { reportSections, type Section } from '#importer/stages/report-sections.ts'
+import { type Sample, samplesFile } from '#importer/stages/samples.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { tableLines } from '../client/table.ts'
@@ -16,13 +17,22 @@ import { openJob } from './open-job.ts'
 export interface ReportOptions {
   readonly json?: boolean
   readonly markdown?: boolean
+  readonly samples?: boolean
+  /** Of samples: the name of an event, or `reject:REASON`, `skip:REASON`. */
+  readonly of?: string
+  readonly day?: string
 }
 
-export function showReport(path: string, { json = false, markdown = false }: ReportOptions): void {
+export function showReport(path: string, options: ReportOptions): void {
+  const { json = false, markdown = false, samples = false } = options
   endWithOutput()
   const { folder } = openJob(path)
   const report = readReport(folder)
   if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
+  if (samples) {
+    showSamples(folder.file(samplesFile), options)
+    return
+  }
   const final = folder.readJson<FinalReport>(finalReportNames.json)
   const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
@@ -33,6 +43,21 @@ export function showReport(path: string, { json = false, markdown = false }: Rep
   const sections = final === null ? reportSections(report) : finalSections(final)
   const lines = sections.flatMap(section => sectionLines(section, terminal))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n`)
+}
+
+/** Source records beside what becomes of them. */
+function showSamples(file: string, { of, day, json = false }: ReportOptions): void {
+  for (const text of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
+    const sample = JSON.parse(text) as Sample
+    if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
+    process.stdout.write(json ? `${text}\n` : `${sampleLines(sample).map(printable).join('\n')}\n\n`)
+  }
+}
+
+function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {
+  const reason = [of, ...(field == null ? [] : [field]), ...(detail === undefined ? [] : [detail])].join(', ')
+  const after = events === undefined ? [reason] : events.map(event => JSON.stringify(event))
+  return [`${of}: ${object}, line ${line}`, source, ...after.map(each => `  → ${each}`)]
 }
 
 function sectionLines({ title, lines, tables }: Section, terminal: Terminal): string[] {

@@ -8,7 +8,7 @@ import type { StagedPart } from '../job/staged-part.ts'
 import type { LineKey } from './staged-line.ts'
 
 /** Unpacked; a part is held in memory whole. A record that is larger has a part of its own. */
-export const partBytesMax = 32 * 1024 * 1024
+export const partBytesMax = 16 * 1024 * 1024
 
 export class PartWriter {
   readonly parts: StagedPart[] = []

@@ -7,7 +7,7 @@ import { splitRecords } from '../read/split-records.ts'
 import { dayFile } from './spill.ts'
 import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
 
-export const sortedBytesMax = 48 * 1024 * 1024
+export const sortedBytesMax = 24 * 1024 * 1024
 
 export interface SortedLine {
   /** With its line end. */

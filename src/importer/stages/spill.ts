@@ -14,7 +14,7 @@ import { utcDay } from '../records/source-time.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
 
 export const unknownDay = 'unknown-day'
-const heldCharsMax = 32 * 1024 * 1024
+const heldCharsMax = 16 * 1024 * 1024
 const noteFile = 'spill/done.json'
 
 /** What is put down, as of the last raw file that was read to its end. */
