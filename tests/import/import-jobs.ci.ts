@@ -182,6 +182,20 @@ describe('an import job over the wire', () => {
     assert.doesNotMatch([...outputs, pennon.output()].join(''), /not as it was left/)
   })
 
+  it('collects a day of imports without a job, and undoes them', async () => {
+    const eventCount = await countEvents()
+    await send(null, aBatch('ffff', 50))
+    await pennon.caughtUp()
+    assert.equal(await countEvents(), eventCount + 50)
+    const { results } = await pennon.api<{ results: (Job & { day: string | null })[] }>('GET', `${api}/import_jobs/`)
+    const ofDay = results.find(({ day }) => day !== null)!
+    assert.equal((await pennon.api<Report>('GET', `${api}/import_jobs/${ofDay.id}/report/`)).rows, 50)
+    await pennon.api('POST', `${api}/import_jobs/${ofDay.id}/discard/`)
+    await isIn(ofDay.id, 'discarded')
+    assert.equal(await countEvents(), eventCount)
+    assert.equal(await personOf('ffff-user-1'), undefined)
+  })
+
   it('takes only what belongs to it', async () => {
     const other = await pennon.api<{ id: number }>('POST', '/api/projects/', { name: 'other' })
     const otherJob = await pennon.api<Job>('POST', `/api/projects/${other.id}/import_jobs/`, { source: 'csv' })

@@ -15,6 +15,7 @@ import { processChunk } from '#core/processing/process-chunk.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
+import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
@@ -56,6 +57,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   const events = new WatchedEventStore()
   const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
   for (const stream of ['main', 'historical']) await chunks.claimPosition(stream, 'w')
+  const findJobsOfDays = createJobsOfDays({ jobs: management, clock })
   let offset = 0
 
   /** All events of a call as one chunk. */
@@ -67,8 +69,12 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
       offset,
     )
     const chunk = parseChunk({ stream, traffic, records }, new Map())
-    const loaded = await loadWhole(chunks, chunkSubjects(chunk))
-    const { rows, changes } = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null })
+    const withoutJob = captured.filter(event => event.importJobId === 1)
+    const jobsOfDays = await findJobsOfDays(withoutJob, { isRetry: true, mayCreate: true })
+    const subjects = chunkSubjects(chunk)
+    const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
+    const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
+    const { rows, changes } = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
     await events.insert(rows)
     offset += records.length
     const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }

@@ -52,7 +52,7 @@ import {
 import { arrivalColumns, flagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
 import { findFlagCalls, thinnedColumns, writeThinnedRow } from './writing/flag-calls.ts'
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
-import { discardJob, publishJob } from './writing/import-partitions.ts'
+import { discardDay, discardJob, publishJob } from './writing/import-partitions.ts'
 import { createRowInserter, type RowInserter, type RowsOfTable } from './writing/insert-rows.ts'
 import { subjectMirror } from './writing/mirror-rows.ts'
 import { recordingColumns, writeRecordingRow } from './writing/recording-rows.ts'
@@ -157,6 +157,7 @@ function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock)
     findFlagCalls: calls => findFlagCalls(clients, calls),
     publishJob: importJobId => publishJob(clients, importJobId),
     discardJob: importJobId => discardJob(clients, importJobId),
+    discardDay: importJobId => discardDay(clients, importJobId),
   }
 }
 

@@ -115,6 +115,10 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return Promise.resolve()
   }
 
+  discardDay(importJobId: number): Promise<void> {
+    return this.discardJob(importJobId)
+  }
+
   async findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<string[]> {
     const used = new Set<string>()
     for (const copies of this.copies.values())

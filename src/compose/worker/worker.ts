@@ -6,6 +6,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { Geoip } from '#ports/geoip.ts'
+import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
@@ -58,12 +59,14 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const flagUsage = createFlagUsageKeeper({ events, projects: management, clock, logger, mayRun })
   const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
+  const jobsOfDays = createJobsOfDays({ jobs: management, clock })
   let hasOtherProjects = false
   const processor = createProcessor({
     log,
     logId,
     state: claimingOnlyFor(followedLogId, chunks, management),
     events,
+    jobsOfDays,
     deferring: {
       projects: management,
       hasOtherProjects: async () => {
@@ -83,6 +86,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const keeper = createEventStoreKeeper({
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
     logId,
+    jobsOfDays,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
     newUuid: randomUUID,

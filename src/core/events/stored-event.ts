@@ -17,6 +17,8 @@ export interface StoredEvent {
   readonly lane: Lane
   readonly historicalMigration: boolean
   readonly importJobId: number
+  /** 1 for events of jobs that collect a day's imports, which share a partition; the job's own when absent. */
+  readonly importPartition?: number
   /** JSON text of an object, with the client's number literals. */
   readonly propertiesJson: string
   readonly elementsChain: string

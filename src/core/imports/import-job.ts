@@ -46,6 +46,8 @@ export const importJobHeader = 'x-import-job'
 export interface ImportJob {
   readonly id: number
   readonly projectId: number
+  /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
+  readonly day: string | null
   readonly name: string
   readonly source: string
   readonly state: ImportJobState
@@ -92,6 +94,26 @@ export function shelfIdOf(importJobId: number): number {
 export function importJobOfPartition(partition: string): number | null {
   const id = Number(/^(\d+)-/.exec(partition)?.[1] ?? 0)
   return id >= firstImportJobId ? id : null
+}
+
+/** A job that collects a project's imports of a day. */
+export interface JobOfDay {
+  readonly id: number
+  /** Events that were accepted up to this time are the job's, epoch ms; null for the one that goes on. */
+  readonly untilMs: number | null
+}
+
+const until = ' until '
+
+/** @param day as a job has it: `YYYY-MM-DD`, with the end of the job if it was discarded. */
+export function jobOfDay(id: number, day: string): JobOfDay {
+  const at = day.indexOf(until)
+  return { id, untilMs: at === -1 ? null : Number(day.slice(at + until.length)) }
+}
+
+/** The day of a job that takes nothing from now on. */
+export function endedDay(day: string, nowMs: number): string {
+  return `${day}${until}${nowMs}`
 }
 
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */

@@ -113,7 +113,7 @@ describe('a chunk', () => {
     const state = memoryState([aProject()])
     const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null }
     const job = { name: '', source: '', state: 'sending', step: null, plan: {}, progress: {}, createdBy: null } as const
-    state.importJobs.set(7, { id: 7, projectId: 1, ...job, ...times })
+    state.importJobs.set(7, { id: 7, projectId: 1, day: null, ...job, ...times })
     const { rows, changes } = processChunk(
       chunk,
       await loadWhole(memoryChunkStore(state), chunkSubjects(chunk)),

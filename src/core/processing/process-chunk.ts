@@ -3,7 +3,7 @@
 // committing the state does no harm. `services/processing/process-events.ts` reads, loads and writes.
 
 import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
-import type { CapturedEvent } from '../events/captured-event.ts'
+import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
@@ -13,7 +13,8 @@ import {
   noImportChanges,
   type SubjectImage,
 } from '../imports/import-changes.ts'
-import { firstImportJobId, type ImportJobStatus, isPending, shelfIdOf } from '../imports/import-job.ts'
+import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, shelfIdOf } from '../imports/import-job.ts'
+import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
 import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
@@ -55,6 +56,8 @@ export interface ProcessOptions {
   readonly logId: string
   /** Returns null for an unknown address. */
   readonly lookUpGeoip: (address: string) => GeoipLocation | null
+  /** The jobs that collect imports without a job of their own, by `dayKey` of project and day; none when absent. */
+  readonly jobsOfDays?: JobsOfDays
   /** Rows that were stored before are made again: those of a published job are visible, and nothing is rejected. */
   readonly isRestoring?: boolean
   /** Overrides that the event store got from earlier tries of the chunk, which were not committed. */
@@ -109,6 +112,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     stream,
     projects,
     jobs,
+    jobsOfDays: options.jobsOfDays ?? noJobsOfDays,
     generatedTimes: new Map(
       (loaded.generated ?? []).map(event => [`${event.projectId}:${event.uuid}`, event.timestampMs]),
     ),
@@ -191,10 +195,21 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
   }
 }
 
+/** The jobs of a day, by `dayKey`. */
+export type JobsOfDays = ReadonlyMap<string, readonly JobOfDay[]>
+
+const noJobsOfDays: JobsOfDays = new Map()
+
+/** Names the job that collects the imports of a project and of the UTC day on which they were accepted. */
+export function dayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
+  return `${projectId} ${utcDay(capturedAtMs)}`
+}
+
 interface ChunkWork {
   readonly stream: LogStream
   readonly projects: ReadonlyMap<number, ProjectState>
   readonly jobs: ReadonlyMap<number, ImportJobStatus>
+  readonly jobsOfDays: JobsOfDays
   /** By project and uuid. */
   readonly generatedTimes: Map<string, number>
   readonly newGenerated: GeneratedEvent[]
@@ -210,7 +225,9 @@ interface ChunkWork {
 
 /** @returns null for an event that does not become a row. */
 function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
-  const { report, geoipOf } = work
+  const { report } = work
+  const ofDay = sent.event.importJobId === importWithoutJob ? jobOfDayOf(work, sent.event) : null
+  if (ofDay !== null) return applyOfDay(work, sent, ofDay.id)
   const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
   const { event, offset } = record
   const project = work.projects.get(event.projectId)
@@ -230,6 +247,12 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
+  return applyTo(work, record, state)
+}
+
+function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): StoredEvent | null {
+  const { report, geoipOf } = work
+  const { event, offset } = record
   if (event.lane === 'historical') report.noteRecentImport(event)
   const warn = warnerOf(report, event)
   if (event.notes !== 0) warnOfNotes(event, warn)
@@ -271,6 +294,30 @@ function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState
   if (job?.projectId !== projectId) return null
   if (isPending(job)) return work.projects.get(shelfIdOf(importJobId)) ?? null
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
+}
+
+/** The job of the event's day that it belongs to: the first that had not ended when it was accepted. */
+function jobOfDayOf({ jobsOfDays }: ChunkWork, event: CapturedEvent): JobOfDay | null {
+  const jobs = jobsOfDays.get(dayKey(event)) ?? []
+  const endOf = ({ untilMs }: JobOfDay) => untilMs ?? Number.POSITIVE_INFINITY
+  const later = jobs.filter(job => endOf(job) >= event.capturedAtMs)
+  return later.reduce<JobOfDay | null>(
+    (first, job) => (first === null || endOf(job) < endOf(first) ? job : first),
+    null,
+  )
+}
+
+/** An import without a job of its own is applied at once, as one of the job that collects its day. */
+function applyOfDay(work: ChunkWork, sent: ParsedEvent, importJobId: number): StoredEvent | null {
+  const state = work.jobs.get(importJobId)?.state
+  if (state !== 'published') {
+    if (!work.isRestoring) work.report.count(sent.event.projectId, sent.event.lane, 'dropped', 'import_job_discarded')
+    return null
+  }
+  const project = work.projects.get(sent.event.projectId)
+  const record = { ...sent, event: { ...sent.event, importJobId } }
+  const row = project === undefined ? applyRecord(work, sent) : applyTo(work, record, project)
+  return row === null ? null : { ...row, importPartition: importWithoutJob }
 }
 
 /** A generated event takes the time with which it was seen first, so that its copies in other jobs are the same event. */

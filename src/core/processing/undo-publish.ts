@@ -337,6 +337,21 @@ function moveBack(undoing: Undoing, now: DistinctIdMapping, personId: string): v
   undoing.overrides.push({ projectId, distinctId, personId, version })
 }
 
+/** What taking an id from its person needs. @param toldVersion of an override that an earlier try has written. */
+export function removedMapping(
+  { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
+  toldVersion: number | undefined,
+) {
+  const mapping = { projectId, distinctId, loadedVersion }
+  if (loadedVersion === 0 && toldVersion === undefined) return { mapping, override: null, nextVersion: null }
+  const version = Math.max(loadedVersion, toldVersion ?? 0) + 1
+  return {
+    mapping,
+    override: { projectId, distinctId, personId: personUuid(projectId, distinctId), version },
+    nextVersion: { projectId, distinctId, version: version + 1 },
+  }
+}
+
 /** Of an id that had an override, a higher one has to say that its rows have the person that derives from it again. */
 function removeMapping(undoing: Undoing, { projectId, distinctId, version }: DistinctIdMapping): void {
   undoing.removedMappings.push({ projectId, distinctId, loadedVersion: version })

@@ -44,6 +44,11 @@ export interface EventWriter {
   ): Promise<readonly PersonIdOverride[]>
   /** Makes a job's pending rows visible to queries. Repeat it after a crash. Job ids start at 2, as in `discardJob`. */
   publishJob(importJobId: number): Promise<void>
+  /**
+   * Deletes the rows of a job that shares its partition with others (`importPartition` 1), and returns when none is left.
+   * Repeat it after a crash.
+   */
+  discardDay(importJobId: number): Promise<void>
   /** Drops a job's rows, pending and published. Repeat it after a crash. */
   discardJob(importJobId: number): Promise<void>
 }

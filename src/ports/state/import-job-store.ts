@@ -2,17 +2,24 @@
 
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
-import type { ImportJob, ImportJobState, ImportStep } from '#core/imports/import-job.ts'
+import type { ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
 
 export type NewImportJob = Pick<ImportJob, 'projectId' | 'name' | 'source' | 'plan' | 'createdBy' | 'createdAtMs'>
 
 export type ImportJobChange = Partial<
-  Pick<ImportJob, 'name' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
+  Pick<ImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
 > & { readonly updatedAtMs: number }
 
 export interface ImportJobStore {
   /** Makes a job in state `planned`. Ids ascend from 2 and are never reused. */
   createImportJob(job: NewImportJob): Promise<ImportJob>
+  /**
+   * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
+   * discarded, and perhaps one that goes on.
+   */
+  listJobsOfDay(projectId: number, day: string): Promise<readonly JobOfDay[]>
+  /** Makes the job that collects a day from now on, unless there is one. */
+  createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<ImportJob | null>
   /** The newest first. */
   listImportJobs(
@@ -55,6 +62,18 @@ export interface ImportWorkStore {
   ): Promise<readonly SubjectImage[]>
   /** A distinct id of each of these persons that still exists. */
   findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
+  /** Persons with a value of the job, in pages: the last `cursor` continues. @param after null for the first page. */
+  listMarkedPersons(
+    job: Pick<ImportJob, 'id' | 'projectId'>,
+    after: number | null,
+    limit: number,
+  ): Promise<readonly { readonly cursor: number; readonly uuid: string }[]>
+  /** The same for groups. */
+  listMarkedGroups(
+    job: Pick<ImportJob, 'id' | 'projectId'>,
+    after: Pick<Group, 'typeIndex' | 'key'> | null,
+    limit: number,
+  ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Deletes what is left of the job's shelf and links. @returns whether there is more, after some thousand rows. */
   clearShelf(importJobId: number): Promise<boolean>
   /** Deletes the images of a job that can no longer be undone. */

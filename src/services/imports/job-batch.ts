@@ -24,7 +24,7 @@ export interface ImportWorkDeps {
     ImportWorkStore &
     ProgressStore &
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
-  readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'findOverrides'> &
+  readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
     Pick<ImportedRows, 'findUsedIds' | 'hasRowsOfGroupType'>
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock

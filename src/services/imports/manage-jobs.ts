@@ -1,6 +1,6 @@
 // What clients do with import jobs: create, report their progress, publish, discard.
 
-import { type ImportJob, isOpen, type OpenState, openStates, undoDays } from '#core/imports/import-job.ts'
+import { endedDay, type ImportJob, isOpen, type OpenState, openStates, undoDays } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
@@ -77,7 +77,10 @@ async function start(
   state: 'publishing' | 'discarding',
 ): Promise<Result<ImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
-  const change = { state, step: 'draining' as const, updatedAtMs: clock.nowMs() }
+  const nowMs = clock.nowMs()
+  // Imports that come from now on belong to another job of their day.
+  const day = job.day === null ? null : { day: endedDay(job.day, nowMs) }
+  const change = { state, step: 'draining' as const, updatedAtMs: nowMs, ...day }
   const started = await management.updateImportJob(job.id, change, { states })
   return started === null ? err(refusalOf(job)) : ok(started)
 }

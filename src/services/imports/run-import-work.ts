@@ -8,6 +8,7 @@ import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
+import { undoDayStep } from './undo-day.ts'
 import { isUndoStep, undoStep } from './undo-job.ts'
 
 const everyMs = 1_000
@@ -83,6 +84,8 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return publishStep(job, step, deps, signal)
+    if (job.state === 'discarding' && job.day !== null && step !== 'draining')
+      return undoDayStep(job, step, deps, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await isDrained(job))) return 'waits'

@@ -13,6 +13,7 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { DeferredProjects } from '#ports/state/deferred-projects.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
@@ -36,6 +37,8 @@ export interface ProcessorOptions {
   readonly logId: string
   readonly state: ChunkStore
   readonly events: ProcessingEventStore
+  /** The jobs of imports that have none of their own; they have none when absent. */
+  readonly jobsOfDays?: FindJobsOfDays
   /** When absent, no project is ever deferred. */
   readonly deferring?: {
     readonly projects: DeferredProjects

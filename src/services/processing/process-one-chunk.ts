@@ -1,12 +1,19 @@
 // Takes a chunk through its five steps, and handles the failure of each. The crash table beside the steps explains
 // their order; the tests crash between each two of them.
 
+import { importWithoutJob } from '#core/events/captured-event.ts'
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
 import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
-import { ChunkTooLargeError, type ProcessedChunk, processChunk, RecordError } from '#core/processing/process-chunk.ts'
+import {
+  ChunkTooLargeError,
+  type JobsOfDays,
+  type ProcessedChunk,
+  processChunk,
+  RecordError,
+} from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'
 import type { Clock } from '#ports/clock.ts'
@@ -17,6 +24,7 @@ import { PortError } from '#ports/port-error.ts'
 import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
+import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 
 /** The gap after the step of this name. */
@@ -53,6 +61,8 @@ export interface ChunkDeps {
   readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
   /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
   readonly mayHaveBeenTried: () => boolean
+  /** The jobs of imports that have none of their own; they have none when absent. */
+  readonly jobsOfDays?: FindJobsOfDays
   /** Rows are made again that were stored before. */
   readonly isRestoring?: boolean
   /** The name of the position that the chunk moves. */
@@ -116,7 +126,7 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const latest: Try = { commitOutcomes: null }
     try {
-      const result = await tryChunk(chunk, { failures, lostMerges, deps, latest, told })
+      const result = await tryChunk(chunk, { failures, lostMerges, deps, latest, told, isRetry: attempt > 0 })
       if (result === 'too_large') return await processHalves(chunk, deps, told)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })
@@ -176,6 +186,7 @@ async function tryChunk(
     readonly deps: ChunkDeps
     readonly latest: Try
     readonly told: ToldOverrides
+    readonly isRetry: boolean
   },
 ): Promise<ChunkEnd | 'version_conflict' | 'too_large'> {
   const { failures, lostMerges, deps, latest, told } = context
@@ -183,13 +194,17 @@ async function tryChunk(
   const parsed = parseChunk(chunk, failures)
   // A record that is alone in its chunk has to be processed, however much text it needs.
   const textBytesMax = chunk.records.length > 1 ? deps.textBytesMax : Number.POSITIVE_INFINITY
-  const loaded = await state.loadChunk(subjectsOf(parsed, told, deps), textBytesMax)
+  const jobsOfDays = await findJobsOfDays(parsed, context.isRetry, deps)
+  const subjects = withJobs(subjectsOf(parsed, told, deps), jobsOfDays)
+  const loaded = await state.loadChunk(subjects, textBytesMax)
   if (loaded !== 'too_large' && deps.mayHaveBeenTried() && !(await recallTold(loaded, told, deps))) return 'stopped'
   await faultPoint?.('load')
   const flagCalls = loaded === 'too_large' ? [] : await storedFlagCalls(parsed, loaded, deps)
   if (flagCalls === null) return 'stopped'
   const processed =
-    loaded === 'too_large' ? loaded : applyChunk(parsed, loaded, { deps, told, lostMerges, flagCalls, textBytesMax })
+    loaded === 'too_large'
+      ? loaded
+      : applyChunk(parsed, loaded, { deps, told, lostMerges, flagCalls, textBytesMax, jobsOfDays })
   if (processed === 'too_large') {
     deps.onSized?.('too_large')
     return 'too_large'
@@ -210,6 +225,23 @@ async function tryChunk(
   return result
 }
 
+/** @returns null for a chunk without imports that have no job of their own, which are nearly all. */
+async function findJobsOfDays(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<JobsOfDays | null> {
+  if (deps.jobsOfDays === undefined || chunk.traffic !== 'import') return null
+  const events = chunk.records.flatMap(record =>
+    record.kind === 'event' && record.event.importJobId === importWithoutJob ? record.event : [],
+  )
+  return events.length === 0 ? null : deps.jobsOfDays(events, { isRetry, mayCreate: deps.isRestoring !== true })
+}
+
+function withJobs(subjects: ChunkSubjects, jobs: JobsOfDays | null): ChunkSubjects {
+  return jobs === null ? subjects : { ...subjects, importJobIds: [...(subjects.importJobIds ?? []), ...idsOf(jobs)] }
+}
+
+function idsOf(jobs: JobsOfDays): number[] {
+  return [...jobs.values()].flat().map(({ id }) => id)
+}
+
 /** Ids with an override in the event store count as touched: another worker may have mapped them elsewhere since. */
 function subjectsOf(chunk: ParsedChunk, told: ToldOverrides, { isRestoring }: ChunkDeps): ChunkSubjects {
   const subjects = chunkSubjects(chunk, isRestoring)
@@ -226,9 +258,10 @@ function applyChunk(
     readonly lostMerges: ReadonlySet<number>
     readonly flagCalls: readonly StoredFlagCall[]
     readonly textBytesMax: number
+    readonly jobsOfDays: JobsOfDays | null
   },
 ): ProcessedChunk | 'too_large' {
-  const { deps, told, lostMerges, flagCalls, textBytesMax } = context
+  const { deps, told, lostMerges, flagCalls, textBytesMax, jobsOfDays } = context
   const lookUpGeoip = (address: string) => deps.geoip?.lookUp(address) ?? null
   try {
     const options = {
@@ -239,6 +272,7 @@ function applyChunk(
       storedFlagCalls: flagCalls,
       personTextMax: textBytesMax,
       isRestoring: deps.isRestoring === true,
+      ...(jobsOfDays !== null && { jobsOfDays }),
     }
     const processed = processChunk(parsed, loaded, options)
     const textBytes = Math.max(loaded.textBytes, processed.personTextLength)

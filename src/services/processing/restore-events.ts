@@ -21,7 +21,10 @@ export interface RestoredRange {
 }
 
 export interface RestoreDeps
-  extends Pick<ChunkDeps, 'state' | 'events' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId'> {
+  extends Pick<
+    ChunkDeps,
+    'state' | 'events' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays'
+  > {
   readonly log: Pick<EventLogReader, 'read'>
 }
 

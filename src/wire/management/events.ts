@@ -33,7 +33,7 @@ export const eventSchema = Type.Object({
   person_created_at: nullable(instantSchema),
   lane: Type.String(),
   historical_migration: Type.Boolean(),
-  import_job_id: Type.Integer({ description: '0 = live, 1 = an import without a job, from 2 up an import job.' }),
+  import_job_id: Type.Integer({ description: '0 = live, from 2 up an import job; 1 = an import of an older version.' }),
   captured_at: instantSchema,
   created_at: instantSchema,
   properties: jsonObjectSchema(),

@@ -22,6 +22,9 @@ export const importJobSchema = Type.Object({
   name: Type.String(),
   source: Type.String(),
   state: Type.Unsafe<ImportJobState>({ type: 'string', enum: [...importJobStates] }),
+  day: nullable(
+    Type.String({ description: 'The UTC day whose imports without a job this job collects; null for others.' }),
+  ),
   step: nullable(Type.String({ description: 'What publishing or discarding is at.' })),
   plan: planSchema,
   progress: progressSchema,
@@ -80,6 +83,7 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
     name: job.name,
     source: job.source,
     state: job.state,
+    day: job.day?.slice(0, 10) ?? null,
     step: job.step,
     plan: job.plan,
     progress: job.progress,

@@ -10,7 +10,8 @@ import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 
-const ofJob = 'PREWHERE import_partition = {job:UInt32}'
+// The partition leaves out all others; rows of a day's job are in one that they share.
+const ofJob = 'PREWHERE import_partition IN (1, {job:UInt32}) AND import_job_id = {job:UInt32}'
 
 export function importedRows(clients: Pick<ClickHouseClients, 'read'>): ImportedRows {
   return {
@@ -69,7 +70,7 @@ async function findRows(
     const result = await client.query({
       query: `SELECT ${viewColumns} FROM (
           SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
-          PREWHERE import_partition = {job:UInt32} AND uuid IN {uuids:Array(UUID)})`,
+          ${ofJob} AND uuid IN {uuids:Array(UUID)})`,
       query_params: { job, uuids: [...uuids] },
       use_multipart_params: true,
       format: 'JSONCompactEachRow',
@@ -112,7 +113,7 @@ async function usedIds(
 ): Promise<string[]> {
   const result = await client.query({
     query: `SELECT DISTINCT distinct_id FROM events
-      PREWHERE project_id = {project:UInt32} AND import_partition != {job:UInt32}
+      PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt32}
       WHERE distinct_id IN {ids:Array(String)} AND person_mode != 'propertyless'`,
     query_params: { project, job, ids: [...ids] },
     use_multipart_params: true,
@@ -129,7 +130,7 @@ async function hasRowsOfType(
 ): Promise<boolean> {
   const result = await client.query({
     query: `SELECT 1 FROM events
-      PREWHERE project_id = {project:UInt32} AND import_partition != {job:UInt32}
+      PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt32}
       WHERE "$group_${Number(typeIndex)}" != '' LIMIT 1`,
     query_params: { project: projectId, job: importJobId },
     format: 'JSONCompactEachRow',

@@ -3,6 +3,7 @@
 // again after a crash finishes it. Imports without a job of their own share partition 1 and are not undone this way.
 
 import assert from 'node:assert/strict'
+import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { noteAnyArrival, noteJobArrivals } from './flag-arrivals.ts'
 
@@ -29,6 +30,29 @@ export function discardJob(clients: ClickHouseClients, importJobId: number): Pro
       }
     }
     await noteAnyArrival(client, database)
+  })
+}
+
+/** Deletes the job's rows from the partition that it shares, and makes sure that none is left. */
+export function discardDay(clients: ClickHouseClients, importJobId: number): Promise<void> {
+  assertOwnPartition(importJobId)
+  return clients.write(async (client, database) => {
+    const ofJob = 'import_partition = 1 AND import_job_id = {job:UInt32}'
+    const query_params = { job: importJobId }
+    await client.command({
+      query: `DELETE FROM ${database}.events WHERE ${ofJob}`,
+      query_params,
+      clickhouse_settings: { lightweight_deletes_sync: '2' },
+    })
+    await noteAnyArrival(client, database)
+    const result = await client.query({
+      query: `SELECT count() FROM ${database}.events WHERE ${ofJob}`,
+      query_params,
+      format: 'JSONCompactEachRow',
+    })
+    const [row] = await result.json<[number | string]>()
+    if (Number(row![0]) > 0)
+      throw new PortError('event-store', 'unavailable', new Error(`rows of import job ${importJobId} are still there`))
   })
 }
 

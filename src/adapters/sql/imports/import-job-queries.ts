@@ -1,7 +1,13 @@
 // Import jobs as the private API shows them.
 
 import type { Kysely, Selectable } from 'kysely'
-import { firstImportJobId, type ImportJob, type ImportJobState, type ImportStep } from '#core/imports/import-job.ts'
+import {
+  firstImportJobId,
+  type ImportJob,
+  type ImportJobState,
+  type ImportStep,
+  jobOfDay,
+} from '#core/imports/import-job.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf, jsonText } from '../tables/rows.ts'
@@ -32,6 +38,43 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         return importJobOf(row)
       }),
 
+    async listJobsOfDay(projectId, day) {
+      const rows = await db
+        .selectFrom('import_job')
+        .select(['id', 'implicit_day'])
+        .where('project_id', '=', projectId)
+        .where('implicit_day', '>=', day)
+        .where('implicit_day', '<', `${day}~`)
+        .execute()
+      return rows.map(row => jobOfDay(Number(row.id), row.implicit_day!))
+    },
+
+    createJobOfDay: (projectId, day, nowMs) =>
+      db.transaction().execute(async trx => {
+        const id = await nextId(trx, 'import_job')
+        await trx
+          .insertInto('import_job')
+          .values({
+            id: Math.max(id, firstImportJobId),
+            project_id: projectId,
+            implicit_day: day,
+            name: `Imports of ${day} without a job`,
+            source: 'capture',
+            state: 'published',
+            step: null,
+            plan: '{}',
+            progress: '{}',
+            created_by: null,
+            created_at: nowMs,
+            updated_at: nowMs,
+            published_at: nowMs,
+            discarded_at: null,
+          })
+          // Another worker may have been first; then the id stays unused.
+          .onConflict(conflict => conflict.doNothing())
+          .execute()
+      }),
+
     async findImportJob(id) {
       const row = await db.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
       return row === undefined ? null : importJobOf(row)
@@ -50,6 +93,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         .set({
           updated_at: change.updatedAtMs,
           ...(change.name !== undefined && { name: change.name }),
+          ...(change.day !== undefined && { implicit_day: change.day }),
           ...(change.state !== undefined && { state: change.state }),
           ...(change.step !== undefined && { step: change.step }),
           ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
@@ -96,6 +140,7 @@ export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
   return {
     id: Number(row.id),
     projectId: Number(row.project_id),
+    day: row.implicit_day,
     name: row.name,
     source: row.source,
     state: row.state as ImportJobState,

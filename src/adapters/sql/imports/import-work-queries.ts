@@ -1,7 +1,7 @@
 // What publishing and undoing an import job has left to do. What is done is deleted in the transaction that does it, so a
 // list is always what is left.
 
-import type { Kysely } from 'kysely'
+import { type Kysely, sql } from 'kysely'
 import { shelfIdOf } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
@@ -9,6 +9,11 @@ import { imageOf } from './image-text.ts'
 import { importJobOf } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
+
+/** Whether the marks name the job; some others may match, too. See `core/persons/property-marks-text.ts`. */
+function hasMarkOf(importJobId: number) {
+  return sql<boolean>`(property_marks LIKE ${`%",${importJobId}]%`} OR property_marks LIKE ${`%",${importJobId},%`})`
+}
 
 export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
   return {
@@ -116,6 +121,35 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .groupBy('p.uuid')
         .execute()
       return new Map(rows.map(row => [row.uuid, row.distinct_id]))
+    },
+
+    async listMarkedPersons(job, after, limit) {
+      const rows = await db
+        .selectFrom('person')
+        .select(['id', 'uuid'])
+        .where('project_id', '=', job.projectId)
+        .where(hasMarkOf(job.id))
+        .$if(after !== null, query => query.where('id', '>', after!))
+        .orderBy('id')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({ cursor: Number(row.id), uuid: row.uuid }))
+    },
+
+    async listMarkedGroups(job, after, limit) {
+      const rows = await db
+        .selectFrom('group')
+        .select(['group_type_index', 'group_key'])
+        .where('project_id', '=', job.projectId)
+        .where(hasMarkOf(job.id))
+        .$if(after !== null, query =>
+          query.where(sql<boolean>`(group_type_index, group_key) > (${after!.typeIndex}, ${after!.key})`),
+        )
+        .orderBy('group_type_index')
+        .orderBy('group_key')
+        .limit(limit)
+        .execute()
+      return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
     },
 
     async deleteImportImages(importJobId) {

@@ -1,0 +1,54 @@
+// Finds the jobs that collect imports without a job of their own, one for each project and UTC day of acceptance.
+
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JobOfDay } from '#core/imports/import-job.ts'
+import { dayKey, type JobsOfDays } from '#core/processing/process-chunk.ts'
+import { utcDay } from '#core/usage.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+
+/**
+ * `isRetry` asks the state again, since a job may have been discarded meanwhile; without `mayCreate`, only the jobs that are
+ * there are found. Throws `PortError`s.
+ */
+export type FindJobsOfDays = (
+  events: readonly CapturedEvent[],
+  options: { readonly isRetry: boolean; readonly mayCreate: boolean },
+) => Promise<JobsOfDays>
+
+const keptCountMax = 1_000
+
+export function createJobsOfDays(options: {
+  readonly jobs: Pick<ImportJobStore, 'listJobsOfDay' | 'createJobOfDay'>
+  readonly clock: Clock
+}): FindJobsOfDays {
+  const { jobs, clock } = options
+  const kept = new Map<string, readonly JobOfDay[]>()
+
+  async function list(
+    projectId: number,
+    day: string,
+    lastMs: number,
+    mayCreate: boolean,
+  ): Promise<readonly JobOfDay[]> {
+    const known = await jobs.listJobsOfDay(projectId, day)
+    if (!mayCreate || known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs)) return known
+    await jobs.createJobOfDay(projectId, day, clock.nowMs())
+    return jobs.listJobsOfDay(projectId, day)
+  }
+
+  return async (events, { isRetry, mayCreate }) => {
+    if (isRetry || kept.size >= keptCountMax) kept.clear()
+    const found = new Map<string, readonly JobOfDay[]>()
+    for (const [key, ofDay] of Map.groupBy(events, dayKey)) {
+      const { projectId, capturedAtMs } = ofDay[0]!
+      const lastMs = ofDay.reduce((last, event) => Math.max(last, event.capturedAtMs), 0)
+      let known = kept.get(key)
+      if (known === undefined || !known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs))
+        known = await list(projectId, utcDay(capturedAtMs), lastMs, mayCreate)
+      kept.set(key, known)
+      found.set(key, known)
+    }
+    return found
+  }
+}

@@ -1,0 +1,73 @@
+// Discards a job that collected a day's imports. It shares its partition with those of other days, so its rows are deleted
+// by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
+
+import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
+import { undoDayOfGroups, undoDayOfPersons } from '#core/processing/undo-day.ts'
+import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+
+const batchSize = 250
+
+const steps = ['rows', 'undo_persons', 'undo_groups'] as const
+
+/** Works until the step is done. @returns the next one; null when the job is discarded. @throws PortError, NotOwnerError */
+export async function undoDayStep(
+  job: ImportJob,
+  step: ImportStep | null,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+): Promise<ImportStep | null> {
+  const index = (steps as readonly (ImportStep | null)[]).indexOf(step)
+  if (index === -1) throw new Error(`import job ${job.id} of ${job.day} is at the unknown step ${step}`)
+  if (step === 'rows') await deps.events.discardDay(job.id)
+  else if (step === 'undo_persons') await undoPersons(job, deps, signal)
+  else await undoGroups(job, deps, signal)
+  return steps[index + 1] ?? null
+}
+
+async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { projectId } = job
+  for (let after: number | null = null; !signal.aborted; ) {
+    const page: readonly { cursor: number; uuid: string }[] = await deps.jobs.listMarkedPersons(job, after, batchSize)
+    if (page.length === 0) return
+    const uuids = page.map(({ uuid }) => uuid)
+    const idOf = await deps.jobs.findIdsOfPersons(projectId, uuids)
+    await runBatch(
+      deps,
+      signal,
+      uuids,
+      some => {
+        const distinctIds = some.flatMap(uuid => idOf.get(uuid) ?? []).map(distinctId => ({ projectId, distinctId }))
+        return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
+      },
+      async (some, loaded, told) => {
+        const ids = [...new Set(loaded.personMappings.map(({ distinctId }) => distinctId))]
+        const usedIds = new Set(await deps.events.findUsedIds(projectId, job.id, ids))
+        return undoDayOfPersons({ ...batchOf(job, loaded, told), usedIds }, some)
+      },
+    )
+    after = page.at(-1)!.cursor
+  }
+}
+
+async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  const { projectId } = job
+  type Place = { readonly typeIndex: number; readonly key: string }
+  for (let after: Place | null = null; !signal.aborted; ) {
+    const page: readonly Place[] = await deps.jobs.listMarkedGroups(job, after, batchSize)
+    if (page.length === 0) return
+    await runBatch(
+      deps,
+      signal,
+      page,
+      some => ({
+        distinctIds: [],
+        mergingDistinctIds: [],
+        groups: [],
+        groupKeys: some.map(group => ({ projectId, ...group })),
+        projectIds: [projectId],
+      }),
+      (some, loaded, told) => undoDayOfGroups(batchOf(job, loaded, told), some),
+    )
+    after = page.at(-1)!
+  }
+}
