@@ -75,7 +75,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/manage': [],
   'services/capture': ['services/shared'],
   'services/progress': [],
-  'services/processing': ['services/shared'],
+  'services/processing': ['services/imports', 'services/shared'],
   'services/imports': ['services/progress', 'services/shared'],
   'services/worker': ['services/processing', 'services/progress', 'services/shared'],
 
