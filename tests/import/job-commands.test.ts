@@ -71,6 +71,24 @@ describe('an import from the command line', () => {
     })
   })
 
+  it('is staged anew by another version of Pennon, unless a part is sent', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    await commands.call('run')
+    const mappingHash = () =>
+      /"mappingSha256": "(\w+)"/.exec(readFileSync(join(commands.job, 'manifest.json'), 'utf8'))?.[1]
+    const first = mappingHash()
+    const planPath = join(commands.job, 'plan.json')
+    const older = readFileSync(planPath, 'utf8').replace(/"toolVersion": "[^"]+"/, '"toolVersion": "0.0.1"')
+    writeFileSync(planPath, older)
+    rmSync(join(commands.job, 'manifest.json'))
+    assert.equal((await commands.call('run')).exitCode, 0)
+    assert.equal(mappingHash(), first)
+    writeFileSync(planPath, older)
+    writeFileSync(join(commands.job, 'checkpoint.json'), '{}')
+    assert.match((await commands.call('run')).stderr, /it was begun with Pennon 0\.0\.1/)
+  })
+
   it('stops when wall-clock times are taken for UTC, and goes on with the zone', async t => {
     const commands = new ImportCommands(tempDir(t))
     const records = Array.from({ length: 20 }, (_, index) => {

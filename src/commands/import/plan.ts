@@ -10,6 +10,7 @@ import { JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
+import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { duration } from '#importer/stages/report-sections.ts'
 import { version } from '../../version.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -36,7 +37,7 @@ export async function planImport(path: string, files: readonly string[], options
   const unlock = lockJob(folder)
   try {
     await orStop(folder, async () => {
-      if (existsSync(folder.file('checkpoint.json')))
+      if (existsSync(folder.file(checkpointFile)))
         refuse(`${path} has been sent already, at least in part. Plan the next import in another folder`)
       const target = await askTarget(options)
       const plan: ImportPlan = {

@@ -1,12 +1,15 @@
 // `pennon import run FOLDER`: the stages of a job from the first that is not done. It may be stopped at any moment, and
 // started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
+import { existsSync } from 'node:fs'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
+import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/reject-share.ts'
 import { duration } from '#importer/stages/report-sections.ts'
+import { version } from '../../version.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
@@ -61,10 +64,19 @@ function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions):
   return { canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
-/** What may be changed between two runs; the stages that depend on it are done anew. */
+/**
+ * What may be changed between two runs; the stages that depend on it are done anew. Once something is sent, nothing may
+ * change that decides what becomes of a record: the rest would not fit to it.
+ */
 function withOptions(job: Job, { sourceTimezone, maxRejectShare }: RunOptions): Job {
   let { plan } = job
+  const isSent = existsSync(job.folder.file(checkpointFile))
+  if (plan.toolVersion !== version) {
+    if (isSent) refuse(`it was begun with Pennon ${plan.toolVersion}, and this is ${version}: finish it with that`)
+    plan = { ...plan, toolVersion: version }
+  }
   if (sourceTimezone !== undefined) {
+    if (isSent) refuse('--source-timezone comes too late: a part is sent already. Discard the job and plan another')
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
