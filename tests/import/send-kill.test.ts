@@ -1,0 +1,28 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { startBatchStandIn } from '../support/batch-stand-in.ts'
+import { assertExactlyOnce, sendAndKill } from '../support/send-kills.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const job = { seed: 3, days: 2, recordsPerDay: 300 }
+
+describe('a sender that is killed', () => {
+  for (const step of ['before inflight', 'inflight written', 'batch answered', 'rejects written', 'committed'])
+    it(`at the step "${step}" loses nothing and doubles nothing`, async t => {
+      const standIn = await startBatchStandIn(t)
+      const folder = tempDir(t)
+      for (const count of [1, 2, 3]) assert.equal(await sendAndKill(folder, standIn.url, job, { step, count }), false)
+      assert.ok(await sendAndKill(folder, standIn.url, job, null))
+      await assertExactlyOnce(folder, standIn, job)
+    })
+
+  it('before the answer comes, sends the same batch again', async t => {
+    const standIn = await startBatchStandIn(t)
+    const folder = tempDir(t)
+    let cuts = 3
+    standIn.fault = () => (cuts-- > 0 ? 'cut after taking' : null)
+    await sendAndKill(folder, standIn.url, job, { step: 'batch answered', count: 2 })
+    await sendAndKill(folder, standIn.url, job, null)
+    await assertExactlyOnce(folder, standIn, job)
+  })
+})

@@ -1,0 +1,46 @@
+// Sends a job in a process that is killed again and again, and compares what the service received with the job itself.
+
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import type { BatchStandIn } from './batch-stand-in.ts'
+import { eventsOf, type MemoryJobOptions, memoryStagedJob } from './memory-staged-job.ts'
+import { expectedKeys, storedKeys } from './sending.ts'
+
+/** When a process is killed: at a step, or so many milliseconds after its start. */
+export type Kill = { readonly step: string; readonly count: number } | { readonly afterMs: number }
+
+/** @returns whether the process came to its end before it was killed. */
+export async function sendAndKill(folder: string, target: string, job: MemoryJobOptions, kill: Kill | null) {
+  const child = spawn(
+    process.execPath,
+    [
+      ...['--disable-warning=ExperimentalWarning', new URL('send-child.ts', import.meta.url).pathname],
+      ...[folder, target, JSON.stringify(job)],
+      ...(kill !== null && 'step' in kill ? [kill.step, String(kill.count)] : []),
+    ],
+    { stdio: ['ignore', 'ignore', 'pipe'] },
+  )
+  let errors = ''
+  child.stderr.on('data', chunk => {
+    errors += chunk
+  })
+  const timer = kill !== null && 'afterMs' in kill ? setTimeout(() => child.kill('SIGKILL'), kill.afterMs) : undefined
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null]
+  clearTimeout(timer)
+  assert.ok(code === 0 || signal === 'SIGKILL', errors)
+  return code === 0
+}
+
+export async function assertExactlyOnce(folder: string, standIn: BatchStandIn, options: MemoryJobOptions) {
+  const job = memoryStagedJob(options)
+  assert.deepEqual(storedKeys(standIn.taken), await expectedKeys(job))
+  // The checkpoint counts each event once, however often its batch was sent.
+  const { identity, parts, phase } = readCheckpoint(new JobFolder(folder))!
+  const counts = sumCounts([identity.progress, ...parts].map(each => each.counts))
+  assert.equal(phase, 'sent')
+  assert.equal(counts.sent, (await eventsOf(job)).length)
+  assert.equal(counts.read, options.days * options.recordsPerDay + job.generatedCount)
+}
