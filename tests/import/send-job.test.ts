@@ -36,8 +36,25 @@ describe('an import to a running instance', () => {
     return { commands, run, project: ['--project', name] }
   }
 
+  async function retryAndVerify(
+    commands: ImportCommands,
+    run: (...args: string[]) => Promise<{ stdout: string }>,
+  ): Promise<FinalReport> {
+    const repaired = [
+      { id: 'r-x', event: 'Repaired', user: 'u-x', at: '2024-01-05T00:00:00Z' },
+      { id: 'r-y', user: 'u-x' },
+    ]
+    const fixed = commands.file('fixed.jsonl', repaired.map(record => `${JSON.stringify(record)}\n`).join(''))
+    const { stdout } = await run('retry', '--rejects', fixed)
+    assert.match(stdout, /^2 records: 1 events sent, 1 records rejected.*\n {2}line 2: event_missing, event\./)
+    assert.match((await run('retry', '--rejects', fixed)).stdout, /^2 records: 1 events sent/)
+    const report = JSON.parse((await run('run', '--json')).stdout) as FinalReport
+    assert.ok(report.verification.ok)
+    return report
+  }
+
   it('is sent, verified, invisible until it is published, and gone without a trace when it is discarded', async t => {
-    const { run, project } = await approved(t, 3_000, 11)
+    const { commands, run, project } = await approved(t, 3_000, 11)
     const report = JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as FinalReport
     assert.deepEqual(
       report.verification.checks.filter(({ state }) => state !== 'equal'),
@@ -46,12 +63,14 @@ describe('an import to a running instance', () => {
     assert.ok(report.balance.isBalanced && report.balance.sent > 2_000)
     assert.equal(report.verification.stored_rows, report.verification.expected_rows)
     assert.equal(await count(pennon), 0)
+    const again = await retryAndVerify(commands, run)
+    assert.equal(again.verification.stored_rows, report.verification.stored_rows + 1)
     assert.match(
       (await run('report')).stdout,
       /What is stored is what was sent\..*Events at random, all fields +equal/s,
     )
     await run('publish', ...project)
-    assert.equal(await count(pennon), report.verification.stored_rows)
+    assert.equal(await count(pennon), again.verification.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is published already/)
     await run('discard', ...project)
     assert.equal(await count(pennon), 0)

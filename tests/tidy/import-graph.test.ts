@@ -166,7 +166,7 @@ const rooms: Record<string, readonly string[]> = {
   'importer/job': ['importer/read', 'importer/records'],
   'importer/fetch': ['importer/job', 'importer/read', 'importer/records'],
   'importer/stages': ['importer/job', 'importer/read', 'importer/records'],
-  'importer/send': ['importer/fetch', 'importer/job', 'importer/records', 'importer/stages'],
+  'importer/send': ['importer/fetch', 'importer/job', 'importer/read', 'importer/records', 'importer/stages'],
 
   commands: [],
   'commands/client': ['commands'],

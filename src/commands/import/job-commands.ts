@@ -1,4 +1,4 @@
-// The options and help of the commands about a job: plan, run, status, report, rejects, approve, publish, discard.
+// The options and help of the commands about a job: plan, run, status, report, rejects, approve, retry, publish, discard.
 
 import { type Command, Option } from 'commander'
 import type { ApproveOptions } from './approve.ts'
@@ -6,6 +6,7 @@ import type { EndOptions } from './end-job.ts'
 import type { PlanOptions } from './plan-options.ts'
 import type { RejectsOptions } from './rejects.ts'
 import type { ReportOptions } from './report.ts'
+import type { RetryOptions } from './retry.ts'
 import type { RunOptions } from './run.ts'
 import type { StatusOptions } from './status.ts'
 
@@ -46,6 +47,14 @@ export function addJobCommands(command: Command): void {
 }
 
 function addEnds(command: Command): void {
+  command
+    .command('retry <folder>')
+    .description('send records that were rejected and are repaired now, as part of the same import')
+    .requiredOption(
+      '--rejects <file>',
+      'lines of rejects/ with a repaired source, or repaired records as JSON, one a line',
+    )
+    .action(async (folder: string, options: RetryOptions) => (await import('./retry.ts')).retryRejects(folder, options))
   command
     .command('publish <folder>')
     .description('make what was sent part of the project; it can be undone for 30 days')

@@ -11,6 +11,7 @@ import type { StageProgress } from '#importer/job/progress.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
+import { openRetries } from '#importer/send/retried-records.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { ensureServiceJob, tellState } from '#importer/send/service-job.ts'
 import { liveCounts, verifyStage } from '#importer/send/verify-stage.ts'
@@ -100,6 +101,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint))
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, api, progress, signal, liveBefore, source: plan.source },
+      retried: openRetries({ folder, plan, manifest, source }),
     })
     const report = writeFinalReport({ folder, checkpoint, rehearsal, ...verified })
     if (state === 'sent' && report.verification.ok && report.balance.isBalanced)

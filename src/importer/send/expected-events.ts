@@ -14,6 +14,7 @@ import { timeText, utcDay } from '../records/source-time.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
+import type { RetriedJob } from './retried-records.ts'
 
 export interface EventSpan {
   count: number
@@ -40,6 +41,8 @@ export interface ExpectedOptions {
   readonly checkpoint: Checkpoint
   readonly progress: Pick<StageProgress, 'add'>
   readonly signal: AbortSignal
+  /** Records that were repaired and sent later. */
+  readonly retried?: readonly RetriedJob[]
   /** How many events are compared with all fields. */
   readonly sampleCount?: number
 }
@@ -47,19 +50,28 @@ export interface ExpectedOptions {
 const sampleCountDefault = 200
 
 export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
-  const { folder, job, checkpoint, progress, signal, sampleCount = sampleCountDefault } = options
+  const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault } = options
   const tally = new Tally(sampleCount)
-  const { identity } = checkpoint
-  let refused = await refusedUuids(folder, identity.progress)
+  const refused = await refusedUuids(folder, checkpoint.identity.progress)
   for (const { index, event } of job.generatedEvents()) {
-    if (index >= identity.progress.committed.line) break
+    if (index >= checkpoint.identity.progress.committed.line) break
     if (!refused.has(event.uuid)) tally.addGenerated(event)
   }
-  const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
+  await addParts(tally, { folder, job, checkpoint }, options)
+  for (const each of retried) if (each.checkpoint !== null) await addParts(tally, each, options)
+  return tally.expected()
+}
+
+async function addParts(
+  tally: Tally,
+  { folder, job, checkpoint }: RetriedJob,
+  { progress, signal }: ExpectedOptions,
+): Promise<void> {
+  const begun = new Map(checkpoint!.parts.map(part => [part.id, part]))
   for (const part of job.parts) {
     const state = begun.get(part.id)
     if (state === undefined) break
-    refused = await refusedUuids(folder, state)
+    const refused = await refusedUuids(folder, state)
     tally.forgetDaysBefore(part.id.slice(0, part.id.indexOf('/')))
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.committed.line) break
@@ -68,7 +80,6 @@ export async function expectedEvents(options: ExpectedOptions): Promise<Expected
     }
     checkPause(signal)
   }
-  return tally.expected()
 }
 
 async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgress): Promise<Set<string>> {

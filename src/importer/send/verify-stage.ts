@@ -13,6 +13,7 @@ import { type EventMarks, sentProperties } from './encode-event.ts'
 import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
 import { listAt, type ServiceApi } from './job-api.ts'
 import { type JobReport, readJobReport } from './job-report.ts'
+import type { RetriedJob } from './retried-records.ts'
 
 export const verifyFile = 'verify.json'
 
@@ -20,6 +21,7 @@ export interface VerifyOptions {
   readonly folder: JobFolder
   readonly job: StagedJob
   readonly checkpoint: Checkpoint
+  readonly retried?: readonly RetriedJob[]
   readonly source: string
   readonly api: ServiceApi
   readonly progress: StageProgress

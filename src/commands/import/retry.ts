@@ -1,0 +1,100 @@
+// `pennon import retry FOLDER --rejects FILE`: sends records that were repaired, as part of the same job.
+// Source: docs/wire/import.md §2.6.
+
+import { existsSync } from 'node:fs'
+import { JobPaused } from '#importer/job/job-paused.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { addRetry } from '#importer/send/retried-records.ts'
+import { sendStage } from '#importer/send/send-stage.ts'
+import { readServiceJob } from '#importer/send/service-job.ts'
+import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
+import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
+import { refuse } from '../refuse.ts'
+import { manifestOf } from './job-stages.ts'
+import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { runProgress } from './run-progress.ts'
+import { wallClock } from './send-job.ts'
+
+/** As commander gives them. */
+export interface RetryOptions {
+  readonly rejects: string
+}
+
+export async function retryRejects(path: string, { rejects }: RetryOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
+  const job = openJob(path)
+  const unlock = lockJob(job.folder)
+  const interrupted = new AbortController()
+  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+  try {
+    await orStop(job.folder, () => retry(job, path, rejects, interrupted.signal))
+  } catch (error) {
+    if (!(error instanceof JobPaused)) throw error
+    process.stderr.write(`pennon: paused. It goes on with: pennon import retry ${path} --rejects ${rejects}\n`)
+    process.exit(130)
+  } finally {
+    unlock()
+  }
+}
+
+async function retry(job: Job, path: string, rejects: string, signal: AbortSignal): Promise<void> {
+  const { folder, plan } = job
+  const sent = readCheckpoint(folder)
+  const serviceJob = readServiceJob(folder)
+  if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
+    refuse(`the other records have to be sent first: pennon import run ${path}`)
+  const retried = addRetry({ ...job, manifest: manifestOf(folder) }, rejects)
+  const progress = runProgress({
+    folder: retried.folder,
+    write: text => process.stderr.write(text),
+    width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    nowMs: Date.now,
+  })
+  try {
+    const { checkpoint } = await sendStage({
+      ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
+      ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },
+      identity: {
+        jobId: plan.jobId,
+        serviceJobId: serviceJob.id,
+        target: sent.target,
+        project: sent.project,
+        approvalSha256: sent.approval_sha256,
+        mappingSha256: mappingSha256(plan),
+      },
+      // Each of these was wrong once; that some still are is no reason to stop.
+      maxRejectShare: 1,
+    })
+    progress.end('done', null)
+    const counts = sumCounts(checkpoint.parts.map(part => part.counts))
+    const count = (value: number) => value.toLocaleString('en')
+    say(
+      `${count(counts.read)} records: ${count(counts.sent)} events sent, ${count(counts.rejected)} records rejected, ${count(counts.skipped)} skipped.`,
+    )
+    for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
+    say(`Verify it: pennon import run ${path}`)
+  } catch (error) {
+    progress.end(error instanceof JobPaused ? 'paused' : 'stopped', (error as Error).message)
+    throw error
+  }
+}
+
+const shownMax = 20
+
+async function* stillWrong(job: ReturnType<typeof addRetry>['job'], adapter: string): AsyncGenerator<string> {
+  let shown = 0
+  const [part] = job.parts
+  for await (const outcome of job.readPart(part!)) {
+    if (outcome.result.kind !== 'rejected' || shown++ >= shownMax) continue
+    const { line, reason, field, fix } = rejectLine(part!.id, adapter, outcome as RejectedOutcome)
+    yield `line ${line}: ${reason}${field === null ? '' : `, ${field}`}. ${fix}`
+  }
+}
+
+function say(line: string): void {
+  process.stdout.write(`${printable(line)}\n`)
+}

@@ -1,0 +1,159 @@
+// Repaired rejects: a staged job of its own, whose one part is the file of repaired records. So they are sent as the others
+// were: the same conversion, the same uuids, a checkpoint, and rejects where they are still wrong.
+// Source: docs/wire/import.md §2.6 (`retry`).
+
+import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
+import { basename } from 'node:path'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { JobFolder } from '../job/job-folder.ts'
+import { JobLedger } from '../job/ledger.ts'
+import type { Manifest } from '../job/manifest.ts'
+import type { ImportPlan } from '../job/plan.ts'
+import { sha256Hex } from '../job/sha256.ts'
+import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
+import { type ParsedRecord, parseJsonLine } from '../read/parse-record.ts'
+import { eventsOfRecord } from '../records/generated-events.ts'
+import { type ImportLedger, memoryLedger } from '../records/import-ledger.ts'
+import type { ImportSource } from '../records/import-source.ts'
+import { type JobConversion, jobConversion } from '../stages/job-conversion.ts'
+import { ledgerFile } from '../stages/scan.ts'
+import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
+
+const recordsFile = 'records.jsonl'
+
+export interface RetriedJob {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  /** Null before anything of it was sent. */
+  readonly checkpoint: Checkpoint | null
+}
+
+export interface RetryContext {
+  /** Of the job that the records belong to. */
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly manifest: Manifest
+  readonly source: ImportSource
+}
+
+/** Keeps the bytes of the file in the job's folder; the same file again is the same retry, and goes on. */
+export function addRetry(context: RetryContext, path: string): RetriedJob {
+  const sha256 = sha256Hex(readFileSync(path))
+  const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
+  mkdirSync(folder.path, { recursive: true })
+  copyFileSync(path, folder.file(recordsFile))
+  return openRetry(context, folder)
+}
+
+/** The retries that were begun, which verifying has to count as well. */
+export function openRetries(context: RetryContext): RetriedJob[] {
+  const paths = globSync(`retry/*/${recordsFile}`, { cwd: context.folder.path }).toSorted()
+  return paths.map(path => openRetry(context, new JobFolder(context.folder.file('retry', path.split('/')[1]!))))
+}
+
+function openRetry(context: RetryContext, folder: JobFolder): RetriedJob {
+  const bytes = readFileSync(folder.file(recordsFile))
+  const lines = linesOf(bytes)
+  const part = {
+    id: `retry/${basename(folder.path)}`,
+    object: recordsFile,
+    sha256: sha256Hex(bytes),
+    bytes: bytes.length,
+    records: lines.length,
+    firstUs: null,
+    lastUs: null,
+  }
+  const job: StagedJob = {
+    parts: [part],
+    generatedCount: 0,
+    generatedEvents: () => [],
+    async *readPart(_part, afterLine = 0) {
+      // From the first line, since later ones build on what earlier ones told of persons and groups.
+      for (const outcome of outcomesOf(context, lines)) if (outcome.line > afterLine) yield outcome
+    },
+  }
+  return { folder, job, checkpoint: readCheckpoint(folder) }
+}
+
+interface Line {
+  readonly bytes: Buffer
+  readonly at: number
+}
+
+function linesOf(bytes: Buffer): Line[] {
+  const lines: Line[] = []
+  for (let at = 0; at < bytes.length; ) {
+    const end = bytes.indexOf(0x0a, at)
+    const next = end === -1 ? bytes.length : end + 1
+    lines.push({ bytes: bytes.subarray(at, end === -1 ? next : end), at })
+    at = next
+  }
+  return lines
+}
+
+function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<StagedOutcome> {
+  const ledger = new JobLedger(context.folder.file(ledgerFile))
+  try {
+    const known = withLinksOf(ledger)
+    const conversion = jobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
+    for (const [index, { bytes, at }] of lines.entries()) {
+      const { parsed, table } = repairedRecord(bytes, context.manifest)
+      const text = bytes.toString()
+      yield {
+        line: index + 1,
+        byteEnd: at + bytes.length + 1,
+        raw: { object: recordsFile, line: index + 1, byte: at },
+        text,
+        sourceSha256: () => sha256Hex(bytes),
+        result: resultOf(parsed, table, text, index + 1, context, conversion, known),
+      }
+    }
+  } finally {
+    ledger.close()
+  }
+}
+
+/** Devices stay with the user that the job gave them. */
+function withLinksOf(ledger: JobLedger): ImportLedger {
+  const own = memoryLedger()
+  return {
+    ...own,
+    link: (deviceId, userId) => {
+      const user = ledger.userOf(deviceId)
+      if (user === null) return own.link(deviceId, userId)
+      return user === userId ? 'known' : 'shared'
+    },
+  }
+}
+
+/** A line of `rejects/`, whose `source` was repaired, or the repaired record itself. */
+function repairedRecord(bytes: Buffer, manifest: Manifest): { parsed: ParsedRecord; table: string | null } {
+  const parsed = parseJsonLine(bytes)
+  const onlyTable = manifest.objects.length === 1 ? manifest.objects[0]!.table : null
+  if (!('value' in parsed) || !isReject(parsed.value)) return { parsed, table: onlyTable }
+  const { source, object } = parsed.value
+  const table = manifest.objects.find(each => each.object === object)?.table ?? onlyTable
+  if (source !== undefined && isJsonObject(source)) return { parsed: { value: source as JsonObject }, table }
+  return { parsed: parseJsonLine(Buffer.from(String(source))), table }
+}
+
+function isReject(value: JsonObject): boolean {
+  return ['source', 'reason', 'adapter', 'source_sha256'].every(key => ownValue(value, key) !== undefined)
+}
+
+function resultOf(
+  parsed: ParsedRecord,
+  table: string | null,
+  text: string,
+  ordinal: number,
+  { plan }: RetryContext,
+  conversion: JobConversion,
+  ledger: ImportLedger,
+): StagedOutcome['result'] {
+  const line = { timeUs: null, object: 0, line: ordinal, byte: 0, ordinal, parsed, text, sourceSha256: () => '' }
+  const record = conversion.convert(line, table)
+  if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
+  if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
+  const { events, notes } = eventsOfRecord(plan.source, record, ledger)
+  return { kind: 'events', events, notes, dropped: record.dropped ?? [] }
+}
