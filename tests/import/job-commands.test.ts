@@ -76,7 +76,7 @@ describe('an import from the command line', () => {
     await commands.plan([commands.file('raw.jsonl', goodLine)])
     await commands.call('run')
     const mappingHash = () =>
-      /"mappingSha256": "(\w+)"/.exec(readFileSync(join(commands.job, 'manifest.json'), 'utf8'))?.[1]
+      /"mapping_sha256": "(\w+)"/.exec(readFileSync(join(commands.job, 'manifest.json'), 'utf8'))?.[1]
     const first = mappingHash()
     const planPath = join(commands.job, 'plan.json')
     const older = readFileSync(planPath, 'utf8').replace(/"toolVersion": "[^"]+"/, '"toolVersion": "0.0.1"')

@@ -39,5 +39,37 @@ export interface Manifest {
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  return folder.readJson<Manifest>(manifestFile)
+  const stored = folder.readJson<StoredObject>(manifestFile)
+  return stored && (withKeys(stored, camelCase) as unknown as Manifest)
+}
+
+/** Keys in the file are written as in docs/wire/import.md §2.2. */
+export function writeManifest(folder: JobFolder, manifest: Manifest): void {
+  folder.writeJson(manifestFile, withKeys(manifest as unknown as StoredObject, snakeCase))
+}
+
+type Stored = string | number | null | readonly Stored[] | StoredObject
+type StoredObject = { readonly [key: string]: Stored }
+
+/** No key of a manifest is a text of somebody else. */
+function withKeys(value: StoredObject, rename: (key: string) => string): StoredObject {
+  return Object.fromEntries(Object.entries(value).map(([key, entry]) => [rename(key), within(entry, rename)]))
+}
+
+function within(value: Stored, rename: (key: string) => string): Stored {
+  if (typeof value !== 'object' || value === null) return value
+  return isList(value) ? value.map(entry => within(entry, rename)) : withKeys(value, rename)
+}
+
+function isList(value: readonly Stored[] | StoredObject): value is readonly Stored[] {
+  return Array.isArray(value)
+}
+
+function snakeCase(key: string): string {
+  return key.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+}
+
+function camelCase(key: string): string {
+  // A digit follows no underscore: `mapping_sha256`.
+  return key.replace(/_([a-z])/g, (_, letter: string) => letter.toUpperCase())
 }

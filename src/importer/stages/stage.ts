@@ -5,7 +5,7 @@
 import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import { type Manifest, manifestFile, type RawSource } from '../job/manifest.ts'
+import { type Manifest, type RawSource, writeManifest } from '../job/manifest.ts'
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
@@ -34,6 +34,8 @@ const sortedDaysFile = 'spill/sorted.jsonl'
 
 export async function stageRecords(options: StageOptions): Promise<Manifest> {
   const { folder, plan, progress, sizes } = options
+  progress.begin('stage', {})
+  progress.waiting('the hashes of the files')
   const raw = await rawSources(options)
   progress.begin('stage', { bytes: raw.reduce((sum, { bytes }) => sum + bytes, 0) })
   const done = sortedDays(folder)
@@ -46,7 +48,7 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
   checkStill(raw)
   const parts = await sortDays(options, Object.keys(days), done)
   const manifest = manifestOf(plan, { raw, objects, parts })
-  folder.writeJson(manifestFile, manifest)
+  writeManifest(folder, manifest)
   folder.remove('spill')
   return manifest
 }
