@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import type { ProjectDiff } from '#importer/send/compare-projects.ts'
 import type { FinalReport } from '#importer/send/final-report.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -74,6 +75,18 @@ describe('an import to a running instance', () => {
     assert.match((await run('publish', ...project)).stdout, /is published already/)
     await run('discard', ...project)
     assert.equal(await count(pennon), 0)
+  })
+
+  it('is tried in another project with the whole history of some persons', async t => {
+    const { run } = await approved(t, 1_000, 13)
+    const trying = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'Trying' })
+    const options = ['--rehearsal-project', trying.api_token, '--share', '20%', '--rate', '100000', '--json']
+    const diff = JSON.parse((await run('run', ...options)).stdout) as ProjectDiff
+    assert.deepEqual(diff.missing, [])
+    const views = diff.rows.find(({ event }) => event === '$pageview')!
+    assert.ok(views.sent > 50 && views.sent < 300, String(views.sent))
+    assert.equal(views.rehearsal!.events, views.sent)
+    assert.ok(diff.newInTarget.includes('Order paid'))
   })
 
   it('stops after a first look, then sends the rest', async t => {

@@ -117,6 +117,11 @@ function addRun(command: Command): void {
     )
     .option('--source-timezone <zone>', 'the zone of the times, when the scan finds that they are no UTC')
     .option('--max-reject-share <share>', 'pause when more records than this are rejected')
+    .option(
+      '--rehearsal-project <key>',
+      'send some persons to this project for trying, and show what both projects hold',
+    )
+    .option('--share <share>', 'of the persons, for --rehearsal-project; 1% unless given')
     .option('--canary', 'stop after the first 1,000 events, for a look at what is stored of them')
     .option('--overlap-ok', 'send although the project has live events of the same days')
     .option('--rate <events>', 'events per second at first; 1,000 unless given')

@@ -6,6 +6,7 @@ import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
+import type { ProjectDiff } from '#importer/send/compare-projects.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/reject-share.ts'
 import { duration } from '#importer/stages/report-sections.ts'
@@ -17,6 +18,7 @@ import { fetchJob } from './fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
+import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
 import { tellSent } from './tell-sent.ts'
@@ -25,6 +27,9 @@ import { tellSent } from './tell-sent.ts'
 export interface RunOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
+  /** Public key of a project for trying. */
+  readonly rehearsalProject?: string
+  readonly share?: string
   readonly canary?: boolean
   readonly overlapOk?: boolean
   readonly rate?: string
@@ -35,6 +40,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   endWithOutput()
   process.umask(0o077)
   const sendOptions = sendOptionsOf(options)
+  const rehearsalProject = rehearsalProjectOf(options, sendOptions)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
@@ -49,6 +55,10 @@ export async function runImport(path: string, options: RunOptions): Promise<void
         },
       }
       const stages = [fetchJob, ...stagesToRehearse]
+      if (rehearsalProject !== null) {
+        await rehearseThere(job, stages, rehearsalProject, path, options.json ?? false)
+        return
+      }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path)
       if (sent === null) tellResult(job, path, options)
       else tellSent(job, path, sent, options.json ?? false)
@@ -62,6 +72,26 @@ function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions):
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate is events per second, such as 5000, not ${rate}`)
   return { canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
+}
+
+function rehearsalProjectOf({ rehearsalProject, share = '1%' }: RunOptions, { rate }: SendJobOptions) {
+  if (rehearsalProject === undefined) return null
+  return { projectKey: rehearsalProject, share: shareIn(share, '--share'), ...(rate !== undefined && { rate }) }
+}
+
+async function rehearseThere(
+  job: Job,
+  stages: readonly JobStage[],
+  options: RehearsalProject,
+  path: string,
+  json: boolean,
+): Promise<void> {
+  let diff: ProjectDiff | null = null
+  const run: JobStage['run'] = async each => {
+    diff = await rehearseInProject(each, options)
+  }
+  await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path)
+  tellDiff(diff!, path, json)
 }
 
 /**

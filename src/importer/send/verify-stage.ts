@@ -84,7 +84,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
 }
 
 /** Until the lane has processed what is appended now; what comes later is not the job's. */
-async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
+export async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
   let appended: number | null = null
   for (;;) {
     const { lanes } = await api.call('GET', '/ingestion_status/')

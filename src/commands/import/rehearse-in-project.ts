@@ -1,0 +1,127 @@
+// `pennon import run FOLDER --rehearsal-project KEY`: sends the whole history of some persons to a project that is there for
+// trying, and shows what that holds beside the target. Source: docs/wire/import.md §2.7, §2.11.
+
+import { readConfig } from '#config.ts'
+import { isJsonObject, parseJson } from '#core/json.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { compareProjects, type ProjectDiff } from '#importer/send/compare-projects.ts'
+import { expectedEvents } from '#importer/send/expected-events.ts'
+import { sampledJob } from '#importer/send/sampled-job.ts'
+import { sendStage } from '#importer/send/send-stage.ts'
+import { waitForLane } from '#importer/send/verify-stage.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { tableLines } from '../client/table.ts'
+import { terminalOf } from '../client/terminal.ts'
+import { refuse } from '../refuse.ts'
+import { manifestOf, type StageRun } from './job-stages.ts'
+import { apiOf, wallClock } from './send-job.ts'
+
+export interface RehearsalProject {
+  readonly projectKey: string
+  /** Of the persons, 0 to 1. */
+  readonly share: number
+  readonly rate?: number
+}
+
+const timeoutMs = 15_000
+
+/** @throws JobPaused, JobStopped */
+export async function rehearseInProject(run: StageRun, options: RehearsalProject): Promise<ProjectDiff> {
+  const { plan, source, progress, signal } = run
+  const { projectKey, share, rate } = options
+  const { target } = plan
+  if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  if (projectKey === target.projectKey)
+    throw new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
+  const project = await projectWithKey(target.address, projectKey)
+  const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
+  const manifest = manifestOf(run.folder)
+  const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
+  try {
+    const personOf = (id: string) => whole.personOf(id)
+    const job = sampledJob(whole, share, personOf)
+    const mapping = mappingSha256(plan)
+    // Another share or mapping is another rehearsal.
+    const folder = new JobFolder(run.folder.file('rehearsal-project', `${project}-${share}-${mapping.slice(0, 8)}`))
+    const { checkpoint } = await sendStage({
+      ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
+      identity: {
+        jobId: `${plan.jobId}-rehearsal`,
+        serviceJobId: null,
+        target: target.address,
+        project,
+        approvalSha256: 'rehearsal',
+        mappingSha256: mapping,
+      },
+      maxRejectShare: plan.limits.maxRejectShare,
+      ...(rate !== undefined && { rate }),
+    })
+    const { names } = await expectedEvents({ folder, job, checkpoint, progress, signal })
+    await waitForLane(rehearsalApi, progress)
+    const diff = await compareProjects(names, rehearsalApi, apiOf(target, progress, signal))
+    run.folder.writeJson('rehearsal-project/diff.json', diff)
+    return diff
+  } finally {
+    whole.close()
+  }
+}
+
+/** The id of the project that a public key belongs to, among those that the personal key may see. */
+async function projectWithKey(address: string, projectKey: string): Promise<string> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const response = await fetch(`${address}/api/projects/?limit=1000`, {
+    headers: { authorization: `Bearer ${read.value.personalKey ?? ''}` },
+    signal: AbortSignal.timeout(timeoutMs),
+  })
+  const body = response.ok ? parseJson(await response.text()) : null
+  const projects =
+    isJsonObject(body ?? undefined) && Array.isArray((body as { results?: unknown }).results)
+      ? (body as { results: { id: unknown; api_token?: unknown }[] }).results
+      : []
+  const found = projects.find(({ api_token }) => api_token === projectKey)
+  if (found === undefined)
+    throw new JobStopped(
+      `the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${address} (${response.status})`,
+    )
+  return String(found.id)
+}
+
+export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
+  if (json) {
+    process.stdout.write(`${JSON.stringify(diff)}\n`)
+    return
+  }
+  const count = (value: number | undefined) => (value ?? 0).toLocaleString('en')
+  const columns = [
+    { title: 'Event', value: (row: ProjectDiff['rows'][number]) => row.event, widthMin: 12 },
+    { title: 'Sent', value: (row: ProjectDiff['rows'][number]) => count(row.sent), align: 'right' as const },
+    {
+      title: 'Rehearsal',
+      value: (row: ProjectDiff['rows'][number]) => count(row.rehearsal?.events),
+      align: 'right' as const,
+    },
+    {
+      title: 'Persons',
+      value: (row: ProjectDiff['rows'][number]) => count(row.rehearsal?.persons),
+      align: 'right' as const,
+    },
+    {
+      title: 'Target',
+      value: (row: ProjectDiff['rows'][number]) => count(row.target?.events),
+      align: 'right' as const,
+    },
+  ]
+  const lines = [
+    ...tableLines(columns, diff.rows, terminalOf(process.stdout)),
+    '',
+    ...(diff.missing.length === 0
+      ? ['All that was sent is in the rehearsal project.']
+      : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
+    ...(diff.newInTarget.length === 0 ? [] : [`New to the target: ${diff.newInTarget.join(', ')}.`]),
+    `Nothing was sent to the target. Then: pennon import approve ${path}`,
+  ]
+  process.stdout.write(`${lines.join('\n')}\n`)
+}
