@@ -54,7 +54,10 @@ for (const [name, make, hasSum] of files)
         fc.asyncProperty(fc.integer({ min: 1, max: bytes.length - 1 }), async length => {
           const { values, rejects } = await read(path, bytes.subarray(0, length))
           assert.deepEqual(values, whole.values.slice(0, values.length))
-          assert.ok(rejects.length === 1 || values.length === rows.length, `${values.length} and ${rejects}`)
+          // A file of Avro has no end: cut behind a block, it is a shorter file.
+          const isWholeBlock = name === 'Avro' && bytes.subarray(0, length).subarray(-16).equals(bytes.subarray(-16))
+          const isTold = rejects.length === 1 || values.length === rows.length || isWholeBlock
+          assert.ok(isTold, `${values.length} and ${rejects}`)
         }),
         { numRuns: 60 },
       )
