@@ -70,7 +70,10 @@ describe('an import to a running instance', () => {
       (await run('report')).stdout,
       /What is stored is what was sent\..*Events at random, all fields +equal/s,
     )
-    await run('publish', ...project)
+    assert.match(
+      (await run('publish', ...project)).stdout,
+      /^Published.*\n50 persons at random: 50 are as the import says\./m,
+    )
     assert.equal(await count(pennon), again.verification.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is published already/)
     await run('discard', ...project)

@@ -4,14 +4,20 @@
 import { createInterface } from 'node:readline/promises'
 import { JobPaused } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
+import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
 import { endServiceJob, readServiceJob, stateOf } from '#importer/send/service-job.ts'
+import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
+import { manifestOf } from './job-stages.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { apiOf } from './send-job.ts'
+
+const personsFile = 'verify-persons.json'
 
 /** As commander gives them. */
 export interface EndOptions {
@@ -41,12 +47,13 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
 }
 
 async function end(
-  { folder, plan }: Job,
+  job: Job,
   path: string,
   how: 'publish' | 'discard',
   options: EndOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const { folder, plan } = job
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(`nothing was sent yet: pennon import run ${path}`)
   if (how === 'publish' && options.unverified !== true) checkVerified({ folder }, path)
@@ -58,11 +65,25 @@ async function end(
   await endServiceJob(api, serviceJob.id, how, step => step !== null && say(`${how}: ${step}`))
   if (how === 'publish') {
     say(`Published: the events are part of the project. Undo it within 30 days: pennon import discard ${path}`)
-    return
+    return tellPersons(job, serviceJob.id, api)
   }
   const { notes } = await readJobReport(api, serviceJob.id)
   say(`Discarded import job ${serviceJob.id}.`)
   for (const { reason, count } of notes) say(`  ${reason}: ${count.toLocaleString('en')}`)
+}
+
+/** Only now do persons have what the import says of them. */
+async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
+  const staged = openStagedJob({ folder, plan, manifest: manifestOf(folder), source })
+  try {
+    const check = await verifyPersons(staged, serviceJobId, id => staged.personOf(id), api)
+    folder.writeJson(personsFile, check)
+    const newer = check.newer === 0 ? '' : `, ${check.newer} have newer values`
+    say(`${check.compared} persons at random: ${check.equal} are as the import says${newer}.`)
+    for (const difference of check.differences) say(`  differs: ${difference}`)
+  } finally {
+    staged.close()
+  }
 }
 
 function checkVerified({ folder }: Pick<Job, 'folder'>, path: string): void {

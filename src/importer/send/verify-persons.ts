@@ -1,0 +1,132 @@
+// Compares persons at random with what a published import says of them: their properties and their ids. Persons that other
+// events have touched may differ. Source: docs/wire/import.md §2.10, §3.4.
+
+import { hash } from 'node:crypto'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import type { StagedJob } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { listAt, type ServiceApi } from './job-api.ts'
+
+export interface PersonsCheck {
+  readonly compared: number
+  readonly equal: number
+  /** Differ, but were touched by live events, another import or a merge as well. */
+  readonly newer: number
+  readonly differences: readonly string[]
+}
+
+interface KnownValue {
+  readonly value: JsonValue
+  readonly timeUs: number
+  readonly uuid: string
+}
+
+interface ExpectedPerson {
+  readonly rank: string
+  /** An id that leads to the person. */
+  readonly id: string
+  readonly ids: Set<string>
+  readonly set: Map<string, KnownValue>
+  readonly once: Map<string, KnownValue>
+}
+
+const personsDefault = 50
+
+/** @param jobId at the service. */
+export async function verifyPersons(
+  job: StagedJob,
+  jobId: string,
+  personOf: (distinctId: string) => string,
+  api: ServiceApi,
+  count: number = personsDefault,
+): Promise<PersonsCheck> {
+  const persons = await chosenPersons(job, personOf, count)
+  const differences: string[] = []
+  let [equal, newer] = [0, 0]
+  for (const person of persons) {
+    const [found] = listAt(await api.call('GET', '/persons/', { query: { distinct_id: person.id } }), 'results')
+    const difference = found === undefined ? 'there is no such person' : differenceOf(person, found)
+    if (difference === null) equal++
+    else if (found !== undefined && (await isTouchedByOthers(String(found.uuid), jobId, api))) newer++
+    else differences.push(`${person.id}: ${difference}`)
+  }
+  return { compared: persons.length, equal, newer, differences }
+}
+
+/** The persons whose hash is smallest, of those of whom anything is said: one pass, and each is seen from its first event. */
+async function chosenPersons(job: StagedJob, personOf: (id: string) => string, count: number) {
+  let chosen = new Map<string, ExpectedPerson>()
+  let worst = 'g'
+  const add = (event: ImportedEvent): void => {
+    if (!saysOfPerson(event)) return
+    const id = personOf(event.distinctId)
+    const rank = hash('sha1', id)
+    if (rank > worst) return
+    const person = chosen.get(id) ?? { rank, id, ids: new Set([id]), set: new Map(), once: new Map() }
+    chosen.set(id, person)
+    addTo(person, event)
+    if (chosen.size < 4 * count) return
+    const best = [...chosen].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
+    chosen = new Map(best)
+    worst = best.at(-1)![1].rank
+  }
+  for (const { event } of job.generatedEvents()) add(event)
+  for (const part of job.parts)
+    for await (const { result } of job.readPart(part)) if (result.kind === 'events') result.events.forEach(add)
+  return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
+}
+
+function saysOfPerson({ event, properties }: ImportedEvent): boolean {
+  if (properties.$process_person_profile === false) return false
+  return event === '$identify' || '$set' in properties || '$set_once' in properties
+}
+
+function addTo(
+  { ids, set, once }: ExpectedPerson,
+  { event, distinctId, timeUs, uuid, properties }: ImportedEvent,
+): void {
+  ids.add(distinctId)
+  if (event === '$identify' && typeof properties.$anon_distinct_id === 'string') ids.add(properties.$anon_distinct_id)
+  // The latest `$set` counts, and the earliest `$set_once`, whatever the order of arrival.
+  for (const [key, value] of entriesOf(properties.$set)) {
+    const known = set.get(key)
+    if (known === undefined || isBefore(known, { timeUs, uuid })) set.set(key, { value, timeUs, uuid })
+  }
+  for (const [key, value] of entriesOf(properties.$set_once)) {
+    const known = once.get(key)
+    if (known === undefined || isBefore({ timeUs, uuid }, known)) once.set(key, { value, timeUs, uuid })
+  }
+  const unset = properties.$unset
+  if (Array.isArray(unset)) for (const key of unset) if (typeof key === 'string') set.delete(key)
+}
+
+function isBefore(a: Omit<KnownValue, 'value'>, b: Omit<KnownValue, 'value'>): boolean {
+  return a.timeUs < b.timeUs || (a.timeUs === b.timeUs && a.uuid < b.uuid)
+}
+
+function entriesOf(value: JsonValue | undefined): [string, JsonValue][] {
+  return isJsonObject(value) ? Object.entries(value as JsonObject) : []
+}
+
+function differenceOf({ ids, set, once }: ExpectedPerson, found: JsonObject): string | null {
+  const properties: JsonObject = isJsonObject(found.properties) ? (found.properties as JsonObject) : {}
+  const expected = new Map([...once, ...set].map(([key, { value }]) => [key, value]))
+  for (const [key, value] of expected) {
+    const stored = ownValue(properties, key)
+    if (stored === undefined) return `the property ${key} is missing`
+    if (!isSameJson(stored, value)) return `the property ${key} is ${JSON.stringify(stored).slice(0, 100)}`
+  }
+  const shown = Array.isArray(found.distinct_ids) ? found.distinct_ids : []
+  const areAllShown = Number(found.distinct_id_count) <= shown.length
+  const missing = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
+  return missing === undefined ? null : `the id ${missing} is not one of its ids`
+}
+
+const eventsLooked = 1_000
+
+async function isTouchedByOthers(uuid: string, jobId: string, api: ServiceApi): Promise<boolean> {
+  const query = { person_id: uuid, limit: String(eventsLooked) }
+  const events = listAt(await api.call('GET', '/events/', { query }), 'results')
+  return events.some(({ import_job_id }) => String(import_job_id) !== jobId)
+}
