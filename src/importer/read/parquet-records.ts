@@ -70,20 +70,27 @@ async function* rowsOf(file: AsyncBuffer) {
   const metadata = await parquetMetadataAsync(file)
   const convert = rowConverter(parquetSchema(metadata))
   const stored = { ...metadata, schema: storedSchema(metadata.schema) }
+  const columns = parquetSchema(metadata).children.map(({ element }) => element.name)
   checkRowCounts(metadata)
   for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
     if (group !== null) await checkPages(file, group)
-    const rows = await parquetReadObjects({
-      file,
-      metadata: stored,
-      compressors: unpackers,
-      utf8: false,
-      useOffsetIndex: true,
-      // Only values of INT96 come here: all other times have lost their type.
-      parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
-      rowStart,
-      rowEnd,
-    })
+    const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
+    for (const column of columns) {
+      // One at a time: of several, the error of one would be caught, and that of another would end the process.
+      const cells = await parquetReadObjects({
+        file,
+        metadata: stored,
+        columns: [column],
+        compressors: unpackers,
+        utf8: false,
+        useOffsetIndex: true,
+        // Only values of INT96 come here: all other times have lost their type.
+        parsers: { timestampFromNanoseconds: nanoseconds => nanoseconds },
+        rowStart,
+        rowEnd,
+      })
+      for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
+    }
     for (const row of rows) yield convert(row)
   }
 }
