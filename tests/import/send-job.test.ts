@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { ProjectDiff } from '#importer/send/compare-projects.ts'
 import type { FinalReport } from '#importer/send/final-report.ts'
-import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -30,7 +30,18 @@ describe('an import to a running instance', () => {
       assert.equal(ended.exitCode, 0, ended.stderr)
       return ended
     }
-    await commands.plan([raw], '--host', pennon.url, '--max-reject-share', '100%')
+    const rules = commands.file('rules.json', JSON.stringify({ ...mapping, set: 'props' }))
+    await commands.plan(
+      [raw],
+      '--source',
+      'generic',
+      '--mapping',
+      rules,
+      '--host',
+      pennon.url,
+      '--max-reject-share',
+      '100%',
+    )
     await run('run')
     const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
     await run('approve', '--project', name)
