@@ -4,6 +4,7 @@
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { readReport } from './job-stages.ts'
@@ -38,6 +39,7 @@ function statusOf({ folder, plan }: Job, isRunning: boolean, progress: ProgressF
     records: manifest?.totals.records ?? null,
     balance: report?.balance ?? null,
     approvedAt: readApproval(folder)?.approvedAt ?? null,
+    sent: sentSoFar(folder),
   }
 }
 
@@ -65,8 +67,17 @@ function statusLines(
           `Rehearsed: ${report.predicted.events.toLocaleString('en')} events to send, ${report.balance.rejected.toLocaleString('en')} records rejected.`,
         ]),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
+    ...sentText(sentSoFar(folder), path),
     progressText(isRunning, progress, path),
   ]
+}
+
+function sentText(sent: SentSoFar | null, path: string): string[] {
+  if (sent === null) return []
+  const count = `${sent.events.toLocaleString('en')} events${sent.refused === 0 ? '' : `, ${sent.refused} refused`}`
+  if (!sent.isAll) return [`Sent so far: ${count}.`]
+  const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
+  return [`Sent: ${count}, ${verified}; import job ${sent.serviceJobId}. Then: pennon import publish ${path}`]
 }
 
 function progressText(isRunning: boolean, progress: ProgressFigures | null, path: string): string {

@@ -1,0 +1,27 @@
+import type { JobFolder } from '../job/job-folder.ts'
+import { readCheckpoint, sumCounts } from './checkpoint.ts'
+import { readServiceJob } from './service-job.ts'
+import { type Verification, verifyFile } from './verify-stage.ts'
+
+export interface SentSoFar {
+  readonly events: number
+  readonly refused: number
+  readonly isAll: boolean
+  /** Null before it was verified. */
+  readonly isVerified: boolean | null
+  readonly serviceJobId: string | null
+}
+
+/** How far sending is, from the files of the job; null before it began. Safe while another process sends. */
+export function sentSoFar(folder: JobFolder): SentSoFar | null {
+  const checkpoint = readCheckpoint(folder)
+  if (checkpoint === null) return null
+  const { sent, refused } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+  return {
+    events: sent,
+    refused,
+    isAll: checkpoint.phase === 'sent',
+    isVerified: folder.readJson<Verification>(verifyFile)?.ok ?? null,
+    serviceJobId: readServiceJob(folder)?.id ?? null,
+  }
+}
