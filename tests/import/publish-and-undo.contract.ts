@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
@@ -210,6 +211,36 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
         await finishWithCrashes(world, job.id, 'discarded')
         assert.deepEqual(await world.stored(), stored)
       }))
+  })
+
+  describe(`the options of an import job on ${engine}`, () => {
+    const liveThenImport = async (t: TestContext, options: Partial<ImportOptions>) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob(options)
+      await world.apply(
+        anEvent('e', 'a', { $set: { plan: 'live' }, $set_once: { source: 'late' } }, { timestampMs: 200 * day }),
+      )
+      const stored = await world.stored()
+      const properties = { $set: { plan: 'imported' }, $set_once: { source: 'early' } }
+      await world.apply(anImportedEvent('e', 'a', day, properties, { importJobId: job.id }))
+      await world.publish(job)
+      const { plan, source } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      await world.discard(job)
+      assert.deepEqual(await world.stored(), stored)
+      return [plan, source]
+    }
+
+    it('keep live values unless one says otherwise', async t => {
+      assert.deepEqual(await liveThenImport(t, {}), ['live', 'late'])
+    })
+
+    it('may let it overwrite what live events set', async t => {
+      assert.deepEqual(await liveThenImport(t, { overwritesPersons: true }), ['imported', 'late'])
+    })
+
+    it('may let it give back the first touch to an earlier event', async t => {
+      assert.deepEqual(await liveThenImport(t, { backdatesFirstTouch: true }), ['live', 'early'])
+    })
   })
 
   describe(`what cannot be undone on ${engine}`, () => {

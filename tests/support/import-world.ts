@@ -9,7 +9,7 @@ import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
-import type { ImportJob } from '#core/imports/import-job.ts'
+import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
@@ -101,11 +101,12 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     clock,
     apply,
     work,
-    createJob: () =>
+    createJob: (options: Partial<ImportOptions> = {}) =>
       management.createImportJob({
         projectId: 1,
         name: 'test',
         source: 'test',
+        options: { ...usualOptions, ...options },
         plan: {},
         createdBy: null,
         createdAtMs: clock.nowMs(),

@@ -43,6 +43,16 @@ export const firstImportJobId = 2
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 
+/** How an import treats what live events wrote to persons. Source: docs/wire/import.md 3.4 R4, R9. */
+export interface ImportOptions {
+  /** Its `$set`s replace live values when it is published, as they do at PostHog. */
+  readonly overwritesPersons: boolean
+  /** Its `$set_once`s replace those of later live events. */
+  readonly backdatesFirstTouch: boolean
+}
+
+export const usualOptions: ImportOptions = { overwritesPersons: false, backdatesFirstTouch: false }
+
 export interface ImportJob {
   readonly id: number
   readonly projectId: number
@@ -52,6 +62,7 @@ export interface ImportJob {
   readonly source: string
   readonly state: ImportJobState
   readonly step: ImportStep | null
+  readonly options: ImportOptions
   /** What the client says of its plan: range, zone, hashes, tool version. At most some KiB. */
   readonly plan: JsonObject
   /** What the client says of its progress; shown as it is. */

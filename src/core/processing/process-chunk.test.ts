@@ -7,6 +7,7 @@ import { aCapturedReject, recordsAt } from '../../../tests/support/captured-even
 import { loadWhole } from '../../../tests/support/load-chunk.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
 import type { LogRecord } from '../events/captured-event.ts'
+import { usualOptions } from '../imports/import-job.ts'
 import { personUuid } from '../persons/person-uuid.ts'
 import { chunkSubjects, parseChunk } from './parse-chunk.ts'
 import { type ProcessedChunk, processChunk } from './process-chunk.ts'
@@ -112,7 +113,16 @@ describe('a chunk', () => {
     )
     const state = memoryState([aProject()])
     const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null }
-    const job = { name: '', source: '', state: 'sending', step: null, plan: {}, progress: {}, createdBy: null } as const
+    const job = {
+      name: '',
+      source: '',
+      state: 'sending',
+      step: null,
+      options: usualOptions,
+      plan: {},
+      progress: {},
+      createdBy: null,
+    } as const
     state.importJobs.set(7, { id: 7, projectId: 1, day: null, ...job, ...times })
     const { rows, changes } = processChunk(
       chunk,

@@ -5,7 +5,7 @@
 import type { PersonIdOverride } from '../events/stored-event.ts'
 import type { Group } from '../groups/group.ts'
 import { type ImportChanges, type ImportLink, type ImportNote, noImportChanges } from '../imports/import-changes.ts'
-import { shelfIdOf } from '../imports/import-job.ts'
+import { type ImportOptions, shelfIdOf, usualOptions } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
 import type { Person } from '../persons/person.ts'
 import { noKeys } from '../persons/profile.ts'
@@ -26,6 +26,8 @@ export interface JobBatch {
   readonly importJobId: number
   readonly projectId: number
   readonly loaded: LoadedChunk
+  /** Default: an import never replaces a live value. */
+  readonly options?: ImportOptions
   readonly told?: Iterable<PersonIdOverride>
 }
 
@@ -74,7 +76,7 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
       const mapping = uuidOf.get(distinctId)
       const person = mapping && shelved.get(mapping.personUuid)
       if (mapping === undefined || person === undefined) continue
-      joinPerson(state, distinctId, person, notes)
+      joinPerson(state, distinctId, person, batch.options ?? usualOptions, notes)
       removedMappings.push({ projectId: shelfId, distinctId, loadedVersion: mapping.version })
       removedPersons.push({ projectId: shelfId, uuid: person.uuid, loadedVersion: person.version })
     }
@@ -144,7 +146,13 @@ export function countedNotes(importJobId: number, notes: readonly Note[]): Impor
   )
 }
 
-function joinPerson(state: ProjectState, distinctId: string, shelved: Person, notes: Note[]): void {
+function joinPerson(
+  state: ProjectState,
+  distinctId: string,
+  shelved: Person,
+  options: ImportOptions,
+  notes: Note[],
+): void {
   const person = state.findPerson(distinctId)
   const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = shelved
   if (person === undefined) {
@@ -155,7 +163,7 @@ function joinPerson(state: ProjectState, distinctId: string, shelved: Person, no
     return
   }
   needsOverride(state, distinctId)
-  const joined = mergeProfiles(person, shelved)
+  const joined = mergeProfiles(person, shelved, options)
   const isTooLarge = joined !== person && exceedsPersonLimit(JSON.stringify(joined.properties))
   if (isTooLarge)
     notes.push({ reason: 'person_properties_size_violation', details: { distinctId, personId: person.uuid } })

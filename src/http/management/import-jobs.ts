@@ -18,6 +18,7 @@ import {
 import { encodeEvent, eventSchema } from '#wire/management/events.ts'
 import {
   createImportJobSchema,
+  decodeImportOptions,
   encodeImportJob,
   encodeImportReport,
   importJobSchema,
@@ -78,7 +79,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const tooLong = whichIsTooLong({ plan })
         if (tooLong !== null) return tooLong
         const job = await management.createImportJob({
-          ...{ projectId: project.id, name, source, plan },
+          ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
           createdBy: caller.label,
           createdAtMs: clock.nowMs(),
         })

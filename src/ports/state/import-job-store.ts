@@ -4,7 +4,10 @@ import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
 
-export type NewImportJob = Pick<ImportJob, 'projectId' | 'name' | 'source' | 'plan' | 'createdBy' | 'createdAtMs'>
+export type NewImportJob = Pick<
+  ImportJob,
+  'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
+>
 
 export type ImportJobChange = Partial<
   Pick<ImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>

@@ -109,5 +109,5 @@ function note(told: Map<string, PersonIdOverride>, overrides: readonly PersonIdO
 
 /** What every batch of a job has in common. */
 export function batchOf(job: ImportJob, loaded: LoadedChunk, told: readonly PersonIdOverride[]) {
-  return { importJobId: job.id, projectId: job.projectId, loaded, told }
+  return { importJobId: job.id, projectId: job.projectId, options: job.options, loaded, told }
 }

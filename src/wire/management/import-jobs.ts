@@ -5,6 +5,7 @@ import type { ImportNote } from '#core/imports/import-changes.ts'
 import {
   type ImportJob,
   type ImportJobState,
+  type ImportOptions,
   importJobStates,
   type OpenState,
   openStates,
@@ -16,6 +17,19 @@ const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'Wha
 const planSchema = jsonObjectSchema('What the importer plans: range, zone, hashes, version of the tool. Up to 64 KiB.')
 const progressSchema = jsonObjectSchema('How far the importer is; shown as it was sent. Up to 64 KiB.')
 
+const optionsSchema = Type.Object({
+  person_properties: Type.Optional(
+    Type.Unsafe<'keep' | 'overwrite'>({
+      type: 'string',
+      enum: ['keep', 'overwrite'],
+      description: 'Whether its $set replaces live values when the job is published. keep unless given.',
+    }),
+  ),
+  first_touch_backdate: Type.Optional(
+    Type.Boolean({ description: 'Whether its $set_once replaces those of later live events. false unless given.' }),
+  ),
+})
+
 export const importJobSchema = Type.Object({
   id: idSchema,
   project: idSchema,
@@ -25,6 +39,7 @@ export const importJobSchema = Type.Object({
   day: nullable(
     Type.String({ description: 'The UTC day whose imports without a job this job collects; null for others.' }),
   ),
+  options: optionsSchema,
   step: nullable(Type.String({ description: 'What publishing or discarding is at.' })),
   plan: planSchema,
   progress: progressSchema,
@@ -39,8 +54,16 @@ type ImportJobJson = Static<typeof importJobSchema>
 export const createImportJobSchema = Type.Object({
   name: Type.Optional(nameSchema),
   source: Type.String({ minLength: 1, maxLength: 100, description: 'Where the events are from, such as "mixpanel".' }),
+  options: Type.Optional(optionsSchema),
   plan: Type.Optional(planSchema),
 })
+
+export function decodeImportOptions(sent: Static<typeof optionsSchema> = {}): ImportOptions {
+  return {
+    overwritesPersons: sent.person_properties === 'overwrite',
+    backdatesFirstTouch: sent.first_touch_backdate === true,
+  }
+}
 
 export const updateImportJobSchema = Type.Object({
   name: Type.Optional(nameSchema),
@@ -84,6 +107,10 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
     source: job.source,
     state: job.state,
     day: job.day?.slice(0, 10) ?? null,
+    options: {
+      person_properties: job.options.overwritesPersons ? 'overwrite' : 'keep',
+      first_touch_backdate: job.options.backdatesFirstTouch,
+    },
     step: job.step,
     plan: job.plan,
     progress: job.progress,

@@ -5,8 +5,10 @@ import {
   firstImportJobId,
   type ImportJob,
   type ImportJobState,
+  type ImportOptions,
   type ImportStep,
   jobOfDay,
+  usualOptions,
 } from '#core/imports/import-job.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { nextId } from '../tables/revision-queries.ts'
@@ -26,6 +28,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           source: job.source,
           state: 'planned',
           step: null,
+          options: JSON.stringify(job.options),
           plan: jsonText(job.plan),
           progress: '{}',
           created_by: job.createdBy,
@@ -62,6 +65,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
             source: 'capture',
             state: 'published',
             step: null,
+            options: '{}',
             plan: '{}',
             progress: '{}',
             created_by: null,
@@ -145,6 +149,7 @@ export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
     source: row.source,
     state: row.state as ImportJobState,
     step: row.step as ImportStep | null,
+    options: { ...usualOptions, ...(jsonObjectOf(row.options) as Partial<ImportOptions>) },
     plan: jsonObjectOf(row.plan),
     progress: jsonObjectOf(row.progress),
     createdBy: row.created_by,

@@ -20,6 +20,7 @@ export const importJobs: Migration = {
       source ${text} NOT NULL,
       state ${text} NOT NULL,
       step ${text},
+      options ${text} NOT NULL,
       plan ${text} NOT NULL,
       progress ${text} NOT NULL,
       created_by ${text},

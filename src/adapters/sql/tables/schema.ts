@@ -149,6 +149,8 @@ export interface ImportJobTable {
   source: string
   state: string
   step: string | null
+  /** JSON object: the options of `core/imports/import-job.ts` that differ from the usual ones. */
+  options: string
   plan: string
   progress: string
   created_by: string | null
