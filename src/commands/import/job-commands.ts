@@ -94,6 +94,12 @@ function addPlan(command: Command): void {
     .option('--keep-identical', 'lines that are the same and have no id are events of their own')
     .option('--promote-groups', 'take the property groups for $groups')
     .option('--allow-dangerous-merge', 'join known users where the source says that they are one')
+    .addOption(
+      new Option('--person-properties <how>', 'whether values of the import replace those of live events')
+        .choices(['keep', 'overwrite'])
+        .default('keep'),
+    )
+    .option('--first-touch-backdate', 'let first values ($set_once) replace those of later live events')
     .option('--json', 'print the plan as JSON')
     .addHelpText(
       'after',

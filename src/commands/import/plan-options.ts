@@ -20,6 +20,8 @@ export interface PlanOptions {
   readonly keepIdentical?: boolean
   readonly promoteGroups?: boolean
   readonly allowDangerousMerge?: boolean
+  readonly personProperties?: 'keep' | 'overwrite'
+  readonly firstTouchBackdate?: boolean
   readonly json?: boolean
 }
 
@@ -47,7 +49,16 @@ export function limitsOf(options: PlanOptions): ImportLimits {
     holdLiveWindow: options.holdLiveWindow === true || config.hold_live_window === true,
     retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
     groupTypesMax: 5,
+    ...joiningOf(options),
   }
+}
+
+function joiningOf({
+  personProperties = 'keep',
+  firstTouchBackdate = false,
+}: PlanOptions): Pick<ImportLimits, 'joining'> {
+  if (personProperties === 'keep' && !firstTouchBackdate) return {}
+  return { joining: { person_properties: personProperties, first_touch_backdate: firstTouchBackdate } }
 }
 
 /** @param text `1%` or `0.01`. @returns 0 to 1. */

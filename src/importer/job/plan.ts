@@ -26,6 +26,8 @@ export interface ImportLimits {
   /** The target deletes what is older, in days; null when it keeps everything or could not be asked. */
   readonly retentionDays: number | null
   readonly groupTypesMax: number
+  /** How values meet those of live events when the job is published, as the service takes it; the usual when absent. */
+  readonly joining?: JsonObject
 }
 
 export interface ImportPlan {

@@ -21,6 +21,8 @@ export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'v
 export interface NewServiceJob {
   readonly name: string
   readonly source: string
+  /** How its values meet those of live events. */
+  readonly options?: JsonObject
   /** Range, zone, hashes and version, as the service shows them. */
   readonly plan: JsonObject
 }
