@@ -23,7 +23,9 @@ export function guideShell(
 ): GuideShell {
   const bin = join(folder, 'bin')
   mkdirSync(bin, { recursive: true })
-  const cases = Object.entries(added).map(([source, options]) => `*"--source ${source}"*) set -- "$@" ${options} ;;`)
+  const cases = Object.entries(added).map(
+    ([source, options]) => `"import fetch"*"--source ${source}"*) set -- "$@" ${options} ;;`,
+  )
   const script = ['#!/bin/sh', `case "$*" in *--dry-run* | *convert*) ;; ${cases.join(' ')} esac`]
   const main = resolve('src/main.ts')
   writeFileSync(

@@ -1,4 +1,4 @@
-// The commands of docs/import.md that bring an export into a folder and rehearse it, as printed and in order.
+// The commands of docs/import.md, from a project to its published history and back, as printed and in order.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -6,12 +6,16 @@ import { dayWindows } from '#importer/fetch/fetch-windows.ts'
 import { startAmplitude, startMixpanel } from '../support/export-stand-in.ts'
 import { fetchSecrets } from '../support/fetching.ts'
 import { commandsOf, guideShell } from '../support/guide-commands.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const page = 'docs/import.md'
+const keys = { PENNON_PROJECT_KEY: testProjectKey, PENNON_PERSONAL_KEY: testPersonalKey }
 const days = dayWindows({ from: '2024-05-01', to: '2024-05-31' }, 1).map(window => window.from)
 
-it('the guide leads from a project to its export in a folder, and to what would be sent', async t => {
+it('the guide leads from a project to its export in a folder, to published history, and back', async t => {
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
   const mixpanel = await startMixpanel({
     lines: new Map(
       days.map(day => [
@@ -25,15 +29,24 @@ it('the guide leads from a project to its export in a folder, and to what would 
   })
   const amplitude = await startAmplitude({ lines: new Map([['20240501T03', ['{"event_type":"x"}']]]) })
   t.after(() => Promise.all([mixpanel.stop(), amplitude.stop()]))
-  const { run } = guideShell(tempDir(t), fetchSecrets, {
-    mixpanel: `--host ${mixpanel.url}`,
-    amplitude: `--host ${amplitude.url}`,
-  })
+  const { run } = guideShell(
+    tempDir(t),
+    { ...fetchSecrets, ...keys },
+    {
+      mixpanel: `--host ${mixpanel.url}`,
+      amplitude: `--host ${amplitude.url}`,
+    },
+  )
   const outputs: string[] = []
   // `fetch-s3.ci.ts` runs those of buckets.
   const commands = commandsOf(page).filter(command => !command.includes('s3://'))
-  for (const command of commands) outputs.push(await run(command))
-  const outputOf = (part: string) => outputs[commands.findIndex(command => command.includes(part))]!
+  for (const command of commands) {
+    outputs.push(await run(command.replace('http://127.0.0.1:8000', pennon.url)))
+    if (command.includes('import publish')) assert.equal((await eventsOf(pennon)).length, 93)
+  }
+  assert.equal((await eventsOf(pennon)).length, 0)
+  const outputOf = (part: string, nth = 0) =>
+    outputs[commands.flatMap((command, index) => (command.includes(part) ? index : []))[nth]!]!
   assert.match(outputOf('--to 2024-07-31 --dry-run'), /^92 parts.*\n92 calls or more, at least 92 min by the limits/)
   assert.match(outputOf('--to 2024-05-31'), /^31 parts, .* are in .*history\/raw\.\n$/)
   assert.equal(outputOf('ls history/raw').split('\n')[0], 'mixpanel-2024-05-01.jsonl.gz')
@@ -46,6 +59,12 @@ it('the guide leads from a project to its export in a folder, and to what would 
   assert.match(outputOf('import run history'), /^93 records: 93 give events.*\n93 events would be sent and 0 charged/)
   assert.match(outputOf('import report history'), /Records read +93\n/)
   assert.equal(outputOf('import rejects history'), 'No record is rejected.\n')
+  assert.match(outputOf('import report history', 1), /What is stored is what was sent\./)
+  assert.match(outputOf('import publish'), /^Published/m)
   // What was there was not asked for again.
   assert.equal(mixpanel.asked.length, 31)
 })
+
+async function eventsOf(pennon: Pennon): Promise<readonly unknown[]> {
+  return (await pennon.api<{ results: unknown[] }>('GET', '/api/projects/@current/events/?limit=1000')).results
+}
