@@ -10,6 +10,16 @@ import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
 import type { ChunkOutcome, IngestionWarning } from './chunk.ts'
 
+/** A chunk tells of old live events from this many on, when they are at least half of the project's live events in it. */
+const oldEventCountMin = 100
+
+interface LiveAges {
+  count: number
+  oldCount: number
+  oldestMs: number
+  receivedAtMs: number
+}
+
 interface ImportNotes {
   readonly projectId: number
   readonly importJobId: number
@@ -21,6 +31,7 @@ export class ChunkReport {
   /** By project, then by lane. */
   readonly #outcomes = new Map<number, Map<Lane, Map<string, ChunkOutcome>>>()
   readonly #warnings: IngestionWarning[] = []
+  readonly #ages = new Map<number, LiveAges>()
   readonly #imports = new Map<string, ImportNotes>()
 
   /**
@@ -54,6 +65,20 @@ export class ChunkReport {
     this.#warnings.push({ projectId, type, details: withKind(type, details), timestampMs: receivedAtMs })
   }
 
+  /** Counts how many live events are old, which bulk data is: it would do better as an import. */
+  noteAge({ projectId, receivedAtMs, timestampMs }: CapturedEvent): void {
+    let ages = this.#ages.get(projectId)
+    if (ages === undefined) {
+      ages = { count: 0, oldCount: 0, oldestMs: timestampMs, receivedAtMs }
+      this.#ages.set(projectId, ages)
+    }
+    ages.count++
+    ages.receivedAtMs = receivedAtMs
+    if (receivedAtMs - timestampMs < liveWindowMs) return
+    ages.oldCount++
+    ages.oldestMs = Math.min(ages.oldestMs, timestampMs)
+  }
+
   noteRecentImport(event: CapturedEvent): void {
     if (event.receivedAtMs - event.timestampMs < liveWindowMs) this.#note(event, 'recent', { eventUuid: event.uuid })
   }
@@ -82,7 +107,7 @@ export class ChunkReport {
       } else details.report = `/api/projects/${projectId}/import_jobs/${importJobId}/report/`
       ofImports.push({ projectId, type, details: withKind(type, details), timestampMs })
     }
-    return [...this.#warnings, ...ofImports]
+    return [...this.#warnings, ...this.#warningsOfAge(), ...ofImports]
   }
 
   /** What happened to events of these jobs. */
@@ -95,6 +120,19 @@ export class ChunkReport {
           : [],
       )
       .toArray()
+  }
+
+  /** Source: docs/wire/import.md 3.1. */
+  #warningsOfAge(): IngestionWarning[] {
+    const type = 'old_events_sent_live'
+    return [...this.#ages].flatMap(([projectId, { count, oldCount, oldestMs, receivedAtMs }]) => {
+      if (oldCount < oldEventCountMin || oldCount * 2 < count) return []
+      const details = withKind(type, {
+        ...{ count: oldCount, oldest: new Date(oldestMs).toISOString() },
+        hint: 'Send them with "historical_migration": true, or set PENNON_REROUTE_OLDER_THAN_DAYS.',
+      })
+      return { projectId, type, details, timestampMs: receivedAtMs }
+    })
   }
 
   #note(subject: CapturedEvent | CapturedReject, reason: string, details: JsonObject): void {

@@ -137,6 +137,26 @@ describe('a chunk', () => {
   })
 })
 
+describe('old events on the live lane', () => {
+  const old = (count: number) =>
+    Array.from({ length: count }, () => anEvent('e', 'ada', {}, { timestampMs: Date.UTC(2024, 0, 1) }))
+
+  it('are told of when they look like bulk data, with the way out', async () => {
+    const world = applyingWorld()
+    await world.apply(...old(120), ...Array.from({ length: 100 }, () => anEvent('e', 'ada')))
+    const [warning] = world.state.warnings.filter(({ type }) => type === 'old_events_sent_live')
+    assert.equal(warning?.details.count, 120)
+    assert.match(String(warning?.details.hint), /historical_migration.*PENNON_REROUTE_OLDER_THAN_DAYS/)
+  })
+
+  it('are not, when they are few or come among many', async () => {
+    const world = applyingWorld()
+    await world.apply(...old(99))
+    await world.apply(...old(120), ...Array.from({ length: 200 }, () => anEvent('e', 'ada')))
+    assert.deepEqual(world.warningTypes(), [])
+  })
+})
+
 describe('an event without a profile', () => {
   it('names the person that its id would make, and adds no maps and no groups', async () => {
     const world = applyingWorld()

@@ -254,6 +254,7 @@ function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): Sto
   const { report, geoipOf } = work
   const { event, offset } = record
   if (event.lane === 'historical') report.noteRecentImport(event)
+  else report.noteAge(event)
   const warn = warnerOf(report, event)
   if (event.notes !== 0) warnOfNotes(event, warn)
   try {
