@@ -1,9 +1,9 @@
 // How long an event takes to be found while trends over millions of events are asked for, beside how long it takes without.
 
-import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { startPennon } from '../support/pennon.ts'
+import { foundLags, summary } from './found-lags.ts'
 import { clientsOf, fillEvents } from './soak-store.ts'
 
 const trend = {
@@ -29,7 +29,7 @@ export async function runInsightsBesideCapture(options: BesideOptions): Promise<
     await fillEvents({ clients }, { projectId: 1, eventCount, dayCount: 30, batchesPerDay: 2 })
     await clients.close()
     log(`${eventCount} events are stored`)
-    const alone = await lagsFor(pennon, seconds)
+    const alone = await foundLags(pennon, over(seconds))
     log(`without queries: ${summary(alone)}`)
     const stopped = new AbortController()
     let answered = 0
@@ -48,7 +48,7 @@ export async function runInsightsBesideCapture(options: BesideOptions): Promise<
       }
     }
     const askers = Array.from({ length: askerCount }, ask)
-    const beside = await lagsFor(pennon, seconds)
+    const beside = await foundLags(pennon, over(seconds))
     stopped.abort()
     await Promise.all(askers)
     log(`with ${askerCount} queries at once: ${summary(beside)}; ${answered} answered, ${refused} refused as too many`)
@@ -58,26 +58,7 @@ export async function runInsightsBesideCapture(options: BesideOptions): Promise<
   }
 }
 
-/** ms from sending until the list of events has it, of one event after the other. */
-async function lagsFor(pennon: Pennon, seconds: number): Promise<number[]> {
-  const lags: number[] = []
-  for (const endMs = performance.now() + seconds * 1_000; performance.now() < endMs; ) {
-    const uuid = randomUUID()
-    const startMs = performance.now()
-    await pennon.post('/capture/', { api_key: testProjectKey, event: 'soak', distinct_id: 'soak', uuid })
-    for (;;) {
-      const { results } = await pennon
-        .api<{ results: unknown[] }>('GET', `/api/projects/@current/events/?uuid=${uuid}&after=-1h`)
-        .catch(() => ({ results: [] }))
-      if (results.length > 0) break
-      await sleep(10)
-    }
-    lags.push(performance.now() - startMs)
-  }
-  return lags.toSorted((a, b) => a - b)
-}
-
-function summary(lags: readonly number[]): string {
-  const at = (share: number) => `${Math.round(lags[Math.floor((lags.length - 1) * share)]!)} ms`
-  return `${lags.length} events, found after ${at(0.5)} in the median, ${at(0.95)} for 95 %, ${at(1)} at most`
+function over(seconds: number): () => boolean {
+  const endMs = performance.now() + seconds * 1_000
+  return () => performance.now() >= endMs
 }

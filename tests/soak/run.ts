@@ -10,6 +10,7 @@ import { runEvaluations } from './evaluations.ts'
 import { runExports } from './exports.ts'
 import { runFaults } from './faults.ts'
 import { runFlood } from './flood.ts'
+import { runImportBesideLive } from './import-beside-live.ts'
 import { runInsights } from './insights.ts'
 import { runInsightsBesideCapture } from './insights-beside-capture.ts'
 import { runMerges, runPersons } from './persons.ts'
@@ -71,6 +72,7 @@ const soaks: Record<string, () => Promise<boolean>> = {
       log: console.log,
     }),
   exports: () => runExports({ eventCount: Number(process.env.EVENTS ?? 10_000_000), log: console.log }),
+  'import-live': () => runImportBesideLive({ eventCount: Number(process.env.EVENTS ?? 5_000_000), log: console.log }),
   backlog: async () => {
     const seed = testSeed()
     const eventCount = Number(process.env.EVENTS ?? 3_000_000)

@@ -1,0 +1,29 @@
+// How long a live event takes until it is found, of one event after the other.
+
+import { randomUUID } from 'node:crypto'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { type Pennon, testProjectKey } from '../support/pennon.ts'
+
+/** @returns ms from sending until the list of events has it, ascending. */
+export async function foundLags(pennon: Pennon, isOver: () => boolean): Promise<number[]> {
+  const lags: number[] = []
+  while (!isOver()) {
+    const uuid = randomUUID()
+    const startMs = performance.now()
+    await pennon.post('/capture/', { api_key: testProjectKey, event: 'soak', distinct_id: 'soak', uuid })
+    for (;;) {
+      const { results } = await pennon
+        .api<{ results: unknown[] }>('GET', `/api/projects/@current/events/?uuid=${uuid}&after=-1h`)
+        .catch(() => ({ results: [] }))
+      if (results.length > 0) break
+      await sleep(10)
+    }
+    lags.push(performance.now() - startMs)
+  }
+  return lags.toSorted((a, b) => a - b)
+}
+
+export function summary(lags: readonly number[]): string {
+  const at = (share: number) => `${Math.round(lags[Math.floor((lags.length - 1) * share)]!)} ms`
+  return `${lags.length} events, found after ${at(0.5)} in the median, ${at(0.95)} for 95 %, ${at(1)} at most`
+}
