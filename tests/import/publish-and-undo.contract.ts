@@ -243,6 +243,32 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
     })
   })
 
+  it(`is undone on ${engine} although live events have merged two of its persons since`, async t => {
+    const world = await importWorld(t, open)
+    const [job, other] = [await world.createJob(), await world.createJob()]
+    const set = (key: string) => ({ $set: { [key]: 1 } })
+    await world.apply(
+      anImportedEvent('e', 'user', day, set('k'), { importJobId: job.id }),
+      anImportedEvent('e', 'anon', day, set('l'), { importJobId: job.id }),
+    )
+    await world.publish(job)
+    await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: 200 * day }))
+    await world.startPublishing(other)
+    await world.discard(job)
+    const { properties, ids } = (await personWith(world, 'user'))!
+    assert.deepEqual([ids, 'k' in JSON.parse(properties), 'l' in JSON.parse(properties)], ['anon user', false, false])
+    assert.equal((await world.management.findImportJob(other.id))?.state, 'published')
+  })
+
+  it(`takes what came of an import job on ${engine} while it had failed`, async t => {
+    const world = await importWorld(t, open)
+    const job = await world.createJob()
+    const at = { updatedAtMs: world.clock.nowMs() }
+    await world.management.updateImportJob(job.id, { state: 'failed', ...at }, { states: ['planned'] })
+    await world.apply(anImportedEvent('e', 'a', day, {}, { importJobId: job.id }))
+    assert.equal(world.events.pending.length, 1)
+  })
+
   describe(`what cannot be undone on ${engine}`, () => {
     it('is a key that live data has written since', async t => {
       const world = await importWorld(t, open)
@@ -377,6 +403,21 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
       assert.equal((await personWith(world, 'a'))?.ids, 'a')
       await world.discard(second)
       assert.equal(world.events.rows.size, 0)
+    })
+
+    it('forget the time of a generated link with the job that gave it', async t => {
+      const world = await importWorld(t, open)
+      const [first, second] = [await world.createJob(), await world.createJob()]
+      const uuid = '5b0fb7a1-0000-5000-8000-000000000001'
+      const link = (importJobId: number, timestampMs: number) =>
+        anImportedEvent('$identify', 'user', timestampMs, { $anon_distinct_id: 'device' }, { importJobId, uuid })
+      await world.apply(link(first.id, 9 * day))
+      await world.discard(first)
+      await world.apply(link(second.id, 2 * day))
+      assert.deepEqual(
+        world.events.pending.map(({ timestampMs }) => timestampMs),
+        [2 * day],
+      )
     })
 
     it('give a generated link the time that the first of them had', async t => {

@@ -113,6 +113,15 @@ describe('sending an import', () => {
     assert.ok(standIn.taken.flatMap(({ events }) => events).length > (await eventsOf(job)).length)
   })
 
+  it('takes no answer for the service’s that does not account for what was sent', async t => {
+    const { standIn, options } = await prepare(t)
+    let portal = 3
+    standIn.answer = () => (portal-- > 0 ? { body: { accepted: 0 } } : {})
+    await sendStage(options)
+    await assertWhole(standIn)
+    assert.ok(portal < 0)
+  })
+
   it('halves batches that are too large for the service', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.length > 30 ? { status: 413 } : null)

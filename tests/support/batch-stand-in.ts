@@ -61,9 +61,16 @@ export async function startBatchStandIn(t: { after(end: () => void): void }): Pr
     if (fault !== null)
       return void response.writeHead(fault.status, fault.headers).end(JSON.stringify(fault.body ?? { detail: 'no' }))
     const answer = standIn.answer(received)
-    response
-      .writeHead(200, { 'content-type': 'application/json', ...answer.headers })
-      .end(JSON.stringify({ status: 'Ok', accepted: batch.length, duplicates: 0, recent: 0, ...answer.body }))
+    const { failed_records: failed = [] } = { ...answer.body } as { failed_records?: readonly unknown[] }
+    response.writeHead(200, { 'content-type': 'application/json', ...answer.headers }).end(
+      JSON.stringify({
+        status: 'Ok',
+        accepted: batch.length - failed.length,
+        duplicates: 0,
+        recent: 0,
+        ...answer.body,
+      }),
+    )
   }
   return standIn
 }

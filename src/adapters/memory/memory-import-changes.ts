@@ -20,8 +20,7 @@ export function loadImports(
     return [{ id, projectId: job.projectId, state: job.state, step: job.step, hasNotes }]
   })
   const seenBefore = generated.flatMap(({ projectId, uuid }) => {
-    const timestampMs = state.importGenerated.get(keyOf(projectId, uuid))
-    return timestampMs === undefined ? [] : [{ projectId, uuid, timestampMs }]
+    return state.importGenerated.get(keyOf(projectId, uuid)) ?? []
   })
   return {
     ...(importJobs.length > 0 && { importJobs }),
@@ -45,8 +44,7 @@ export function applyImportChanges(state: MemoryState, changes: ImportChanges): 
   for (const id of changes.doneLinkIds) state.importLinks.delete(id)
   for (const { importJobId, kind, subject } of changes.doneImages)
     state.importImages.delete(keyOf(importJobId, kind, subject))
-  for (const { projectId, uuid, timestampMs } of changes.generated)
-    insertNew(state.importGenerated, keyOf(projectId, uuid), timestampMs)
+  for (const event of changes.generated) insertNew(state.importGenerated, keyOf(event.projectId, event.uuid), event)
   for (const { projectId, distinctId, version } of changes.nextVersions) {
     const key = keyOf(projectId, distinctId)
     state.personless.set(key, Math.max(version, state.personless.get(key) ?? 0))

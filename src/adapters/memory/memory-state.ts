@@ -2,7 +2,7 @@
 // that any client text, even `__proto__`, is only text.
 
 import type { Group, GroupType } from '#core/groups/group.ts'
-import type { ImportLink, ImportNote, SubjectImage } from '#core/imports/import-changes.ts'
+import type { GeneratedEvent, ImportLink, ImportNote, SubjectImage } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { Project } from '#core/project.ts'
@@ -40,8 +40,8 @@ export interface MemoryState {
   importNotes: Map<string, ImportNote>
   /** By `keyOf(job, kind, subject)`. */
   importImages: Map<string, SubjectImage>
-  /** By `keyOf(project, uuid)`: epoch ms. */
-  importGenerated: Map<string, number>
+  /** By `keyOf(project, uuid)`. */
+  importGenerated: Map<string, GeneratedEvent>
 }
 
 export function memoryState(projects: readonly Project[] = []): MemoryState {

@@ -54,7 +54,7 @@ export const chunkTexts: ChunkTexts<string> = {
 
   /** project ids, uuids */
   loadGenerated: `
-  SELECT g.project_id, g.uuid, g.timestamp FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
+  SELECT g.project_id, g.uuid, g.timestamp, g.import_job_id FROM unnest($1::bigint[], $2::text[]) AS k (project_id, uuid)
   JOIN import_generated AS g ON g.project_id = k.project_id AND g.uuid = k.uuid`,
 
   /** project ids, type indexes, keys, the longest text: longer ones are left out */

@@ -56,10 +56,10 @@ const listTexts = {
   WHERE g.project_id = v.project_id AND g.group_type_index = v.type_index AND g.group_key = v.group_key
     AND g.version = v.stored_version`,
 
-  /** project ids, uuids, timestamps */
+  /** project ids, uuids, timestamps, import job ids */
   insertGenerated: `
-  INSERT INTO import_generated (project_id, uuid, timestamp)
-  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[]) ON CONFLICT DO NOTHING`,
+  INSERT INTO import_generated (project_id, uuid, timestamp, import_job_id)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::bigint[], $4::bigint[]) ON CONFLICT DO NOTHING`,
 }
 
 /**
@@ -120,7 +120,12 @@ export async function writeImportChanges(
   await inLists(
     session,
     listTexts.insertGenerated,
-    changes.generated.map(({ projectId, uuid, timestampMs }) => [projectId, uuid, timestampMs]),
+    changes.generated.map(({ projectId, uuid, timestampMs, importJobId }) => [
+      projectId,
+      uuid,
+      timestampMs,
+      importJobId,
+    ]),
   )
 }
 

@@ -46,7 +46,7 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
 
   /** Parameters: project_id, then uuids. */
   loadGenerated: count => `
-  SELECT project_id, uuid, timestamp FROM import_generated WHERE project_id = ? AND uuid IN ${placeholders(count)}`,
+  SELECT project_id, uuid, timestamp, import_job_id FROM import_generated WHERE project_id = ? AND uuid IN ${placeholders(count)}`,
 
   /** Parameters: longest properties, longest marks (longer ones are left out), project_id, group_type_index, then keys. */
   loadGroups: count => `

@@ -59,6 +59,7 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
       expectOne(deleteGroup.run(projectId, typeIndex, key, loadedVersion).changes)
     for (const { projectId, distinctId, version } of changes.nextVersions)
       raiseNextVersion.run(projectId, distinctId, version)
-    for (const { projectId, uuid, timestampMs } of changes.generated) insertGenerated.run(projectId, uuid, timestampMs)
+    for (const { projectId, uuid, timestampMs, importJobId } of changes.generated)
+      insertGenerated.run(projectId, uuid, timestampMs, importJobId)
   }
 }

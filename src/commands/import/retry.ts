@@ -8,6 +8,7 @@ import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry } from '#importer/send/retried-records.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
+import { verifyFile } from '#importer/send/verify-stage.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
@@ -55,6 +56,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     nowMs: Date.now,
   })
   try {
+    folder.remove(verifyFile)
     const { checkpoint } = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },

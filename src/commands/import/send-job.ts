@@ -14,7 +14,7 @@ import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { ensureServiceJob, tellState } from '#importer/send/service-job.ts'
-import { liveCounts, verifyStage } from '#importer/send/verify-stage.ts'
+import { liveCounts, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
@@ -82,6 +82,8 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   )
   const job = openStagedJob({ folder, plan, manifest, source })
   try {
+    // What was verified before says nothing of what is sent from here on.
+    folder.remove(verifyFile)
     await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder)))
     const { state, checkpoint } = await sendStage({
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },

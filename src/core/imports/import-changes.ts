@@ -104,6 +104,8 @@ export interface GeneratedEvent {
   readonly projectId: number
   readonly uuid: string
   readonly timestampMs: number
+  /** The job that sent it first; when that is discarded, its time is forgotten. */
+  readonly importJobId: number
 }
 
 export const noImportChanges: ImportChanges = {

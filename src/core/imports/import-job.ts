@@ -90,7 +90,8 @@ export function isOpen(state: ImportJobState): state is OpenState {
 
 /** Whether the job's events are kept apart: until it is published, and while the last ones are processed for that. */
 export function isPending({ state, step }: Pick<ImportJob, 'state' | 'step'>): boolean {
-  return isOpen(state) || (state === 'publishing' && step === 'draining')
+  // What failed may go on, and is discarded like the others.
+  return isOpen(state) || state === 'failed' || (state === 'publishing' && step === 'draining')
 }
 
 /**

@@ -323,12 +323,12 @@ function applyOfDay(work: ChunkWork, sent: ParsedEvent, importJobId: number): St
 
 /** A generated event takes the time with which it was seen first, so that its copies in other jobs are the same event. */
 function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: ParsedEvent): ParsedEvent {
-  const { projectId, uuid, timestampMs } = record.event
+  const { projectId, uuid, timestampMs, importJobId } = record.event
   const known = generatedTimes.get(`${projectId}:${uuid}`)
   if (known === timestampMs) return record
   if (known !== undefined) return { ...record, event: { ...record.event, timestampMs: known } }
   generatedTimes.set(`${projectId}:${uuid}`, timestampMs)
-  newGenerated.push({ projectId, uuid, timestampMs })
+  newGenerated.push({ projectId, uuid, timestampMs, importJobId })
   return record
 }
 

@@ -30,7 +30,8 @@ export type UndoRefusal =
 
 /** What undoing collects: rows to write and to remove, images that are done, and notes. */
 interface Undoing {
-  readonly persons: Versioned<Person>[]
+  /** By uuid: two images may be of what is one person today. */
+  readonly persons: Map<string, Versioned<Person>>
   readonly mappings: Versioned<DistinctIdMapping>[]
   readonly groups: Versioned<Group>[]
   readonly overrides: PersonIdOverride[]
@@ -53,7 +54,8 @@ export interface UndoBatch extends JobBatch {
 class Found {
   readonly projectId: number
   readonly usedIds: ReadonlySet<string>
-  readonly persons: ReadonlyMap<string, Person>
+  /** As far as it is undone. */
+  readonly persons: Map<string, Person>
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly #idsOf: Map<string, DistinctIdMapping[]>
@@ -147,7 +149,7 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
     undoing.doneImages.push(image)
     const { before } = image
     if (before !== null && !found.persons.has(gone))
-      undoing.persons.push({ row: personOf(before), loadedVersion: null })
+      undoing.persons.set(gone, { row: personOf(before), loadedVersion: null })
   }
   for (const { subject: distinctId, before } of images) {
     const now = ids.find(id => id.distinctId === distinctId)!
@@ -186,6 +188,7 @@ function undoPerson(
         undoing.doneImages.push(found.image('mapping', id.distinctId)!)
       }
       undoing.removedPersons.push({ projectId, uuid: subject, loadedVersion: person.version })
+      found.persons.delete(subject)
       return
     }
     undoing.notes.push({
@@ -194,7 +197,7 @@ function undoPerson(
     })
   }
   if (isUntouched && before !== null) {
-    undoing.persons.push({ row: personOf(before), loadedVersion: person.version })
+    writePerson(found, undoing, person, personOf(before))
     return
   }
   const { profile, left } = revertedProfile(person, before ?? emptyProfile, after)
@@ -204,8 +207,15 @@ function undoPerson(
     before !== null && person.createdAtMs === after.createdAtMs ? before.createdAtMs : person.createdAtMs
   if (profile === null && createdAtMs === person.createdAtMs) return
   const { properties, marks } = profile ?? person
-  const row = { ...person, properties, marks, createdAtMs, version: person.version + 1 }
-  undoing.persons.push({ row, loadedVersion: person.version })
+  writePerson(found, undoing, person, { ...person, properties, marks, createdAtMs, version: person.version + 1 })
+}
+
+/** A person that is written for several images is written once, from what was loaded. */
+function writePerson(found: Found, undoing: Undoing, person: Person, row: Person): void {
+  const known = undoing.persons.get(person.uuid)
+  const version = known?.row.version ?? row.version
+  undoing.persons.set(person.uuid, { row: { ...row, version }, loadedVersion: known?.loadedVersion ?? person.version })
+  found.persons.set(person.uuid, { ...row, version })
 }
 
 function undoGroup(
@@ -228,15 +238,20 @@ function undoGroup(
   }
   if (before === null)
     undoing.notes.push({ reason: 'undo_left:group_is_used', details: { groupTypeIndex: typeIndex, groupKey: key } })
+  const createdAtMs =
+    before !== null && group.createdAtMs === after.createdAtMs ? before.createdAtMs : group.createdAtMs
   const { profile, left } = revertedProfile(group, before ?? emptyProfile, after)
   for (const property of left)
     undoing.notes.push({
       reason: 'undo_left:property_was_written',
       details: { groupTypeIndex: typeIndex, groupKey: key, key: property },
     })
-  if (profile === null) return
-  const { properties, marks } = profile
-  undoing.groups.push({ row: { ...group, properties, marks, version: version + 1 }, loadedVersion: version })
+  if (profile === null && createdAtMs === group.createdAtMs) return
+  const { properties, marks } = profile ?? group
+  undoing.groups.push({
+    row: { ...group, properties, marks, createdAtMs, version: version + 1 },
+    loadedVersion: version,
+  })
 }
 
 /**
@@ -283,7 +298,7 @@ function isSameKey(a: KeyState, b: KeyState): boolean {
 
 function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) => void): PublishedBatch {
   const undoing: Undoing = {
-    persons: [],
+    persons: new Map(),
     mappings: [],
     groups: [],
     overrides: [],
@@ -299,7 +314,7 @@ function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) => void)
   return {
     overrides,
     changes: {
-      persons,
+      persons: [...persons.values()],
       mappings,
       groups,
       deletedPersons: [],

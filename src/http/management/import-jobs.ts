@@ -46,6 +46,13 @@ type ImportJobsDeps = EndpointDeps &
 
 const tag = 'import_jobs'
 const uuidCountMax = 200
+/** Each has partitions of its own, and its records are a turn of their own for the worker. */
+const openJobCountMax = 50
+const tooManyJobs = wireError(
+  409,
+  'conflict',
+  `The project has ${openJobCountMax} import jobs that are neither published nor discarded: end one first.`,
+)
 const noSuchJob = missing('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
@@ -78,6 +85,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const { source, name = source, plan = {} } = body
         const tooLong = whichIsTooLong({ plan })
         if (tooLong !== null) return tooLong
+        if ((await management.countOpenImportJobs(project.id)) >= openJobCountMax) return refusal(tooManyJobs)
         const job = await management.createImportJob({
           ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
           createdBy: caller.label,

@@ -3,6 +3,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
+import { nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
 import { csvCells } from './csv-cells.ts'
 
@@ -42,10 +43,14 @@ export function parseCsvHeader(header: Uint8Array): { readonly columns: readonly
 /** Names for the columns that have none, or that of one before them: no cell is lost for its header. */
 function distinctNames(names: readonly string[]): string[] {
   const distinct = new Set<string>()
+  /** The number to try next for a name, or each of thousands of equal names would try all again. */
+  const next = new Map<string, number>()
   for (const [index, written] of names.entries()) {
     const name = written || `column_${index + 1}`
+    let number = next.get(name) ?? 1
     let free = name
-    for (let number = 2; distinct.has(free); number++) free = `${name}_${number}`
+    while (distinct.has(free)) free = `${name}_${++number}`
+    next.set(name, number)
     distinct.add(free)
   }
   return [...distinct]
@@ -67,6 +72,9 @@ function orReject<T>(read: () => T): T | Rejected {
   }
 }
 
+/** No product writes such a record, and code that follows it down would run out of stack. */
+const nestingDepthMax = 500
+
 function objectIn(text: string): JsonObject {
   const value = jsonIn(text)
   if (!isJsonObject(value)) throw new RecordReject('json_not_object', null)
@@ -74,6 +82,8 @@ function objectIn(text: string): JsonObject {
 }
 
 function jsonIn(text: string): JsonValue {
+  if (nestsDeeperThan(text, nestingDepthMax))
+    throw new RecordReject('json_syntax', null, `it nests more than ${nestingDepthMax} lists and objects`)
   try {
     return parseJson(text)
   } catch (error) {

@@ -76,16 +76,24 @@ export async function postBatch(
     })
     // An answer that breaks off says nothing: the request may or may not have been taken.
     const text = await response.text()
-    return { answer: answerOf(response, text, target), rate: rateOf(response.headers.get('x-import-rate')) }
+    return {
+      answer: answerOf(response, text, target, texts.length),
+      rate: rateOf(response.headers.get('x-import-rate')),
+    }
   } catch (cause) {
     signal.throwIfAborted()
     return { answer: { kind: 'trouble', words: whyNoAnswer(cause), isOverload: false, retryAfterMs: null }, rate: null }
   }
 }
 
-function answerOf({ status, ok, headers }: Response, text: string, target: BatchTarget): BatchAnswer {
+function answerOf(
+  { status, ok, headers }: Response,
+  text: string,
+  target: BatchTarget,
+  eventCount: number,
+): BatchAnswer {
   const body = objectOf(text)
-  if (ok) return acceptedOf(body)
+  if (ok) return acceptedOf(body, target.serviceJobId === null ? null : eventCount)
   const words = wordsOf(status, body, text)
   const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, Date.now())
   switch (status) {
@@ -116,8 +124,17 @@ function answerOf({ status, ok, headers }: Response, text: string, target: Batch
   }
 }
 
-function acceptedOf(body: JsonObject): BatchAnswer {
+/**
+ * @param eventCount what the answer of an import job has to account for: whoever else answers, such as the portal of a
+ *   network, does not. Null for a service that knows no reports.
+ */
+function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
+  const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
+  if (eventCount !== null && accounted !== eventCount) {
+    const words = `the answer speaks of ${accounted} events, and ${eventCount} were sent`
+    return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
+  }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
     index: numberAt(record, 'index') ?? -1,
     reason: textAt(record, 'reason') ?? 'unknown',

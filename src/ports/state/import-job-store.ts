@@ -24,6 +24,8 @@ export interface ImportJobStore {
   /** Makes the job that collects a day from now on, unless there is one. */
   createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<ImportJob | null>
+  /** How many jobs of the project take events or are being published or discarded. */
+  countOpenImportJobs(projectId: number): Promise<number>
   /** The newest first. */
   listImportJobs(
     projectId: number,
@@ -81,6 +83,8 @@ export interface ImportWorkStore {
   clearShelf(importJobId: number): Promise<boolean>
   /** Deletes the images of a job that can no longer be undone. */
   deleteImportImages(importJobId: number): Promise<void>
+  /** Forgets the times that a discarded job gave to generated events. */
+  forgetGenerated(importJobId: number): Promise<void>
   /** Published jobs with images, that were published before this time. */
   listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
 }

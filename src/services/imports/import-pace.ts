@@ -8,7 +8,7 @@ import type { Clock } from '#ports/clock.ts'
 export interface ImportPace {
   /** Events per second that all importers together may send. */
   rate(): number
-  /** How long an importer has to pause, in seconds; null when it may send. */
+  /** How long an importer has to pause, in seconds; null when it may send, which is taken to happen. */
   pauseSeconds(): number | null
 }
 
@@ -31,9 +31,20 @@ export function createImportPace(options: {
   let ratePerSecond = rateFirst
   let adaptedAtMs = Number.NEGATIVE_INFINITY
 
+  /** When the latest import was let in, and when the first since everything had been processed; null before any. */
+  let letIn: { lastMs: number; firstMs: number } | null = null
+
+  /** The worker stops reporting once nothing waits, so an old report is no lag. */
   function lagMs(): number {
     const until = processedUntil()
-    return until === null ? 0 : Math.max(0, clock.nowMs() - until.appendedBeforeMs)
+    if (until === null || letIn === null || letIn.lastMs <= until.appendedBeforeMs) return 0
+    return Math.max(0, clock.nowMs() - Math.max(until.appendedBeforeMs, letIn.firstMs))
+  }
+
+  function noteLetIn(): void {
+    const nowMs = clock.nowMs()
+    const isIdle = letIn === null || letIn.lastMs <= (processedUntil()?.appendedBeforeMs ?? 0)
+    letIn = { lastMs: nowMs, firstMs: isIdle ? nowMs : letIn!.firstMs }
   }
 
   return {
@@ -48,7 +59,9 @@ export function createImportPace(options: {
     },
     pauseSeconds: () => {
       const lag = lagMs()
-      return lag < pauseFromMs ? null : Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
+      if (lag >= pauseFromMs) return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
+      noteLetIn()
+      return null
     },
   }
 }

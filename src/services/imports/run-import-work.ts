@@ -27,15 +27,18 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
   let retainedAtMs = Number.NEGATIVE_INFINITY
 
   async function workNow(signal: AbortSignal): Promise<void> {
+    const failures: unknown[] = []
     for (const job of await jobs.listImportWork()) {
       if (signal.aborted) return
       try {
         await work(job, signal)
       } catch (cause) {
-        if (!(cause instanceof NotOwnerError)) throw cause
-        return
+        if (cause instanceof NotOwnerError) return
+        // The others go on meanwhile.
+        failures.push(cause)
       }
     }
+    if (failures.length > 0) throw failures[0]
     await dropFinalImages()
   }
 

@@ -44,6 +44,7 @@ export async function undoStep(
       await deleteGroupTypes(job, deps, signal)
       while (!signal.aborted && (await deps.jobs.clearShelf(job.id)));
       await deps.jobs.deleteImportImages(job.id)
+      await deps.jobs.forgetGenerated(job.id)
       break
   }
   return steps[steps.indexOf(step) + 1] ?? null

@@ -308,8 +308,9 @@ async function storedFlagCalls(
 /** Reads the overrides that an earlier worker left in the event store. @returns false when stopped while waiting. */
 async function recallTold(loaded: LoadedChunk, told: ToldOverrides, deps: ChunkDeps): Promise<boolean> {
   const ids = new Map<string, { projectId: number; distinctId: string }>()
+  // Those of shelves have none.
   for (const { projectId, distinctId } of [...loaded.mappings, ...loaded.personMappings])
-    ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
+    if (projectId > 0) ids.set(JSON.stringify([projectId, distinctId]), { projectId, distinctId })
   if (ids.size === 0) return true
   const overrides = await patiently(() => deps.events.findOverrides([...ids.values()]), deps)
   if (overrides === null) return false

@@ -3,7 +3,7 @@
 // has are restored; the rest is reported, with its time span, until it is there again or an operator accepts the loss.
 
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
-import { importJobOfPartition } from '#core/imports/import-job.ts'
+import { importJobOfPartition, isPending } from '#core/imports/import-job.ts'
 import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import { dayMs } from '#core/time.ts'
 import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
@@ -61,6 +61,9 @@ export interface EventStoreKeeperOptions extends RestoreDeps {
 
 /** Tables that usage is counted from. */
 const chargedTables: ReadonlySet<string> = new Set(['events', 'thinned_flag_calls', 'replay_messages'])
+
+/** Their partitions begin with the import job; `0-` has live events. */
+const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 
 type Positions = ReadonlyMap<LogStream, Progress>
 
@@ -164,7 +167,8 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       since[traffic] = Math.max(since[traffic], await keptSince(stream, positions.get(stream)?.offset ?? 0))
     return missing.flatMap(range => {
       if (range.table === 'person_distinct_id_overrides') return [] // the state has them
-      const keptSinceMs = since[range.partition.startsWith('1-') ? 'import' : 'live']
+      const isImported = importTables.has(range.table) && !range.partition.startsWith('0-')
+      const keptSinceMs = since[isImported ? 'import' : 'live']
       if (keptSinceMs <= (range.oldestMs ?? 0)) return []
       const newestMs = Math.min(range.newestMs ?? Number.POSITIVE_INFINITY, keptSinceMs)
       return [{ ...range, newestMs: Number.isFinite(newestMs) ? newestMs : clock.nowMs() }]
@@ -197,13 +201,16 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   /** Whether rows should still exist: expired rows disappear by themselves. */
-  /** The rows of a discarded import are gone on purpose. */
+  /** The rows of a discarded import are gone on purpose, and pending ones once they are published. */
   async function withoutDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
     const kept: HeldRange[] = []
     for (const range of ranges) {
-      const importJobId = range.table === 'events' ? importJobOfPartition(range.partition) : null
+      const importJobId = importTables.has(range.table) ? importJobOfPartition(range.partition) : null
       const job = importJobId === null ? null : await marks.findImportJob(importJobId)
-      if (job === null || (job.state !== 'discarding' && job.state !== 'discarded')) kept.push(range)
+      const isGone =
+        job !== null &&
+        (range.table === 'events_pending' ? !isPending(job) : job.state === 'discarding' || job.state === 'discarded')
+      if (!isGone) kept.push(range)
     }
     return kept
   }

@@ -9,9 +9,10 @@ import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhou
 /** Only tables of this engine are checked part by part: replicas of a Replicated… table merge each at its own pace. */
 const checkedEngine = 'ReplacingMergeTree'
 
-/** Tables that the log or the state can restore. Not `events_pending`, which empties when a job is published. */
+/** Tables that the log or the state can restore. */
 const checkedTables = [
   'events',
+  'events_pending',
   'person_distinct_id_overrides',
   'rejected_events',
   'replay_messages',

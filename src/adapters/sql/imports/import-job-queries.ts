@@ -84,6 +84,16 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       return row === undefined ? null : importJobOf(row)
     },
 
+    async countOpenImportJobs(projectId) {
+      const { count } = await db
+        .selectFrom('import_job')
+        .select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('project_id', '=', projectId)
+        .where('state', 'not in', ['published', 'discarded'])
+        .executeTakeFirstOrThrow()
+      return Number(count)
+    },
+
     async listImportJobs(projectId, { limit, offset }) {
       const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId)
       const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()

@@ -45,6 +45,6 @@ export const raiseNextVersionText = `
   ON CONFLICT (project_id, distinct_id) DO UPDATE SET next_version = excluded.next_version
     WHERE excluded.next_version > personless_distinct_id.next_version`
 
-/** project_id, uuid, timestamp */
+/** project_id, uuid, timestamp, import_job_id */
 export const insertGeneratedText = `
-  INSERT INTO import_generated (project_id, uuid, timestamp) VALUES (?, ?, ?) ON CONFLICT DO NOTHING`
+  INSERT INTO import_generated (project_id, uuid, timestamp, import_job_id) VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING`

@@ -156,6 +156,10 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       await db.deleteFrom('import_image').where('import_job_id', '=', importJobId).execute()
     },
 
+    async forgetGenerated(importJobId) {
+      await db.deleteFrom('import_generated').where('import_job_id', '=', importJobId).execute()
+    },
+
     async listFinalImportJobs(publishedBeforeMs) {
       const rows = await db
         .selectFrom('import_job')

@@ -73,6 +73,7 @@ export const importJobs: Migration = {
       project_id BIGINT NOT NULL,
       uuid ${text} NOT NULL,
       timestamp BIGINT NOT NULL,
+      import_job_id BIGINT NOT NULL,
       PRIMARY KEY (project_id, uuid)
     )${clustered}`,
     // The version with which a distinct id is mapped next. Above 1 where an undone import left an override.

@@ -102,6 +102,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
         projectId: Number(row.project_id),
         uuid: row.uuid,
         timestampMs: Number(row.timestamp),
+        importJobId: Number(row.import_job_id),
       })),
     }),
     groupTypes: types,

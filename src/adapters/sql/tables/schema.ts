@@ -31,7 +31,7 @@ export interface StateSchema {
   import_note: { import_job_id: number; reason: string; note_count: number }
   import_note_sample: { id: Generated<number>; import_job_id: number; reason: string; details: string }
   import_image: ImportImageTable
-  import_generated: { project_id: number; uuid: string; timestamp: number }
+  import_generated: { project_id: number; uuid: string; timestamp: number; import_job_id: number }
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
