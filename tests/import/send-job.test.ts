@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { after, before, describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
 import type { ProjectDiff } from '#importer/send/compare-projects.ts'
 import type { FinalReport } from '#importer/send/final-report.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -12,6 +13,12 @@ const count = async (pennon: Pennon): Promise<number> => {
   return results[0][0]
 }
 
+const recordsIn = (text: string): JsonObject[] =>
+  text
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line) as JsonObject)
+
 describe('an import to a running instance', () => {
   let pennon: Pennon
   before(async () => {
@@ -19,12 +26,14 @@ describe('an import to a running instance', () => {
   })
   after(() => pennon.stop())
 
-  async function approved(t: TestContext, records: number, seed: number) {
+  const approved = (t: TestContext, records: number, seed: number) => approvedOf(t, syntheticRecords(records, seed))
+
+  async function approvedOf(t: TestContext, text: string) {
     const commands = new ImportCommands(tempDir(t), {
       PENNON_PERSONAL_KEY: testPersonalKey,
       PENNON_PROJECT_KEY: testProjectKey,
     })
-    const raw = commands.file('raw.jsonl', syntheticRecords(records, seed))
+    const raw = commands.file('raw.jsonl', text)
     const run = async (...args: string[]) => {
       const ended = await commands.call(...(args as [string]))
       assert.equal(ended.exitCode, 0, ended.stderr)
@@ -45,28 +54,31 @@ describe('an import to a running instance', () => {
     await run('run')
     const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
     await run('approve', '--project', name)
-    return { commands, run, project: ['--project', name] }
+    return { commands, run, text, project: ['--project', name] }
   }
 
   async function retryAndVerify(
     commands: ImportCommands,
     run: (...args: string[]) => Promise<{ stdout: string }>,
+    sentBefore: JsonObject,
   ): Promise<FinalReport> {
     const repaired = [
       { id: 'r-x', event: 'Repaired', user: 'u-x', at: '2024-01-05T00:00:00Z' },
       { id: 'r-y', user: 'u-x' },
+      sentBefore,
     ]
     const fixed = commands.file('fixed.jsonl', repaired.map(record => `${JSON.stringify(record)}\n`).join(''))
     const { stdout } = await run('retry', '--rejects', fixed)
-    assert.match(stdout, /^2 records: 1 events sent, 1 records rejected.*\n {2}line 2: event_missing, event\./)
-    assert.match((await run('retry', '--rejects', fixed)).stdout, /^2 records: 1 events sent/)
+    assert.match(stdout, /^3 records: 2 events sent, 1 records rejected.*\n {2}line 2: event_missing, event\./)
+    assert.match((await run('retry', '--rejects', fixed)).stdout, /^3 records: 2 events sent/)
     const report = JSON.parse((await run('run', '--json')).stdout) as FinalReport
     assert.ok(report.verification.ok)
+    assert.deepEqual(report.repaired, { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
     return report
   }
 
   it('is sent, verified, invisible until it is published, and gone without a trace when it is discarded', async t => {
-    const { commands, run, project } = await approved(t, 3_000, 11)
+    const { commands, run, text, project } = await approved(t, 3_000, 11)
     const report = JSON.parse((await run('run', '--json', '--rate', '100000')).stdout) as FinalReport
     assert.deepEqual(
       report.verification.checks.filter(({ state }) => state !== 'equal'),
@@ -75,7 +87,8 @@ describe('an import to a running instance', () => {
     assert.ok(report.balance.isBalanced && report.balance.sent > 2_000)
     assert.equal(report.verification.stored_rows, report.verification.expected_rows)
     assert.equal(await count(pennon), 0)
-    const again = await retryAndVerify(commands, run)
+    const sentBefore = recordsIn(text).find(({ id, user }) => id !== undefined && user !== null)!
+    const again = await retryAndVerify(commands, run, sentBefore)
     assert.equal(again.verification.stored_rows, report.verification.stored_rows + 1)
     const { stdout: status } = await run('status')
     assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\. Then: pennon import publish/)
@@ -90,6 +103,23 @@ describe('an import to a running instance', () => {
     assert.equal(await count(pennon), again.verification.stored_rows)
     assert.match((await run('publish', ...project)).stdout, /is published already/)
     await run('discard', ...project)
+    assert.equal(await count(pennon), 0)
+  })
+
+  it('is verified although links and groups keep the times of an earlier, wider import', async t => {
+    const text = syntheticRecords(1_000, 14)
+    const wide = await approvedOf(t, text)
+    await wide.run('run', '--rate', '100000')
+    await wide.run('publish', ...wide.project)
+    const narrow = await approvedOf(t, text.slice(text.indexOf('\n', text.length / 2) + 1))
+    const report = JSON.parse((await narrow.run('run', '--json', '--rate', '100000')).stdout) as FinalReport
+    assert.ok(report.balance.generated > 10)
+    assert.deepEqual(
+      report.verification.checks.flatMap(({ differences }) => differences),
+      [],
+    )
+    await narrow.run('discard', ...narrow.project)
+    await wide.run('discard', ...wide.project)
     assert.equal(await count(pennon), 0)
   })
 

@@ -12,7 +12,7 @@ import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import type { RehearsalReport } from '#importer/stages/rehearsal-report.ts'
 import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
-import { forgetScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
+import { forgetScan, readScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import type { Job } from './open-job.ts'
 
@@ -50,9 +50,9 @@ export const stage: JobStage = {
 export const scan: JobStage = {
   name: 'scan',
   isDone({ folder }) {
-    const stats = folder.readJson<ScanStats>(statsFile)
     const manifest = manifestOf(folder)
-    if (stats?.scannedSha256 !== manifestSha256(manifest)) return false
+    const stats = readScan(folder, manifest)
+    if (stats === null) return false
     if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
     return true
   },

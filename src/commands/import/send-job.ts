@@ -102,11 +102,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint))
+    const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
-      ...{ folder, job, checkpoint, api, progress, signal, liveBefore, source: plan.source },
-      retried: openRetries({ folder, plan, manifest, source }),
+      ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
+      source: plan.source,
     })
-    const report = writeFinalReport({ folder, checkpoint, rehearsal, ...verified })
+    const report = writeFinalReport({ folder, checkpoint, rehearsal, retried, ...verified })
     if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
       await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint))
     return { state, report }

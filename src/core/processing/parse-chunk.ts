@@ -2,9 +2,10 @@
 // them. A record that cannot be parsed becomes a value of its own kind, so that it never stops its chunk.
 
 import type { CapturedEvent, CapturedRecording, CapturedReject } from '../events/captured-event.ts'
-import { groupEventNames, mergeEventNames } from '../events/event-names.ts'
+import { groupEventNames } from '../events/event-names.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
+import { mayBeGenerated } from '../imports/generated-event.ts'
 import { firstImportJobId, shelfIdOf } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'
@@ -148,13 +149,9 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   }
 }
 
-/**
- * Whether an importer may have generated the event: a link or a description of a group, with a uuid made of names. Such
- * events have no time of their own, and a job with a wider range gives them an earlier one.
- * Source: docs/wire/import.md §2.3, §3.12.
- */
+/** Whether the event belongs to a job, whose generated events keep the time that they had first. */
 export function isGenerated({ name, uuid, importJobId }: CapturedEvent): boolean {
-  return importJobId >= firstImportJobId && uuid[14] === '5' && (mergeEventNames.has(name) || groupEventNames.has(name))
+  return importJobId >= firstImportJobId && mayBeGenerated(name, uuid)
 }
 
 /** Null for a damaged record, which names no project. */

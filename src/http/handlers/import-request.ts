@@ -3,6 +3,7 @@
 
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
+import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { Project } from '#core/project.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -50,8 +51,8 @@ export async function refusedForJob(
 }
 
 /**
- * Reads the report off the table. That an event is stored already is advice: when the store does not answer in time, only
- * the repeats of the request itself are counted.
+ * Reads the report off the table. That an event is stored already is advice: when the store does not answer in time, or
+ * would have to look for too many, only the repeats of the request itself are counted.
  */
 export function reportReading(
   { findProject, events }: ImportRequestDeps,
@@ -61,10 +62,21 @@ export function reportReading(
   return async table => {
     const report = await inSlices(readImportReport(table, receivedAtMs - liveWindowMs))
     const project = findProject(prepared.token)
-    const identities = report.identities.map(identity => ({ ...identity, projectId: project?.id ?? 0 }))
-    const storedCount = project === null ? 0 : await events.countStored(identities).catch(ignoreStore)
+    const storedCount = project === null ? 0 : await countStored(events, project.id, report.identities)
     return { status: 200, body: encodeImportReport(report, storedCount) }
   }
+}
+
+/** What the importer sends at most; anybody with a project's public key can ask. */
+const identitiesMax = 5_000
+
+async function countStored(
+  events: ImportRequestDeps['events'],
+  projectId: number,
+  identities: readonly EventIdentity[],
+): Promise<number> {
+  if (identities.length > identitiesMax) return 0
+  return events.countStored(identities.map(identity => ({ ...identity, projectId }))).catch(ignoreStore)
 }
 
 function ignoreStore(cause: unknown): number {

@@ -146,7 +146,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
         return answerFromEventStore(async () =>
-          answer(200, encodeImportReport(job, await events.countImportedRows(job.id), notes)),
+          answer(200, encodeImportReport(job, await events.countImportedRows(project.id, job.id), notes)),
         )
       },
     }),
@@ -166,7 +166,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
-          longListAnswer({}, await events.findImportedRows(job.id, uuids), encodeEvent),
+          longListAnswer({}, await events.findImportedRows(project.id, job.id, uuids), encodeEvent),
         )
       },
     }),

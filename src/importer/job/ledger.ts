@@ -2,6 +2,7 @@
 // said of groups and persons, and the events that come of it. What it holds depends on the staged bytes alone.
 // Source: docs/wire/import.md §0, I1 to I6.
 
+import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
@@ -46,6 +47,21 @@ export class JobLedger implements ImportLedger {
       putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
       progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
       putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
+    }
+  }
+
+  /** @returns whether the file is missing or a whole database; everything in it is read for that. */
+  static isReadable(path: string): boolean {
+    if (!existsSync(path)) return true
+    let database: Database.Database | undefined
+    try {
+      database = new Database(path)
+      return database.pragma('quick_check(1)', { simple: true }) === 'ok'
+    } catch (error) {
+      if (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)) return false
+      throw error
+    } finally {
+      database?.close()
     }
   }
 

@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { crc32 } from 'node:zlib'
+import { mayBeGenerated } from '#core/imports/generated-event.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -14,7 +15,7 @@ import { timeText, utcDay } from '../records/source-time.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
-import type { RetriedJob } from './retried-records.ts'
+import { type RetriedJob, retryPrefix } from './retried-records.ts'
 
 export interface EventSpan {
   count: number
@@ -57,8 +58,9 @@ export async function expectedEvents(options: ExpectedOptions): Promise<Expected
     if (index >= checkpoint.identity.progress.committed.line) break
     if (!refused.has(event.uuid)) tally.addGenerated(event)
   }
-  await addParts(tally, { folder, job, checkpoint }, options)
+  // Records that were sent again first: their keys are known until the parts have passed their days.
   for (const each of retried) if (each.checkpoint !== null) await addParts(tally, each, options)
+  await addParts(tally, { folder, job, checkpoint }, options)
   return tally.expected()
 }
 
@@ -72,7 +74,7 @@ async function addParts(
     const state = begun.get(part.id)
     if (state === undefined) break
     const refused = await refusedUuids(folder, state)
-    tally.forgetDaysBefore(part.id.slice(0, part.id.indexOf('/')))
+    if (!part.id.startsWith(retryPrefix)) tally.forgetDaysBefore(part.id.slice(0, part.id.indexOf('/')))
     for await (const { line, result } of job.readPart(part)) {
       if (line > state.committed.line) break
       progress.add({ records: 1 })
@@ -91,6 +93,10 @@ async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgre
   return uuids
 }
 
+function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
+  return `${uuid}\n${distinctId}\n${event}`
+}
+
 class Tally {
   readonly #sampleCount: number
   readonly #counts = new Map<string, Map<string, number>>()
@@ -98,6 +104,7 @@ class Tally {
   readonly #names = new Map<string, EventSpan>()
   /** Of the store's dedupe: one set for each open day, since the day is part of the key. */
   readonly #seen = new Map<string, KeySet>()
+  /** Those have the time that the service knows first, so their day is no part of the key. */
   readonly #generatedSeen = new KeySet()
   #samples: { readonly rank: string; readonly event: ImportedEvent }[] = []
   #rows = 0
@@ -108,19 +115,16 @@ class Tally {
     this.#sampleCount = sampleCount
   }
 
-  /** Generated events are one by their uuid alone. */
   addGenerated(event: ImportedEvent): void {
-    if (!this.#generatedSeen.add(event.uuid)) return
+    if (!this.#generatedSeen.add(keyOf(event))) return
     if (event.event === '$groupidentify') this.#groups++
     else this.#links++
     this.#count(event)
   }
 
   add(event: ImportedEvent): void {
-    const day = utcDay(event.timeUs)
-    const seen = this.#seen.get(day) ?? new KeySet()
-    this.#seen.set(day, seen)
-    if (seen.add(`${event.uuid}\n${event.distinctId}\n${event.event}`)) this.#count(event)
+    const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(utcDay(event.timeUs))
+    if (seen.add(keyOf(event))) this.#count(event)
   }
 
   /** Parts come in the order of their days. */
@@ -138,6 +142,12 @@ class Tally {
       links: this.#links,
       groups: this.#groups,
     }
+  }
+
+  #seenOn(day: string): KeySet {
+    const seen = this.#seen.get(day) ?? new KeySet()
+    this.#seen.set(day, seen)
+    return seen
   }
 
   #count(event: ImportedEvent): void {

@@ -8,6 +8,7 @@ import { sectionsMarkdown } from '../stages/report-markdown.ts'
 import { duration, number, reportSections, type Section, type Table } from '../stages/report-sections.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
+import type { RetriedJob } from './retried-records.ts'
 import type { Verification } from './verify-stage.ts'
 
 export const finalReportNames = {
@@ -37,6 +38,8 @@ export interface FinalReport {
   readonly seconds: number
   readonly eventsPerSecond: number
   readonly retries: number
+  /** Records that were repaired and sent later; null when there are none. They are no part of the balance. */
+  readonly repaired: Pick<SendCounts, 'read' | 'sent' | 'refused' | 'rejected' | 'skipped'> | null
   readonly verification: Verification
   /** What was found before sending: rejects and skips by reason, ids, what is not carried over, the mapping in words. */
   readonly rehearsal: RehearsalReport
@@ -66,6 +69,7 @@ export interface FinalReportParts {
   readonly rehearsal: RehearsalReport
   readonly verification: Verification
   readonly expected: ExpectedEvents
+  readonly retried?: readonly RetriedJob[]
 }
 
 /** Writes the report in its three forms. */
@@ -80,7 +84,13 @@ export function writeFinalReport(parts: FinalReportParts): FinalReport {
   return report
 }
 
-export function finalReport({ checkpoint, rehearsal, verification, expected }: FinalReportParts): FinalReport {
+export function finalReport({
+  checkpoint,
+  rehearsal,
+  verification,
+  expected,
+  retried = [],
+}: FinalReportParts): FinalReport {
   const fromParts = sumCounts(checkpoint.parts.map(({ counts }) => counts))
   const generated = checkpoint.identity.progress.counts
   const seconds = checkpoint.spent_ms / 1_000
@@ -109,9 +119,17 @@ export function finalReport({ checkpoint, rehearsal, verification, expected }: F
     seconds,
     eventsPerSecond: seconds === 0 ? 0 : Math.round(sent / seconds),
     retries: checkpoint.retries,
+    repaired: repairedOf(retried),
     verification,
     rehearsal,
   }
+}
+
+function repairedOf(retried: readonly RetriedJob[]): FinalReport['repaired'] {
+  const parts = retried.flatMap(({ checkpoint }) => checkpoint?.parts ?? [])
+  if (parts.length === 0) return null
+  const { read, sent, refused, rejected, skipped } = sumCounts(parts.map(({ counts }) => counts))
+  return { read, sent, refused, rejected, skipped }
 }
 
 function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
@@ -175,7 +193,7 @@ function outcome(report: FinalReport): Section {
   }
 }
 
-function balance({ balance: sums }: FinalReport): Section {
+function balance({ balance: sums, repaired }: FinalReport): Section {
   const rows: [what: string, count: number][] = [
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
@@ -187,6 +205,12 @@ function balance({ balance: sums }: FinalReport): Section {
     ['Events sent', sums.sent],
     ['Events refused by the service', sums.refused],
   ]
+  if (repaired !== null)
+    rows.push(
+      ['Repaired records read later', repaired.read],
+      ['Events sent from repaired records', repaired.sent],
+      ['Repaired records still rejected', repaired.rejected],
+    )
   return {
     title: 'Balance',
     lines: [

@@ -20,6 +20,8 @@ import { ledgerFile } from '../stages/scan.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 
 const recordsFile = 'records.jsonl'
+/** Of the ids of their parts; others begin with a day. */
+export const retryPrefix = 'retry/'
 
 export interface RetriedJob {
   readonly folder: JobFolder
@@ -55,7 +57,7 @@ function openRetry(context: RetryContext, folder: JobFolder): RetriedJob {
   const bytes = readFileSync(folder.file(recordsFile))
   const lines = linesOf(bytes)
   const part = {
-    id: `retry/${basename(folder.path)}`,
+    id: `${retryPrefix}${basename(folder.path)}`,
     object: recordsFile,
     sha256: sha256Hex(bytes),
     bytes: bytes.length,

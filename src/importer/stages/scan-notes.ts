@@ -1,10 +1,10 @@
 // What the scan found for the lines of a part, one line of text each, in a file beside it. With it a part can be read
 // from any line, although what an event says of its person depends on all records before it.
 
-import { readFileSync } from 'node:fs'
-import { zstdCompressSync, zstdDecompressSync } from 'node:zlib'
+import { existsSync, readFileSync } from 'node:fs'
+import { constants, zstdCompressSync, zstdDecompressSync } from 'node:zlib'
 import type { JobFolder } from '../job/job-folder.ts'
-import { sha256Hex } from '../job/sha256.ts'
+import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 
 export interface ScanNote {
@@ -22,11 +22,15 @@ export function scanNotesFile({ id }: StagedPart): string {
   return `scanned/${id}.jsonl.zst`
 }
 
-/** @param notes empty text where there is nothing to say. @returns the file's SHA-256. */
-export function writeScanNotes(folder: JobFolder, part: StagedPart, notes: readonly string[]): string {
-  const packed = zstdCompressSync(Buffer.from(notes.join('\n')))
-  folder.write(scanNotesFile(part), packed)
-  return sha256Hex(packed)
+/** @param notes empty text where there is nothing to say. */
+export function writeScanNotes(folder: JobFolder, part: StagedPart, notes: readonly string[]): void {
+  // Reading finds a damaged file by the checksum.
+  const params = { [constants.ZSTD_c_checksumFlag]: 1 }
+  folder.write(scanNotesFile(part), zstdCompressSync(Buffer.from(notes.join('\n')), { params }))
+}
+
+export function hasScanNotes(folder: JobFolder, part: StagedPart): boolean {
+  return existsSync(folder.file(scanNotesFile(part)))
 }
 
 export function encodeScanNote(note: ScanNote): string {
@@ -34,11 +38,16 @@ export function encodeScanNote(note: ScanNote): string {
   return ''
 }
 
-/** @returns a line for each line of the part. */
+/** @returns a line for each line of the part. @throws JobStopped when the file is damaged. */
 export function readScanNotes(folder: JobFolder, part: StagedPart): readonly string[] {
-  return zstdDecompressSync(readFileSync(folder.file(scanNotesFile(part))))
-    .toString()
-    .split('\n')
+  const path = folder.file(scanNotesFile(part))
+  try {
+    return zstdDecompressSync(readFileSync(path)).toString().split('\n')
+  } catch (error) {
+    throw new JobStopped(
+      `${path} cannot be read (${(error as Error).message}). Delete it and run again: it is made anew from the staged records`,
+    )
+  }
 }
 
 const nothing: ScanNote = {}

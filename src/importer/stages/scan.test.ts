@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
-import { writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
@@ -12,6 +13,8 @@ import { memoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource, SourceRecord } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { generic } from '../sources/generic.ts'
+import { ledgerFile, readScan } from './scan.ts'
+import { scanNotesFile } from './scan-notes.ts'
 
 /** A source whose records say with their own words what they become; `alias` needs a fact of another record. */
 const plain: ImportSource = {
@@ -196,6 +199,37 @@ describe('the scan', () => {
     )
   })
 
+  for (const [what, damage] of Object.entries<(job: TestJob) => void>({
+    'the ledger is gone': job => rmSync(job.folder.file(ledgerFile)),
+    'the ledger is damaged': job => writeFileSync(job.folder.file(ledgerFile), 'x'.repeat(9_000)),
+    'links are missing from the ledger': job => {
+      const ledger = new Database(job.folder.file(ledgerFile))
+      ledger.exec('DELETE FROM generated')
+      ledger.close()
+    },
+    'the notes of a part are gone': job => rmSync(job.folder.file('scanned'), { recursive: true }),
+  }))
+    it(`is made anew, and is the same, when ${what}`, async t => {
+      const records = [1, 2, 3].map(id => ({ id, at: id, user: `u-${id}`, device: `d-${id}`, person: { id } }))
+      const job = await scanned(t, [records], plain)
+      const before = await allOf(job)
+      assert.notEqual(readScan(job.folder, job.manifest), null)
+      damage(job)
+      assert.equal(readScan(job.folder, job.manifest), null)
+      await job.scan()
+      assert.notEqual(readScan(job.folder, job.manifest), null)
+      assert.deepEqual(await allOf(job), before)
+    })
+
+  it('names the file whose notes are damaged', async t => {
+    const job = await scanned(t, [[{ id: 1, at: 1, user: 'u', device: 'd', person: { a: 1 } }]], plain)
+    const path = job.folder.file(scanNotesFile(job.manifest.parts[0]!))
+    const bytes = readFileSync(path)
+    bytes[bytes.length - 1]! ^= 1
+    writeFileSync(path, bytes)
+    await assert.rejects(allOf(job), ({ message }: Error) => message.startsWith(`${path} cannot be read`))
+  })
+
   it('stops before anything is sent when most times are off by the same hours, and names them', async t => {
     const records = [7_200, 7_200, 7_200, 0].map((shift, id) => ({ id, at: id, user: 'u', shift }))
     await assert.rejects(scanned(t, [records], plain), /75 % of the records are \+02:00 away.*--source-timezone/)
@@ -219,6 +253,18 @@ async function scanned(
   await job.stage()
   await job.scan()
   return job
+}
+
+async function allOf(job: TestJob) {
+  const staged = job.open()
+  try {
+    return {
+      generated: [...staged.generatedEvents()],
+      outcomes: (await outcomesOf(staged)).map(({ result }) => result),
+    }
+  } finally {
+    staged.close()
+  }
 }
 
 function sorted(events: readonly ImportedEvent[]): string[] {

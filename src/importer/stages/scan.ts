@@ -2,7 +2,7 @@
 // which device, what is news about groups and persons, and which records repeat. Because it goes through everything in
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
-import { mkdirSync } from 'node:fs'
+import { existsSync, mkdirSync } from 'node:fs'
 import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
@@ -17,7 +17,7 @@ import type { ConvertedRecord } from '../records/imported-event.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { partLines } from './part-lines.ts'
 import { type Repeat, Repeats } from './repeats.ts'
-import { encodeScanNote, type ScanNote, writeScanNotes } from './scan-notes.ts'
+import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
 import { findZoneShift, type ZoneShift } from './zone-shift.ts'
 
@@ -57,6 +57,8 @@ export const ledgerFile = 'ledger.db'
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source, progress } = options
   const scannedSha256 = manifestSha256(manifest)
+  if (folder.readJson<ScanStats>(statsFile) !== null || !JobLedger.isReadable(folder.file(ledgerFile)))
+    forgetScan(folder)
   let ledger = new JobLedger(folder.file(ledgerFile))
   try {
     const scanned = ledger.readProgress<string>('manifest')
@@ -77,6 +79,28 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     return stats
   } finally {
     ledger.rollback()
+    ledger.close()
+  }
+}
+
+/**
+ * @returns the scan's statistics; null unless all that it left is there and of this manifest, since a part of it would
+ *   send too little without a word. It is made anew then, and is the same.
+ */
+export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | null {
+  const stats = folder.readJson<ScanStats>(statsFile)
+  if (stats?.scannedSha256 !== manifestSha256(manifest)) return null
+  if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
+  const path = folder.file(ledgerFile)
+  if (!existsSync(path) || !JobLedger.isReadable(path)) return null
+  const ledger = new JobLedger(path)
+  try {
+    const isWhole =
+      ledger.readProgress<ScanCounts>('counts')?.parts === manifest.parts.length &&
+      ledger.readProgress<string>('manifest') === stats.scannedSha256 &&
+      ledger.generatedCount() === stats.groupEvents + stats.linkEvents
+    return isWhole ? stats : null
+  } finally {
     ledger.close()
   }
 }

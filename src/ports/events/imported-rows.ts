@@ -6,9 +6,9 @@ import type { EventView } from './event-queries.ts'
 
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {
-  countImportedRows(importJobId: number): Promise<ImportedCounts>
+  countImportedRows(projectId: number, importJobId: number): Promise<ImportedCounts>
   /** The rows with these uuids, whatever their persons are today. */
-  findImportedRows(importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
+  findImportedRows(projectId: number, importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
   /** How many of these events are stored, visible or pending, live or by any job. */
   countStored(identities: readonly EventIdentity[]): Promise<number>
   /** Those of the distinct ids whose persons are in visible rows of anything but this job. */

@@ -10,14 +10,16 @@ import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 
-// The partition leaves out all others; rows of a day's job are in one that they share.
-const ofJob = 'PREWHERE import_partition IN (1, {job:UInt32}) AND import_job_id = {job:UInt32}'
+// The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
+const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
+  AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
 export function importedRows(clients: Pick<ClickHouseClients, 'read'>): ImportedRows {
   return {
-    countImportedRows: importJobId => clients.read((client, signal) => countRows(client, importJobId, signal)),
-    findImportedRows: (importJobId, uuids) =>
-      clients.read((client, signal) => findRows(client, importJobId, uuids, signal)),
+    countImportedRows: (projectId, importJobId) =>
+      clients.read((client, signal) => countRows(client, { project: projectId, job: importJobId }, signal)),
+    findImportedRows: (projectId, importJobId, uuids) =>
+      clients.read((client, signal) => findRows(client, { project: projectId, job: importJobId }, uuids, signal)),
     countStored: async identities => {
       const lists = identityLists(identities)
       let count = 0
@@ -35,15 +37,24 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
   }
 }
 
+interface JobParams extends Record<string, number> {
+  readonly project: number
+  readonly job: number
+}
+
 type CountRow = [day: string, event: string, uuids: number | string]
 
-async function countRows(client: ClickHouseClient, job: number, signal: AbortSignal): Promise<ImportedCounts> {
+async function countRows(
+  client: ClickHouseClient,
+  query_params: JobParams,
+  signal: AbortSignal,
+): Promise<ImportedCounts> {
   const source = ['events_pending', 'events']
     .map(table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table} ${ofJob}`)
     .join(' UNION ALL ')
   // Repeats have one identity, of which the whole sort key is told apart here.
   const distinct = `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
-  const options = { query_params: { job }, format: 'JSONCompactEachRow', abort_signal: signal } as const
+  const options = { query_params, format: 'JSONCompactEachRow', abort_signal: signal } as const
   const byDay = await client.query({
     query: `SELECT toString(day), event, count() FROM (${distinct}) GROUP BY day, event ORDER BY day, event`,
     ...options,
@@ -60,7 +71,7 @@ async function countRows(client: ClickHouseClient, job: number, signal: AbortSig
 
 async function findRows(
   client: ClickHouseClient,
-  job: number,
+  jobParams: JobParams,
   uuids: readonly string[],
   signal: AbortSignal,
 ): Promise<EventView[]> {
@@ -71,7 +82,7 @@ async function findRows(
       query: `SELECT ${viewColumns} FROM (
           SELECT ${storedColumns}, person_id AS person FROM ${table} FINAL
           ${ofJob} AND uuid IN {uuids:Array(UUID)})`,
-      query_params: { job, uuids: [...uuids] },
+      query_params: { ...jobParams, uuids: [...uuids] },
       use_multipart_params: true,
       format: 'JSONCompactEachRow',
       abort_signal: signal,
