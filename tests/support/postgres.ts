@@ -1,13 +1,14 @@
 // A real PostgreSQL for tests: one cluster per test file, in its own folder, from the machine's binaries, ended and
 // removed afterwards. Each test creates a fresh database in it. `noPostgres()` says why there is no PostgreSQL.
 
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process'
+import { type ChildProcess, execFileSync, spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { chownSync, existsSync, mkdtempSync, openSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { delimiter, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
+import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
 import { endProcess, worksIn } from './processes-in-folders.ts'
 import { removeFolder } from './temp-dir.ts'
@@ -91,7 +92,13 @@ export async function startPostgres(): Promise<TestPostgres> {
   const adminUrl = `postgres://pennon@127.0.0.1:${port}/postgres`
   await queryOnce(adminUrl, `CREATE ROLE ${guardedRole} LOGIN SUPERUSER PASSWORD 'right'`)
   const databases = databasesAt(adminUrl)
-  const kill = (signal: NodeJS.Signals) => endProcess(child, signal)
+  const kill = async (signal: NodeJS.Signals) => {
+    const sessions = signal === 'SIGKILL' ? childrenOf(child.pid!) : []
+    await endProcess(child, signal)
+    // A session whose server was killed ends by itself, but on a busy machine not before it has answered some more.
+    for (const pid of sessions) endSession(pid)
+    await eventually(() => sessions.every(hasEnded), { what: 'the sessions of a killed server to end' })
+  }
 
   return {
     port,
@@ -127,6 +134,28 @@ export async function startPostgres(): Promise<TestPostgres> {
       await kill('SIGQUIT')
       await removeFolder(folder)
     },
+  }
+}
+
+function childrenOf(pid: number): number[] {
+  const { stdout } = spawnSync('pgrep', ['-P', String(pid)], { encoding: 'utf8' })
+  return stdout.split('\n').filter(Boolean).map(Number)
+}
+
+function endSession(pid: number): void {
+  try {
+    process.kill(pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+  }
+}
+
+/** Whether a process is gone, or only waits for somebody to ask for its exit code. */
+function hasEnded(pid: number): boolean {
+  try {
+    return readFileSync(`/proc/${pid}/stat`, 'utf8').includes(') Z ')
+  } catch {
+    return true
   }
 }
 
