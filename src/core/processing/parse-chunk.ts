@@ -3,9 +3,9 @@
 
 import type { CapturedEvent, CapturedRecording, CapturedReject } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
+import { mayBeGenerated } from '../events/generated-event.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
 import type { RecordAt, StreamInfo } from '../events/log-stream.ts'
-import { mayBeGenerated } from '../imports/generated-event.ts'
 import { firstImportJobId, shelfIdOf } from '../imports/import-job.ts'
 import { isJsonObject, type JsonObject, parseJson } from '../json.ts'
 import type { ChunkSubjects } from './chunk.ts'

@@ -1,6 +1,6 @@
 // Stage 7: compares what the service stored with what was sent. Reads only. Source: docs/wire/import.md §2.10.
 
-import { isGeneratedName, mayBeGenerated } from '#core/imports/generated-event.ts'
+import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { sleepUntil } from '../fetch/fetch-clock.ts'
