@@ -16,15 +16,19 @@ export function describeRefused(acceptanceOf: () => Acceptance): void {
       acceptance.proxy.take()
     })
 
-    const passed = () => acceptance.proxy.take().map(({ path, status }) => `${path} ${status}`)
+    // Another client may still poll its definitions.
+    const passed = () =>
+      acceptance.proxy
+        .take()
+        .filter(({ path }) => !path.startsWith('/api/'))
+        .map(({ path, status }) => `${path} ${status}`)
     const clientWith = (options: object) =>
       new PostHog(testProjectKey, { host: acceptance.proxy.url, fetchRetryDelay: 50, ...options })
 
     it('halves a batch that is too large until it is taken, each event once', async () => {
       const refusal = { status: 413, body: '{"type":"validation_error","code":"payload_too_large"}' }
       acceptance.proxy.answerNext('/batch', [refusal, refusal])
-      // All four are flushed once, by the shutdown: two flushes at once would halve each other's batches.
-      const client = clientWith({ flushAt: 100 })
+      const client = clientWith({ flushAt: 4 })
       for (let n = 0; n < 4; n++)
         client.capture({ distinctId: 'halved', event: 'large', properties: { n, padding: 'x'.repeat(10_000) } })
       await client.shutdown()
