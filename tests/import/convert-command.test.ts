@@ -126,7 +126,7 @@ describe('pennon import convert', () => {
 
 async function convert(options: readonly string[], ...input: readonly (string | Buffer)[]) {
   const { child, ended } = startCommand({}, 'import', 'convert', ...options)
-  // Of one that refuses before it reads only the answer counts.
+  // When the command refuses before it reads, only its answer counts.
   child.stdin!.on('error', () => undefined)
   child.stdin!.end(Buffer.concat(input.map(part => Buffer.from(part as Buffer))))
   return await ended

@@ -17,7 +17,7 @@ export const endMs = Date.UTC(2026, 4, 1)
 export interface Timed<T> {
   readonly result: T
   readonly ms: number
-  /** Of the engine. */
+  /** CPU time that the engine spent. */
   readonly cpuMs: number
 }
 
@@ -49,7 +49,7 @@ export async function startSoakStore(limits: Partial<EngineLimits> = {}): Promis
   }
 }
 
-/** Of an engine that somebody else ends, such as a whole instance's. */
+/** Clients for an engine that somebody else ends, such as a whole instance's. */
 export function clientsOf(endpoint: () => EngineEndpoint): ClickHouseClients {
   return createClickHouseClients({ endpoint, queryTimeoutSeconds: 60 })
 }

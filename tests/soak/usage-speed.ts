@@ -7,7 +7,7 @@ import { createFlagUsageKeeper } from '#services/worker/keep-flag-usage.ts'
 import { endMs, fillEvents, lastDays, startSoakStore } from './soak-store.ts'
 
 const dayCount = 30
-/** Of answers from kept counts. */
+/** How long an answer from kept counts may take. */
 const msMax = 100
 
 /** @returns whether every call is counted, and kept counts answer the same within 100 ms. */

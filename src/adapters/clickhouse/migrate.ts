@@ -9,7 +9,7 @@ import { type SchemaOptions, schemaStatements, type TableUpgrade } from './schem
 const freeBytesMin = 64 * 1024 * 1024
 
 export interface MigrateOptions extends SchemaOptions {
-  /** Of the disk of the tables; absent where that is not ours to know. */
+  /** How much room the disk of the tables has; absent where we cannot know. */
   readonly freeBytes?: (() => number) | undefined
 }
 

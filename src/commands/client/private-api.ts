@@ -17,7 +17,7 @@ export type Query = Readonly<Record<string, string | number | readonly string[] 
 /** Why a command cannot go on. `exitCode` 2: asking again changes nothing; 1: it failed on the way. */
 export class ClientError extends Error {
   readonly exitCode: 1 | 2
-  /** Of the answer; null when there was none. */
+  /** The status of the answer; null when there was none. */
   readonly status: number | null
 
   constructor(message: string, { exitCode = 2, status = null }: { exitCode?: 1 | 2; status?: number | null } = {}) {

@@ -21,7 +21,7 @@ export interface PartialFile {
   readonly handle: FileHandle
   /** Whole rows, without a header. */
   readonly rowCount: number
-  /** Of the last whole row; null when there is none. */
+  /** The cursor behind the last whole row; null when there is none. */
   readonly cursor: string | null
   readonly bytes: number
 }

@@ -20,7 +20,7 @@ import { apiOf, wallClock } from './send-job.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string
-  /** Of the persons, 0 to 1. */
+  /** The share of the persons, 0 to 1. */
   readonly share: number
   readonly rate?: number
 }

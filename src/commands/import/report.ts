@@ -18,7 +18,7 @@ export interface ReportOptions {
   readonly json?: boolean
   readonly markdown?: boolean
   readonly samples?: boolean
-  /** Of samples: the name of an event, or `reject:REASON`, `skip:REASON`. */
+  /** What samples to show: the name of an event, `reject:REASON` or `skip:REASON`. */
   readonly of?: string
   readonly day?: string
 }

@@ -13,7 +13,7 @@ export interface ImportLink {
   readonly otherId: string
   readonly dangerously: boolean
   readonly timestampMs: number
-  /** Of the event. */
+  /** Identifies the event that made the link. */
   readonly uuid: string
 }
 
@@ -66,7 +66,7 @@ export interface ImportChanges {
   readonly jobs: readonly Pick<ImportJobStatus, 'id' | 'state' | 'step'>[]
   readonly links: readonly ImportLink[]
   readonly notes: readonly ImportNote[]
-  /** Of a subject with an image, `before` stays as it is and `after` is replaced. */
+  /** Where a subject has an image already, its `before` stays as it is and its `after` is replaced. */
   readonly images: readonly SubjectImage[]
   /** Taken off the list of what has to be published. */
   readonly doneLinkIds: readonly number[]

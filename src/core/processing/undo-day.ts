@@ -10,7 +10,7 @@ import type { JobBatch, PublishedBatch } from './publish-shelf.ts'
 import { removedMapping } from './undo-publish.ts'
 
 export interface UndoDayBatch extends JobBatch {
-  /** Of the distinct ids in `loaded`, those with rows that are not the job's. */
+  /** The distinct ids in `loaded` with rows that are not the job's. */
   readonly usedIds: ReadonlySet<string>
 }
 

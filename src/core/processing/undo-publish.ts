@@ -46,7 +46,7 @@ interface Undoing {
 export interface UndoBatch extends JobBatch {
   /** The images of all subjects in `loaded`, as far as the job has any. */
   readonly images: readonly SubjectImage[]
-  /** Of the distinct ids in `loaded`, those with rows that are not the job's: their persons and links stay. */
+  /** The distinct ids in `loaded` with rows that are not the job's; their persons and links stay. */
   readonly usedIds: ReadonlySet<string>
 }
 
@@ -367,7 +367,7 @@ export function removedMapping(
   }
 }
 
-/** Of an id that had an override, a higher one has to say that its rows have the person that derives from it again. */
+/** Where an id had an override, a higher one has to say that its rows have the person derived from the id again. */
 function removeMapping(undoing: Undoing, { projectId, distinctId, version }: DistinctIdMapping): void {
   undoing.removedMappings.push({ projectId, distinctId, loadedVersion: version })
   if (version === 0) return

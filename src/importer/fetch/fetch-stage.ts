@@ -16,12 +16,12 @@ import type { FetchWaiting } from './wait-words.ts'
 
 export interface FetchProgress {
   readonly partsDone: number
-  /** Of these, the ones that the source has no data for. */
+  /** How many of these the source has no data for. */
   readonly partsEmpty: number
   readonly partsTotal: number
-  /** That came in this run, over the wire. */
+  /** How many bytes came over the wire in this run. */
   readonly bytesReceived: number
-  /** Of this run. */
+  /** How many calls this run has made. */
   readonly calls: number
   readonly retries: number
   /** Null while something comes. */

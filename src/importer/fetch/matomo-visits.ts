@@ -14,7 +14,7 @@ import { writeLines } from './lines-file.ts'
 export const matomoReadyMs = 3_600_000
 
 export interface MatomoVisits {
-  /** Of the installation; `index.php` is below it. */
+  /** The address of the installation; `index.php` is below it. */
   readonly host: URL
   readonly siteId: string
   /** Days in the zone of the site. */

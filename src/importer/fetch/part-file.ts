@@ -7,7 +7,7 @@ import { mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 
 export interface PartFile {
-  /** Of the file that grows. */
+  /** The file that grows. */
   readonly path: string
   /** Its last name. */
   readonly finalPath: string

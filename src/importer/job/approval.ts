@@ -20,7 +20,7 @@ export interface Approval {
   readonly jobId: string
   readonly approvedAt: string
   readonly hashes: ApprovalHashes
-  /** Of the hashes; what the checkpoint and the service know the approval by. */
+  /** The hash of `hashes`, by which the checkpoint and the service know the approval. */
   readonly sha256: string
 }
 

@@ -8,7 +8,7 @@ export interface RawSource {
   readonly path: string
   readonly sha256: string
   readonly bytes: number
-  /** Of the file's last change, ms; the hash is taken again only where this or the size differs. */
+  /** When the file was last changed, epoch ms; the hash is taken again only where this or the size differs. */
   readonly changedMs: number
 }
 
@@ -32,7 +32,7 @@ export interface Manifest {
   readonly parts: readonly StagedPart[]
   /** Distinct ids are counted by the scan, which alone knows facts of other records. */
   readonly totals: { readonly records: number; readonly bytes: number; readonly days: number }
-  /** Of the times that could be read; UTC days. */
+  /** First and last UTC day of the times that could be read. */
   readonly sourceRange: { readonly first: string; readonly last: string } | null
 }
 

@@ -122,7 +122,7 @@ function unpackSnappy(block: Buffer): Buffer {
 
 function damageIn(error: Error): { reason: RejectReason; message: string } {
   if (error instanceof PackingDamage) return error
-  // Of the disk, and not of what it holds.
+  // The disk failed, which says nothing about what the file holds.
   if ((error as NodeJS.ErrnoException).syscall !== undefined) throw error
   return damaged(error.message)
 }

@@ -55,7 +55,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
       line++
     }
   } catch (error) {
-    // Of hyparquet, whatever it stumbles over; a disk that fails is no fault of the file.
+    // Whatever hyparquet stumbles over is a fault of the file, unless the disk failed.
     if (file.diskError !== null) throw file.diskError
     const parsed = new RecordReject(
       await reasonOf(handle),

@@ -54,7 +54,7 @@ interface EntryHeader {
   readonly flags: number
   readonly method: number
   readonly crc: number
-  /** Of the packed bytes; null when they are only known behind them. */
+  /** How many bytes the packed content has; null when only what follows it says so. */
   readonly packedBytes: number | null
   readonly isZip64: boolean
 }

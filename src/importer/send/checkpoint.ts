@@ -19,7 +19,7 @@ export interface SendCounts {
   sent: number
   /** Events that the service, or its limits, refused; a line all of whose events were refused counts as rejected. */
   refused: number
-  /** Of those taken: as the service says, which is advice. */
+  /** How many of those taken were duplicates or recent; the service says so as advice. */
   duplicates: number
   recent: number
 }

@@ -102,9 +102,9 @@ class Tally {
   readonly #counts = new Map<string, Map<string, number>>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
   readonly #names = new Map<string, EventSpan>()
-  /** Of the store's dedupe: one set for each open day, since the day is part of the key. */
+  /** What the store would call a repeat: one set for each open day, since the day is part of the key. */
   readonly #seen = new Map<string, KeySet>()
-  /** Those have the time that the service knows first, so their day is no part of the key. */
+  /** Generated events keep the time that the service knew first, so their day is no part of the key. */
   readonly #generatedSeen = new KeySet()
   #samples: { readonly rank: string; readonly event: ImportedEvent }[] = []
   #rows = 0

@@ -43,7 +43,7 @@ export type BatchAnswer =
 
 export interface AnsweredBatch {
   readonly answer: BatchAnswer
-  /** Of the header `X-Import-Rate`, events per second; null without it. */
+  /** What the header `X-Import-Rate` allows, events per second; null without it. */
   readonly rate: number | null
 }
 

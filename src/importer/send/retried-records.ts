@@ -20,7 +20,7 @@ import { ledgerFile } from '../stages/scan.ts'
 import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
 
 const recordsFile = 'records.jsonl'
-/** Of the ids of their parts; others begin with a day. */
+/** Begins the ids of their parts; the ids of other parts begin with a day. */
 export const retryPrefix = 'retry/'
 
 export interface RetriedJob {
@@ -31,7 +31,7 @@ export interface RetriedJob {
 }
 
 export interface RetryContext {
-  /** Of the job that the records belong to. */
+  /** The folder of the job that the records belong to. */
   readonly folder: JobFolder
   readonly plan: ImportPlan
   readonly manifest: Manifest

@@ -23,7 +23,7 @@ export interface OutgoingEvent extends EncodedEvent {
   readonly outcome: StagedOutcome
 }
 
-/** Of one UTC day. */
+/** Events of one UTC day that are sent in one request. */
 export interface Batch {
   readonly day: string
   readonly events: readonly OutgoingEvent[]

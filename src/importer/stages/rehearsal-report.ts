@@ -12,7 +12,7 @@ export interface RehearsalReport {
   readonly sourceTimezone: string | null
   readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
   readonly hashes: { readonly manifest: string; readonly mapping: string }
-  /** Of the events; null when there are none. */
+  /** Times of the first and the last event; null when there are none. */
   readonly range: { readonly first: string; readonly last: string } | null
   readonly balance: Balance
   readonly events: readonly EventCount[]
@@ -29,7 +29,7 @@ export interface RehearsalReport {
   readonly notes: readonly { readonly note: string; readonly count: number }[]
   readonly warnings: readonly Warning[]
   readonly predicted: Prediction
-  /** Of the rehearsal itself. */
+  /** How long the rehearsal took. */
   readonly seconds: number
   readonly recordsPerSecond: number
 }
@@ -82,7 +82,7 @@ export interface Prediction {
   readonly persons: number
   readonly groups: number
   readonly merges: number
-  /** Of request bodies before they are packed. */
+  /** The size of all request bodies before they are packed. */
   readonly bytes: number
   readonly seconds: number
   /** Events that would be charged: none, whatever their age. */

@@ -24,7 +24,7 @@ import { findZoneShift, type ZoneShift } from './zone-shift.ts'
 /** `stats.json`: what the scan found of the job as a whole. */
 export interface ScanStats {
   readonly v: 1
-  /** Of the manifest and the plan's mapping that were scanned. */
+  /** The hash of the manifest that was scanned, which includes the plan's mapping. */
   readonly scannedSha256: string
   readonly groupEvents: number
   readonly linkEvents: number

@@ -25,7 +25,7 @@ export interface StagedLine extends LineKey {
   readonly parsed: ParsedRecord
   /** The record as the user's file has it. */
   readonly text: string
-  /** Of the bytes in the file. */
+  /** Hashes the bytes as they stand in the file. */
   readonly sourceSha256: () => string
 }
 

@@ -6,7 +6,7 @@ export interface ZoneShift {
   readonly seconds: number
   /** Such as `+02:00`. */
   readonly text: string
-  /** Of the records that tell their receipt, 0 to 1. */
+  /** The share of the records that tell when they were received, 0 to 1. */
   readonly share: number
   /** A zone with such an offset, for people to see what one looks like. */
   readonly example: string

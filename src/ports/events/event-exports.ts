@@ -19,7 +19,7 @@ export type EventExportQuery = Omit<EventQuery, 'limit' | 'after'> & { readonly 
 
 /** A place in an export; a place in a list is one as well. */
 export interface ExportCursor extends EventCursor {
-  /** Of an event whose day is read in the order of (event, distinct id, uuid) instead of time. */
+  /** The event's key, where its day is read in the order of (event, distinct id, uuid) instead of time. */
   readonly key?: {
     readonly event: string
     readonly distinctId: string

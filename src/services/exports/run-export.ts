@@ -22,7 +22,7 @@ export type ExportPieces = Iterable<string | Uint8Array> | AsyncIterable<string 
 
 export interface ExportProgress {
   rowCount: number
-  /** Of the last row that was written. */
+  /** Names the last row that was written. */
   cursor: string | null
 }
 

@@ -44,7 +44,7 @@ export type TrendsIssue =
   | { readonly kind: 'dates'; readonly issue: DateRangeIssue }
   | { readonly kind: 'too_many_points'; readonly pointsMax: number }
   | { readonly kind: 'cohort'; readonly issue: CohortIssue }
-  /** Of a property that a condition tests. */
+  /** A property that a condition tests has too many. */
   | { readonly kind: 'too_many_values' }
   | { readonly kind: 'too_many_conditions' }
 

@@ -13,7 +13,7 @@ import type { MirrorFill, SubjectMirrorSource } from '#ports/state/subject-mirro
 import { fittingRows } from '../tables/fitting-rows.ts'
 import type { GroupTable, PersonTable, StateSchema } from '../tables/schema.ts'
 
-/** Of one page: the worker holds it, and its rows once more for the event store. */
+/** The size of one page, which the worker holds twice: as it was read, and as rows for the event store. */
 const pageBytesMax = 8 * 1024 * 1024
 const pageRowsMax = 1_000
 /** SQLite takes 32,766 parameters; a person has two, a group three. */
