@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { tmpdir } from 'node:os'
 import { describe, it } from 'node:test'
 import { readConfig } from '#config.ts'
-import { flagHash01, isInRollout } from '#core/flags/evaluation/rollout.ts'
+import { flagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
 import { firstSteps } from './first-steps.ts'
 
 /** @param personalKey the key created or taken over by a first start; null at a later one. */

@@ -9,8 +9,8 @@ import { convertRecord } from '#importer/records/convert-record.ts'
 import { eventsOfRecord } from '#importer/records/generated-events.ts'
 import { memoryLedger } from '#importer/records/import-ledger.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
-import { ga4 } from '#importer/sources/ga4.ts'
-import { matomo } from '#importer/sources/matomo.ts'
+import { ga4 } from '#importer/sources/ga4/ga4.ts'
+import { matomo } from '#importer/sources/matomo/matomo.ts'
 import { conversionTimeMs } from '../support/convert-records.ts'
 
 /** 2024-05-01T10:00:00Z, and two hours ahead of it as the site's clock was. */

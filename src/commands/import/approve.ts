@@ -4,7 +4,7 @@
 import { createInterface } from 'node:readline/promises'
 import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
-import { isShareTooLarge, shareOfRejects } from '#importer/stages/reject-share.ts'
+import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job-stages.ts'

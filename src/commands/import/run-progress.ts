@@ -3,7 +3,7 @@
 
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type ProgressFigures, ProgressTracker } from '#importer/job/progress-figures.ts'
-import { duration } from '#importer/stages/report-sections.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
 import { printable } from '../client/printable.ts'
 import { cutToWidth } from '../client/text-width.ts'
 import { readableBytes } from '../readable-bytes.ts'

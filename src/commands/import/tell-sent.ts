@@ -1,6 +1,6 @@
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { finalReportNames } from '#importer/send/final-report.ts'
-import { duration } from '#importer/stages/report-sections.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
 import { printable } from '../client/printable.ts'
 import type { Job } from './open-job.ts'
 import type { SentJob } from './send-job.ts'

@@ -1,7 +1,7 @@
 // Which source a fetch reads from, by its configuration and the settings of the environment.
 
 import { s3ObjectSource } from '#adapters/import-sources/s3-object-source.ts'
-import { apiSource } from '#importer/fetch/api-sources.ts'
+import { apiSource } from '#importer/fetch/apis/api-sources.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'

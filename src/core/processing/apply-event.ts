@@ -2,6 +2,7 @@
 // file decides the order of the steps; each step has its rules in a file of its own (`person-step.ts`,
 // `group-update.ts`).
 
+import { unsetKeys } from '#core/processing/properties/person-update.ts'
 import { aiEventBytesMax, eventBytesMax } from '../capture/normalize-event.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import { type DropReason, findDrop } from '../events/event-drops.ts'
@@ -21,7 +22,6 @@ import { applyGroupEvent } from './group-update.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 import { type MergeRequest, mergeRequestOf } from './person-merge.ts'
 import { applyPersonEvent, type RaiseWarning } from './person-step.ts'
-import { unsetKeys } from './person-update.ts'
 import { snapshotJson } from './snapshot.ts'
 import { type FlagCalls, isFlagCall, type ThinnedCall, thinnedCallOf } from './thin-flag-calls.ts'
 

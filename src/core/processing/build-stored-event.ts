@@ -1,6 +1,7 @@
 // Builds the stored row: removes internal properties, adds the group columns, and derives the other columns from the
 // properties. The row's person is decided before (`apply-event.ts`).
 
+import { elementsChain } from '#core/processing/elements/elements-chain.ts'
 import type { CapturedEvent } from '../events/captured-event.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { StoredEvent } from '../events/stored-event.ts'
@@ -8,7 +9,6 @@ import { isUuid } from '../events/uuid.ts'
 import { shownText } from '../events/warning-types.ts'
 import { type JsonObject, type JsonValue, textOf } from '../json.ts'
 import type { ProjectState } from './chunk-state.ts'
-import { elementsChain } from './elements-chain.ts'
 import type { ProfileUse } from './enrich-event.ts'
 import { isKeptWhenStripped, isStripped } from './feature-flag-called.ts'
 import { resolveGroups } from './group-update.ts'

@@ -1,13 +1,13 @@
 // Adds to an event its address, the location of that address, and the maps that describe the person. They get into the
 // stored text through the draft; `person-update.ts` applies the maps to the person.
 
+import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/properties/mapped-properties.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
 import type { GeoipProperties } from '../geoip.ts'
 import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
-import { aliasedOs, clientMap, liftPersonMaps, overlay } from './mapped-properties.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 
 /** The properties to add for an address; null when it is unknown. */

@@ -1,8 +1,8 @@
 // The properties of a `$feature_flag_called` event that are worth storing. Such events are many and alike, so only
 // these are kept, unless the answer was a variant, whose analysis may break down by any property.
 
+import { mappedProperties } from '#core/processing/properties/mapped-properties.ts'
 import type { JsonObject } from '../json.ts'
-import { mappedProperties } from './mapped-properties.ts'
 
 const keptPrefixes = ['$feature/', '$initial_', '$session_entry_']
 const keptKeys = new Set([

@@ -1,6 +1,8 @@
 // Applies what an event says about groups: the group that a `$groupidentify` describes, and the groups that any event
 // names in `$groups`. Persons and the stored row are handled elsewhere.
 
+import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
+import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
 import type { Group } from '../groups/group.ts'
@@ -8,8 +10,6 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json
 import { isSameJson } from '../json-equal.ts'
 import { emptyProfile, noKeys, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
-import { applyImportUpdate } from './import-update.ts'
-import { exceedsPersonLimit } from './person-update.ts'
 
 export interface GroupEvent extends GroupIdentity {
   /** `$group_set` as sent; undefined = `{}`. */

@@ -1,10 +1,10 @@
 // Decides which distinct ids an event links, and merges their persons if both already have one. `person-step.ts` then
 // applies the event's property updates; `chunk-state.ts` moves the mappings and raises override versions.
 
+import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import { type JsonObject, ownValue } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
-import { mergeProfiles } from './import-update.ts'
-import { exceedsPersonLimit, trimProfile } from './person-update.ts'
 
 export interface MergeRequest {
   readonly otherId: string

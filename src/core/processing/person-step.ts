@@ -2,12 +2,18 @@
 // event with a profile ends here. An event raises a person's version at most once, so the version counts events that
 // changed it.
 
+import {
+  applyPersonUpdate,
+  createProfile,
+  creatorKey,
+  exceedsPersonLimit,
+  type PersonUpdate,
+} from '#core/processing/properties/person-update.ts'
 import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
 import { emptyProfile, putBack } from '../persons/profile.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { isIllegalDistinctId, linkDistinctIds, type MergeRequest } from './person-merge.ts'
-import { applyPersonUpdate, createProfile, creatorKey, exceedsPersonLimit, type PersonUpdate } from './person-update.ts'
 import { textAfterChange } from './snapshot.ts'
 
 export interface PersonEvent extends PersonUpdate {

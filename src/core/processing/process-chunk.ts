@@ -2,6 +2,13 @@
 // same records and the same loaded state give the same rows byte for byte, so a crash between writing the rows and
 // committing the state does no harm. `services/processing/process-events.ts` reads, loads and writes.
 
+import {
+  anonymized,
+  rejectOfDamage,
+  rejectOfEvent,
+  rejectOfRecording,
+  rejectOfReject,
+} from '#core/processing/rejects/rejects.ts'
 import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
@@ -22,7 +29,6 @@ import { ChunkReport } from './chunk-report.ts'
 import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
-import { anonymized, rejectOfDamage, rejectOfEvent, rejectOfRecording, rejectOfReject } from './rejects.ts'
 import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
 export interface ProcessedChunk {

@@ -1,9 +1,9 @@
 // Turns rows that the event store refused for their content into rejects, and counts them as rejected, not stored.
 
+import { anonymized, rejectOfEvent, rejectOfRecording } from '#core/processing/rejects/rejects.ts'
 import type { RejectedEvent } from '../events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome } from './chunk.ts'
 import type { ProcessedChunk } from './process-chunk.ts'
-import { anonymized, rejectOfEvent, rejectOfRecording } from './rejects.ts'
 
 /** A refused row and the store's message. */
 export interface RefusedRow {

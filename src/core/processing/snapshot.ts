@@ -1,10 +1,10 @@
 // The person's properties in an event's row: what the person has after the event, overwritten by the event's own
 // `$set`, which may have values that were not worth a write. If only a few values differ, the person's text is edited.
 
+import { overlay } from '#core/processing/properties/mapped-properties.ts'
 import { type JsonObject, type JsonValue, setOwn } from '../json.ts'
 import { type ChangedProfile, isSameValue } from '../persons/profile.ts'
 import type { WorkingPerson } from './chunk-state.ts'
-import { overlay } from './mapped-properties.ts'
 
 /** With more keys, writing the whole text anew is as fast. */
 const splicedKeyCountMax = 6

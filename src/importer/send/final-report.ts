@@ -1,11 +1,11 @@
 // The final report of an import: what was read, what was sent, what is stored, and what was left out. As JSON, Markdown
 // and a page that a person can sign off. Unless it balances, the job is not done. Source: docs/wire/import.md §2.9.
 
+import type { DayCount, EventCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { sectionsHtml } from '#importer/stages/report/report-html.ts'
+import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
+import { duration, number, reportSections, type Section, type Table } from '#importer/stages/report/report-sections.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import type { DayCount, EventCount, RehearsalReport } from '../stages/rehearsal-report.ts'
-import { sectionsHtml } from '../stages/report-html.ts'
-import { sectionsMarkdown } from '../stages/report-markdown.ts'
-import { duration, number, reportSections, type Section, type Table } from '../stages/report-sections.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import type { RetriedJob } from './retried-records.ts'

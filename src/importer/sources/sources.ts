@@ -1,17 +1,17 @@
 // Every source by its name. A new one is a file beside this, and a row here.
 
+import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
+import { ga4 } from '#importer/sources/ga4/ga4.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { pendo } from '#importer/sources/generic/pendo.ts'
+import { statsig } from '#importer/sources/generic/statsig.ts'
+import { heap } from '#importer/sources/heap/heap.ts'
+import { matomo } from '#importer/sources/matomo/matomo.ts'
+import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
+import { plausible } from '#importer/sources/plausible/plausible.ts'
+import { segment } from '#importer/sources/segment/segment.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import { amplitude } from './amplitude.ts'
-import { ga4 } from './ga4.ts'
-import { generic } from './generic.ts'
-import { heap } from './heap.ts'
-import { matomo } from './matomo.ts'
-import { mixpanel } from './mixpanel.ts'
-import { pendo } from './pendo.ts'
-import { plausible } from './plausible.ts'
 import { posthog } from './posthog.ts'
-import { segment } from './segment.ts'
-import { statsig } from './statsig.ts'
 
 const sources: readonly ImportSource[] = [
   amplitude,

@@ -2,13 +2,13 @@ import assert from 'node:assert/strict'
 import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { generic } from '#importer/sources/generic/generic.ts'
+import type { Sample } from '#importer/stages/report/samples.ts'
 import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { sha256Hex } from '../job/sha256.ts'
-import { generic } from '../sources/generic.ts'
 import { posthog } from '../sources/posthog.ts'
 import type { RejectLine } from './reject-files.ts'
-import type { Sample } from './samples.ts'
 
 const mapping = {
   event: 'event',

@@ -1,6 +1,21 @@
 // Stage 4: everything as it will be sent, by the same code, to nobody. All records, not a sample; what it finds is what a
 // person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
 
+import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
+import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
+import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
+import { ReasonCounts } from '#importer/stages/report/reason-counts.ts'
+import {
+  type Balance,
+  isBalanced,
+  type RehearsalReport,
+  type Warning,
+} from '#importer/stages/report/rehearsal-report.ts'
+import { reportHtml } from '#importer/stages/report/report-html.ts'
+import { reportMarkdown } from '#importer/stages/report/report-markdown.ts'
+import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
+import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
+import { percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { approvalHashes } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -12,20 +27,10 @@ import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
-import { DistinctCount } from './distinct-count.ts'
-import { compareTexts, EventCounts } from './event-counts.ts'
-import { noteWarnings } from './note-warnings.ts'
 import { openStagedJob } from './open-staged-job.ts'
-import { ReasonCounts } from './reason-counts.ts'
-import { type Balance, isBalanced, type RehearsalReport, type Warning } from './rehearsal-report.ts'
 import { type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
 import { fixOf, skipWords } from './reject-fixes.ts'
-import { reportHtml } from './report-html.ts'
-import { reportMarkdown } from './report-markdown.ts'
-import { ReusedIds } from './reused-ids.ts'
-import { Samples, samplesFile } from './samples.ts'
 import type { ScanStats } from './scan.ts'
-import { percent, Suspicions, warningsOfCounts } from './suspicions.ts'
 
 export const reportNames = {
   json: 'rehearsal/report.json',

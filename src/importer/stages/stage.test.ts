@@ -3,10 +3,10 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { zstdDecompressSync } from 'node:zlib'
+import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { generic } from '../sources/generic.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
 const config = { mapping }

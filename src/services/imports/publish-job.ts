@@ -3,7 +3,12 @@
 // interrupted goes on with the rest. Source: docs/wire/import.md §2.11.
 
 import { type ImportJob, type ImportStep, shelfIdOf } from '#core/imports/import-job.ts'
-import { publishGroups, publishLinks, publishPersonlessIds, publishPersons } from '#core/processing/publish-shelf.ts'
+import {
+  publishGroups,
+  publishLinks,
+  publishPersonlessIds,
+  publishPersons,
+} from '#core/processing/imports/publish-shelf.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
 /** Persons of a transaction: the live lane waits for as long as one takes to commit. */

@@ -2,7 +2,7 @@
 // state how far it is, so that any worker goes on with it after a crash.
 
 import { type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
-import { ProjectGoneError } from '#core/processing/publish-shelf.ts'
+import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
 import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'

@@ -2,7 +2,7 @@
 // by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { undoDayOfGroups, undoDayOfPersons } from '#core/processing/undo-day.ts'
+import { undoDayOfGroups, undoDayOfPersons } from '#core/processing/imports/undo-day.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
 const batchSize = 250

@@ -6,7 +6,7 @@ import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
-import { type UndoBatch, undoGroups, undoMerges, undoPersons } from '#core/processing/undo-publish.ts'
+import { type UndoBatch, undoGroups, undoMerges, undoPersons } from '#core/processing/imports/undo-publish.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
 const batchSize = 250

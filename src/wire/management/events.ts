@@ -5,7 +5,7 @@ import Type, { type Static } from 'typebox'
 import { rejectBodyBytesMax } from '#core/capture/reject-body.ts'
 import { lanes } from '#core/events/captured-event.ts'
 import type { RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
-import { parseElementsChain } from '#core/processing/elements-chain-parse.ts'
+import { parseElementsChain } from '#core/processing/elements/elements-chain-parse.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable, objectFromMap, uuidSchema } from './shapes.ts'
 
 const elementSchema = Type.Object({

@@ -9,7 +9,7 @@ import {
 import type { CompiledFlag, CompiledSet } from '#core/flags/evaluation/compile-flag.ts'
 import type { TracedSet } from '#core/flags/evaluation/evaluation-trace.ts'
 import type { ExplainedFlag } from '#core/flags/evaluation/explained-flag.ts'
-import { isInRollout } from '#core/flags/evaluation/rollout.ts'
+import { isInRollout } from '#core/flags/rollout/rollout.ts'
 import { reasonCode, reasonDescription } from '../flags/flag-texts.ts'
 import {
   type Budget,

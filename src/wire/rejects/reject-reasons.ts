@@ -4,7 +4,7 @@
 import { eventRefusals } from '#core/capture/normalize-event.ts'
 import { v1DropReasons } from '#core/capture/normalize-v1-event.ts'
 import { recordingRefusals } from '#core/capture/prepare-recording.ts'
-import { rejectReasons } from '#core/processing/rejects.ts'
+import { rejectReasons } from '#core/processing/rejects/rejects.ts'
 import { captureErrors } from '../capture/capture-errors.ts'
 import { v1CaptureErrors } from '../capture-v1/batch-errors.ts'
 import type { WireError } from '../wire-error.ts'

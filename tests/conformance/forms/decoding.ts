@@ -2,7 +2,7 @@
 // what was understood: twenty rollouts of 50 % identify the distinct id (the core's hash, which has its own vectors,
 // computes the expected pattern), and a filter for each property shows its value.
 
-import { flagHash01, isInRollout } from '#core/flags/evaluation/rollout.ts'
+import { flagHash01, isInRollout } from '#core/flags/rollout/rollout.ts'
 import {
   assertKnownFields,
   assertKnownVectorFields,

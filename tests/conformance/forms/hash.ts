@@ -1,8 +1,8 @@
 // `hash_vectors`: the text that is hashed, its digest and its point on the unit line, through the core's own functions.
 
 import { createHash } from 'node:crypto'
-import { flagHash01, holdoutHash01 } from '#core/flags/evaluation/rollout.ts'
-import { sha1Top60 } from '#core/flags/evaluation/sha1.ts'
+import { flagHash01, holdoutHash01 } from '#core/flags/rollout/rollout.ts'
+import { sha1Top60 } from '#core/flags/rollout/sha1.ts'
 import { assertKnownVectorFields, CannotRun, exactDifferences, type Fields } from '../compare.ts'
 import type { VectorCase } from '../vector-case.ts'
 

@@ -1,6 +1,7 @@
 // Compiles one stored flag into what an evaluation walks: tests in stored order, thresholds, bounds of variants,
 // outcomes. An evaluation never reads the stored JSON.
 
+import { variantBounds } from '#core/flags/rollout/rollout.ts'
 import { isRawNumber, type JsonObject, ownValue } from '../../json.ts'
 import type { Flag } from '../definitions/flag.ts'
 import { filtersAsAsked, readFilters, type StoredFilters, type StoredSet } from '../definitions/flag-filters.ts'
@@ -16,7 +17,6 @@ import { type FlagNeeds, NeedsCollector } from './flag-needs.ts'
 import type { PayloadText } from './flag-outcome.ts'
 import type { PersonKey } from './person-properties.ts'
 import { PreparedOutcomes } from './prepared-outcomes.ts'
-import { variantBounds } from './rollout.ts'
 
 /**
  * Which id of a person is hashed. `continuity`: that of an override row, else the id before the login, else the

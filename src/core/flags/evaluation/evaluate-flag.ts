@@ -2,13 +2,13 @@
 // wins; if none does, the most telling reason wins. When the time is up, it stops within the flag and resumes there.
 // Source: docs/wire/evaluation.md 5.2–5.7.
 
+import { flagHash01, holdoutHash01, isInRollout, pickVariant } from '#core/flags/rollout/rollout.ts'
 import type { CompiledFlag, CompiledSet } from './compile-flag.ts'
 import type { SubjectReader } from './evaluation-subject.ts'
 import type { BucketedBy } from './evaluation-trace.ts'
 import type { DecidedOutcomes } from './filter-test.ts'
 import { outOfTime } from './out-of-time.ts'
 import type { PreparedOutcome, SetOffReason } from './prepared-outcomes.ts'
-import { flagHash01, holdoutHash01, isInRollout, pickVariant } from './rollout.ts'
 
 /** Ranks of the sets' reasons. The highest wins, the latest among equals. Source: docs/wire/evaluation.md 5.5. */
 const rankOf: Record<SetOffReason, number> = {

@@ -1,0 +1,111 @@
+// What persons, mappings and groups were before a commit of an import job, and what they are after it: from these a
+// published job is undone.
+
+import type { Group } from '#core/groups/group.ts'
+import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
+import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
+import type { ProjectState } from '#core/processing/chunk-state.ts'
+
+type Changes = Pick<ChunkChanges, 'persons' | 'deletedPersons' | 'mappings' | 'groups' | 'groupTypes'>
+
+/**
+ * The images of all that a commit changes in a project.
+ * @param state as the changes left it.
+ */
+export function imagesOf(
+  importJobId: number,
+  loaded: LoadedChunk,
+  state: ProjectState,
+  changes: Changes,
+): SubjectImage[] {
+  const projectId = state.project.id
+  const base = { importJobId, projectId }
+  const persons = byKey(loaded.persons, projectId, person => person.uuid)
+  const mappings = byKey([...loaded.personMappings, ...loaded.mappings], projectId, mapping => mapping.distinctId)
+  const groups = byKey(loaded.groups, projectId, groupSubject)
+  const anyIdOf = new Map(state.persons.map(({ uuid, mappings }) => [uuid, mappings[0]?.distinctId ?? '']))
+  const ofPersons = changes.persons
+    .filter(({ row }) => row.projectId === projectId)
+    .map(
+      ({ row }): ImageOf<'person'> => ({
+        ...base,
+        kind: 'person',
+        subject: row.uuid,
+        before: imageOfPerson(persons.get(row.uuid), ''),
+        after: imageOfPerson(row, anyIdOf.get(row.uuid)!),
+      }),
+    )
+  const ofMerged = changes.deletedPersons
+    .filter(merged => merged.projectId === projectId)
+    .map(
+      ({ uuid }): ImageOf<'person'> => ({
+        ...base,
+        kind: 'person',
+        subject: uuid,
+        before: imageOfPerson(persons.get(uuid), ''),
+        after: null,
+      }),
+    )
+  const ofMappings = changes.mappings
+    .filter(({ row }) => row.projectId === projectId)
+    .map(
+      ({ row }): ImageOf<'mapping'> => ({
+        ...base,
+        kind: 'mapping',
+        subject: row.distinctId,
+        before: imageOfMapping(mappings.get(row.distinctId)),
+        after: imageOfMapping(row),
+      }),
+    )
+  const ofGroups = changes.groups
+    .filter(({ row }) => row.projectId === projectId)
+    .map(
+      ({ row }): ImageOf<'group'> => ({
+        ...base,
+        kind: 'group',
+        subject: groupSubject(row),
+        before: groups.get(groupSubject(row)) ?? null,
+        after: row,
+      }),
+    )
+  return [...ofPersons, ...ofMerged, ...ofMappings, ...ofGroups]
+}
+
+/** How many ids the persons had after the job linked some: a later link by anybody else is noticed by another number. */
+export function idCountImages(
+  importJobId: number,
+  state: ProjectState,
+  linkedUuids: ReadonlySet<string>,
+): ImageOf<'id_count'>[] {
+  return state.persons
+    .filter(person => person.mergedInto === null && linkedUuids.has(person.uuid))
+    .map(({ uuid, mappings }) => ({
+      importJobId,
+      projectId: state.project.id,
+      kind: 'id_count',
+      subject: uuid,
+      before: null,
+      after: { count: mappings.length },
+    }))
+}
+
+export function groupSubject({ typeIndex, key }: Pick<Group, 'typeIndex' | 'key'>): string {
+  return `${typeIndex}:${key}`
+}
+
+function imageOfPerson(person: Person | undefined, anyId: string): ImageOf<'person'>['before'] {
+  return person === undefined ? null : { ...person, anyId }
+}
+
+function imageOfMapping(mapping: DistinctIdMapping | undefined): ImageOf<'mapping'>['before'] {
+  return mapping === undefined ? null : { personUuid: mapping.personUuid, version: mapping.version }
+}
+
+function byKey<Row extends { readonly projectId: number }>(
+  rows: readonly Row[],
+  projectId: number,
+  keyOf: (row: Row) => string,
+): Map<string, Row> {
+  return new Map(rows.filter(row => row.projectId === projectId).map(row => [keyOf(row), row]))
+}

@@ -1,0 +1,217 @@
+// Publishing an import job: its links are made among the project's persons, then the persons and groups of its shelf are
+// joined with those of the project, by the rules for imports, so that the order of batches makes no difference. Pure;
+// `services/imports/publish-job.ts` loads and commits batch by batch. Source: docs/wire/import.md §2.11, §3.4, §3.5.
+
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
+import type { Group } from '#core/groups/group.ts'
+import { type ImportChanges, type ImportLink, type ImportNote, noImportChanges } from '#core/imports/import-changes.ts'
+import { type ImportOptions, shelfIdOf, usualOptions } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Person } from '#core/persons/person.ts'
+import { noKeys } from '#core/persons/profile.ts'
+import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
+import { closeChunkState, openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
+import { applyPersonEvent } from '#core/processing/person-step.ts'
+import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
+import { idCountImages, imagesOf } from './before-images.ts'
+
+export interface PublishedBatch {
+  readonly changes: ChunkChanges
+  readonly overrides: readonly PersonIdOverride[]
+}
+
+/** What publishing and undoing have in common: the job, what was loaded, and overrides of tries that did not commit. */
+export interface JobBatch {
+  readonly importJobId: number
+  readonly projectId: number
+  readonly loaded: LoadedChunk
+  /** Default: an import never replaces a live value. */
+  readonly options?: ImportOptions
+  readonly told?: Iterable<PersonIdOverride>
+}
+
+/** The job's project no longer exists. */
+export class ProjectGoneError extends Error {}
+
+/** Makes links, in the given order. @param links with their places in the list of the job's links. */
+export function publishLinks(batch: JobBatch, links: readonly { readonly id: number; readonly link: ImportLink }[]) {
+  return publish(batch, (state, notes) => {
+    const linked = new Set<string>()
+    for (const { link } of links) {
+      const { distinctId, otherId, dangerously, timestampMs, uuid, importJobId } = link
+      const event = {
+        distinctId,
+        merge: { otherId, dangerously },
+        set: null,
+        setOnce: null,
+        unset: noKeys,
+        timestampMs,
+        uuid,
+        importJobId,
+        historical: true,
+        writesKnownPersons: true,
+        writesFilteredKeys: true,
+      }
+      const { person } = applyPersonEvent(state, event, (type, details) => notes.push({ reason: type, details }))
+      linked.add(person.uuid)
+    }
+    return {
+      doneLinkIds: links.map(({ id }) => id),
+      images: idCountImages(batch.importJobId, state, linked),
+    }
+  })
+}
+
+/** Joins persons of the shelf with those of the project that have their distinct ids. */
+export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
+  const { importJobId, loaded } = batch
+  const shelfId = shelfIdOf(importJobId)
+  const shelved = new Map(loaded.persons.filter(row => row.projectId === shelfId).map(row => [row.uuid, row]))
+  const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === shelfId).map(row => [row.distinctId, row]))
+  return publish(batch, (state, notes) => {
+    const removedPersons: ImportChanges['removedPersons'][number][] = []
+    const removedMappings: ImportChanges['removedMappings'][number][] = []
+    for (const distinctId of distinctIds) {
+      const mapping = uuidOf.get(distinctId)
+      const person = mapping && shelved.get(mapping.personUuid)
+      if (mapping === undefined || person === undefined) continue
+      joinPerson(state, distinctId, person, batch.options ?? usualOptions, notes)
+      removedMappings.push({ projectId: shelfId, distinctId, loadedVersion: mapping.version })
+      removedPersons.push({ projectId: shelfId, uuid: person.uuid, loadedVersion: person.version })
+    }
+    return { removedPersons, removedMappings }
+  })
+}
+
+/** Makes the rows of ids without a person find the person that the id has meanwhile, or gets later. */
+export function publishPersonlessIds(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
+  return publish(batch, state => {
+    for (const distinctId of distinctIds)
+      if (state.mappings.has(distinctId)) needsOverride(state, distinctId)
+      else state.rememberPersonless(distinctId)
+    return {}
+  })
+}
+
+/** Joins groups of the shelf with those of the project. */
+export function publishGroups(batch: JobBatch, groups: readonly Pick<Group, 'typeIndex' | 'key'>[]): PublishedBatch {
+  const { importJobId, loaded } = batch
+  const shelfId = shelfIdOf(importJobId)
+  const shelved = new Map(
+    loaded.groups.filter(row => row.projectId === shelfId).map(row => [`${row.typeIndex}:${row.key}`, row]),
+  )
+  return publish(batch, (state, notes) => {
+    const removedGroups: ImportChanges['removedGroups'][number][] = []
+    for (const { typeIndex, key } of groups) {
+      const group = shelved.get(`${typeIndex}:${key}`)
+      if (group === undefined) continue
+      joinGroup(state, group, notes)
+      removedGroups.push({ projectId: shelfId, typeIndex, key, loadedVersion: group.version })
+    }
+    return { removedGroups }
+  })
+}
+
+interface Note {
+  readonly reason: string
+  readonly details: JsonObject
+}
+
+function publish(
+  { importJobId, projectId, loaded, told }: JobBatch,
+  apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
+): PublishedBatch {
+  const projects = openChunkState(loaded)
+  const state = projects.get(projectId)
+  if (state === undefined) throw new ProjectGoneError(`project ${projectId} of import job ${importJobId} is gone`)
+  const notes: Note[] = []
+  const done = apply(state, notes)
+  const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), told)
+  const images = [...imagesOf(importJobId, loaded, state, changes), ...(done.images ?? [])]
+  const imports = { ...noImportChanges, ...done, images, notes: countedNotes(importJobId, notes) }
+  return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
+}
+
+/** Notes by reason, with all their details as samples: the store keeps as many as it has room for. */
+export function countedNotes(importJobId: number, notes: readonly Note[]): ImportNote[] {
+  return Array.from(
+    Map.groupBy(notes, ({ reason }) => reason),
+    ([reason, ofReason]) => ({
+      importJobId,
+      reason,
+      count: ofReason.length,
+      samples: ofReason.map(({ details }) => details),
+    }),
+  )
+}
+
+function joinPerson(
+  state: ProjectState,
+  distinctId: string,
+  shelved: Person,
+  options: ImportOptions,
+  notes: Note[],
+): void {
+  const person = state.findPerson(distinctId)
+  const { properties, marks, createdAtMs, isIdentified, lastSeenAtMs } = shelved
+  if (person === undefined) {
+    const uuid = state.uuidOf(distinctId)
+    const created = state.createPerson(uuid, { properties, marks }, createdAtMs, isIdentified)
+    created.lastSeenAtMs = lastSeenAtMs
+    state.attach(distinctId, created, state.versionFor(distinctId, uuid))
+    return
+  }
+  needsOverride(state, distinctId)
+  const joined = mergeProfiles(person, shelved, options)
+  const isTooLarge = joined !== person && exceedsPersonLimit(JSON.stringify(joined.properties))
+  if (isTooLarge)
+    notes.push({ reason: 'person_properties_size_violation', details: { distinctId, personId: person.uuid } })
+  const isChanged =
+    (joined !== person && !isTooLarge) ||
+    createdAtMs < person.createdAtMs ||
+    (isIdentified && !person.isIdentified) ||
+    lastSeenAtMs > person.lastSeenAtMs
+  if (!isChanged) return
+  if (!isTooLarge) {
+    person.properties = joined.properties
+    person.marks = joined.marks
+    person.ownsProperties = false
+    person.propertiesJson = null
+  }
+  person.createdAtMs = Math.min(person.createdAtMs, createdAtMs)
+  person.lastSeenAtMs = Math.max(person.lastSeenAtMs, lastSeenAtMs)
+  person.isIdentified ||= isIdentified
+  person.version += 1
+  person.changed = true
+}
+
+/** The job's rows name the person that derives from their id, so any other person needs an override to be found by them. */
+function needsOverride(state: ProjectState, distinctId: string): void {
+  const mapping = state.mappings.get(distinctId)!
+  if (mapping.version > 0 || mapping.person.uuid === state.uuidOf(distinctId)) return
+  mapping.version = 1
+  mapping.changed = true
+}
+
+function joinGroup(state: ProjectState, shelved: Group, notes: Note[]): void {
+  const { typeIndex, key, createdAtMs } = shelved
+  if (!state.hasGroupType(typeIndex)) {
+    notes.push({ reason: 'group_type_deleted', details: { groupTypeIndex: typeIndex, groupKey: key } })
+    return
+  }
+  const group = state.findGroup(typeIndex, key)
+  if (group === null) {
+    state.saveGroup({ ...shelved, projectId: state.project.id, version: 1 })
+    return
+  }
+  const joined = mergeProfiles(group, shelved)
+  if (exceedsPersonLimit(JSON.stringify(joined.properties))) {
+    notes.push({ reason: 'group_properties_size_violation', details: { groupTypeIndex: typeIndex, groupKey: key } })
+    return
+  }
+  if (joined === group && createdAtMs >= group.createdAtMs) return
+  const { properties, marks } = joined
+  const earliestMs = Math.min(group.createdAtMs, createdAtMs)
+  state.saveGroup({ ...group, properties, marks, createdAtMs: earliestMs, version: group.version + 1 })
+}

@@ -1,0 +1,81 @@
+// What an import wrote to one property, kept so that the same events give the same result in any order: the latest
+// `$set` or `$unset`, and beneath it the earliest `$set_once`. A property's mark and value hold exactly these two
+// registers. `import-update.ts` has the rules for whole profiles; live writes are not handled here.
+
+import type { JsonValue } from '#core/json.ts'
+import type { PropertyMark } from '#core/persons/person.ts'
+
+/** When an import's event happened; the uuid orders events of the same millisecond. */
+export interface ImportTime {
+  readonly timestampMs: number
+  readonly uuid: string
+}
+
+export interface ImportRegisters {
+  readonly importJobId: number
+  readonly latest:
+    | (ImportTime & ({ readonly kind: 'set'; readonly value: JsonValue } | { readonly kind: 'unset' }))
+    | null
+  /** The value is dropped once a later `$set` or `$unset` rules out that it is ever shown. */
+  readonly once: (ImportTime & { readonly value?: JsonValue }) | null
+}
+
+export const noRegisters: ImportRegisters = { importJobId: 0, latest: null, once: null }
+
+export function isLater(a: ImportTime, b: ImportTime): boolean {
+  return a.timestampMs !== b.timestampMs ? a.timestampMs > b.timestampMs : a.uuid > b.uuid
+}
+
+/** Reads the registers from a mark of an import and the property's current value. */
+export function registersOf(mark: PropertyMark, value: JsonValue | undefined): ImportRegisters {
+  const { importJobId, timestampMs, uuid, once, unset } = mark
+  if (mark.kind === 'import_once') {
+    const latest = unset === undefined ? null : { kind: 'unset' as const, ...unset }
+    return { importJobId, latest, once: { timestampMs, uuid, ...(value === undefined ? {} : { value }) } }
+  }
+  const latest =
+    mark.kind === 'import_set' && value !== undefined
+      ? { kind: 'set' as const, timestampMs, uuid, value }
+      : { kind: 'unset' as const, timestampMs, uuid }
+  return { importJobId, latest, once: once ?? null }
+}
+
+/** Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. */
+export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
+  const latest = laterOf(a.latest, b.latest)
+  const once = earlierOf(a.once, b.once)
+  return latest === a.latest && once === a.once ? a : { importJobId: b.importJobId, latest, once }
+}
+
+function laterOf(a: ImportRegisters['latest'], b: ImportRegisters['latest']): ImportRegisters['latest'] {
+  if (a === null || b === null) return a ?? b
+  if (isLater(a, b)) return a
+  if (isLater(b, a)) return b
+  return a.kind === 'set' && b.kind === 'unset' ? b : a
+}
+
+function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): ImportRegisters['once'] {
+  if (a === null || b === null) return a ?? b
+  return isLater(a, b) ? b : a
+}
+
+/** The mark and the value (undefined = no property) that hold these registers, of which at least one is filled. */
+export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
+  const { importJobId, latest, once } = registers
+  const onceIsAlive = once !== null && once.value !== undefined && (latest === null || isLater(once, latest))
+  if (onceIsAlive && latest?.kind !== 'set') {
+    const { timestampMs, uuid } = once
+    const unset = latest === null ? {} : { unset: { timestampMs: latest.timestampMs, uuid: latest.uuid } }
+    return { mark: { kind: 'import_once', timestampMs, uuid, importJobId, ...unset }, value: once.value }
+  }
+  const { timestampMs, uuid } = latest ?? once!
+  const beneath =
+    once === null
+      ? {}
+      : {
+          once: onceIsAlive ? once : { timestampMs: once.timestampMs, uuid: once.uuid },
+        }
+  return latest?.kind === 'set'
+    ? { mark: { kind: 'import_set', timestampMs, uuid, importJobId, ...beneath }, value: latest.value }
+    : { mark: { kind: 'import_unset', timestampMs, uuid, importJobId, ...beneath }, value: undefined }
+}

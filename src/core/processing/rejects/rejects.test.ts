@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { memoryChunkStore } from '#adapters/memory/memory-chunk-store.ts'
+import { memoryState } from '#adapters/memory/memory-state.ts'
+import type { LogRecord, RejectSource } from '#core/events/captured-event.ts'
+import { decodeRejectSource, encodeRejectSource } from '#core/events/reject-source.ts'
+import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
+import { processChunk } from '#core/processing/process-chunk.ts'
+import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
+import { aCapturedEvent, aCapturedReject, recordsAt } from '../../../../tests/support/captured-events.ts'
+import { loadWhole } from '../../../../tests/support/load-chunk.ts'
+import { aProject } from '../../../../tests/support/state-builders.ts'
+import { rejectOfEvent } from './rejects.ts'
+
+const source: RejectSource = {
+  kind: 'request',
+  isCut: false,
+  protocol: 'v0',
+  engage: false,
+  ip: '203.0.113.7',
+  sentAtMs: null,
+  personProcessingForcedOff: false,
+}
+
+describe('the reject of an accepted event', () => {
+  it('holds the whole event in the client’s own literals', () => {
+    const event = aCapturedEvent(1, {
+      name: 'say "hi"',
+      propertiesJson: '{"id":12345678901234567890}',
+      setJson: '{"n":1.0}',
+      setOnceJson: '{"m":1e2}',
+      sentAtMs: 7,
+    })
+    const reject = rejectOfEvent({ stream: 'main', offset: 3 }, event, 'row_refused', 'why')
+    assert.ok(reject.body.endsWith(',"$set":{"n":1.0},"$set_once":{"m":1e2},"properties":{"id":12345678901234567890}}'))
+    const { event: name, uuid, distinct_id: distinctId, timestamp } = JSON.parse(reject.body)
+    assert.deepEqual(
+      [name, uuid, distinctId, Date.parse(timestamp)],
+      [event.name, event.uuid, event.distinctId, event.timestampMs],
+    )
+    assert.deepEqual(reject.source, { ...source, kind: 'event', sentAtMs: 7 })
+  })
+
+  it('says that its body is cut, also where the cut lies within a character', () => {
+    for (let length = 65_300; length < 65_540; length++) {
+      const propertiesJson = JSON.stringify({ a: `${'x'.repeat(length - 200)}é${'x'.repeat(300)}` })
+      const { body, source } = rejectOfEvent(
+        { stream: 'main', offset: 1 },
+        aCapturedEvent(1, { propertiesJson }),
+        'row_refused',
+        '',
+      )
+      assert.ok(source!.isCut && !body.includes('\ufffd'))
+    }
+    const short = rejectOfEvent({ stream: 'main', offset: 1 }, aCapturedEvent(1), 'row_refused', '')
+    assert.equal(short.source!.isCut, false)
+  })
+})
+
+describe('the address of a reject', () => {
+  const records: LogRecord[] = [
+    { kind: 'reject', reject: aCapturedReject({ source }) },
+    { kind: 'event', event: aCapturedEvent(1, { propertiesJson: 'null' }) },
+    { kind: 'event', event: aCapturedEvent(2) },
+  ]
+  const addresses = async (anonymizeIps: boolean) => {
+    const store = memoryChunkStore(memoryState([aProject({ anonymizeIps })]))
+    const chunk = parseChunk({ stream: 'main', traffic: 'live', records: recordsAt(records) }, new Map())
+    const processed = processChunk(chunk, await loadWhole(store, chunkSubjects(chunk)), {
+      logId: 'log',
+      lookUpGeoip: () => null,
+    })
+    const { rejected } = rejectRefusedRows(processed, [{ list: 'events', index: 0, message: 'no' }])
+    return [...processed.rows.rejected, ...rejected].map(reject => reject.source!.ip)
+  }
+
+  it('is kept for a recording, unless the project keeps none', async () => {
+    assert.deepEqual(await addresses(false), Array(3).fill('203.0.113.7'))
+    assert.deepEqual(await addresses(true), ['', '', ''])
+  })
+})
+
+describe('the source of a reject', () => {
+  it('is nothing when its text is not one that was written here', () => {
+    for (const text of ['', '{', 'null', '[]', '7', '{}', '{"kind":"other"}', '{"kind":"request"'])
+      assert.equal(decodeRejectSource(text), null, text)
+    for (const each of [source, { ...source, kind: null, isCut: true }])
+      assert.deepEqual(decodeRejectSource(encodeRejectSource(each)), each)
+  })
+})

@@ -1,0 +1,143 @@
+// Turns records that never become an event into rows of the reject store, so that they can still be found. Ids derive
+// from the record's place in the log, so that a repeated chunk replaces its own rejects.
+
+import { cutRejectBody, keptBody, rejectBodyBytesMax } from '#core/capture/reject-body.ts'
+import type { CapturedEvent, CapturedRecording, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
+import { type RecordPlace, type Traffic, usualLaneOf } from '#core/events/log-stream.ts'
+import { withoutAddress } from '#core/events/reject-source.ts'
+import type { RejectedEvent } from '#core/events/stored-event.ts'
+import { damagedRecordUuid, rejectUuid } from './reject-uuid.ts'
+
+export const rejectReasons = [
+  'log_record_damaged',
+  'processing_failed',
+  'row_refused',
+  'message_size_too_large',
+  'import_job_closed',
+] as const
+export type RejectReason = (typeof rejectReasons)[number]
+
+/**
+ * The reject of an accepted event that was not stored. Its body is the whole event, so that it can be replayed.
+ * @param field what was wrong, in words for people.
+ */
+export function rejectOfEvent(
+  place: RecordPlace,
+  event: CapturedEvent,
+  reason: RejectReason,
+  field: string,
+): RejectedEvent {
+  const { protocol, ip, sentAtMs, personProcessingForcedOff } = event
+  const kept = keptBody(eventText(event), {
+    kind: 'event',
+    protocol,
+    engage: false,
+    ip,
+    sentAtMs,
+    personProcessingForcedOff,
+  })
+  return {
+    rejectId: rejectUuid(place, event.lane, event.receivedAtMs),
+    projectId: event.projectId,
+    reason,
+    field,
+    lane: event.lane,
+    importJobId: event.importJobId,
+    uuid: event.uuid,
+    event: event.name,
+    distinctId: event.distinctId,
+    receivedAtMs: event.receivedAtMs,
+    body: kept.text,
+    source: kept.source,
+  }
+}
+
+/**
+ * The event as a client would send it, with its own literals. The longest part comes last, since the body may be cut.
+ */
+function eventText({
+  name,
+  uuid,
+  distinctId,
+  timestampMs,
+  propertiesJson,
+  setJson,
+  setOnceJson,
+}: CapturedEvent): string {
+  const timestamp = new Date(timestampMs).toISOString()
+  const head = JSON.stringify({ event: name, uuid, distinct_id: distinctId, timestamp }).slice(0, -1)
+  const set = setJson === null ? '' : `,"$set":${setJson}`
+  const setOnce = setOnceJson === null ? '' : `,"$set_once":${setOnceJson}`
+  return `${head}${set}${setOnce},"properties":${propertiesJson}}`
+}
+
+/** Removes the sender's address in projects that keep none. */
+export function anonymized(reject: RejectedEvent, anonymousProjectIds: ReadonlySet<number>): RejectedEvent {
+  return anonymousProjectIds.has(reject.projectId) ? { ...reject, source: withoutAddress(reject.source) } : reject
+}
+
+/** The reject of a recording. Its snapshots are not kept, only their session, window, count and size. */
+export function rejectOfRecording(
+  place: RecordPlace,
+  recording: CapturedRecording,
+  reason: RejectReason,
+  field: string,
+): RejectedEvent {
+  const { sessionId, windowId, itemCount, itemsBytes } = recording
+  return {
+    // Not its own lane, `replay`: rejects of recordings have had these ids since the first version.
+    rejectId: rejectUuid(place, 'main', recording.receivedAtMs),
+    projectId: recording.projectId,
+    reason,
+    field,
+    lane: 'replay',
+    importJobId: 0,
+    uuid: recording.uuid,
+    event: '$snapshot',
+    distinctId: recording.distinctId,
+    receivedAtMs: recording.receivedAtMs,
+    body: JSON.stringify({ session_id: sessionId, window_id: windowId, items: itemCount, bytes: itemsBytes }),
+    source: null,
+  }
+}
+
+export function rejectOfReject(place: RecordPlace, reject: CapturedReject): RejectedEvent {
+  return {
+    rejectId: rejectUuid(place, reject.lane, reject.receivedAtMs),
+    projectId: reject.projectId,
+    reason: reject.reason,
+    field: reject.field,
+    lane: reject.lane,
+    importJobId: reject.importJobId,
+    uuid: reject.uuid,
+    event: reject.name,
+    distinctId: reject.distinctId,
+    receivedAtMs: reject.receivedAtMs,
+    body: cutRejectBody(reject.body),
+    source: reject.source ?? null,
+  }
+}
+
+/**
+ * The reject of a damaged record, which names no project. It counts as received when appended, at most seconds later.
+ */
+export function rejectOfDamage(
+  place: RecordPlace,
+  { logId, traffic }: { readonly logId: string; readonly traffic: Traffic },
+  { body, appendedAtMs }: Extract<LogRecord, { readonly kind: 'damaged' }>,
+): RejectedEvent {
+  return {
+    rejectId: damagedRecordUuid(logId, place),
+    projectId: 0,
+    reason: 'log_record_damaged' satisfies RejectReason,
+    field: '',
+    lane: usualLaneOf(traffic),
+    importJobId: 0,
+    uuid: '',
+    event: '',
+    distinctId: '',
+    receivedAtMs: appendedAtMs,
+    body: new TextDecoder().decode(body.subarray(0, rejectBodyBytesMax)),
+    source: null,
+  }
+}

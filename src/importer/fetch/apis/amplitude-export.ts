@@ -1,0 +1,72 @@
+// Amplitude's Export API: a zip of `.json.gz` files for whole hours of upload, both of them inside. Source:
+// docs/wire/import.md §1.1; Amplitude's documentation, "Export API": 4 GB and 365 days per call, 404 for no data.
+
+import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
+import { basicAuthorization } from '#importer/fetch/fetch-secrets.ts'
+import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
+import { type DayWindow, dayWindows, type HourWindow, hoursOf, splitHours } from '#importer/fetch/fetch-windows.ts'
+import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
+import { downloadBody } from './download-part.ts'
+import { checkZip } from './whole-zip.ts'
+
+export const amplitudeHosts = { us: 'https://amplitude.com', eu: 'https://analytics.eu.amplitude.com' } as const
+/** Data is there about two hours after its receipt. */
+export const amplitudeReadyMs = 3 * 3_600_000
+
+export interface AmplitudeExport {
+  readonly host: URL
+  /** Days of upload, in UTC. */
+  readonly range: DayWindow
+  readonly windowDays: number
+  readonly apiKey: string
+  readonly secretKey: string
+}
+
+export function amplitudeExport(options: AmplitudeExport): FetchSource {
+  return {
+    limits: { perSecond: null, perHour: null, atOnce: 2 },
+    advice: 'Use Amplitude’s export to Amazon S3 for these hours, and fetch from there with --source s3.',
+    callsPerPart: 1,
+    notes: [
+      'Amplitude exports by the time of upload, not of the event: add some days to --to for events that came late.',
+    ],
+    listParts: () => dayWindows(options.range, options.windowDays).map(days => partOf(hoursOf(days))),
+    splitPart: ({ asks }) => splitHours(asks as unknown as HourWindow)?.map(partOf) ?? null,
+    fetchPart: (part, tools) => fetchHours(part, options, tools),
+  }
+}
+
+function partOf({ from, to }: HourWindow): FetchPart {
+  return { id: `amplitude-${from === to ? from : `${from}-to-${to}`}.zip`, asks: { from, to }, bytes: null }
+}
+
+async function fetchHours(
+  { asks }: FetchPart,
+  { host, apiKey, secretKey }: AmplitudeExport,
+  tools: PartTools,
+): Promise<PartOutcome> {
+  const url = new URL('/api/2/export', host)
+  url.searchParams.set('start', String(asks.from))
+  url.searchParams.set('end', String(asks.to))
+  await tools.takeCall()
+  const authorization = basicAuthorization(apiKey, secretKey)
+  const answer = await sendRequest({ url, headers: { authorization }, signal: tools.signal })
+  if (answer.status === 404) {
+    answer.body.resume()
+    return { kind: 'empty' }
+  }
+  if (answer.status !== 200) {
+    const fault = await faultOfStatus(answer, {
+      source: 'Amplitude',
+      secrets: [apiKey, secretKey],
+      nowMs: tools.nowMs(),
+    })
+    if (answer.status === 400 || answer.status === 413) throw new WindowTooLarge(fault.message, true)
+    if (answer.status === 504) throw new WindowTooLarge(fault.message, false)
+    throw fault
+  }
+  // Hours without data answer 404, so an empty body is a failure of the source.
+  if ((await downloadBody(answer.body, tools)) === 0) throw new BrokenAnswer('the answer is empty')
+  const { lineCount } = await checkZip(tools.file.path)
+  return { kind: 'file', lineCount }
+}

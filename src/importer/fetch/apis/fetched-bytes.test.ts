@@ -1,0 +1,108 @@
+// What is taken for whole, and what for cut short: lines, zips, lists.
+
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import { jsonListElements } from '#importer/fetch/apis/json-list-elements.ts'
+import { BrokenAnswer } from '#importer/fetch/fetch-faults.ts'
+import { zipOf } from '../../../../tests/support/export-stand-in.ts'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { checkGzipLines, LastLine } from './whole-lines.ts'
+import { checkZip } from './whole-zip.ts'
+
+function fileOf(t: TestContext, bytes: Uint8Array): string {
+  const path = join(tempDir(t), 'file')
+  writeFileSync(path, bytes)
+  return path
+}
+
+describe('lines of JSON', () => {
+  const lines = ['{"a":1}', '{"b":"ä€\\n"}', '{"c":[1,2]}']
+
+  it('are counted, without blank ones, wherever their bytes are cut, and whether or not the last one ends', () => {
+    const text = Buffer.from(`${lines.join('\n\r\n\n')}`)
+    for (const bytes of [text, Buffer.concat([text, Buffer.from('\n')]), Buffer.concat([text, Buffer.from('\r\n\n')])])
+      fc.assert(
+        fc.property(fc.array(fc.integer({ min: 0, max: bytes.length })), cuts => {
+          const counting = new LastLine()
+          const borders = [0, ...cuts.sort((a, b) => a - b), bytes.length]
+          for (const [index, border] of borders.slice(1).entries())
+            counting.write(bytes.subarray(borders[index], border))
+          assert.equal(counting.checked().lineCount, 3)
+        }),
+      )
+  })
+
+  it('are not whole where the gzip or its last line is not', async t => {
+    const whole = gzipSync(`${lines.join('\n')}\n`)
+    assert.equal((await checkGzipLines(fileOf(t, whole))).lineCount, 3)
+    assert.equal((await checkGzipLines(fileOf(t, gzipSync('')))).lineCount, 0)
+    for (let length = 1; length < whole.length; length++)
+      await assert.rejects(checkGzipLines(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
+    for (const end of ['terminated early', '{"d":', 'null x'])
+      await assert.rejects(checkGzipLines(fileOf(t, gzipSync(`${lines.join('\n')}\n${end}`))), /last line/)
+  })
+})
+
+describe('a zip', () => {
+  it('is whole with all of its bytes, and with nothing less', async t => {
+    for (const isZip64 of [false, true]) {
+      const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'], isZip64)
+      assert.equal(whole.includes(Buffer.from('504b0606', 'hex')), isZip64)
+      assert.deepEqual(await checkZip(fileOf(t, whole)), { entryCount: 3, lineCount: 3 })
+      for (let length = 0; length < whole.length; length += 7)
+        await assert.rejects(checkZip(fileOf(t, whole.subarray(0, length))), BrokenAnswer, `${length} bytes`)
+    }
+  })
+
+  it('is never taken for whole when what is in it has changed', async t => {
+    const whole = await zipOf(['{"a":1}', '{"b":2}', '{"c":3}'])
+    const path = fileOf(t, whole)
+    const contentEnd = whole.indexOf(Buffer.from([0x50, 0x4b, 0x01, 0x02]))
+    const firstContent = 30 + whole.readUInt16LE(26) + whole.readUInt16LE(28)
+    for (let at = firstContent; at < Math.min(contentEnd, firstContent + whole.readUInt32LE(18)); at++) {
+      const damaged = Buffer.from(whole)
+      damaged[at]! ^= 0x10
+      writeFileSync(path, damaged)
+      await assert.rejects(checkZip(path), BrokenAnswer, `byte ${at}`)
+    }
+  })
+
+  it('of anything else is refused, and never more than refused', async t => {
+    const path = fileOf(t, Buffer.alloc(0))
+    const end = Buffer.from('504b0506', 'hex')
+    await fc.assert(
+      fc.asyncProperty(
+        fc.uint8Array({ maxLength: 200 }),
+        fc.uint8Array({ minLength: 18, maxLength: 18 }),
+        async (a, b) => {
+          if (b[6] === 0 && b[7] === 0) return // a directory without entries is an empty zip
+          writeFileSync(path, Buffer.concat([a, end, b]))
+          await assert.rejects(checkZip(path), BrokenAnswer)
+        },
+      ),
+      { numRuns: 50 },
+    )
+  })
+})
+
+it('the elements of a list are its own text, whatever is in them', () => {
+  fc.assert(
+    fc.property(fc.array(fc.jsonValue()), fc.constantFrom(undefined, 1), (values, indent) => {
+      const elements = jsonListElements(` ${JSON.stringify(values, null, indent)}\n`)!
+      assert.deepEqual(
+        elements.map(element => JSON.parse(element)),
+        JSON.parse(JSON.stringify(values)),
+      )
+      assert.ok(elements.every(element => !element.includes('\n')))
+    }),
+  )
+  assert.deepEqual(jsonListElements('[{"id":9007199254740993, "x": 1.0},[",]"]]'), [
+    '{"id":9007199254740993, "x": 1.0}',
+    '[",]"]',
+  ])
+  for (const text of ['{}', '[1', '[{"a":"]"}', '', 'null']) assert.equal(jsonListElements(text), null, text)
+})

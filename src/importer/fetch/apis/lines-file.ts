@@ -1,0 +1,40 @@
+// Writes the lines of a part that comes in pages, as gzip.
+
+import { once } from 'node:events'
+import { createWriteStream } from 'node:fs'
+import { finished } from 'node:stream/promises'
+import { createGzip } from 'node:zlib'
+import { asFetchFault } from '#importer/fetch/fetch-faults.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
+import { beginPart } from '#importer/fetch/part-file.ts'
+
+/** @param pages lines without their ends. @returns how many came. */
+export async function writeLines(
+  pages: AsyncIterable<readonly string[]>,
+  { file, received }: Pick<PartTools, 'file' | 'received'>,
+): Promise<number> {
+  await beginPart(file)
+  const gzip = createGzip()
+  const written = createWriteStream(file.path, { mode: 0o600 })
+  const done = finished(gzip.pipe(written))
+  // A full disk is met again when the end is awaited.
+  done.catch(() => gzip.destroy())
+  written.on('error', () => gzip.destroy())
+  let lineCount = 0
+  try {
+    for await (const lines of pages) {
+      lineCount += lines.length
+      if (lines.length === 0) continue
+      const text = `${lines.join('\n')}\n`
+      received(text.length)
+      if (!gzip.write(text) && !gzip.destroyed) await Promise.race([once(gzip, 'drain'), done])
+    }
+    gzip.end()
+    await done
+  } catch (cause) {
+    gzip.destroy()
+    written.destroy()
+    throw asFetchFault(written.errored ?? cause)
+  }
+  return lineCount
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { propertiesHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf, type ShownOutcome } from '../../../../tests/support/convert-records.ts'
+import { amplitude } from './amplitude.ts'
+
+const line = (fields: JsonObject): JsonObject => ({
+  event_type: 'Opened',
+  user_id: 'ada',
+  event_time: '2024-05-01 12:00:00',
+  ...fields,
+})
+const acme = (properties: JsonObject) =>
+  line({ groups: { org: ['acme'] }, group_properties: { org: { acme: properties } } })
+const groupEvents = (...records: JsonObject[]) =>
+  eventsOf(amplitude, records)
+    .filter(({ event }) => event === '$groupidentify')
+    .map(({ properties }) => properties)
+
+function withEvents(outcome: ShownOutcome): Extract<ShownOutcome, { events: unknown }> {
+  assert.ok('events' in outcome)
+  return outcome
+}
+
+describe('the groups of an event of Amplitude', () => {
+  it('are told of at first sight and when something about them is new', () => {
+    const gold = { $group_type: 'org', $group_key: 'acme', $group_set: { tier: 'gold' } }
+    assert.deepEqual(groupEvents(acme({ tier: 'gold' }), acme({ tier: 'gold' }), acme({ seats: 5 })), [
+      gold,
+      { ...gold, $group_set: { seats: 5 }, $group_unset: ['tier'] },
+    ])
+    const [event] = eventsOf(amplitude, [acme({ tier: 'gold', gone: 'EMPTY' })])
+    assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', propertiesHash({ tier: 'gold' })))
+  })
+
+  it('keep what they have when a record only names them', () => {
+    const named = line({ groups: { org: ['acme'] } })
+    const sets = groupEvents(named, acme({ tier: 'gold' }), named, acme({ tier: 'gold' })).map(each => each.$group_set)
+    assert.deepEqual(sets, [{}, { tier: 'gold' }])
+  })
+
+  it('are one of each type on the event, and all of them told of', () => {
+    const record = line({
+      groups: { org: ['north', 'south', 'null'], team: 'red' },
+      group_properties: { org: { west: { tier: 'new' } } },
+    })
+    const { events, notes } = withEvents(convertRecords(amplitude, [record])[0]!)
+    assert.deepEqual(events.at(-1)!.properties.$groups, { org: 'north', team: 'red' })
+    assert.deepEqual(
+      events.slice(0, -1).map(({ properties }) => properties.$group_key),
+      ['north', 'south', 'west', 'red'],
+    )
+    assert.deepEqual(notes, ['group_values_dropped'])
+  })
+
+  it('may be all that a record is about', () => {
+    const call = { ...acme({ tier: 'gold' }), event_type: '$groupidentify' }
+    assert.deepEqual(
+      eventsOf(amplitude, [call]).map(({ event }) => event),
+      ['$groupidentify'],
+    )
+  })
+})
+
+describe('a row of a merge file of Amplitude', () => {
+  const merge = { scope: 9001, merge_time: '2024-05-02 08:00:00', amplitude_id: 2, merged_amplitude_id: 1 }
+  const seen = (amplitudeId: number, ids: JsonObject) => line({ amplitude_id: amplitudeId, user_id: null, ...ids })
+  const outcomeOf = (records: JsonObject[], config?: JsonObject) => convertRecords(amplitude, records, config).at(-1)!
+
+  it('links the user and the device that events with its ids have, whichever is which', () => {
+    for (const [user, device] of [
+      [1, 2],
+      [2, 1],
+    ] as const) {
+      const outcome = outcomeOf([seen(user, { user_id: 'ada' }), seen(device, { device_id: 'd' }), merge])
+      assert.deepEqual(outcome, {
+        events: [
+          {
+            uuid: rootUuid('identify', 'amplitude', 'ada', 'd'),
+            event: '$identify',
+            distinct_id: 'ada',
+            timestamp: '2024-05-02T08:00:00.000Z',
+            properties: { $anon_distinct_id: 'd' },
+          },
+        ],
+        notes: [],
+      })
+    }
+  })
+
+  it('joins two users only by consent', () => {
+    const records = [seen(1, { user_id: 'ada' }), seen(2, { user_id: 'bob' }), merge]
+    const field = 'merged_amplitude_id'
+    assert.deepEqual(outcomeOf(records), { rejected: { reason: 'merge_needs_approval', field } })
+    const { events } = withEvents(outcomeOf(records, { allow_dangerous_merge: true }))
+    assert.partialDeepStrictEqual(events, [
+      {
+        uuid: rootUuid('merge', 'amplitude', 'ada', 'bob'),
+        event: '$merge_dangerously',
+        distinct_id: 'ada',
+        properties: { alias: 'bob' },
+      },
+    ])
+  })
+
+  it('is left out when no event has one of its ids', () => {
+    assert.deepEqual(outcomeOf([seen(1, { user_id: 'ada' }), merge]), { skipped: 'filtered' })
+  })
+})

@@ -1,0 +1,47 @@
+// The groups that Amplitude's records name. Source: docs/wire/import.md §1.1 (groups).
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { legalId } from '#importer/records/distinct-ids.ts'
+import type { GroupSnapshot } from '#importer/records/imported-event.ts'
+import { objectIn, withoutNothing } from './amplitude-values.ts'
+
+export interface RecordGroups {
+  /** The first key of each type, which is all that an event can have. */
+  readonly inEvent: JsonObject
+  /** Every key, in the order listed. */
+  readonly snapshots: readonly GroupSnapshot[]
+  /** Keys beyond the first of their type. */
+  readonly droppedCount: number
+}
+
+/** @throws RecordReject */
+export function groupsOf(record: JsonObject, distinctId: string, timeUs: number): RecordGroups {
+  const groups = objectIn(record, 'groups')
+  const described = objectIn(record, 'group_properties')
+  const inEvent: JsonObject = {}
+  const snapshots: GroupSnapshot[] = []
+  let droppedCount = 0
+  for (const type of new Set([...Object.keys(groups), ...Object.keys(described)])) {
+    const named = keysIn(ownValue(groups, type))
+    const ofType = ownValue(described, type)
+    const byKey = isJsonObject(ofType) ? ofType : {}
+    if (named.length > 0) setOwn(inEvent, type, named[0]!)
+    droppedCount += Math.max(0, named.length - 1)
+    for (const key of new Set([...named, ...Object.keys(byKey)])) {
+      const properties = ownValue(byKey, key)
+      snapshots.push({
+        type,
+        key,
+        properties: isJsonObject(properties) ? withoutNothing(properties) : null,
+        distinctId,
+        timeUs,
+      })
+    }
+  }
+  return { inEvent, snapshots, droppedCount }
+}
+
+function keysIn(value: JsonValue | undefined): string[] {
+  const list = Array.isArray(value) ? value : [value]
+  return [...new Set(list.map(key => legalId(key)).filter(key => key !== null))]
+}

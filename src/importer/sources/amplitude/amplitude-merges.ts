@@ -1,0 +1,60 @@
+// Amplitude's merge files say which of its own ids turned out to be one person. Its events say who they are.
+// Source: docs/wire/import.md §1.0 (I5), §1.1 (merge file).
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { idText, legalId } from '#importer/records/distinct-ids.ts'
+import { isLink } from '#importer/records/generated-events.ts'
+import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
+import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+
+export function isMerge(record: JsonObject): boolean {
+  return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')
+}
+
+const [userFact, deviceFact] = ['amplitude_user', 'amplitude_device']
+
+/** Under which ids a person of Amplitude stands in the staged events. */
+export function userFacts(record: JsonObject): SourceFact[] {
+  const key = idText(ownValue(record, 'amplitude_id'))
+  if (key === null) return []
+  const facts = [
+    { kind: userFact!, value: legalId(ownValue(record, 'user_id')) },
+    { kind: deviceFact!, value: legalId(ownValue(record, 'device_id')) },
+  ]
+  return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
+}
+
+interface Known {
+  readonly id: string
+  readonly isUser: boolean
+}
+
+/** @throws RecordReject */
+export function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
+  const field = 'merge_time'
+  const timeUs = recordTime(ownValue(record, field), { zone: 'UTC' }, context, field)
+  const original = knownAs(ownValue(record, 'merged_amplitude_id'), context)
+  const added = knownAs(ownValue(record, 'amplitude_id'), context)
+  // Ids of Amplitude's own that no staged event has mean nobody here.
+  if (original === null || added === null || !isLink({ userId: original.id, deviceId: added.id }))
+    return skipped('filtered')
+  if (original.isUser && added.isUser) {
+    if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
+    const uuid = rootUuid('merge', 'amplitude', original.id, added.id)
+    const properties = { alias: added.id }
+    return { events: [{ uuid, event: '$merge_dangerously', distinctId: original.id, timeUs, properties }] }
+  }
+  const [user, device] = added.isUser ? [added, original] : [original, added]
+  return { events: [], links: [{ userId: user.id, deviceId: device.id, timeUs, properties: {} }] }
+}
+
+function knownAs(value: Parameters<typeof idText>[0], { findFact }: SourceContext): Known | null {
+  const amplitudeId = idText(value)
+  if (amplitudeId === null) return null
+  const userId = findFact(userFact!, amplitudeId)
+  if (userId !== null) return { id: userId, isUser: true }
+  const deviceId = findFact(deviceFact!, amplitudeId)
+  return deviceId === null ? null : { id: deviceId, isUser: false }
+}

@@ -1,0 +1,168 @@
+// Which properties an event of Amplitude gets, and which its person. Source: docs/wire/import.md §1.1.
+
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
+import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { pickProperties, putPersonUpdates, textField } from '#importer/records/record-fields.ts'
+import { asObject, isNothing, objectIn, putValue, truthOf, withoutNothing } from './amplitude-values.ts'
+
+/** Fields that are read on their own, or serve the import alone. */
+const ownFields: ReadonlySet<string> = new Set([
+  ...['event_type', 'user_id', 'device_id', 'amplitude_id', 'app', '$insert_id', 'uuid', 'event_id', 'session_id'],
+  ...['event_time', 'client_event_time', 'client_upload_time', 'server_received_time', 'server_upload_time'],
+  ...['processed_time', 'event_properties', 'user_properties', 'groups', 'group_properties', 'data', 'platform'],
+  ...['os_name', 'os_version', 'device_type', 'country', 'region', 'city', 'ip_address'],
+])
+const updatedKey = 'user_properties_updated'
+const truthFields: ReadonlySet<string> = new Set(['paying', 'is_attribution_event'])
+
+/** Properties of an event that also describe its person, and change with it. */
+const personKeys = [
+  ...['$browser', '$browser_version', '$os', '$os_version', '$device_type'],
+  ...['$device_manufacturer', '$device_model', '$device_name'],
+  ...['$current_url', '$pathname', '$referrer', '$referring_domain'],
+  ...['$geoip_country_name', '$geoip_city_name', '$geoip_subdivision_1_name'],
+]
+const firstTouch = ['referrer', 'referring_domain', ...['source', 'medium', 'campaign', 'content', 'term'].map(utm)]
+const onceKeys: ReadonlyMap<string, string> = new Map(
+  firstTouch.map(key => [`initial_${key}`, `$initial_${key}`] as const),
+)
+
+function utm(key: string): string {
+  return `utm_${key}`
+}
+
+export interface RecordIds {
+  readonly userId: string | null
+  readonly deviceId: string | null
+}
+
+/** @throws RecordReject */
+export function propertiesOf(record: JsonObject, sourceName: string, ids: RecordIds): JsonObject {
+  const own = objectIn(record, 'event_properties')
+  const properties = withoutNothing(own)
+  const device = deviceOf(record)
+  for (const [field, value] of Object.entries(record)) {
+    const isRead = ownFields.has(field) || device.fields.includes(field)
+    if (!isRead && !Object.hasOwn(properties, field))
+      putValue(properties, field, truthFields.has(field) ? truthOf(value) : value)
+  }
+  putData(properties, asObject(ownValue(record, 'data')))
+  putIds(properties, record, ids)
+  putPage(properties, own)
+  for (const [key, value] of Object.entries(device.properties)) putValue(properties, key, value)
+  putValue(properties, '$geoip_country_name', ownValue(record, 'country'))
+  putValue(properties, '$geoip_city_name', ownValue(record, 'city'))
+  putValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))
+  putValue(properties, '$ip', ownValue(record, 'ip_address'))
+  putElement(properties, sourceName, own)
+  putPersonUpdates(properties, { set: pickProperties(properties, personKeys), setOnce: firstTouchOf(record) })
+  return properties
+}
+
+/** What the record says of its person beside what it says of itself; told of again only when it is news. */
+export function personOf(record: JsonObject): JsonObject {
+  const person: JsonObject = {}
+  for (const [key, value] of Object.entries(objectIn(record, 'user_properties')))
+    if (!onceKeys.has(key)) putValue(person, key, value)
+  return person
+}
+
+function firstTouchOf(record: JsonObject): JsonObject {
+  const from = objectIn(record, 'user_properties')
+  const once: JsonObject = {}
+  for (const [key, target] of onceKeys) putValue(once, target, ownValue(from, key))
+  return once
+}
+
+function putData(properties: JsonObject, data: JsonValue | undefined): void {
+  if (data === undefined) return
+  const updated = isJsonObject(data) ? truthOf(ownValue(data, updatedKey)) : undefined
+  putValue(
+    properties,
+    'data',
+    updated === undefined ? data : mergeObjects(data as JsonObject, { [updatedKey]: updated }),
+  )
+}
+
+function putIds(properties: JsonObject, record: JsonObject, { userId, deviceId }: RecordIds): void {
+  putValue(properties, '$amplitude_user_id', userId)
+  putValue(properties, '$amplitude_device_id', deviceId)
+  putValue(properties, '$device_id', deviceId)
+  putValue(properties, '$amplitude_event_id', ownValue(record, 'event_id'))
+  const startMs = sessionStartMs(ownValue(record, 'session_id'))
+  if (startMs === null) return
+  putValue(properties, '$amplitude_session_id', startMs)
+  putValue(properties, '$session_id', sessionUuid(startMs, 'amplitude', 'session', deviceId ?? '', String(startMs)))
+}
+
+/** The start of a session is its id; -1 says that there is none. @returns epoch ms that a UUIDv7 can hold. */
+function sessionStartMs(value: JsonValue | undefined): number | null {
+  const ms = typeof value === 'string' ? Number(value) : numberOf(value ?? null)
+  return ms !== undefined && Number.isSafeInteger(ms) && ms > 0 && ms < 2 ** 48 ? ms : null
+}
+
+function putPage(properties: JsonObject, from: JsonObject): void {
+  const url = ownValue(from, '[Amplitude] Page Location')
+  putValue(properties, '$current_url', isNothing(url) ? ownValue(from, '[Amplitude] Page URL') : url)
+  putValue(properties, '$host', ownValue(from, '[Amplitude] Page Domain'))
+  putValue(properties, '$pathname', ownValue(from, '[Amplitude] Page Path'))
+  putValue(properties, '$viewport_height', ownValue(from, '[Amplitude] Viewport Height'))
+  putValue(properties, '$viewport_width', ownValue(from, '[Amplitude] Viewport Width'))
+  putValue(properties, '$referrer', ownValue(from, 'referrer'))
+  putValue(properties, '$referring_domain', ownValue(from, 'referring_domain'))
+}
+
+function putElement(properties: JsonObject, sourceName: string, from: JsonObject): void {
+  const type = /^\[Amplitude\] Element (Clicked|Changed)$/.exec(sourceName)?.[1]
+  if (type === undefined) return
+  putValue(properties, '$event_type', type === 'Clicked' ? 'click' : 'change')
+  putValue(properties, '$el_text', ownValue(from, '[Amplitude] Element Text'))
+}
+
+interface Device {
+  readonly properties: JsonObject
+  /** Fields that it was read from beside those that every record has. */
+  readonly fields: readonly string[]
+}
+
+/** On the web Amplitude names the browser as the system, and the system as the device. */
+function deviceOf(record: JsonObject): Device {
+  const platform = textField(record, 'platform')
+  const system = textField(record, 'os_name')
+  const version = ownValue(record, 'os_version')
+  const device = textField(record, 'device_type')
+  if (platform === null || platform.toLowerCase() === 'web')
+    return {
+      properties: {
+        $browser: system,
+        $browser_version: wholeNumberOr(version),
+        $os: device,
+        $device_type: kindOf(device),
+      },
+      fields: [],
+    }
+  return {
+    properties: {
+      $os: system,
+      $os_version: version ?? null,
+      $device_type: mobileKind(system) ?? mobileKind(platform),
+      $device_manufacturer: ownValue(record, 'device_manufacturer') ?? null,
+      $device_model: ownValue(record, 'device_model') ?? null,
+      $device_name: device,
+    },
+    fields: ['device_manufacturer', 'device_model'],
+  }
+}
+
+/** One value for filters, where live events have a number. */
+function wholeNumberOr(version: JsonValue | undefined): JsonValue {
+  return typeof version === 'string' && /^\d{1,15}$/.test(version) ? Number(version) : (version ?? null)
+}
+
+function kindOf(system: string | null): string | null {
+  return system !== null && /^(?:windows|linux|mac(?: ?os)?(?: x)?)$/i.test(system) ? 'Desktop' : mobileKind(system)
+}
+
+function mobileKind(system: string | null): string | null {
+  return system !== null && /^(?:ios|android)$/i.test(system) ? 'Mobile' : null
+}

@@ -1,0 +1,254 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { amplitude } from './amplitude.ts'
+
+const uuid = '3b1f0c5e-6f2a-4c1d-9a77-0d2b5c3e4f01'
+const line = (fields: JsonObject): JsonObject => ({
+  event_type: 'Opened',
+  user_id: 'ada',
+  event_time: '2024-05-01 12:00:00.250000',
+  uuid,
+  ...fields,
+})
+const only = (fields: JsonObject) => eventsOf(amplitude, [line(fields)]).at(-1)!
+const outcomeOf = (fields: JsonObject) => convertRecords(amplitude, [line(fields)])[0]!
+const own = { $amplitude_user_id: 'ada' }
+
+describe('an event of Amplitude', () => {
+  it('has the name and the kind that live events have', () => {
+    assert.equal(only({ event_type: '[Amplitude] Page Viewed' }).event, '$pageview')
+    assert.equal(only({ event_type: '$identify' }).event, '$set')
+    assert.equal(only({}).event, 'Opened')
+    for (const [name, type] of [
+      ['Clicked', 'click'],
+      ['Changed', 'change'],
+    ] as const) {
+      const text = { '[Amplitude] Element Text': 'Buy' }
+      const { event, properties } = only({ event_type: `[Amplitude] Element ${name}`, event_properties: text })
+      assert.deepEqual([event, properties], ['$autocapture', { ...text, $event_type: type, $el_text: 'Buy', ...own }])
+    }
+  })
+
+  it('is left out where it only marks a session', () => {
+    for (const type of ['session_start', 'session_end'])
+      assert.deepEqual(outcomeOf({ event_type: type, user_id: null }), { skipped: 'session_marker' })
+  })
+
+  it('has the uuid of its record; else one of its $insert_id; else one of its content', () => {
+    assert.equal(only({ uuid: uuid.toUpperCase() }).uuid, uuid)
+    const inserted = { uuid: 'no-uuid', $insert_id: 'k', app: 9001, device_id: 'd' }
+    assert.equal(only(inserted).uuid, rootUuid('amplitude', 'insert', '9001', 'd', 'k'))
+    assert.equal(only({ ...inserted, app: null, device_id: null }).uuid, rootUuid('amplitude', 'insert', '', '', 'k'))
+    const none = { uuid: null, event_properties: { n: 1 } }
+    assert.equal(only(none).uuid, only(none).uuid)
+    assert.notEqual(only(none).uuid, only({ uuid: null, event_properties: { n: 2 } }).uuid)
+  })
+
+  it('happened at the first time that can be read, in UTC', () => {
+    const timeOf = (fields: JsonObject) => only({ event_time: null, ...fields }).timestamp
+    assert.equal(timeOf({ event_time: '2024-05-01T12:00:00.123456' }), '2024-05-01T12:00:00.123456Z')
+    const later = { client_event_time: '2024-05-01 12:00:01', server_received_time: '2024-05-01 12:00:02' }
+    assert.equal(timeOf(later), '2024-05-01T12:00:01.000Z')
+    assert.equal(
+      timeOf({ ...later, event_time: 'x', client_event_time: '2024-02-30 00:00:00' }),
+      '2024-05-01T12:00:02.000Z',
+    )
+  })
+
+  it('is refused with the field that is wrong', () => {
+    const refusals: [JsonObject, string, string][] = [
+      [{ event_type: null }, 'event_missing', 'event_type'],
+      [{ event_type: 7 }, 'event_not_string', 'event_type'],
+      [{ user_id: 'guest' }, 'distinct_id_missing', 'distinct_id'],
+      [{ user_id: 'x'.repeat(201) }, 'distinct_id_too_long', 'distinct_id'],
+      [{ event_time: null }, 'timestamp_missing', 'event_time'],
+      [{ event_time: '', server_received_time: 'x' }, 'timestamp_invalid', 'server_received_time'],
+      [{ event_time: null, client_event_time: '2031-01-01 00:00:00' }, 'timestamp_future', 'client_event_time'],
+      [{ event_properties: [] }, 'properties_not_object', 'event_properties'],
+      [{ user_properties: 'plan=pro' }, 'properties_not_object', 'user_properties'],
+      [{ groups: 5 }, 'properties_not_object', 'groups'],
+    ]
+    for (const [fields, reason, field] of refusals)
+      assert.deepEqual(outcomeOf(fields), { rejected: { reason, field } }, JSON.stringify(fields).slice(0, 80))
+  })
+})
+
+describe('the id of an event of Amplitude', () => {
+  it("is the user's, else the device's, else Amplitude's own, which is noted", () => {
+    assert.equal(only({ device_id: 'd' }).distinct_id, 'ada')
+    assert.equal(only({ user_id: '', device_id: 'd' }).distinct_id, 'd')
+    const record = parseJson(`{"amplitude_id":9007199254740993,"device_id":"null"}`) as JsonObject
+    const outcome = outcomeOf({ ...record, user_id: null })
+    assert.ok('events' in outcome)
+    assert.deepEqual([outcome.events[0]!.distinct_id, outcome.notes], ['9007199254740993', ['amplitude_id_used']])
+  })
+
+  it('is linked with its device once, and a device with its first user alone', () => {
+    const outcomes = convertRecords(amplitude, [
+      line({ device_id: 'd' }),
+      line({ device_id: 'd' }),
+      line({ device_id: 'd', user_id: 'bob' }),
+    ])
+    const names = outcomes.map(outcome => ('events' in outcome ? outcome.events.map(({ event }) => event) : []))
+    assert.deepEqual(names, [['$identify', 'Opened'], ['Opened'], ['Opened']])
+    assert.deepEqual((outcomes[2] as { notes: object }).notes, ['shared_device'])
+  })
+
+  it('comes with those that Amplitude had, and with its session', () => {
+    const start = 1_714_564_790_000
+    const { properties } = only({ device_id: 'd', event_id: 17, session_id: start })
+    assert.deepEqual(properties, {
+      ...own,
+      $amplitude_device_id: 'd',
+      $device_id: 'd',
+      $amplitude_event_id: 17,
+      $amplitude_session_id: start,
+      $session_id: sessionUuid(start, 'amplitude', 'session', 'd', String(start)),
+    })
+    for (const none of [-1, '-1', null, 'x', 2 ** 60]) assert.deepEqual(only({ session_id: none }).properties, own)
+  })
+})
+
+describe('the properties of an event of Amplitude', () => {
+  it('are its own, then all fields that nothing else is read from', () => {
+    const { properties } = only({
+      event_properties: { amount: 7, coupon: 'EMPTY', gone: null, library: 'own' },
+      library: 'amplitude-js/8',
+      version_name: '1.2',
+      device_family: 'Linux',
+      location_lat: 52.5,
+      language: '(not set)',
+      app: 9001,
+      amplitude_id: 5,
+      $insert_id: 'k',
+      server_upload_time: '2024-05-01 12:00:05',
+      processed_time: '2024-05-01 12:00:06',
+    })
+    assert.deepEqual(properties, {
+      amount: 7,
+      library: 'own',
+      version_name: '1.2',
+      device_family: 'Linux',
+      location_lat: 52.5,
+      ...own,
+    })
+  })
+
+  it('read truth in every form that exports have', () => {
+    for (const yes of [true, 1, '1', 'true', 'TRUE']) assert.equal(only({ paying: yes }).properties.paying, true)
+    for (const no of [false, 0, '0', 'false', 'FALSE'])
+      assert.equal(only({ is_attribution_event: no }).properties.is_attribution_event, false)
+    assert.equal('paying' in only({ paying: null }).properties, false)
+    const data = { user_properties_updated: 1, group_ids: { org: 5 } }
+    assert.deepEqual(only({ data }).properties.data, { user_properties_updated: true, group_ids: { org: 5 } })
+    assert.deepEqual(only({ data: JSON.stringify(data) }).properties.data, only({ data }).properties.data)
+    assert.deepEqual(only({ data: { path: '/batch' } }).properties.data, { path: '/batch' })
+  })
+
+  it('name the page as live events do, by its location before its URL', () => {
+    const page = {
+      '[Amplitude] Page URL': 'https://a.example.test/x',
+      '[Amplitude] Page Location': 'https://a.example.test/x?y=1',
+      '[Amplitude] Page Domain': 'a.example.test',
+      '[Amplitude] Page Path': '/x',
+      '[Amplitude] Viewport Height': 600,
+      '[Amplitude] Viewport Width': 800,
+      referrer: 'https://r.example.test/',
+      referring_domain: 'r.example.test',
+    }
+    const set = {
+      $current_url: 'https://a.example.test/x?y=1',
+      $pathname: '/x',
+      $referrer: 'https://r.example.test/',
+      $referring_domain: 'r.example.test',
+    }
+    assert.deepEqual(only({ event_properties: page }).properties, {
+      ...page,
+      ...set,
+      $host: 'a.example.test',
+      $viewport_height: 600,
+      $viewport_width: 800,
+      ...own,
+      $set: set,
+    })
+    assert.equal(
+      only({ event_properties: { ...page, '[Amplitude] Page Location': '' } }).properties.$current_url,
+      'https://a.example.test/x',
+    )
+  })
+
+  it('take the system for the browser on the web', () => {
+    const device = { $browser: 'Chrome', $browser_version: '17.4', $os: 'Mac', $device_type: 'Desktop' }
+    const fields = { os_name: 'Chrome', os_version: '17.4', device_type: 'Mac', device_model: 'MacBook' }
+    for (const platform of ['Web', null])
+      assert.deepEqual(only({ ...fields, platform }).properties, {
+        ...device,
+        device_model: 'MacBook',
+        ...own,
+        $set: device,
+      })
+    const kindOf = (type: string) => only({ device_type: type }).properties.$device_type
+    assert.deepEqual(['Windows', 'Linux', 'iOS', 'Android', 'Apple TV'].map(kindOf), [
+      'Desktop',
+      'Desktop',
+      'Mobile',
+      'Mobile',
+      undefined,
+    ])
+  })
+
+  it('take the system for the system elsewhere', () => {
+    const device = {
+      $os: 'ios',
+      $os_version: '17',
+      $device_type: 'Mobile',
+      $device_manufacturer: 'Apple',
+      $device_model: 'iPhone15,2',
+      $device_name: 'Apple iPhone 14 Pro',
+    }
+    const { properties } = only({
+      platform: 'iOS',
+      os_name: 'ios',
+      os_version: '17',
+      device_type: 'Apple iPhone 14 Pro',
+      device_manufacturer: 'Apple',
+      device_model: 'iPhone15,2',
+    })
+    assert.deepEqual(properties, { ...device, ...own, $set: device })
+  })
+
+  it('say where it was, and keep the recorded address', () => {
+    const place = { $geoip_country_name: 'Norway', $geoip_city_name: 'Oslo', $geoip_subdivision_1_name: 'Oslo County' }
+    const { properties } = only({ country: 'Norway', city: 'Oslo', region: 'Oslo County', ip_address: '192.0.2.1' })
+    assert.deepEqual(properties, { ...place, $ip: '192.0.2.1', ...own, $set: place })
+  })
+
+  it('are read from the JSON text that warehouses keep', () => {
+    const { properties } = only({ event_properties: '{"id":8123456789012345678}', user_properties: '{}', groups: '' })
+    assert.equal(JSON.stringify(properties), '{"id":8123456789012345678,"$amplitude_user_id":"ada"}')
+  })
+})
+
+describe('the person of an event of Amplitude', () => {
+  it('gets every property that is news, and what was first once', () => {
+    const initial = { initial_utm_term: 'lamp', initial_referrer: 'EMPTY' }
+    const events = eventsOf(amplitude, [
+      line({ user_properties: { ...initial, plan: 'pro', seats: 4, gone: null, list: ['a'] } }),
+      line({ user_properties: { plan: 'pro', seats: 5, list: ['a'] } }),
+      line({ user_properties: { plan: 'pro', seats: 5, list: ['a'] } }),
+      line({ user_properties: { plan: 'pro' }, user_id: 'bob' }),
+    ])
+    assert.deepEqual(
+      events.map(({ properties }) => [properties.$set, properties.$set_once]),
+      [
+        [{ plan: 'pro', seats: 4, list: ['a'] }, { $initial_utm_term: 'lamp' }],
+        [{ seats: 5 }, undefined],
+        [undefined, undefined],
+        [{ plan: 'pro' }, undefined],
+      ],
+    )
+  })
+})

@@ -1,0 +1,127 @@
+// Amplitude: lines of its export, of its hourly files in object storage and of warehouse copies, and the rows of its merge
+// files. Source: docs/wire/import.md §1.1.
+
+import { isUuid } from '#core/events/uuid.ts'
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import type { ImportSource, SourceContext, SourceFact } from '#importer/records/import-source.ts'
+import {
+  type Conversion,
+  type ConvertedRecord,
+  type IdentityLink,
+  type RecordNote,
+  RecordReject,
+  skipped,
+} from '#importer/records/imported-event.ts'
+import { eventName } from '#importer/records/record-fields.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { readTime } from '#importer/records/source-time.ts'
+import { checkTime } from '#importer/records/time-window.ts'
+import { groupsOf } from './amplitude-groups.ts'
+import { convertMerge, isMerge, userFacts } from './amplitude-merges.ts'
+import { personOf, propertiesOf } from './amplitude-properties.ts'
+import { isNothing } from './amplitude-values.ts'
+
+const name = 'amplitude'
+
+export const amplitude: ImportSource = {
+  name,
+  summary: 'lines of the export, of the files in object storage or of a warehouse copy, and of merge files',
+  prepare(values, context) {
+    const config = new SourceConfig(name, values)
+    const allowsMerge = config.flag('allow_dangerous_merge')
+    config.end()
+    return {
+      convert: ({ value }) =>
+        isMerge(value) ? convertMerge(value, allowsMerge, context) : convertEvent(value, context),
+      factsOf: ({ value }): readonly SourceFact[] => (isMerge(value) ? [] : userFacts(value)),
+    }
+  },
+}
+
+const eventNames: ReadonlyMap<string, string> = new Map([
+  ['[Amplitude] Page Viewed', '$pageview'],
+  ['[Amplitude] Element Clicked', '$autocapture'],
+  ['[Amplitude] Element Changed', '$autocapture'],
+  // Left as it is, it would be an identification without an anonymous id.
+  ['$identify', '$set'],
+])
+const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'session_end'])
+/** It says something of a group and is no event of a person. */
+const groupCall = '$groupidentify'
+
+function convertEvent(record: JsonObject, context: SourceContext): Conversion {
+  const sourceName = eventName(ownValue(record, 'event_type'), 'event_type')
+  if (sessionMarkers.has(sourceName)) return skipped('session_marker')
+  const userId = legalId(ownValue(record, 'user_id'))
+  const deviceId = legalId(ownValue(record, 'device_id'))
+  const distinctId = distinctIdOf(record)
+  const timeUs = timeOf(record, context)
+  const { inEvent, snapshots, droppedCount } = groupsOf(record, distinctId, timeUs)
+  const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
+  if (userId === null && deviceId === null) notes.push('amplitude_id_used')
+  const generated = { links: linkOf(userId, deviceId, timeUs), groups: snapshots }
+  if (sourceName === groupCall) return { ...generated, events: [], notes }
+  const properties = propertiesOf(record, sourceName, { userId, deviceId })
+  if (Object.keys(inEvent).length > 0) properties.$groups = inEvent
+  const event = eventNames.get(sourceName) ?? sourceName
+  const converted: ConvertedRecord = {
+    ...generated,
+    events: [{ uuid: uuidOf(record), event, distinctId, timeUs, properties }],
+    notes,
+    dropped: droppedOf(record),
+  }
+  const person = personOf(record)
+  return Object.keys(person).length === 0 ? converted : { ...converted, person: { distinctId, properties: person } }
+}
+
+/** @throws RecordReject */
+function distinctIdOf(record: JsonObject): string {
+  const fields = ['user_id', 'device_id', 'amplitude_id']
+  return chooseId(
+    fields.map(field => ({ value: ownValue(record, field), field })),
+    'distinct_id',
+  )
+}
+
+const timeFields = ['event_time', 'client_event_time', 'server_received_time']
+
+/** The first of the times that can be read: later ones are only nearly right. @throws RecordReject */
+function timeOf(record: JsonObject, context: SourceContext): number {
+  const written = timeFields.filter(field => !isNothing(ownValue(record, field)))
+  for (const field of written) {
+    const timeUs = readTime(ownValue(record, field)!, { zone: 'UTC' }, field)
+    if (timeUs === null) continue
+    checkTime(timeUs, context, field)
+    return timeUs
+  }
+  throw new RecordReject(written.length === 0 ? 'timestamp_missing' : 'timestamp_invalid', written[0] ?? timeFields[0]!)
+}
+
+function uuidOf(record: JsonObject): string {
+  const text = (field: string) => idText(ownValue(record, field)) ?? ''
+  if (isUuid(text('uuid'))) return text('uuid').toLowerCase()
+  const insertId = text('$insert_id')
+  if (insertId === '') return contentUuid(name, record)
+  return rootUuid(name, 'insert', text('app'), text('device_id'), insertId)
+}
+
+function linkOf(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {
+  if (userId === null || deviceId === null) return []
+  return [{ userId, deviceId, timeUs, properties: { $amplitude_user_id: userId, $amplitude_device_id: deviceId } }]
+}
+
+const notKept = [
+  'app',
+  'amplitude_id',
+  '$insert_id',
+  'platform',
+  'client_upload_time',
+  'server_upload_time',
+  'processed_time',
+]
+
+function droppedOf(record: JsonObject): string[] {
+  return notKept.filter(field => !isNothing(ownValue(record, field) as JsonValue))
+}

@@ -1,0 +1,157 @@
+// The properties of a row of GA4's export. Parameters stand at the top, as they would with a live event; records that we
+// have no names for stay whole, so that two fields of one name never overwrite each other.
+// Source: docs/wire/import.md §1.5.
+
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
+import { putAddress } from '#importer/records/page-address.ts'
+import { isEmptyValue, objectField, put, putPersonUpdates, textField } from '#importer/records/record-fields.ts'
+import { readTime, timeText } from '#importer/records/source-time.ts'
+import { ga4KeyedValues } from './ga4-values.ts'
+
+type Names = ReadonlyMap<string, string>
+
+/** What the event itself, its uuid and the person are made of. */
+const consumed = new Set([
+  'event_name',
+  'event_timestamp',
+  'event_date',
+  'event_params',
+  'event_bundle_sequence_id',
+  'stream_id',
+  'batch_page_id',
+  'batch_ordering_id',
+  'batch_event_index',
+  'user_id',
+  'user_pseudo_id',
+  'user_properties',
+  'user_first_touch_timestamp',
+  'device',
+  'geo',
+  'traffic_source',
+  'collected_traffic_source',
+])
+const paramNames: Names = new Map([
+  ['page_title', 'title'],
+  ['page_referrer', '$referrer'],
+])
+const deviceNames: Names = new Map([
+  ['operating_system', '$os'],
+  ['operating_system_version', '$os_version'],
+  ['language', '$browser_language'],
+  ['mobile_brand_name', '$device_manufacturer'],
+  ['mobile_model_name', '$device_model'],
+])
+const webNames: Names = new Map([
+  ['browser', '$browser'],
+  ['browser_version', '$browser_version'],
+  ['hostname', '$host'],
+])
+const geoNames: Names = new Map([
+  ['continent', '$geoip_continent_name'],
+  ['country', '$geoip_country_name'],
+  ['region', '$geoip_subdivision_1_name'],
+  ['city', '$geoip_city_name'],
+])
+const campaignNames: Names = new Map([
+  ['manual_source', 'utm_source'],
+  ['manual_medium', 'utm_medium'],
+  ['manual_campaign_name', 'utm_campaign'],
+  ['manual_campaign_id', 'utm_id'],
+  ['manual_term', 'utm_term'],
+  ['manual_content', 'utm_content'],
+  ['manual_source_platform', 'utm_source_platform'],
+  ['manual_creative_format', 'utm_creative_format'],
+  ['manual_marketing_tactic', 'utm_marketing_tactic'],
+  ['gclid', 'gclid'],
+  ['dclid', 'dclid'],
+  ['srsltid', 'srsltid'],
+])
+const firstTouchNames: Names = new Map([
+  ['source', '$initial_utm_source'],
+  ['medium', '$initial_utm_medium'],
+  ['name', '$initial_utm_campaign'],
+])
+
+export function ga4Properties(row: JsonObject): JsonObject {
+  const properties: JsonObject = {}
+  const params = ga4KeyedValues(ownValue(row, 'event_params'))
+  for (const [field, value] of Object.entries(row)) if (!consumed.has(field)) put(properties, field, whole(value))
+  putDevice(properties, objectField(row, 'device'))
+  putNamed(properties, 'geo', objectField(row, 'geo'), geoNames)
+  putNamed(properties, 'collected_traffic_source', objectField(row, 'collected_traffic_source'), campaignNames)
+  for (const [key, value] of Object.entries(params)) if (key !== 'page_location') putParam(properties, key, value)
+  putAddress(properties, textField(params, 'page_location'), { host: false, path: true })
+  put(properties, '$ga4_user_pseudo_id', idText(row.user_pseudo_id))
+  put(properties, '$session_id', sessionId(row, ownValue(params, 'ga_session_id')))
+  putPerson(properties, row)
+  return properties
+}
+
+/** A parameter named like a field of the row, with another value, is set beside it. */
+function putParam(properties: JsonObject, key: string, value: JsonValue): void {
+  const name = paramNames.get(key) ?? key
+  const known = ownValue(properties, name)
+  put(properties, known === undefined || isSameJson(known, value) ? name : `event_params.${key}`, value)
+}
+
+function putDevice(properties: JsonObject, device: JsonObject): void {
+  const { web_info: _web, category: _category, ...rest } = device
+  const category = textField(device, 'category')
+  if (category !== null) put(properties, '$device_type', category.charAt(0).toUpperCase() + category.slice(1))
+  const web = objectField(device, 'web_info')
+  for (const [field, name] of webNames) put(properties, name, ownValue(web, field))
+  const unnamedWeb = Object.fromEntries(Object.entries(web).filter(([field]) => !webNames.has(field)))
+  if (Object.keys(unnamedWeb).length > 0) rest.web_info = unnamedWeb
+  putNamed(properties, 'device', rest, deviceNames)
+}
+
+/** Sets the fields that have a name of ours at the top, and the others under that of their record. */
+function putNamed(properties: JsonObject, recordName: string, record: JsonObject, names: Names): void {
+  const rest: JsonObject = {}
+  for (const [field, value] of Object.entries(record)) {
+    const name = names.get(field)
+    if (name === undefined) setOwn(rest, field, value)
+    else put(properties, name, value)
+  }
+  put(properties, recordName, whole(rest))
+}
+
+/** @returns the value; null for a list or record in which nothing says anything, as BigQuery writes for "none". */
+function whole(value: JsonValue): JsonValue {
+  if (Array.isArray(value)) return value.length === 0 ? null : value
+  if (!isJsonObject(value)) return value
+  return Object.values(value).every(field => isEmptyValue(whole(field))) ? null : value
+}
+
+/**
+ * The id of the session, whose number is the second of its start.
+ * @returns null for an event outside of sessions.
+ */
+function sessionId(row: JsonObject, session: JsonValue | undefined): string | null {
+  const number = idText(session)
+  if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
+  // Without a device of its own, two users whose sessions begin in one second would share one.
+  const device = idText(row.user_pseudo_id) ?? idText(row.user_id) ?? ''
+  return sessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
+}
+
+function putPerson(properties: JsonObject, row: JsonObject): void {
+  const set: JsonObject = {}
+  for (const [key, value] of Object.entries(ga4KeyedValues(ownValue(row, 'user_properties')))) put(set, key, value)
+  const setOnce: JsonObject = {}
+  const firstTouch = objectField(row, 'traffic_source')
+  for (const [field, name] of firstTouchNames) put(setOnce, name, ownValue(firstTouch, field))
+  put(setOnce, 'first_touch_at', instantText(ownValue(row, 'user_first_touch_timestamp')))
+  putPersonUpdates(properties, { set, setOnce })
+}
+
+/** @param value microseconds since 1970, where 0 says that nobody knows. */
+function instantText(value: JsonValue | undefined): string | null {
+  const timeUs = isEmptyValue(value)
+    ? null
+    : readTime(value!, { zone: 'UTC', unit: 'us' }, 'user_first_touch_timestamp')
+  return timeUs === null || timeUs <= 0 ? null : timeText(timeUs)
+}

@@ -1,0 +1,37 @@
+// GA4's lists of `{key, value: {string_value, int_value, …}}`. Source: docs/wire/import.md §1.5.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOrLiteral, ownValue, setOwn } from '#core/json.ts'
+import { isEmptyValue } from '#importer/records/record-fields.ts'
+
+const integer = /^-?(?:0|[1-9]\d*)$/
+const decimal = /^-?(?:0|[1-9]\d*)(?:\.\d+)?(?:e[+-]?\d+)?$/i
+
+/** @returns each key with the one of its values that is set; a key that comes twice has its last. */
+export function ga4KeyedValues(list: JsonValue | undefined): JsonObject {
+  const values: JsonObject = {}
+  for (const entry of Array.isArray(list) ? list : []) {
+    const key = isJsonObject(entry) ? ownValue(entry, 'key') : null
+    if (typeof key !== 'string') continue
+    const value = setValue(ownValue(entry as JsonObject, 'value'))
+    if (value !== null) setOwn(values, key, value)
+  }
+  return values
+}
+
+function setValue(value: JsonValue | undefined): JsonValue | null {
+  if (!isJsonObject(value)) return null
+  const text = ownValue(value, 'string_value')
+  if (!isEmptyValue(text)) return text!
+  for (const field of ['int_value', 'float_value', 'double_value']) {
+    const number = ownValue(value, field)
+    if (!isEmptyValue(number)) return numberOf(number!)
+  }
+  return null
+}
+
+/** Whole numbers come as text, since JSON's readers would round them; so does what JSON cannot write, such as `NaN`. */
+function numberOf(value: JsonValue): JsonValue {
+  if (typeof value !== 'string') return value
+  if (integer.test(value)) return numberOrLiteral(value)
+  return decimal.test(value) && Number.isFinite(Number(value)) ? Number(value) : value
+}

@@ -1,0 +1,255 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { ga4 } from './ga4.ts'
+
+const row = (value: JsonObject): JsonObject => ({
+  event_name: 'login',
+  event_timestamp: '1714564800123456',
+  user_pseudo_id: '111.222',
+  ...value,
+})
+const param = (key: string, value: JsonValue) => ({ key, value })
+const propertiesOf = (value: JsonObject) => {
+  const { $ga4_user_pseudo_id, ...properties } = eventsOf(ga4, [row(value)])[0]!.properties
+  return properties
+}
+
+describe('a row of the GA4 export', () => {
+  it('keeps its microseconds, and its uuid hangs on all that stands for an id', () => {
+    const parts = {
+      stream_id: '55',
+      event_bundle_sequence_id: '8',
+      batch_page_id: '17',
+      batch_ordering_id: '1',
+      batch_event_index: '2',
+    }
+    const [event] = eventsOf(ga4, [row(parts)])
+    assert.equal(event!.timestamp, '2024-05-01T12:00:00.123456Z')
+    assert.equal(event!.uuid, rootUuid('ga4', '55', '111.222', 'login', '1714564800123456', '8', '17', '1', '2'))
+    assert.deepEqual(event!.properties, { $ga4_user_pseudo_id: '111.222' })
+    const uuids = Object.keys(parts).map(part => eventsOf(ga4, [row({ ...parts, [part]: '99' })])[0]!.uuid)
+    assert.equal(new Set([event!.uuid, ...uuids]).size, 6)
+  })
+
+  it('is the same event when whole numbers are numbers', () => {
+    const numbers = { event_timestamp: 1714564800123456, stream_id: 55, event_bundle_sequence_id: 8 }
+    const texts = { event_timestamp: '1714564800123456', stream_id: '55', event_bundle_sequence_id: '8' }
+    assert.deepEqual(eventsOf(ga4, [row(numbers)]), eventsOf(ga4, [row(texts)]))
+  })
+
+  const names = { page_view: '$pageview', screen_view: '$screen', user_engagement: 'user_engagement' }
+  for (const [name, event] of Object.entries(names))
+    it(`calls ${name} ${event}`, () => {
+      assert.equal(eventsOf(ga4, [row({ event_name: name })])[0]!.event, event)
+    })
+
+  it('is skipped when it only marks a session, whoever it is of', () => {
+    const rows = ['session_start', 'first_visit'].map(event_name => ({ event_name }))
+    assert.deepEqual(convertRecords(ga4, rows), [{ skipped: 'session_marker' }, { skipped: 'session_marker' }])
+  })
+
+  it('belongs to the user, else to the device, and is refused when consent left neither', () => {
+    const [event] = eventsOf(ga4, [row({ user_id: null })])
+    assert.equal(event!.distinct_id, '111.222')
+    const nobody = [row({ user_pseudo_id: null }), row({ user_id: '', user_pseudo_id: '(not set)' })]
+    assert.deepEqual(convertRecords(ga4, nobody)[0], {
+      rejected: { reason: 'distinct_id_missing', field: 'distinct_id' },
+    })
+  })
+
+  it('links a device to its first user, and tells of the second', () => {
+    const outcomes = convertRecords(ga4, [
+      row({ user_id: 'ada' }),
+      row({ user_id: 'ada' }),
+      row({ user_id: 'bob' }),
+      row({ user_id: 'guest' }),
+    ])
+    assert.partialDeepStrictEqual(outcomes, [
+      {
+        events: [
+          {
+            uuid: rootUuid('identify', 'ga4', 'ada', '111.222'),
+            event: '$identify',
+            distinct_id: 'ada',
+            timestamp: '2024-05-01T12:00:00.123456Z',
+            properties: { $anon_distinct_id: '111.222' },
+          },
+          { event: 'login', distinct_id: 'ada' },
+        ],
+        notes: [],
+      },
+      { events: [{ event: 'login' }], notes: [] },
+      { events: [{ event: 'login', distinct_id: 'bob' }], notes: ['shared_device'] },
+      { events: [{ event: 'login', distinct_id: '111.222' }], notes: [] },
+    ])
+  })
+
+  it('gives its parameters in their own types, every digit kept', () => {
+    const event_params = [
+      param('method', { string_value: 'sso' }),
+      param('seconds', { int_value: '12' }),
+      param('huge', { int_value: '9007199254740993' }),
+      param('price', { double_value: 20.5 }),
+      param('share', { float_value: '0.25' }),
+      param('none', { double_value: 'NaN' }),
+      param('empty', { string_value: '' }),
+      param('unset', { string_value: '(not set)' }),
+      param('nothing', null),
+      'broken',
+    ]
+    assert.equal(
+      JSON.stringify(propertiesOf({ event_params })),
+      '{"method":"sso","seconds":12,"huge":9007199254740993,"price":20.5,"share":0.25,"none":"NaN"}',
+    )
+  })
+
+  it('takes page, device and place to the names of live events', () => {
+    const properties = propertiesOf({
+      event_params: [
+        param('page_location', { string_value: 'https://www.example.test/p?q=1' }),
+        param('page_title', { string_value: 'P' }),
+        param('page_referrer', { string_value: 'https://search.example.test/' }),
+      ],
+      device: {
+        category: 'mobile',
+        mobile_brand_name: 'Fair',
+        mobile_model_name: 'Phone 5',
+        mobile_marketing_name: '(not set)',
+        operating_system: 'Android',
+        operating_system_version: '14',
+        language: 'de-de',
+        is_limited_ad_tracking: 'No',
+        web_info: { browser: 'Chrome', browser_version: '124.0.1', hostname: 'www.example.test' },
+      },
+      geo: { continent: 'Europe', country: 'Germany', region: 'Hesse', city: '(not set)' },
+    })
+    assert.deepEqual(properties, {
+      $current_url: 'https://www.example.test/p?q=1',
+      $pathname: '/p',
+      title: 'P',
+      $referrer: 'https://search.example.test/',
+      $device_type: 'Mobile',
+      $device_manufacturer: 'Fair',
+      $device_model: 'Phone 5',
+      $os: 'Android',
+      $os_version: '14',
+      $browser_language: 'de-de',
+      $browser: 'Chrome',
+      $browser_version: '124.0.1',
+      $host: 'www.example.test',
+      $geoip_continent_name: 'Europe',
+      $geoip_country_name: 'Germany',
+      $geoip_subdivision_1_name: 'Hesse',
+      device: { mobile_marketing_name: '(not set)', is_limited_ad_tracking: 'No' },
+    })
+  })
+
+  it('takes the campaign of the event to the event, and that of the first touch to the person, once', () => {
+    const properties = propertiesOf({
+      collected_traffic_source: {
+        manual_source: 'mail',
+        manual_medium: 'email',
+        manual_campaign_name: 'spring',
+        manual_campaign_id: null,
+        manual_term: 'shoes',
+        manual_content: 'top',
+        gclid: 'g-1',
+      },
+      traffic_source: { source: 'google', medium: 'organic', name: '(not set)' },
+      user_first_touch_timestamp: '1714000000000001',
+      user_properties: [
+        param('tier', { string_value: 'gold', set_timestamp_micros: '1714000000000000' }),
+        param('seats', { int_value: '4' }),
+        param('gone', { set_timestamp_micros: '1714000000000000' }),
+      ],
+    })
+    assert.deepEqual(properties, {
+      utm_source: 'mail',
+      utm_medium: 'email',
+      utm_campaign: 'spring',
+      utm_term: 'shoes',
+      utm_content: 'top',
+      gclid: 'g-1',
+      $set: { tier: 'gold', seats: 4 },
+      $set_once: {
+        $initial_utm_source: 'google',
+        $initial_utm_medium: 'organic',
+        first_touch_at: '2024-04-24T23:06:40.000001Z',
+      },
+    })
+  })
+
+  it('keeps items, shop and what it has no name for whole, and drops what is empty', () => {
+    const kept = {
+      items: [{ item_id: 'sku-1', price: 10.25, quantity: '2', item_name: '' }],
+      ecommerce: { transaction_id: 't-1', refund_value: null },
+      privacy_info: { analytics_storage: 'Yes' },
+      app_info: { id: 'test.example.app', version: '1.2' },
+      platform: 'WEB',
+      event_previous_timestamp: '1714564700000000',
+    }
+    assert.deepEqual(propertiesOf(kept), kept)
+    assert.deepEqual(
+      propertiesOf({ items: [], ecommerce: { refund_value: null }, privacy_info: {}, user_ltv: null, platform: '' }),
+      {},
+    )
+  })
+
+  it('lets no parameter overwrite a field of the row', () => {
+    const event_params = [param('platform', { string_value: 'desktop app' }), param('gclid', { string_value: 'g-1' })]
+    const fields = { platform: 'WEB', collected_traffic_source: { gclid: 'g-1' } }
+    assert.deepEqual(propertiesOf({ ...fields, event_params }), {
+      platform: 'WEB',
+      gclid: 'g-1',
+      'event_params.platform': 'desktop app',
+    })
+  })
+
+  it('is of the session that began in its second, on that device', () => {
+    const event_params = [param('ga_session_id', { int_value: '1714564700' })]
+    const session = sessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
+    assert.deepEqual(propertiesOf({ event_params }), { ga_session_id: 1714564700, $session_id: session })
+    assert.notEqual(propertiesOf({ event_params, user_pseudo_id: '111.333' }).$session_id, session)
+    const odd = [param('ga_session_id', { string_value: 'session_123' })]
+    assert.deepEqual(propertiesOf({ event_params: odd }), { ga_session_id: 'session_123' })
+  })
+
+  it('is held back while its table can still change, by the date of the property', () => {
+    // The clock of the conversion is 2026-01-15T00:00:00Z.
+    const at = (day: number) => String(Date.UTC(2026, 0, day, 23) * 1_000)
+    const settling = { skipped: 'filtered' }
+    assert.deepEqual(convertRecords(ga4, [row({ event_timestamp: at(12) })]), [settling])
+    assert.deepEqual(convertRecords(ga4, [row({ event_timestamp: at(11), event_date: '20260112' })]), [settling])
+    assert.equal(eventsOf(ga4, [row({ event_timestamp: at(11) })]).length, 1)
+    assert.equal(eventsOf(ga4, [row({ event_timestamp: at(14) })], { settle_days: 0 }).length, 1)
+  })
+
+  it('is refused without a name, or with a time that is missing, bad, or ahead of the clock', () => {
+    const rows = [
+      row({ event_name: null }),
+      row({ event_timestamp: null }),
+      row({ event_timestamp: 'soon' }),
+      row({ event_timestamp: '1894564800000000' }),
+      row({ event_timestamp: '1714564800' }),
+    ]
+    const reasons = [
+      'event_missing',
+      'timestamp_missing',
+      'timestamp_invalid',
+      'timestamp_future',
+      'timestamp_out_of_range',
+    ]
+    assert.deepEqual(
+      convertRecords(ga4, rows).map(outcome => 'rejected' in outcome && outcome.rejected.reason),
+      reasons,
+    )
+  })
+
+  it('is refused in the flattened form of other exporters, which has no names and times of events', () => {
+    const flat = { _fivetran_id: '1', name: 'purchase', timestamp: '2024-09-10 12:35:00', user_pseudo_id: 'pseudo_1' }
+    assert.deepEqual(convertRecords(ga4, [flat]), [{ rejected: { reason: 'event_missing', field: 'event_name' } }])
+  })
+})

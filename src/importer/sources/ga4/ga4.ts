@@ -1,0 +1,79 @@
+// Google Analytics 4: rows of the BigQuery export, as JSON writes them, where a whole number of 64 bits is a text.
+// Source: docs/wire/import.md §1.5.
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { dayMs } from '#core/time.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
+import { type Conversion, skipped } from '#importer/records/imported-event.ts'
+import { eventName } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { usPerMs } from '#importer/records/source-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+import { ga4Properties } from './ga4-properties.ts'
+
+/** A daily table changes for up to three days: a row of a younger one may come again with other values. */
+const settleDaysDefault = 4
+const settleDaysMax = 30
+
+const eventNames: ReadonlyMap<string, string> = new Map([
+  ['page_view', '$pageview'],
+  ['screen_view', '$screen'],
+])
+const sessionMarkers: ReadonlySet<string> = new Set(['session_start', 'first_visit'])
+
+export const ga4: ImportSource = {
+  name: 'ga4',
+  summary: 'rows of the BigQuery export of Google Analytics 4, as JSON',
+  prepare(config, window) {
+    const keys = new SourceConfig('ga4', config)
+    const settleDays = keys.wholeNumber('settle_days') ?? settleDaysDefault
+    keys.end()
+    if (settleDays < 0 || settleDays > settleDaysMax)
+      throw new ImportConfigError(`settle_days in the configuration of ga4 has to be from 0 to ${settleDaysMax}`)
+    return { convert: ({ value }) => convertRow(value, window, settleDays) }
+  },
+}
+
+function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Conversion {
+  const name = eventName(ownValue(row, 'event_name'), 'event_name')
+  if (sessionMarkers.has(name)) return skipped('session_marker')
+  // Without consent both are null, and nobody may be made up for them.
+  const candidates = ['user_id', 'user_pseudo_id'].map(field => ({ value: ownValue(row, field), field }))
+  const distinctId = chooseId(candidates, 'distinct_id')
+  const timeUs = recordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
+  if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipped('filtered')
+  const event = eventNames.get(name) ?? name
+  const events = [{ uuid: uuidOf(row), event, distinctId, timeUs, properties: ga4Properties(row) }]
+  const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
+  if (userId === null || deviceId === null) return { events }
+  return { events, links: [{ userId, deviceId, timeUs, properties: {} }] }
+}
+
+/** What the export has in place of an id. It may not be unique: the report counts what collides. */
+function uuidOf(row: JsonObject): string {
+  const parts = [
+    'stream_id',
+    'user_pseudo_id',
+    'event_name',
+    'event_timestamp',
+    'event_bundle_sequence_id',
+    'batch_page_id',
+    'batch_ordering_id',
+    'batch_event_index',
+  ]
+  return rootUuid('ga4', ...parts.map(part => partText(ownValue(row, part))))
+}
+
+function partText(value: JsonValue | undefined): string {
+  return idText(value) ?? ''
+}
+
+/** @returns when the day of the row's table begins, as if it were one of UTC. */
+function tableDayMs({ event_date: date }: JsonObject, timeUs: number): number {
+  const [, year, month, day] = /^(\d{4})-?(\d\d)-?(\d\d)$/.exec(idText(date) ?? '') ?? []
+  if (year !== undefined) return Date.UTC(Number(year), Number(month) - 1, Number(day))
+  return Math.floor(timeUs / usPerMs / dayMs) * dayMs
+}

@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
+import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { generic } from './generic.ts'
+
+const base = { event: 'action', distinct_id: 'uid', timestamp: 'ts', uuid: 'row_id' }
+const row = { row_id: 'r-1', uid: 'u-1', ts: '2024-05-01T12:00:00Z', action: 'Paid' }
+
+describe('a record with a mapping', () => {
+  it('keeps the fields that the mapping uses for nothing else, without the empty ones', () => {
+    const record = { ...row, amount: 12, note: '', city: '(not set)', nested: { a: null } }
+    assert.deepEqual(eventsOf(generic, [record], { mapping: base }), [
+      {
+        uuid: rootUuid('generic', 'id', 'r-1'),
+        event: 'Paid',
+        distinct_id: 'u-1',
+        timestamp: '2024-05-01T12:00:00.000Z',
+        properties: { amount: 12, nested: { a: null } },
+      },
+    ])
+  })
+
+  it('takes its properties from a path, a list of paths, or paths by new names', () => {
+    const record = { ...row, cart: { total: 12, lines: [{ sku: 'a' }] }, 'unit.price': 3, rest: true }
+    assert.deepEqual(propertiesOf(record, { properties: 'cart' }), { total: 12, lines: [{ sku: 'a' }] })
+    assert.deepEqual(propertiesOf(record, { properties: ['cart.total', 'unit.price', 'absent'] }), {
+      'cart.total': 12,
+      'unit.price': 3,
+    })
+    assert.deepEqual(propertiesOf(record, { properties: { first: 'cart.lines.0.sku' } }), { first: 'a' })
+    const text = { ...row, cart: '{"total":9223372036854775807}' }
+    assert.equal(JSON.stringify(propertiesOf(text, { properties: 'cart' })), '{"total":9223372036854775807}')
+  })
+
+  it('names the fields that no part of its event carries', () => {
+    const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
+    const dropped = (more: JsonObject) => {
+      const converter = generic.prepare({ mapping: { ...base, ...more } }, context)
+      const value = { ...row, cart: { total: 1 }, other: 1, note: 'x' }
+      const outcome = converter.convert({ value, table: null, ordinal: 1 })
+      return 'events' in outcome ? outcome.dropped : null
+    }
+    assert.deepEqual(dropped({}), [])
+    assert.deepEqual(dropped({ omit: ['note', 'absent'] }), ['note'])
+    assert.deepEqual(dropped({ properties: { total: 'cart.total' }, set: ['note'] }), ['other'])
+  })
+
+  it('is refused when its properties are no object', () => {
+    for (const cart of [[1], 'twelve', 12, '[1]', 'null'])
+      assert.deepEqual(
+        convertRecords(generic, [{ ...row, cart }], { mapping: { ...base, properties: 'cart' } }),
+        [{ rejected: { reason: 'properties_not_object', field: 'cart' } }],
+        JSON.stringify(cart),
+      )
+  })
+
+  it('reads texts as the types that the mapping gives them, and keeps those that are none with a note', () => {
+    const types = {
+      n: 'number',
+      big: 'integer',
+      yes: 'boolean',
+      tags: 'json',
+      at: 'timestamp',
+      id: 'text',
+      bad: 'number',
+    }
+    const record = { ...row, n: '12.50', big: '9007199254740993', yes: 'True', tags: '["a"]', id: 7, bad: 'x' }
+    const [outcome] = convertRecords(generic, [{ ...record, at: '2024-05-01 12:00:00' }], {
+      mapping: { ...base, types },
+      source_timezone: 'Europe/Berlin',
+    })
+    assert.ok(outcome !== undefined && 'events' in outcome)
+    assert.equal(
+      JSON.stringify(outcome.events[0]!.properties),
+      '{"n":12.5,"big":9007199254740993,"yes":true,"tags":["a"],"id":"7","bad":"x","at":"2024-05-01T10:00:00.000Z"}',
+    )
+    assert.deepEqual(outcome.notes, ['type_mismatch:bad'])
+  })
+
+  it('has groups, updates of its person, and a link to its anonymous id', () => {
+    const mapping = {
+      ...base,
+      groups: { company: 'org.id', none: 'absent' },
+      set: ['plan'],
+      set_once: { first_plan: 'plan' },
+      anon_id: 'device',
+    }
+    const record = { ...row, org: { id: 42 }, plan: 'pro', device: 'd-1' }
+    const [link, event] = eventsOf(generic, [record], { mapping })
+    assert.equal(link!.event, '$identify')
+    assert.equal(link!.uuid, rootUuid('identify', 'generic', 'u-1', 'd-1'))
+    assert.deepEqual(event!.properties, {
+      org: { id: 42 },
+      $groups: { company: '42' },
+      $set: { plan: 'pro' },
+      $set_once: { first_plan: 'pro' },
+    })
+    const [anonymous] = eventsOf(generic, [{ ...record, uid: '' }], { mapping })
+    assert.equal(anonymous!.distinct_id, 'd-1')
+  })
+
+  it('keeps a uuid in lower case, and is known by its content without an id', () => {
+    const uuid = '018F3A10-0000-7000-8000-000000000804'
+    assert.equal(eventsOf(generic, [{ ...row, row_id: uuid }], { mapping: base })[0]!.uuid, uuid.toLowerCase())
+    const { uuid: _, ...mapping } = base
+    const twice = eventsOf(generic, [row, row], { mapping })
+    assert.equal(twice[0]!.uuid, twice[1]!.uuid)
+    const kept = eventsOf(generic, [row, row], { mapping, keep_identical: true })
+    assert.equal(new Set(kept.map(each => each.uuid)).size, 2)
+  })
+
+  it('reads a number as a time by its size, or by the unit', () => {
+    const at = (ts: number | string, more: JsonObject = {}) =>
+      eventsOf(generic, [{ ...row, ts }], { mapping: { ...base, ...more } })[0]!.timestamp
+    for (const ts of [1714564800, 1714564800000, '1714564800000000', parseJson('1714564800000000000') as number])
+      assert.equal(at(ts), '2024-05-01T12:00:00.000Z')
+    assert.equal(at(99999999999, { unit: 'ms' }), '1973-03-03T09:46:39.999Z')
+  })
+
+  it('is skipped unless it matches all filters', () => {
+    const isKept = (filters: NonNullable<unknown>) => {
+      const [outcome] = convertRecords(generic, [{ ...row, env: 'prod', n: '10' }], {
+        mapping: { ...base, filters: filters as JsonObject },
+      })
+      if ('skipped' in outcome!) assert.equal(outcome.skipped, 'filtered')
+      return 'events' in outcome!
+    }
+    assert.ok(
+      isKept([
+        { field: 'env', op: 'eq', value: 'prod' },
+        { field: 'n', op: 'gt', value: 9 },
+      ]),
+    )
+    assert.ok(
+      isKept([
+        { field: 'env', op: 'in', value: ['dev', 'prod'] },
+        { field: 'gone', op: 'not_exists' },
+      ]),
+    )
+    assert.ok(isKept({ env: ['prod', 'dev'], n: 10 }))
+    assert.ok(
+      isKept([
+        { field: 'env', op: 'is_set' },
+        { field: 'env', op: 'is_not', value: ['dev', 'test'] },
+      ]),
+    )
+    assert.ok(!isKept({ env: 'dev' }))
+    assert.ok(
+      !isKept([
+        { field: 'env', op: 'eq', value: 'prod' },
+        { field: 'n', op: 'lte', value: 9 },
+      ]),
+    )
+    assert.ok(!isKept([{ field: 'env', op: 'ne', value: 'prod' }]))
+    assert.ok(!isKept([{ field: 'gone', op: 'exists' }]))
+  })
+
+  const refused: readonly (readonly [string, JsonObject, string, string])[] = [
+    ['an absent id', { uid: '' }, 'distinct_id_missing', 'uid'],
+    ['an id that means nobody', { uid: 'Guest' }, 'distinct_id_illegal', 'uid'],
+    ['a name that is no text', { action: 7 }, 'event_not_string', 'action'],
+    ['a long name', { action: 'x'.repeat(201) }, 'event_name_too_long', 'action'],
+    ['an absent time', { ts: null }, 'timestamp_missing', 'ts'],
+    ['a time that cannot be read', { ts: 'noon' }, 'timestamp_invalid', 'ts'],
+  ]
+  for (const [what, change, reason, field] of refused)
+    it(`is refused for ${what}`, () => {
+      assert.deepEqual(convertRecords(generic, [{ ...row, ...change }], { mapping: base }), [
+        { rejected: { reason, field } },
+      ])
+    })
+
+  it('has the constant name where it has none', () => {
+    const { event: _, ...mapping } = base
+    assert.equal(eventsOf(generic, [row], { mapping: { ...mapping, event_constant: 'Seen' } })[0]!.event, 'Seen')
+  })
+})
+
+describe('a mapping', () => {
+  const wrong: readonly (readonly [string, JsonObject, RegExp])[] = [
+    ['that misses the id', { event: 'a', timestamp: 't' }, /distinct_id/],
+    ['without a name of events', { distinct_id: 'a', timestamp: 't' }, /event_constant/],
+    ['with an unknown key', { ...base, propertys: 'a' }, /additional|propertys/],
+    ['with an unknown type', { ...base, types: { a: 'decimal' } }, /\/types\/a/],
+    ['with a filter without a value', { ...base, filters: [{ field: 'a', op: 'eq' }] }, /needs a value/],
+    ['with an offset for a zone', { ...base, source_timezone: '+02:00' }, /source_timezone/],
+  ]
+  for (const [what, mapping, message] of wrong)
+    it(`${what} is refused`, () => {
+      assert.throws(
+        () => convertRecords(generic, [], { mapping }),
+        (error: Error) => error instanceof ImportConfigError && message.test(error.message),
+      )
+    })
+
+  it('has to be there', () => {
+    assert.throws(() => convertRecords(generic, [], {}), /needs a mapping/)
+  })
+})
+
+function propertiesOf(record: JsonObject, more: JsonObject): JsonObject {
+  return eventsOf(generic, [record], { mapping: { ...base, ...more } })[0]!.properties
+}

@@ -1,0 +1,182 @@
+// Records of any shape with a mapping that says where the parts of an event stand. Sources with a mapping of their own
+// are made of the same. Source: docs/wire/import.md §1.9.
+
+import { hash } from 'node:crypto'
+import { parseUuid } from '#core/events/uuid.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
+import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkedId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import {
+  ImportConfigError,
+  type ImportSource,
+  type SourceContext,
+  type SourceRecord,
+} from '#importer/records/import-source.ts'
+import {
+  type Conversion,
+  type IdentityLink,
+  type RecordNote,
+  RecordReject,
+  skipped,
+} from '#importer/records/imported-event.ts'
+import { eventName, isEmptyValue, put, putAll, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import type { EpochUnit, TimeForm } from '#importer/records/source-time.ts'
+import { isZoneName } from '#importer/records/source-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+import {
+  droppedFields,
+  remainingFields,
+  renamed,
+  selectedFields,
+  TypedFields,
+} from '#importer/sources/generic/mappings/field-selection.ts'
+import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
+import { recordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
+
+export const generic: ImportSource = {
+  name: 'generic',
+  summary: 'JSONL, CSV, Parquet or Avro of any shape, with a mapping file',
+  prepare(settings, context) {
+    const config = new SourceConfig('generic', settings)
+    const mapping = config.object('mapping')
+    if (mapping === null)
+      throw new ImportConfigError(
+        'the source generic needs a mapping, which says where event, distinct_id and timestamp stand',
+      )
+    return converterOf('generic', checkMapping(mapping), config, context)
+  },
+}
+
+/** A source whose mapping comes with Pennon. */
+export function mappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
+  const checked = checkMapping(mapping)
+  return {
+    name,
+    summary,
+    prepare: (settings, context) => converterOf(name, checked, new SourceConfig(name, settings), context),
+  }
+}
+
+interface Conversions {
+  readonly source: string
+  readonly mapping: Mapping
+  readonly form: TimeForm
+  readonly window: TimeWindow
+  /** Identical records without an id are events of their own. */
+  readonly keepsIdentical: boolean
+  readonly isWanted: (record: JsonObject) => boolean
+}
+
+function converterOf(source: string, mapping: Mapping, config: SourceConfig, context: SourceContext) {
+  const unit = config.text('unit') ?? mapping.unit
+  if (unit !== undefined && !['s', 'ms', 'us', 'ns'].includes(unit))
+    throw new ImportConfigError(`unit in the configuration of ${source} has to be s, ms, us or ns`)
+  const zone = config.zone() ?? mapping.source_timezone ?? null
+  if (zone !== null && !isZoneName(zone))
+    throw new ImportConfigError(
+      `source_timezone in the mapping has to be an IANA zone such as Europe/Berlin, not ${zone}`,
+    )
+  const conversions: Conversions = {
+    source,
+    mapping,
+    form: { zone, ...(unit !== undefined && { unit: unit as EpochUnit }) },
+    window: context,
+    keepsIdentical: config.flag('keep_identical'),
+    isWanted: recordFilter(mapping.filters),
+  }
+  config.end()
+  return { convert: (record: SourceRecord) => convert(record, conversions) }
+}
+
+function convert(record: SourceRecord, conversions: Conversions): Conversion {
+  const { mapping, form } = conversions
+  if (!conversions.isWanted(record.value)) return skipped('filtered')
+  const notes: RecordNote[] = []
+  const fields = new TypedFields(record.value, mapping.types ?? {}, form, notes)
+  const name = nameOf(fields, mapping)
+  const target = targetOf(name, mapping)
+  if ('skip' in target) return skipped(target.skip)
+  const { distinctId, anonId } = idsOf(fields, mapping)
+  const [timeField, time] = firstOf(fields, mapping.timestamp)
+  const timeUs = recordTime(time, form, conversions.window, timeField)
+  const uuid = uuidOf(record, fields, conversions)
+  const properties = propertiesOf(fields, mapping, target)
+  const links: IdentityLink[] =
+    anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
+  return {
+    events: [{ uuid, event: target.event, distinctId, timeUs, properties }],
+    links,
+    notes,
+    dropped: droppedFields(record.value, mapping),
+  }
+}
+
+function nameOf(fields: TypedFields, { event, event_constant }: Mapping): string {
+  if (event === undefined) return event_constant!
+  const [field, value] = firstOf(fields, event)
+  return event_constant !== undefined && isEmptyValue(value) ? event_constant : eventName(value, field)
+}
+
+type Target = Exclude<RenamedEvent, string>
+
+function targetOf(name: string, { event_names = {} }: Mapping): Target {
+  const target = Object.hasOwn(event_names, name) ? event_names[name]! : name
+  return typeof target === 'string' ? { event: target } : target
+}
+
+/**
+ * The person's id, and the anonymous one to link with it. A record of somebody unknown belongs to the anonymous id.
+ * @throws RecordReject `distinct_id_missing`, `distinct_id_illegal`, `distinct_id_too_long`.
+ */
+function idsOf(fields: TypedFields, mapping: Mapping): { distinctId: string; anonId: string | null } {
+  const anonId = firstLegalId(fields, mapping.anon_id ?? [])
+  const distinctId = firstLegalId(fields, mapping.distinct_id) ?? anonId
+  if (distinctId !== null) return { distinctId: checkedId(distinctId), anonId }
+  const [field, value] = firstOf(fields, mapping.distinct_id)
+  throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
+}
+
+function firstLegalId(fields: TypedFields, paths: string | string[]): string | null {
+  for (const path of [paths].flat()) {
+    const id = legalId(fields.at(path))
+    if (id !== null) return id
+  }
+  return null
+}
+
+/** The first of the paths where something stands; the first path when nothing does. */
+function firstOf(fields: TypedFields, paths: string | string[]): [field: string, value: JsonValue | undefined] {
+  const all = [paths].flat()
+  for (const path of all) {
+    const value = fields.at(path)
+    if (!isEmptyValue(value)) return [path, value]
+  }
+  return [all[0]!, fields.at(all[0]!)]
+}
+
+function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
+  const { source, mapping, keepsIdentical } = conversions
+  const id = mapping.uuid === undefined ? null : idText(firstOf(fields, mapping.uuid)[1])
+  if (id !== null && id.trim() !== '') return parseUuid(id) ?? rootUuid(source, 'id', id)
+  if (!keepsIdentical) return contentUuid(source, value)
+  return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))
+}
+
+function propertiesOf(fields: TypedFields, mapping: Mapping, target: Exclude<Target, { skip: string }>): JsonObject {
+  const given =
+    mapping.properties === undefined ? remainingFields(fields, mapping) : selectedFields(fields, mapping.properties)
+  const properties = renamed(given, { ...mapping.rename, ...target.rename })
+  putAll(properties, target.properties ?? {})
+  const groups: JsonObject = {}
+  for (const [type, path] of Object.entries(mapping.groups ?? {}))
+    put(groups, type, idText(fields.at(path)) ?? undefined)
+  if (Object.keys(groups).length > 0) properties.$groups = groups
+  putPersonUpdates(properties, {
+    ...(mapping.set !== undefined && { set: selectedFields(fields, mapping.set) }),
+    ...(mapping.set_once !== undefined && { setOnce: selectedFields(fields, mapping.set_once) }),
+  })
+  return properties
+}

@@ -1,0 +1,107 @@
+// Which fields of a record become properties, under which names. Source: docs/wire/import.md §1.0 (empty values, unknown
+// fields), §1.9.
+
+import { type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
+import { isEmptyValue, put } from '#importer/records/record-fields.ts'
+import { membersOf, valueAt } from './field-path.ts'
+import { type TypeForm, typedValue } from './field-types.ts'
+import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
+
+/** Reads the fields of one record with the types that the mapping gives them. */
+export class TypedFields {
+  readonly record: JsonObject
+  readonly #types: Readonly<Record<string, FieldType>>
+  readonly #form: TypeForm
+  readonly #notes: RecordNote[]
+
+  constructor(record: JsonObject, types: Readonly<Record<string, FieldType>>, form: TypeForm, notes: RecordNote[]) {
+    this.record = record
+    this.#types = types
+    this.#form = form
+    this.#notes = notes
+  }
+
+  at(path: string): JsonValue | undefined {
+    return this.typed(valueAt(this.record, path), path)
+  }
+
+  /** @returns the value as it is, with a note, when it is not of its type: nothing is lost. */
+  typed(value: JsonValue | undefined, path: string): JsonValue | undefined {
+    const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
+    if (type === undefined || value === undefined || isEmptyValue(value)) return value
+    const typed = typedValue(value, type, this.#form, path)
+    if (typed === undefined) this.#notes.push(`type_mismatch:${path}`)
+    return typed ?? value
+  }
+}
+
+/** The fields that a selection names. @throws RecordReject `properties_not_object` for a path to something else. */
+export function selectedFields(fields: TypedFields, selection: FieldSelection): JsonObject {
+  const selected: JsonObject = {}
+  if (typeof selection === 'string') {
+    const value = fields.at(selection)
+    if (value === undefined || isEmptyValue(value)) return selected
+    const members = membersOf(value)
+    if (members === null) throw new RecordReject('properties_not_object', selection)
+    for (const [key, member] of Object.entries(members)) put(selected, key, fields.typed(member, `${selection}.${key}`))
+    return selected
+  }
+  const entries = Array.isArray(selection) ? selection.map(path => [path, path] as const) : Object.entries(selection)
+  for (const [name, path] of entries) put(selected, name, fields.at(path))
+  return selected
+}
+
+/** Every field that the mapping uses for nothing else, with the members of those that it spreads. */
+export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObject {
+  const used = usedFields(mapping)
+  const spread = new Set(mapping.spread)
+  const remaining: JsonObject = {}
+  const inner: JsonObject = {}
+  for (const [key, value] of Object.entries(fields.record)) {
+    if (used.has(key)) continue
+    const members = spread.has(key) ? membersOf(value) : null
+    if (members === null) put(remaining, key, fields.typed(value, key))
+    else for (const [name, member] of Object.entries(members)) put(inner, name, member)
+  }
+  return mergeObjects(inner, remaining)
+}
+
+/** The fields of the record that no part of the event carries. */
+export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
+  const omitted = (mapping.omit ?? []).filter(key => Object.hasOwn(record, key))
+  if (mapping.properties === undefined) return omitted
+  const used = usedFields(mapping)
+  const paths = Object.values([mapping.properties].flat()).flatMap(part =>
+    typeof part === 'string' ? part : Object.values(part),
+  )
+  const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
+  return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
+}
+
+/** @param names new names by old ones. A property that has the new name already stays. */
+export function renamed(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
+  const result: JsonObject = {}
+  for (const [key, value] of Object.entries(properties)) {
+    const name = Object.hasOwn(names, key) ? names[key]! : key
+    if (name === key || ownValue(properties, name) === undefined) setOwn(result, name, value)
+  }
+  return result
+}
+
+const usedFieldsKept = new WeakMap<Mapping, ReadonlySet<string>>()
+
+/** The same for every record of a job, so it is found once. */
+function usedFields(mapping: Mapping): ReadonlySet<string> {
+  const kept = usedFieldsKept.get(mapping)
+  if (kept !== undefined) return kept
+  const { event, distinct_id, timestamp, uuid, anon_id, groups, set, set_once, omit = [], rename = {} } = mapping
+  const parts = [event, distinct_id, timestamp, uuid, anon_id].map(part => part ?? [])
+  const selections = [groups, set, set_once].map(part => (part === undefined ? [] : Object.values([part].flat())))
+  const paths = [parts, selections, omit]
+    .flat(3)
+    .flatMap(part => (typeof part === 'string' ? part : Object.values(part)))
+  const used = new Set(paths.filter(path => !Object.hasOwn(rename, path)))
+  usedFieldsKept.set(mapping, used)
+  return used
+}

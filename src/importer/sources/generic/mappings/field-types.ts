@@ -1,0 +1,77 @@
+// Texts of CSV read as what they stand for. Source: docs/wire/import.md §1.9 (`types`).
+
+import { isRawNumber, type JsonValue, numberOrLiteral, parseJson } from '#core/json.ts'
+import { type EpochUnit, readTime, timeText } from '#importer/records/source-time.ts'
+import type { FieldType } from './mapping-schema.ts'
+
+const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
+const integer = /^-?(?:0|[1-9]\d*)$/
+const truths: ReadonlyMap<string, boolean> = new Map([
+  ['true', true],
+  ['false', false],
+  ['t', true],
+  ['f', false],
+  ['yes', true],
+  ['no', false],
+  ['1', true],
+  ['0', false],
+])
+
+export interface TypeForm {
+  readonly zone: string | null
+  readonly unit?: EpochUnit
+}
+
+/**
+ * @param field what a reject for a time without a zone names.
+ * @returns undefined when the value is not of the type.
+ * @throws RecordReject `timestamp_zone_unknown`.
+ */
+export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, field: string): JsonValue | undefined {
+  switch (type) {
+    case 'text':
+    case 'string':
+      return textOf(value)
+    case 'number':
+    case 'float':
+      return numberIn(value)
+    case 'integer':
+    case 'int': {
+      const number = numberIn(value)
+      return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
+    }
+    case 'boolean':
+    case 'bool':
+      return typeof value === 'boolean' ? value : truths.get(String(textOf(value)).trim().toLowerCase())
+    case 'json':
+      return typeof value === 'string' ? parsed(value) : value
+    case 'timestamp':
+    case 'datetime': {
+      const timeUs = readTime(value, form, field)
+      return timeUs === null ? undefined : timeText(timeUs)
+    }
+  }
+}
+
+function textOf(value: JsonValue): JsonValue {
+  if (isRawNumber(value)) return value.rawJSON
+  return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
+}
+
+function numberIn(value: JsonValue): JsonValue | undefined {
+  if (typeof value === 'number' || isRawNumber(value)) return value
+  const text = typeof value === 'string' ? value.trim() : ''
+  if (!decimal.test(text)) return undefined
+  // Only whole numbers keep their literal: a price of `12.50` is the number 12.5.
+  if (integer.test(text)) return numberOrLiteral(text)
+  const number = Number(text)
+  return Number.isFinite(number) ? number : undefined
+}
+
+function parsed(text: string): JsonValue | undefined {
+  try {
+    return parseJson(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,137 @@
+// What a mapping file may say: where in a record the parts of an event stand. Source: docs/wire/import.md §1.9.
+
+import Type, { type Static, type TSchema } from 'typebox'
+import { Errors } from 'typebox/value'
+import type { JsonObject } from '#core/json.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
+
+const strict = { additionalProperties: false }
+const name = Type.String({ minLength: 1 })
+const path = Type.String({
+  minLength: 1,
+  description: 'A field, such as `user_id`; `user.id` is the field `id` of the object in `user`.',
+})
+/** The first of them that a record has counts. */
+const paths = Type.Union([path, Type.Array(path, { minItems: 1 })])
+const unit = Type.Enum(['s', 'ms', 'us', 'ns'], {
+  description: 'What numbers as times count; by their size unless given.',
+})
+const selection = (what: string) =>
+  Type.Union([path, Type.Array(path), Type.Record(name, path)], {
+    description: `${what}: the path of an object, a list of paths, or paths by their new names.`,
+  })
+const scalar = Type.Union([Type.String(), Type.Number(), Type.Boolean(), Type.Null()])
+/** The second words are those of flag conditions and of other tools. */
+const filterOps = [
+  'eq',
+  'equals',
+  'exact',
+  'ne',
+  'not_equals',
+  'is_not',
+  'in',
+  'not_in',
+  'exists',
+  'is_set',
+  'not_exists',
+  'is_not_set',
+  'gt',
+  'gte',
+  'lt',
+  'lte',
+] as const
+const filter = Type.Object(
+  {
+    field: path,
+    op: Type.Enum([...filterOps]),
+    value: Type.Optional(Type.Union([scalar, Type.Array(scalar)])),
+  },
+  strict,
+)
+/** What a field can be read as, also under the words of other tools. */
+const typeNames = [
+  'text',
+  'string',
+  'number',
+  'float',
+  'integer',
+  'int',
+  'boolean',
+  'bool',
+  'json',
+  'timestamp',
+  'datetime',
+] as const
+const renamed = Type.Union(
+  [
+    name,
+    Type.Object(
+      {
+        event: name,
+        properties: Type.Optional(Type.Record(name, scalar)),
+        rename: Type.Optional(Type.Record(name, name)),
+      },
+      strict,
+    ),
+    Type.Object({ skip: Type.Union([Type.Literal('session_marker'), Type.Literal('filtered')]) }, strict),
+  ],
+  {
+    description:
+      'The new name of an event, also with fixed properties and names of fields; or why events of this name are left out.',
+  },
+)
+
+export const mappingSchema = Type.Object(
+  {
+    event: Type.Optional(paths),
+    event_constant: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    event_names: Type.Optional(Type.Record(name, renamed)),
+    distinct_id: paths,
+    timestamp: paths,
+    unit: Type.Optional(unit),
+    uuid: Type.Optional(paths),
+    properties: Type.Optional(selection('The properties; without it every field that nothing else uses')),
+    /** Objects, or texts that hold one, whose members are properties like those beside them. */
+    spread: Type.Optional(Type.Array(path)),
+    rename: Type.Optional(Type.Record(name, name)),
+    omit: Type.Optional(Type.Array(path)),
+    types: Type.Optional(Type.Record(path, Type.Enum([...typeNames]))),
+    groups: Type.Optional(Type.Record(name, path)),
+    set: Type.Optional(selection('Properties of the person')),
+    set_once: Type.Optional(selection('Properties of the person that keep their first value')),
+    anon_id: Type.Optional(paths),
+    source_timezone: Type.Optional(Type.String({ minLength: 1 })),
+    filters: Type.Optional(
+      Type.Union([Type.Array(filter), Type.Record(path, Type.Union([scalar, Type.Array(scalar)]))], {
+        description: 'Only records that match all of these become events.',
+      }),
+    ),
+  },
+  { ...strict, description: 'A mapping of `pennon import`.' },
+)
+
+export type Mapping = Static<typeof mappingSchema>
+export type FieldSelection = NonNullable<Mapping['properties']>
+export type FieldType = (typeof typeNames)[number]
+export type MappingFilters = NonNullable<Mapping['filters']>
+export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
+
+/** @throws ImportConfigError that names the key at fault. */
+export function checkMapping(value: JsonObject): Mapping {
+  const errors = [...Errors(mappingSchema as TSchema, value)]
+  if (errors.length > 0) {
+    // The deepest error is about the part that the user wrote; the others say that no alternative fits.
+    const [first] = errors.toSorted((a, b) => depthOf(b.instancePath) - depthOf(a.instancePath))
+    throw new ImportConfigError(`the mapping cannot be used: ${first!.instancePath || '/'} ${first!.message}`)
+  }
+  const mapping = value as Mapping
+  if (mapping.event === undefined && mapping.event_constant === undefined)
+    throw new ImportConfigError(
+      'the mapping needs event, the path of the name, or event_constant, a name for all records',
+    )
+  return mapping
+}
+
+function depthOf(path: string): number {
+  return path.split('/').length
+}

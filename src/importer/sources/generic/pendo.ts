@@ -1,0 +1,6 @@
+// Events of Pendo: the Avro files `allevents` of its Data Sync. Source: docs/wire/import.md §1.10.
+
+import mapping from '#importer/sources/generic/mappings/pendo.json' with { type: 'json' }
+import { mappedSource } from './generic.ts'
+
+export const pendo = mappedSource('pendo', 'Pendo Data Sync (Avro, allevents)', mapping)

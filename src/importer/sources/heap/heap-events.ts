@@ -1,0 +1,60 @@
+// Rows of Heap's tables of events: page views and labelled events. Source: docs/wire/import.md §1.4.
+
+import type { JsonObject } from '#core/json.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import type { ConvertedRecord } from '#importer/records/imported-event.ts'
+import { eventName, put, textField } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { putHeapField } from './heap-fields.ts'
+import { type HeapLookups, heapTime } from './heap-lookups.ts'
+
+/** What other properties are made of. */
+const consumed = new Set(['event_id', 'user_id', 'session_id', 'time', 'domain', 'query', 'hash'])
+
+export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups): ConvertedRecord {
+  const userId = legalId(row.user_id)
+  const identity = lookups.identityOf(userId)
+  const distinctId = chooseId(
+    [
+      { value: identity ?? undefined, field: 'identity' },
+      { value: row.user_id, field: 'user_id' },
+    ],
+    'distinct_id',
+  )
+  const event = table === 'pageviews' ? '$pageview' : eventName(lookups.eventNameOf(table), 'table')
+  const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
+  const eventId = idText(row.event_id)
+  const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
+  return { events: [{ uuid, event, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
+}
+
+function propertiesOf(row: JsonObject, userId: string | null): JsonObject {
+  const properties: JsonObject = {}
+  for (const [field, value] of Object.entries(row)) if (!consumed.has(field)) putHeapField(properties, field, value)
+  putPage(properties, row)
+  put(properties, '$heap_user_id', userId)
+  put(properties, '$heap_session_id', idText(row.session_id))
+  return properties
+}
+
+/** `landing_page` is the first page of the session, not this one, so it is not asked. */
+function putPage(properties: JsonObject, row: JsonObject): void {
+  const domain = textField(row, 'domain')
+  const query = textField(row, 'query')
+  const hash = textField(row, 'hash')
+  if (domain === null) {
+    put(properties, 'query', query)
+    put(properties, 'hash', hash)
+    return
+  }
+  const path = textField(row, 'path')
+  const url = `https://${domain}${begun(path, '/')}${begun(query, '?')}${begun(hash, '#')}`
+  put(properties, '$host', domain)
+  put(properties, '$current_url', url)
+}
+
+/** The part with the character that it begins with in an address, which only some exports write. */
+function begun(part: string | null, first: string): string {
+  return part === null ? '' : part.startsWith(first) ? part : `${first}${part}`
+}

@@ -1,0 +1,68 @@
+// Rows of Heap's table of users: who identified as whom, and what is known of each. Source: docs/wire/import.md §1.4.
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
+import type { ConvertedRecord } from '#importer/records/imported-event.ts'
+import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { readTime, timeText } from '#importer/records/source-time.ts'
+import { putHeapField, putHeapInitialField } from './heap-fields.ts'
+import { type HeapLookups, heapTime } from './heap-lookups.ts'
+
+const consumed = new Set(['user_id', 'id', 'identity'])
+const dates = new Set(['joindate', 'last_modified', 'lastseen', 'identity_time'])
+const initialPrefix = 'initial_'
+/** What Heap writes where it has no date. */
+const noDate = 'Invalid date'
+
+/** The id that Heap gave; one-off exports call it `id`. */
+export function heapUserId(row: JsonObject): string | null {
+  return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
+}
+
+export function heapUser(row: JsonObject, { window }: HeapLookups): ConvertedRecord {
+  const deviceId = heapUserId(row)
+  const identity = legalId(row.identity)
+  const candidates = [
+    { value: identity ?? undefined, field: 'identity' },
+    { value: deviceId ?? undefined, field: 'user_id' },
+  ]
+  const distinctId = chooseId(candidates, 'distinct_id')
+  const field = dateField(row)
+  const timeUs = recordTime(row[field], heapTime, window, field)
+  const uuid = rootUuid('heap', 'user', deviceId ?? '', timeText(timeUs))
+  const events = [{ uuid, event: '$set', distinctId, timeUs, properties: updatesOf(row) }]
+  if (identity === null || deviceId === null) return { events }
+  return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
+}
+
+/** Which field says since when the row's values hold. */
+function dateField(row: JsonObject): 'last_modified' | 'joindate' {
+  return isDate(row.last_modified) || !isDate(row.joindate) ? 'last_modified' : 'joindate'
+}
+
+function isDate(value: JsonValue | undefined): boolean {
+  return value !== undefined && value !== null && value !== '' && value !== noDate
+}
+
+function updatesOf(row: JsonObject): JsonObject {
+  const set: JsonObject = {}
+  const setOnce: JsonObject = {}
+  for (const [field, value] of Object.entries(row)) {
+    if (consumed.has(field)) continue
+    if (field.startsWith(initialPrefix)) putHeapInitialField(setOnce, field.slice(initialPrefix.length), value)
+    else if (dates.has(field)) put(set, field, dateText(value, field))
+    else putHeapField(set, field, value)
+  }
+  const properties: JsonObject = {}
+  putPersonUpdates(properties, { set, setOnce })
+  return properties
+}
+
+/** @returns the date in ISO 8601; null for what is none. */
+function dateText(value: JsonValue, field: string): string | null {
+  if (!isDate(value)) return null
+  const timeUs = readTime(value, heapTime, field)
+  return timeUs === null ? null : timeText(timeUs)
+}

@@ -1,0 +1,270 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { heap } from './heap.ts'
+
+const time = '2024-05-01 12:00:00'
+const user = (value: JsonObject) => ({ table: 'users', value: { joindate: '2024-01-01 08:00:00', ...value } })
+const view = (value: JsonObject) => ({ table: 'pageviews', value: { event_id: 1, user_id: 7, time, ...value } })
+
+describe('a row of an event of Heap', () => {
+  it('keeps every digit of 64-bit ids, in the uuid, the id and the properties', () => {
+    const row = parseJson(
+      `{"event_id":7325461098234567891,"user_id":8123456789012345678,"session_id":7325461098234567003,"time":"${time}"}`,
+    ) as JsonObject
+    assert.deepEqual(eventsOf(heap, [{ table: 'pageviews', value: row }]), [
+      {
+        uuid: rootUuid('heap', 'pageviews', '7325461098234567891'),
+        event: '$pageview',
+        distinct_id: '8123456789012345678',
+        timestamp: '2024-05-01T12:00:00.000Z',
+        properties: { $heap_user_id: '8123456789012345678', $heap_session_id: '7325461098234567003' },
+      },
+    ])
+  })
+
+  it('is the same event when its numbers are texts, as in CSV', () => {
+    const numbers = eventsOf(heap, [view({ session_id: 3 })])
+    assert.deepEqual(eventsOf(heap, [view({ event_id: '1', user_id: '7', session_id: '3' })]), numbers)
+  })
+
+  it('belongs to the identity that the users table has, also when that comes later', () => {
+    const rows = [view({}), user({ user_id: 7, identity: 'ada@example.test' }), user({ user_id: 8, identity: 'guest' })]
+    const [event] = eventsOf(heap, rows)
+    assert.equal(event!.distinct_id, 'ada@example.test')
+    assert.equal(event!.properties.$heap_user_id, '7')
+    assert.equal(eventsOf(heap, [...rows, view({ user_id: 8 })]).at(-1)!.distinct_id, '8', 'a guest is nobody')
+  })
+
+  it('is named after its table, or as the map of names says', () => {
+    const row = { table: 'app.heap_main_production.checkout_done', value: { event_id: 1, user_id: 7, time } }
+    assert.equal(eventsOf(heap, [row])[0]!.event, 'checkout_done')
+    const names = { event_names: { checkout_done: 'Checkout Done' } }
+    const [event] = eventsOf(heap, [row], names)
+    assert.equal(event!.event, 'Checkout Done')
+    assert.equal(event!.uuid, rootUuid('heap', 'checkout_done', '1'), 'the uuid does not hang on the map')
+  })
+
+  it('takes the names of live properties, and keeps what has none', () => {
+    const row = {
+      browser: 'Firefox',
+      browser_version: '124.0.1',
+      device_type: 'Desktop',
+      library: 'web',
+      ip: '192.0.2.1',
+      city: 'Oslo',
+      region: '(not set)',
+      country: 'Norway',
+      referrer: 'https://search.example.test/',
+      title: 'Home',
+      utm_source: 'mail',
+      landing_page: 'https://app.example.test/start',
+      plan: '',
+    }
+    assert.deepEqual(eventsOf(heap, [view(row)])[0]!.properties, {
+      $browser: 'Firefox',
+      $browser_version: '124.0.1',
+      $device_type: 'Desktop',
+      $lib: 'web',
+      $ip: '192.0.2.1',
+      $geoip_city_name: 'Oslo',
+      $geoip_country_name: 'Norway',
+      $referrer: 'https://search.example.test/',
+      title: 'Home',
+      utm_source: 'mail',
+      landing_page: 'https://app.example.test/start',
+      $heap_user_id: '7',
+    })
+  })
+
+  const addresses: readonly (readonly [JsonObject, JsonObject])[] = [
+    [
+      { domain: 'a.example.test', path: '/p', query: '?x=1', hash: '#top' },
+      { $host: 'a.example.test', $pathname: '/p', $current_url: 'https://a.example.test/p?x=1#top' },
+    ],
+    [
+      { domain: 'a.example.test', path: 'p', query: 'x=1', hash: 'top' },
+      { $host: 'a.example.test', $pathname: 'p', $current_url: 'https://a.example.test/p?x=1#top' },
+    ],
+    [{ domain: 'a.example.test' }, { $host: 'a.example.test', $current_url: 'https://a.example.test' }],
+    [
+      { path: '/p', query: '?x=1' },
+      { $pathname: '/p', query: '?x=1' },
+    ],
+  ]
+  for (const [row, properties] of addresses)
+    it(`puts the address of ${JSON.stringify(row)} together`, () => {
+      assert.deepEqual(eventsOf(heap, [view(row)])[0]!.properties, { ...properties, $heap_user_id: '7' })
+    })
+
+  const platforms: readonly (readonly [string, JsonObject])[] = [
+    ['Mac OS X 14.4', { $os: 'Mac OS X', $os_version: '14.4' }],
+    ['Windows 11', { $os: 'Windows', $os_version: '11' }],
+    ['Windows XP', { $os: 'Windows XP' }],
+    ['Linux', { $os: 'Linux' }],
+    ['11', { $os: '11' }],
+  ]
+  for (const [platform, properties] of platforms)
+    it(`splits the platform ${platform}`, () => {
+      assert.deepEqual(eventsOf(heap, [view({ platform })])[0]!.properties, { ...properties, $heap_user_id: '7' })
+    })
+
+  it('gets its uuid from its content when it has no id', () => {
+    const [first, again, other] = eventsOf(heap, [
+      view({ event_id: null, n: 1 }),
+      view({ n: 1, event_id: null }),
+      view({ event_id: null, n: 2 }),
+    ])
+    assert.equal(first!.uuid, again!.uuid)
+    assert.notEqual(first!.uuid, other!.uuid)
+  })
+
+  it('reads times with a fraction and with the word UTC', () => {
+    const times = ['2024-05-01 12:00:00.250', '2024-05-01 12:00:00.250000 UTC', '2024-05-01T12:00:00.250Z']
+    const events = eventsOf(
+      heap,
+      times.map(each => view({ time: each })),
+    )
+    assert.deepEqual(
+      events.map(({ timestamp }) => timestamp),
+      times.map(() => '2024-05-01T12:00:00.250Z'),
+    )
+  })
+
+  it('is refused without a user, a time, or a table to name it after', () => {
+    const { table: _, value } = view({})
+    const piece = { table: 'part-00001', value }
+    assert.deepEqual(
+      convertRecords(heap, [view({ user_id: null }), view({ time: null }), view({ time: 'May' }), value, piece]),
+      [
+        { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } },
+        { rejected: { reason: 'timestamp_missing', field: 'time' } },
+        { rejected: { reason: 'timestamp_invalid', field: 'time' } },
+        { rejected: { reason: 'event_missing', field: 'table' } },
+        { rejected: { reason: 'event_missing', field: 'table' } },
+      ],
+    )
+  })
+
+  it('is skipped where it marks a session or repeats what its own table says', () => {
+    const rows = [
+      { table: 'sessions', value: {} },
+      { table: 'all_events', value: {} },
+    ]
+    assert.deepEqual(convertRecords(heap, rows), [{ skipped: 'session_marker' }, { skipped: 'duplicate_in_source' }])
+  })
+})
+
+describe('a row of a user of Heap', () => {
+  it('links the identity and the user id, and sets what is known', () => {
+    const row = user({
+      user_id: 1003,
+      identity: 'ada@example.test',
+      last_modified: '2024-04-30 09:00:00',
+      lastseen: 'Invalid date',
+      identity_time: 1704096000000,
+      initial_platform: 'Windows 11',
+      initial_browser: 'Edge',
+      initial_path: '/a',
+      initial_city: 'Oslo',
+      initial_landing_page: 'https://app.example.test/a',
+      initial_utm_source: 'mail',
+      initial_referrer: null,
+      role: 'owner',
+    })
+    const stamp = '2024-04-30T09:00:00.000Z'
+    assert.deepEqual(eventsOf(heap, [row]), [
+      {
+        uuid: rootUuid('identify', 'heap', 'ada@example.test', '1003'),
+        event: '$identify',
+        distinct_id: 'ada@example.test',
+        timestamp: stamp,
+        properties: { $anon_distinct_id: '1003' },
+      },
+      {
+        uuid: rootUuid('heap', 'user', '1003', stamp),
+        event: '$set',
+        distinct_id: 'ada@example.test',
+        timestamp: stamp,
+        properties: {
+          $set: {
+            joindate: '2024-01-01T08:00:00.000Z',
+            last_modified: stamp,
+            identity_time: '2024-01-01T08:00:00.000Z',
+            role: 'owner',
+          },
+          $set_once: {
+            $initial_os: 'Windows',
+            $initial_os_version: '11',
+            $initial_browser: 'Edge',
+            $initial_pathname: '/a',
+            $initial_geoip_city_name: 'Oslo',
+            $initial_current_url: 'https://app.example.test/a',
+            $initial_utm_source: 'mail',
+          },
+        },
+      },
+    ])
+  })
+
+  it('only sets properties when nobody identified, since joindate where nothing was modified', () => {
+    const events = eventsOf(heap, [user({ id: 5, last_modified: 'Invalid date' })])
+    assert.deepEqual(events, [
+      {
+        uuid: rootUuid('heap', 'user', '5', '2024-01-01T08:00:00.000Z'),
+        event: '$set',
+        distinct_id: '5',
+        timestamp: '2024-01-01T08:00:00.000Z',
+        properties: { $set: { joindate: '2024-01-01T08:00:00.000Z' } },
+      },
+    ])
+  })
+
+  it('is known by its columns where no file names the table', () => {
+    const { value } = user({ user_id: 5, identity: 'ada@example.test' })
+    assert.deepEqual(
+      eventsOf(heap, [value]).map(({ event }) => event),
+      ['$identify', '$set'],
+    )
+  })
+
+  it('is refused without a date', () => {
+    const row = user({ user_id: 5, joindate: null })
+    assert.deepEqual(convertRecords(heap, [row]), [
+      { rejected: { reason: 'timestamp_missing', field: 'last_modified' } },
+    ])
+  })
+})
+
+describe('a migration of a user of Heap', () => {
+  const migration = (value: JsonObject) => ({ table: 'user_migrations', value: { time, ...value } })
+
+  it('makes the old id an alias of the new one', () => {
+    assert.deepEqual(eventsOf(heap, [migration({ from_user_id: 11, to_user_id: 12 })]), [
+      {
+        uuid: rootUuid('alias', 'heap', '12', '11'),
+        event: '$create_alias',
+        distinct_id: '12',
+        timestamp: '2024-05-01T12:00:00.000Z',
+        properties: { alias: '11' },
+      },
+    ])
+  })
+
+  it('makes it an alias of the identity, where the new user has one', () => {
+    const identities = { identities: { 12: 'ada@example.test' } }
+    const [event] = eventsOf(heap, [migration({ from_user_id: 11, to_user_id: 12 })], identities)
+    assert.equal(event!.distinct_id, 'ada@example.test')
+    assert.equal(event!.uuid, rootUuid('alias', 'heap', 'ada@example.test', '11'))
+  })
+
+  it('says nothing of a user moved to itself, and is refused with an id missing', () => {
+    const rows = [migration({ from_user_id: 11, to_user_id: 11 }), migration({ from_user_id: null, to_user_id: 12 })]
+    assert.deepEqual(convertRecords(heap, rows), [
+      { skipped: 'filtered' },
+      { rejected: { reason: 'distinct_id_missing', field: 'from_user_id' } },
+    ])
+  })
+})

@@ -1,0 +1,75 @@
+// Heap: rows of its tables, as Heap Connect or a one-off export writes them. Which table a row is from decides what it
+// becomes; rows of events and of users are in files of their own. Source: docs/wire/import.md §1.4.
+
+import type { JsonObject } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
+import { isLink } from '#importer/records/generated-events.ts'
+import type { ImportSource, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
+import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { heapEvent } from './heap-events.ts'
+import { type HeapLookups, heapTime } from './heap-lookups.ts'
+import { heapTable } from './heap-tables.ts'
+import { heapUser, heapUserId } from './heap-users.ts'
+
+const identityFact = 'heap_identity'
+
+export const heap: ImportSource = {
+  name: 'heap',
+  summary: 'tables of Heap Connect or of a one-off export: users, pageviews, user_migrations, one per labelled event',
+  prepare(config, context) {
+    const keys = new SourceConfig('heap', config)
+    const configuredTable = keys.text('table')
+    const eventNames = keys.texts('event_names')
+    const identities = keys.texts('identities')
+    keys.end()
+    const lookups: HeapLookups = {
+      window: context,
+      identityOf: userId =>
+        userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
+      eventNameOf: table => eventNames.get(table) ?? table,
+    }
+    const tableOf = (record: SourceRecord) => configuredTable ?? heapTable(record)
+    return {
+      convert: record => convertRow(tableOf(record), record.value, lookups),
+      factsOf: record => (tableOf(record) === 'users' ? identityOfRow(record.value) : []),
+    }
+  },
+}
+
+function convertRow(table: string | null, row: JsonObject, lookups: HeapLookups): Conversion {
+  switch (table) {
+    case null:
+      throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
+    case 'sessions':
+      return skipped('session_marker')
+    case 'all_events':
+      // The same events stand in their own tables too, and only there with their properties.
+      return skipped('duplicate_in_source')
+    case 'users':
+      return heapUser(row, lookups)
+    case 'user_migrations':
+      return migration(row, lookups)
+    default:
+      return heapEvent(table, row, lookups)
+  }
+}
+
+function identityOfRow(row: JsonObject): readonly SourceFact[] {
+  const userId = heapUserId(row)
+  const identity = legalId(row.identity)
+  return userId === null || identity === null ? [] : [{ kind: identityFact, key: userId, value: identity }]
+}
+
+/** Two users whom Heap found to be one. */
+function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conversion {
+  const alias = chooseId([{ value: row.from_user_id, field: 'from_user_id' }], 'from_user_id')
+  const target = chooseId([{ value: row.to_user_id, field: 'to_user_id' }], 'to_user_id')
+  const distinctId = identityOf(target) ?? target
+  const timeUs = recordTime(row.time, heapTime, window, 'time')
+  if (!isLink({ userId: distinctId, deviceId: alias })) return skipped('filtered')
+  const uuid = rootUuid('alias', 'heap', distinctId, alias)
+  return { events: [{ uuid, event: '$create_alias', distinctId, timeUs, properties: { alias } }] }
+}

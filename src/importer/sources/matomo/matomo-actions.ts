@@ -1,0 +1,61 @@
+// What an action of a Matomo visit is called, and what it says. Source: docs/wire/import.md §1.6.
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { putAddress } from '#importer/records/page-address.ts'
+import { eventName, isEmptyValue, put, textField } from '#importer/records/record-fields.ts'
+import { isMatomoDisplay } from './matomo-display.ts'
+
+export interface MatomoAction {
+  /** As written: a word, or `13` for content, which is written as a number too. */
+  readonly type: string
+  /** From 1, among the visit's actions of this type. */
+  readonly position: number
+  /** Where it stands in the record, such as `actionDetails[0]`. */
+  readonly path: string
+  readonly value: JsonObject
+}
+
+const names: ReadonlyMap<string, string> = new Map([
+  ['action', '$pageview'],
+  ['search', 'site_search'],
+  ['download', 'file_download'],
+  ['outlink', 'outlink'],
+  ['ecommerceOrder', 'order_completed'],
+  ['ecommerceAbandonedCart', 'cart_abandoned'],
+])
+const content = '13'
+
+const propertyNames: ReadonlyMap<string, string> = new Map([
+  ['pageTitle', 'title'],
+  ['siteSearchKeyword', 'search_term'],
+  ['contentName', 'content_name'],
+  ['contentPiece', 'content_piece'],
+  ['contentTarget', 'content_target'],
+  ['contentInteraction', 'content_interaction'],
+])
+/** What the name, the time, the uuid and the address are made of. */
+const consumed = new Set(['type', 'timestamp', 'pageId', 'url'])
+
+/** Whether the rules name the type; goals are skipped, and so never asked for. */
+export function matomoKnowsType(type: string): boolean {
+  return type === 'event' || type === content || names.has(type)
+}
+
+/** @throws RecordReject for an event without a name. */
+export function matomoEventName({ type, path, value }: MatomoAction): string {
+  if (type === 'event') return eventName(ownValue(value, 'eventAction'), `${path}.eventAction`)
+  if (type === content)
+    return isEmptyValue(ownValue(value, 'contentInteraction')) ? 'content_impression' : 'content_interaction'
+  return names.get(type) ?? eventName(`matomo_${type}`, `${path}.type`)
+}
+
+export function matomoActionProperties({ value }: MatomoAction): JsonObject {
+  const properties: JsonObject = {}
+  putAddress(properties, textField(value, 'url'), { host: true, path: true })
+  for (const [field, fieldValue] of Object.entries(value)) {
+    // The title of the page, where there is one, says more than that of the action.
+    if (consumed.has(field) || isMatomoDisplay(field) || (field === 'title' && !isEmptyValue(value.pageTitle))) continue
+    put(properties, propertyNames.get(field) ?? field, fieldValue)
+  }
+  return properties
+}

@@ -1,0 +1,80 @@
+// When a visit's actions happened. Matomo writes the seconds of actions shifted into the zone of the site, as if its
+// wall clock were UTC, while those of the visit are true; so each visit shows its own shift, on either side of a clock
+// change. Source: docs/wire/import.md §1.6.
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { RecordReject } from '#importer/records/imported-event.ts'
+import { isEmptyValue } from '#importer/records/record-fields.ts'
+import { readTime, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import type { MatomoAction } from './matomo-actions.ts'
+
+/** All zones are whole quarters of an hour away from UTC. */
+const shiftStepUs = 900 * usPerSecond
+
+/**
+ * @param all of the visit's actions, goals too: any of them may show where it began.
+ * @param wanted those whose times are needed.
+ * @param zone of the site, for visits that tell no true time of their own.
+ * @returns the true times of those wanted, in microseconds since 1970.
+ * @throws RecordReject for a time that is missing, unreadable, or not to be believed.
+ */
+export function matomoTimes(
+  visit: JsonObject,
+  all: readonly MatomoAction[],
+  wanted: readonly MatomoAction[],
+  zone: string | null,
+  window: TimeWindow,
+): ReadonlyMap<MatomoAction, number> {
+  const written = new Map(wanted.map(action => [action, writtenTime(action)]))
+  const toUtc = unshifting(
+    all.flatMap(({ value }) => secondsOf(ownValue(value, 'timestamp')) ?? []),
+    visit,
+    zone,
+  )
+  const times = new Map<MatomoAction, number>()
+  for (const [action, writtenUs] of written) {
+    const timeUs = toUtc(writtenUs)
+    checkTime(timeUs, window, timeField(action))
+    times.set(action, timeUs)
+  }
+  return times
+}
+
+/** @returns microseconds since 1970; null when the visit does not say when it began. */
+export function matomoStart(visit: JsonObject): number | null {
+  return secondsOf(ownValue(visit, 'firstActionTimestamp'))
+}
+
+function writtenTime(action: MatomoAction): number {
+  const value = ownValue(action.value, 'timestamp')
+  if (value === undefined || isEmptyValue(value)) throw new RecordReject('timestamp_missing', timeField(action))
+  const writtenUs = secondsOf(value)
+  if (writtenUs === null) throw new RecordReject('timestamp_invalid', timeField(action))
+  return writtenUs
+}
+
+/** The begin of a visit fits its first action; where only its end is told, that fits the last. */
+function unshifting(written: readonly number[], visit: JsonObject, zone: string | null): (writtenUs: number) => number {
+  const firstUs = matomoStart(visit)
+  if (firstUs !== null) return lessShift(Math.min(...written) - firstUs)
+  const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp'))
+  if (lastUs !== null) return lessShift(Math.max(...written) - lastUs)
+  if (zone !== null) return writtenUs => wallClockToUtc(writtenUs, zone)
+  throw new RecordReject('timestamp_zone_unknown', 'firstActionTimestamp')
+}
+
+function lessShift(differenceUs: number): (writtenUs: number) => number {
+  const shiftUs = Math.round(differenceUs / shiftStepUs) * shiftStepUs
+  return writtenUs => writtenUs - shiftUs
+}
+
+function secondsOf(value: JsonValue | undefined): number | null {
+  // A text that is no number would have a zone of its own, which Matomo never writes here.
+  if (value === undefined || (typeof value === 'string' && !/^\d+(?:\.\d+)?$/.test(value.trim()))) return null
+  return readTime(value, { zone: null, unit: 's' }, 'timestamp')
+}
+
+function timeField({ path }: MatomoAction): string {
+  return `${path}.timestamp`
+}

@@ -1,0 +1,26 @@
+// The uuids of a Matomo visit's actions: of what names them in Matomo's own tables. Source: docs/wire/import.md §1.6.
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
+import type { MatomoAction } from './matomo-actions.ts'
+
+const order = 'ecommerceOrder'
+const cart = 'ecommerceAbandonedCart'
+
+export function matomoUuid(visit: JsonObject, action: MatomoAction): string {
+  const { type, position, value } = action
+  const visitId = text(visit, 'idVisit')
+  // Actions are told apart within their visit only, so without its id all of the record has to tell.
+  if (visitId === '') return contentUuid('matomo', { visit, type, position })
+  const parts = ['matomo', text(visit, 'idSite'), visitId]
+  const orderId = text(value, 'orderId')
+  if (type === order && orderId !== '') return rootUuid(...parts, order, orderId)
+  const pageId = text(value, 'pageId')
+  if (type !== order && type !== cart && pageId !== '') return rootUuid(...parts, pageId, type)
+  return rootUuid(...parts, type, text(value, 'timestamp'), String(position))
+}
+
+function text(record: JsonObject, field: string): string {
+  return idText(ownValue(record, field)) ?? ''
+}

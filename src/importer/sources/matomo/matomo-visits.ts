@@ -1,0 +1,66 @@
+// What a Matomo visit says of each of its actions. Source: docs/wire/import.md §1.6.
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { put } from '#importer/records/record-fields.ts'
+import { isMatomoDisplay } from './matomo-display.ts'
+
+const names: ReadonlyMap<string, string> = new Map([
+  ['visitIp', '$ip'],
+  ['browserName', '$browser'],
+  ['browserVersion', '$browser_version'],
+  ['operatingSystemName', '$os'],
+  ['operatingSystemVersion', '$os_version'],
+  ['deviceType', '$device_type'],
+  ['languageCode', '$browser_language'],
+  ['referrerUrl', '$referrer'],
+  ['continent', '$geoip_continent_name'],
+  ['continentCode', '$geoip_continent_code'],
+  ['country', '$geoip_country_name'],
+  ['countryCode', '$geoip_country_code'],
+  ['region', '$geoip_subdivision_1_name'],
+  ['regionCode', '$geoip_subdivision_1_code'],
+  ['city', '$geoip_city_name'],
+])
+/** Ids and times, which are the event's own, and what is read elsewhere. */
+const consumed = new Set([
+  'idSite',
+  'idVisit',
+  'visitorId',
+  'userId',
+  'firstActionTimestamp',
+  'lastActionTimestamp',
+  'lastActionDateTime',
+  'serverTimestamp',
+  'serverDate',
+  'actionDetails',
+  'resolution',
+  'latitude',
+  'longitude',
+])
+/** What Matomo writes for a search whose words the search engine kept to itself. */
+const keywordUnknown = 'Keyword not defined'
+
+export function matomoVisitProperties(visit: JsonObject): JsonObject {
+  const properties: JsonObject = {}
+  for (const [field, value] of Object.entries(visit)) {
+    if (consumed.has(field) || isMatomoDisplay(field) || value === keywordUnknown) continue
+    put(properties, names.get(field) ?? field, value)
+  }
+  putResolution(properties, ownValue(visit, 'resolution'))
+  put(properties, '$geoip_latitude', degrees(ownValue(visit, 'latitude')))
+  put(properties, '$geoip_longitude', degrees(ownValue(visit, 'longitude')))
+  return properties
+}
+
+/** `1920x1080`; Matomo writes `unknown` where it has none. */
+function putResolution(properties: JsonObject, value: JsonValue | undefined): void {
+  const [, width, height] = (typeof value === 'string' && /^(\d{1,6})x(\d{1,6})$/.exec(value)) || []
+  if (width === undefined || height === undefined) return
+  put(properties, '$screen_width', Number(width))
+  put(properties, '$screen_height', Number(height))
+}
+
+function degrees(value: JsonValue | undefined): JsonValue | undefined {
+  if (typeof value !== 'string') return value
+  return /^-?\d{1,3}(?:\.\d+)?$/.test(value.trim()) ? Number(value) : undefined
+}

@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '#core/json.ts'
+import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { matomo } from './matomo.ts'
+
+/** 2024-05-01T10:00:00Z */
+const start = 1714557600
+const visit = (actionDetails: JsonObject[], value: JsonObject = {}): JsonObject => ({
+  idSite: 1,
+  idVisit: 900,
+  visitorId: 'a1b2c3d4e5f60718',
+  firstActionTimestamp: start,
+  actionDetails,
+  ...value,
+})
+const action = (value: JsonObject): JsonObject => ({ type: 'action', pageId: 1, timestamp: start, ...value })
+const session = sessionUuid(start * 1_000, 'matomo', 'session', '1', '900')
+const timesOf = (...args: Parameters<typeof eventsOf>) => eventsOf(...args).map(({ timestamp }) => timestamp)
+
+describe('the times of a Matomo visit', () => {
+  it('are those of its actions without the shift into the zone of the site', () => {
+    const shift = 2 * 3_600
+    const actions = [action({ timestamp: start + shift + 30, pageId: 2 }), action({ timestamp: start + shift })]
+    assert.deepEqual(timesOf(matomo, [visit(actions)]), ['2024-05-01T10:00:30.000Z', '2024-05-01T10:00:00.000Z'])
+  })
+
+  it('come out true whatever the zone, as texts and as numbers, a few seconds late or not', () => {
+    const quarters = fc.integer({ min: -48, max: 56 })
+    const late = fc.integer({ min: -449, max: 449 })
+    const later = fc.array(fc.integer({ min: 0, max: 7_200 }), { maxLength: 4 })
+    fc.assert(
+      fc.property(quarters, late, later, fc.boolean(), (quarter, lateSeconds, offsets, asText) => {
+        const actions = [0, ...offsets].map((offset, index) => {
+          const timestamp = start + lateSeconds + offset + quarter * 900
+          return action({ pageId: index + 1, timestamp: asText ? String(timestamp) : timestamp })
+        })
+        const expected = [0, ...offsets].map(offset => new Date((start + lateSeconds + offset) * 1_000).toISOString())
+        assert.deepEqual(timesOf(matomo, [visit(actions)]), expected)
+      }),
+    )
+  })
+
+  it('are right on both sides of a clock change, since each visit shows its own shift', () => {
+    const winter = Date.UTC(2024, 0, 10, 9) / 1_000
+    const visits = [
+      visit([action({ timestamp: winter + 3_600 })], { firstActionTimestamp: winter }),
+      visit([action({ timestamp: start + 7_200 })]),
+    ]
+    assert.deepEqual(timesOf(matomo, visits), ['2024-01-10T09:00:00.000Z', '2024-05-01T10:00:00.000Z'])
+  })
+
+  it('count from the end of the visit where only that is told', () => {
+    const actions = [action({ timestamp: start + 7_200 }), action({ timestamp: start + 7_260, pageId: 2 })]
+    const ended = visit(actions, { firstActionTimestamp: null, lastActionTimestamp: start + 60 })
+    assert.deepEqual(timesOf(matomo, [ended]), ['2024-05-01T10:00:00.000Z', '2024-05-01T10:01:00.000Z'])
+  })
+
+  it('need the zone of the site where the visit tells none', () => {
+    const untold = visit([action({ timestamp: start + 7_200 })], { firstActionTimestamp: null })
+    assert.deepEqual(convertRecords(matomo, [untold]), [
+      { rejected: { reason: 'timestamp_zone_unknown', field: 'firstActionTimestamp' } },
+    ])
+    assert.deepEqual(timesOf(matomo, [untold], { source_timezone: 'Europe/Berlin' }), ['2024-05-01T10:00:00.000Z'])
+  })
+
+  it('are refused where they are missing, unreadable or ahead of the clock, naming the action', () => {
+    const ahead = conversionTimeMs / 1_000 + 7_200
+    const visits = [
+      visit([action({}), action({ timestamp: null })]),
+      visit([action({ timestamp: 'noon' })]),
+      visit([action({ timestamp: ahead })], { firstActionTimestamp: ahead }),
+    ]
+    assert.deepEqual(convertRecords(matomo, visits), [
+      { rejected: { reason: 'timestamp_missing', field: 'actionDetails[1].timestamp' } },
+      { rejected: { reason: 'timestamp_invalid', field: 'actionDetails[0].timestamp' } },
+      { rejected: { reason: 'timestamp_future', field: 'actionDetails[0].timestamp' } },
+    ])
+  })
+
+  it('do not hang on the time of a goal, which is no event', () => {
+    const goal = { type: 'goal', goalName: 'Signed up' }
+    assert.deepEqual(timesOf(matomo, [visit([action({}), goal])]), ['2024-05-01T10:00:00.000Z'])
+  })
+})
+
+describe('an action of a Matomo visit', () => {
+  const url = 'https://site.example.test/x?a=1'
+  const page = { $current_url: url, $host: 'site.example.test', $pathname: '/x' }
+  const shown: readonly (readonly [type: string, action: JsonObject, event: string, properties: JsonObject])[] = [
+    ['a page', { url, pageTitle: 'X', title: 'X shown' }, '$pageview', { ...page, title: 'X' }],
+    [
+      'an event',
+      { type: 'event', url, eventCategory: 'Video', eventAction: 'play', eventName: 'intro', eventValue: '9.66' },
+      'play',
+      { ...page, eventCategory: 'Video', eventAction: 'play', eventName: 'intro', eventValue: '9.66' },
+    ],
+    [
+      'a search',
+      { type: 'search', siteSearchKeyword: 'lamp', siteSearchCategory: 'home', siteSearchCount: 0 },
+      'site_search',
+      { search_term: 'lamp', siteSearchCategory: 'home', siteSearchCount: 0 },
+    ],
+    ['a download', { type: 'download', url }, 'file_download', page],
+    ['an outlink', { type: 'outlink', url }, 'outlink', page],
+    [
+      'an order',
+      { type: 'ecommerceOrder', pageId: null, orderId: 'o-1', revenue: 40, itemDetails: [{ itemSKU: 's-1' }] },
+      'order_completed',
+      { orderId: 'o-1', revenue: 40, itemDetails: [{ itemSKU: 's-1' }] },
+    ],
+    ['a cart', { type: 'ecommerceAbandonedCart', pageId: null, revenue: 15 }, 'cart_abandoned', { revenue: 15 }],
+    [
+      'content that was seen',
+      { type: '13', contentName: 'Banner', contentPiece: '/b.png', contentTarget: null, contentInteraction: '' },
+      'content_impression',
+      { content_name: 'Banner', content_piece: '/b.png' },
+    ],
+    [
+      'content that was used, its type a number',
+      { type: 13, contentName: 'Banner', contentTarget: url, contentInteraction: 'click' },
+      'content_interaction',
+      { content_name: 'Banner', content_target: url, content_interaction: 'click' },
+    ],
+    ['a type that nobody listed', { type: 'form', formName: 'f' }, 'matomo_form', { formName: 'f' }],
+  ]
+  for (const [what, value, event, properties] of shown)
+    it(`becomes an event: ${what}`, () => {
+      const [made] = eventsOf(matomo, [visit([action(value)])])
+      assert.deepEqual([made!.event, made!.properties], [event, { ...properties, $session_id: session }])
+    })
+
+  it('of an unlisted type is counted by its type, for each one', () => {
+    const actions = ['form', 'action', 'form', 'media'].map((type, index) => action({ type, pageId: index + 1 }))
+    assert.partialDeepStrictEqual(convertRecords(matomo, [visit(actions)]), [
+      { notes: ['matomo_type_unknown:form', 'matomo_type_unknown:form', 'matomo_type_unknown:media'] },
+    ])
+  })
+
+  it('has the uuid of its row in Matomo, its order, or its place among those of its type', () => {
+    const order = { type: 'ecommerceOrder', pageId: null }
+    const actions = [
+      action({ pageId: '5001' }),
+      action({ ...order, orderId: 'o-1' }),
+      action({ ...order, orderId: '', timestamp: start + 5 }),
+      action({ type: 'ecommerceAbandonedCart', pageId: null }),
+      action({ type: 'goal' }),
+      action({ type: 13, pageId: 5002 }),
+      action({ pageId: null, timestamp: String(start + 9) }),
+    ]
+    const expected = [
+      rootUuid('matomo', '1', '900', '5001', 'action'),
+      rootUuid('matomo', '1', '900', 'ecommerceOrder', 'o-1'),
+      rootUuid('matomo', '1', '900', 'ecommerceOrder', String(start + 5), '2'),
+      rootUuid('matomo', '1', '900', 'ecommerceAbandonedCart', String(start), '1'),
+      rootUuid('matomo', '1', '900', '5002', '13'),
+      rootUuid('matomo', '1', '900', 'action', String(start + 9), '2'),
+    ]
+    const uuids = eventsOf(matomo, [visit(actions)]).map(({ uuid }) => uuid)
+    assert.deepEqual(uuids, expected)
+  })
+
+  it('has a uuid of its own where the visit has no id', () => {
+    const anonymous = (visitorId: string) => visit([action({}), action({})], { idVisit: null, visitorId })
+    const events = eventsOf(matomo, [anonymous('a'), anonymous('b')])
+    assert.equal(new Set(events.map(({ uuid }) => uuid)).size, 4)
+  })
+
+  it('refuses its visit when it has no type, or is an event without a name', () => {
+    const visits = [visit([action({ type: null })]), visit([action({ type: 'event' })])]
+    assert.deepEqual(convertRecords(matomo, visits), [
+      { rejected: { reason: 'event_missing', field: 'actionDetails[0].type' } },
+      { rejected: { reason: 'event_missing', field: 'actionDetails[0].eventAction' } },
+    ])
+  })
+})
+
+describe('a Matomo visit', () => {
+  it('says the same on each of its actions, and less than an action says itself', () => {
+    const value = {
+      visitIp: '192.0.2.60',
+      browserName: 'Chrome',
+      browserVersion: '120.0.1',
+      operatingSystemName: 'Windows',
+      operatingSystemVersion: '10',
+      deviceType: 'Desktop',
+      languageCode: 'fr',
+      referrerUrl: 'https://search.example.test/',
+      referrerKeyword: 'Keyword not defined',
+      referrerName: 'Search',
+      country: 'France',
+      countryCode: 'fr',
+      region: null,
+      city: 'Lyon',
+      latitude: '45.764',
+      longitude: 4.8357,
+      resolution: '1920x1080',
+      visitCount: '5',
+      browserIcon: 'plugins/b.png',
+      visitDurationPretty: '5 s',
+    }
+    const actions = [action({ icon: 'i.png' }), action({ pageId: 2, referrerName: 'Goal' })]
+    const [first, second] = eventsOf(matomo, [visit(actions, value)])
+    const properties = {
+      $ip: '192.0.2.60',
+      $browser: 'Chrome',
+      $browser_version: '120.0.1',
+      $os: 'Windows',
+      $os_version: '10',
+      $device_type: 'Desktop',
+      $browser_language: 'fr',
+      $referrer: 'https://search.example.test/',
+      referrerName: 'Search',
+      $geoip_country_name: 'France',
+      $geoip_country_code: 'fr',
+      $geoip_city_name: 'Lyon',
+      $geoip_latitude: 45.764,
+      $geoip_longitude: 4.8357,
+      $screen_width: 1920,
+      $screen_height: 1080,
+      visitCount: '5',
+      $session_id: session,
+    }
+    assert.deepEqual(first!.properties, properties)
+    assert.deepEqual(second!.properties, { ...properties, referrerName: 'Goal' })
+  })
+
+  it('tells which fields no event carries', () => {
+    const converter = matomo.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+    const value = visit([action({ icon: 'i.png' }), action({ icon: 'i.png', pageId: 2 })], { browserIcon: 'b.png' })
+    const outcome = converter.convert({ value, table: null, ordinal: 1 })
+    assert.deepEqual('events' in outcome && outcome.dropped, ['browserIcon', 'actionDetails.icon'])
+  })
+
+  it('links user and visitor, at its first action', () => {
+    const actions = [action({ pageId: 2, timestamp: start + 60 }), action({})]
+    const [link, ...events] = eventsOf(matomo, [visit(actions, { userId: 'ada' })])
+    assert.deepEqual(link, {
+      uuid: rootUuid('identify', 'matomo', 'ada', 'a1b2c3d4e5f60718'),
+      event: '$identify',
+      distinct_id: 'ada',
+      timestamp: '2024-05-01T10:00:00.000Z',
+      properties: { $anon_distinct_id: 'a1b2c3d4e5f60718' },
+    })
+    assert.deepEqual(
+      events.map(event => event.distinct_id),
+      ['ada', 'ada'],
+    )
+  })
+
+  it('belongs to the visitor when the user is nobody, and is refused without either', () => {
+    const [event] = eventsOf(matomo, [visit([action({})], { userId: 'anonymous' })])
+    assert.equal(event!.distinct_id, 'a1b2c3d4e5f60718')
+    assert.deepEqual(convertRecords(matomo, [visit([action({})], { visitorId: null })]), [
+      { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } },
+    ])
+  })
+
+  it('is the same when PHP writes its actions as an object', () => {
+    const list = visit([action({}), action({ pageId: 2 })])
+    const object = visit([], { actionDetails: { 0: action({}), 2: action({ pageId: 2 }) } })
+    assert.deepEqual(eventsOf(matomo, [object]), eventsOf(matomo, [list]))
+  })
+
+  it('is skipped without actions, or when all that happened is a goal', () => {
+    const visits = [visit([]), visit([], { actionDetails: null }), visit([{ type: 'goal', timestamp: start }])]
+    assert.deepEqual(convertRecords(matomo, visits), [
+      { skipped: 'visit_without_actions' },
+      { skipped: 'visit_without_actions' },
+      { skipped: 'goal_conversion_duplicate' },
+    ])
+  })
+})

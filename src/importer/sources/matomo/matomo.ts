@@ -1,0 +1,92 @@
+// Matomo: visits as `Live.getLastVisitsDetails` gives them. A visit is one record, and each of its actions an event.
+// Source: docs/wire/import.md §1.6.
+
+import { isJsonObject, type JsonObject, mergeObjects, ownValue } from '#core/json.ts'
+import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import type { ImportSource } from '#importer/records/import-source.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { put } from '#importer/records/record-fields.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { usPerMs } from '#importer/records/source-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+import { type MatomoAction, matomoActionProperties, matomoEventName, matomoKnowsType } from './matomo-actions.ts'
+import { matomoDropped } from './matomo-display.ts'
+import { matomoStart, matomoTimes } from './matomo-times.ts'
+import { matomoUuid } from './matomo-uuids.ts'
+import { matomoVisitProperties } from './matomo-visits.ts'
+
+/** Every visit has these. A record with none is another thing, such as an answer that wraps its visits. */
+const visitFields = ['actionDetails', 'idVisit', 'visitorId']
+
+export const matomo: ImportSource = {
+  name: 'matomo',
+  summary: 'visits of Matomo, as Live.getLastVisitsDetails gives them',
+  prepare(config, window) {
+    const keys = new SourceConfig('matomo', config)
+    // Only for visits that do not tell when they began or ended, which shows the zone of their actions.
+    const zone = keys.zone()
+    keys.end()
+    return { convert: ({ value }) => convertVisit(value, zone, window) }
+  },
+}
+
+function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow): Conversion {
+  if (!visitFields.some(field => Object.hasOwn(visit, field)))
+    throw new RecordReject('event_missing', 'actionDetails', 'the record is no visit')
+  const all = actionsOf(visit)
+  if (all.length === 0) return skipped('visit_without_actions')
+  // A goal is always reached by another action, which is an event of its own.
+  const actions = all.filter(({ type }) => type !== 'goal')
+  if (actions.length === 0) return skipped('goal_conversion_duplicate')
+  const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
+  const distinctId = chooseId(candidates, 'distinct_id')
+  const times = matomoTimes(visit, all, actions, zone, window)
+  const firstUs = Math.min(...times.values())
+  const ofVisit = visitProperties(visit, matomoStart(visit) ?? firstUs)
+  const events = actions.map(
+    (action): ImportedEvent => ({
+      uuid: matomoUuid(visit, action),
+      event: matomoEventName(action),
+      distinctId,
+      timeUs: times.get(action)!,
+      properties: mergeObjects(ofVisit, matomoActionProperties(action)),
+    }),
+  )
+  const [userId, deviceId] = [legalId(visit.userId), legalId(visit.visitorId)]
+  const unknown = actions.filter(({ type }) => !matomoKnowsType(type))
+  return {
+    events,
+    links: userId === null || deviceId === null ? [] : [{ userId, deviceId, timeUs: firstUs, properties: {} }],
+    dropped: matomoDropped(
+      visit,
+      actions.map(({ value }) => value),
+    ),
+    notes: unknown.map(({ type }) => `matomo_type_unknown:${type}`),
+  }
+}
+
+/** PHP writes a list with gaps as an object, so both are taken. */
+function actionsOf(visit: JsonObject): readonly MatomoAction[] {
+  const details = ownValue(visit, 'actionDetails')
+  const list = Array.isArray(details) ? details : isJsonObject(details) ? Object.values(details) : []
+  const seen = new Map<string, number>()
+  return list.map((value, index) => {
+    const path = `actionDetails[${index}]`
+    if (!isJsonObject(value)) throw new RecordReject('properties_not_object', path)
+    const type = idText(ownValue(value, 'type')) ?? ''
+    if (type === '') throw new RecordReject('event_missing', `${path}.type`)
+    const position = (seen.get(type) ?? 0) + 1
+    seen.set(type, position)
+    return { type, position, path, value }
+  })
+}
+
+function visitProperties(visit: JsonObject, startUs: number): JsonObject {
+  const properties = matomoVisitProperties(visit)
+  const visitId = idText(visit.idVisit)
+  if (visitId === null) return properties
+  const startMs = Math.floor(startUs / usPerMs)
+  put(properties, '$session_id', sessionUuid(startMs, 'matomo', 'session', idText(visit.idSite) ?? '', visitId))
+  return properties
+}

@@ -1,0 +1,99 @@
+// Who is who in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { checkedId, chooseId, idText, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
+import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
+import { isEmptyValue } from '#importer/records/record-fields.ts'
+
+/** Whom a record is about, and whether it joins two persons. */
+export type Identity =
+  | { readonly kind: 'event'; readonly distinctId: string }
+  | { readonly kind: 'identify'; readonly userId: string; readonly deviceId: string }
+  | ({ readonly kind: 'alias' | 'merge' } & Pair)
+
+export interface Pair {
+  readonly distinctId: string
+  readonly alias: string
+}
+
+/** Whether it joins a person with itself. */
+export function joinsNobody(ids: Identity): boolean {
+  return ids.kind === 'identify' ? ids.userId === ids.deviceId : ids.kind !== 'event' && ids.distinctId === ids.alias
+}
+
+/** @throws RecordReject */
+export function identityOf(sourceName: string, from: JsonObject): Identity {
+  switch (sourceName) {
+    case '$identify': {
+      const deviceId = personId(ownValue(from, '$anon_id'))
+      // Without an anonymous id there is nothing to link, whatever it was sent for.
+      if (deviceId === null) return { kind: 'event', distinctId: distinctIdOf(from) }
+      const userId = personId(ownValue(from, '$identified_id')) ?? distinctIdOf(from)
+      return { kind: 'identify', userId: checkedId(userId), deviceId: checkedId(deviceId) }
+    }
+    case '$create_alias':
+      return {
+        kind: 'alias',
+        distinctId: distinctIdOf(from),
+        alias: requiredId(ownValue(from, 'alias'), 'properties.alias'),
+      }
+    case '$merge': {
+      const ids = ownValue(from, '$distinct_ids')
+      const field = 'properties.$distinct_ids'
+      if (!Array.isArray(ids) || ids.length !== 2) throw new RecordReject('distinct_id_missing', field)
+      return { kind: 'merge', distinctId: requiredId(ids[0], field), alias: requiredId(ids[1], field) }
+    }
+    default:
+      return { kind: 'event', distinctId: distinctIdOf(from) }
+  }
+}
+
+/** @throws RecordReject */
+function distinctIdOf(from: JsonObject): string {
+  const resolved = ownValue(from, 'distinct_id')
+  const earlier = ownValue(from, '$distinct_id_before_identity')
+  const first = isOfDevice(idText(resolved)) ? [earlier, resolved] : [resolved, earlier]
+  const candidates = [...first, ownValue(from, '$user_id'), ownValue(from, '$device_id')]
+  return chosenId(candidates)
+}
+
+/** @throws RecordReject */
+export function chosenId(candidates: readonly (JsonValue | undefined)[]): string {
+  const field = 'distinct_id'
+  return chooseId(
+    candidates.map(value => ({ value: withoutPrefix(value), field })),
+    field,
+    illegalForMixpanel,
+  )
+}
+
+/** An id that only digits make is a user's; one of upper-case letters, digits and dashes is what SDKs make for devices. */
+function isOfDevice(id: string | null): boolean {
+  return id !== null && (id.startsWith(devicePrefix) || /^(?=.*[A-Z])[A-Z0-9-]+$/.test(id))
+}
+
+const devicePrefix = '$device:'
+
+/** Mixpanel's events name a device with the prefix, their `$device_id` without: only one of the two can be linked. */
+function withoutPrefix(id: JsonValue | undefined): JsonValue | undefined {
+  return typeof id === 'string' && id.startsWith(devicePrefix) ? id.slice(devicePrefix.length) : id
+}
+
+/** @returns null for what means nobody. */
+export function personId(value: JsonValue | undefined): string | null {
+  return legalId(withoutPrefix(value), illegalForMixpanel)
+}
+
+/** @throws RecordReject */
+function requiredId(value: JsonValue | undefined, field: string): string {
+  const id = personId(value)
+  if (id === null) throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
+  return checkedId(id)
+}
+
+export function linkOf(from: JsonObject, timeUs: number): IdentityLink[] {
+  const userId = personId(ownValue(from, '$user_id'))
+  const deviceId = personId(ownValue(from, '$device_id'))
+  if (userId === null || deviceId === null) return []
+  return [{ userId, deviceId, timeUs, properties: { $mixpanel_user_id: userId, $mixpanel_device_id: deviceId } }]
+}

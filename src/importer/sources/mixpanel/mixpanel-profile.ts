@@ -1,0 +1,48 @@
+// Rows of Mixpanel's profile export. Source: docs/wire/import.md §1.2 (profile row).
+
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { type Conversion, RecordReject } from '#importer/records/imported-event.ts'
+import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { timeText } from '#importer/records/source-time.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import { chosenId } from './mixpanel-ids.ts'
+import { putCountry } from './mixpanel-properties.ts'
+
+/** A row of the profile export has no event. */
+export function isProfile(record: JsonObject): boolean {
+  return !Object.hasOwn(record, 'event') && Object.hasOwn(record, '$distinct_id')
+}
+
+/** What Mixpanel reserves in profiles, and what it is called here. */
+const profileRenames: ReadonlyMap<string, string> = new Map([
+  ...['email', 'name', 'first_name', 'last_name', 'phone', 'avatar'].map(key => [`$${key}`, key] as const),
+  ['$city', '$geoip_city_name'],
+  ['$region', '$geoip_subdivision_1_name'],
+])
+const countryKeys = ['$country_code', 'mp_country_code']
+
+/**
+ * @param timeUs when the profiles were exported, microseconds since 1970; null refuses them.
+ * @throws RecordReject
+ */
+export function convertProfile(record: JsonObject, timeUs: number | null, window: TimeWindow): Conversion {
+  const from = ownValue(record, '$properties')
+  if (!isJsonObject(from)) throw new RecordReject('properties_not_object', '$properties')
+  const distinctId = chosenId([ownValue(record, '$distinct_id')])
+  if (timeUs === null) throw new RecordReject('timestamp_missing', 'profile_timestamp')
+  checkTime(timeUs, window, 'profile_timestamp')
+  const set: JsonObject = {}
+  for (const [key, value] of Object.entries(from)) {
+    if (key === '$last_seen' || countryKeys.includes(key)) continue
+    put(set, profileRenames.get(key) ?? key, value)
+  }
+  for (const key of countryKeys) putCountry(set, ownValue(from, key))
+  const properties: JsonObject = {}
+  putPersonUpdates(properties, { set })
+  const uuid = rootUuid('mixpanel', 'profile', distinctId, timeText(timeUs))
+  return {
+    events: [{ uuid, event: '$set', distinctId, timeUs, properties }],
+    dropped: Object.keys(from).filter(key => key === '$last_seen'),
+  }
+}

@@ -1,0 +1,78 @@
+// Which properties an event of Mixpanel gets, and which its person. Source: docs/wire/import.md §1.2.
+
+import { countryOf } from '#core/countries.ts'
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { pickProperties, put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { personId } from './mixpanel-ids.ts'
+
+const autocaptureTypes: ReadonlyMap<string, string> = new Map([
+  ['$mp_click', 'click'],
+  ['$mp_submit', 'submit'],
+  ['$mp_input_change', 'change'],
+])
+const renames: ReadonlyMap<string, string> = new Map([
+  ['current_url_path', '$pathname'],
+  ['current_domain', '$host'],
+  ['current_page_title', 'title'],
+  ['mp_lib', '$lib'],
+  ['$city', '$geoip_city_name'],
+  ['$region', '$geoip_subdivision_1_name'],
+])
+/** Facts about the export, not about the event. */
+const droppedKeys: ReadonlySet<string> = new Set([
+  '$mp_api_endpoint',
+  'mp_processing_time_ms',
+  '$insert_id',
+  '$geo_source',
+  '$mp_api_timestamp_ms',
+  '$import',
+  '$mp_event_size',
+])
+/** Read on their own, below. */
+const ownKeys: ReadonlySet<string> = new Set(['time', 'distinct_id', '$user_id', '$device_id', 'mp_country_code'])
+const identityKeys: ReadonlyMap<string, readonly string[]> = new Map([
+  ['$identify', ['$identified_id', '$anon_id']],
+  ['$create_alias', ['alias']],
+  ['$merge', ['$distinct_ids']],
+])
+
+/** Properties of an event that also describe its person, and change with it. */
+const personKeys = [
+  ...['$browser', '$browser_version', '$os', '$os_version', '$device', '$device_type'],
+  ...['$current_url', '$referrer', '$referring_domain'],
+  ...['$geoip_city_name', '$geoip_subdivision_1_name', '$geoip_country_code', '$geoip_country_name'],
+]
+const personOnceKeys = [
+  ...['$initial_referrer', '$initial_referring_domain', '$initial_utm_source', '$initial_utm_medium'],
+  ...['$initial_utm_campaign', '$initial_utm_content', '$initial_utm_term'],
+]
+
+export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
+  const leftOut = identityKeys.get(sourceName) ?? []
+  const properties: JsonObject = {}
+  for (const [key, value] of Object.entries(from)) {
+    if (ownKeys.has(key) || droppedKeys.has(key) || leftOut.includes(key)) continue
+    put(properties, renames.get(key) ?? key, value)
+  }
+  putCountry(properties, ownValue(from, 'mp_country_code'))
+  put(properties, '$mixpanel_user_id', personId(ownValue(from, '$user_id')))
+  put(properties, '$mixpanel_device_id', personId(ownValue(from, '$device_id')))
+  put(properties, '$device_id', ownValue(from, '$device_id'))
+  put(properties, '$event_type', autocaptureTypes.get(sourceName))
+  putPersonUpdates(properties, {
+    set: pickProperties(properties, personKeys),
+    setOnce: pickProperties(properties, personOnceKeys),
+  })
+  return properties
+}
+
+/** The code, and the name that live events have for it. */
+export function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
+  put(properties, '$geoip_country_code', code)
+  if (typeof code === 'string') put(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
+}
+
+/** Fields that no event carries. */
+export function droppedOf(from: JsonObject): string[] {
+  return Object.keys(from).filter(key => droppedKeys.has(key))
+}

@@ -1,0 +1,65 @@
+// The time of Mixpanel's events, which older projects export in their own zone. What a record tells about that is noted,
+// because only all of them together show it. Source: docs/wire/import.md §1.2 (time, zone shift).
+
+import { isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { RecordReject } from '#importer/records/imported-event.ts'
+import { isEmptyValue } from '#importer/records/record-fields.ts'
+import { readTime, usPerMs, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
+
+export interface EventTime {
+  readonly timeUs: number
+  /**
+   * `zone_shift:SECONDS`, by how much the time differs from that of receipt, in quarters of an hour; and with a zone
+   * `zone_shift_differs` where that is not what the zone says.
+   */
+  readonly notes: readonly string[]
+}
+
+const millisecondsFrom = 1e10
+const quarterSeconds = 900
+
+/**
+ * @param zone IANA name of the project's zone when its numbers are wall-clock times; null when they are UTC.
+ * @throws RecordReject
+ */
+export function readEventTime(from: JsonObject, zone: string | null): EventTime {
+  const field = 'properties.time'
+  const value = ownValue(from, 'time')
+  if (isEmptyValue(value)) throw new RecordReject('timestamp_missing', field)
+  const size = numberIn(value!)
+  const unit = size !== null && Math.abs(size) > millisecondsFrom ? 'ms' : 's'
+  const writtenUs = readTime(value!, { zone, unit }, field)
+  if (writtenUs === null) throw new RecordReject('timestamp_invalid', field)
+  // A text says its zone, or is read in the configured one; a number is a wall clock.
+  const timeUs = size === null || zone === null ? writtenUs : fromWallClock(writtenUs, zone)
+  return { timeUs, notes: size === null ? [] : shiftNotes(from, writtenUs, timeUs, zone) }
+}
+
+function numberIn(value: JsonValue): number | null {
+  if (typeof value === 'number' || isRawNumber(value)) return numberOf(value)!
+  return typeof value === 'string' && /^\s*-?\d+(?:\.\d+)?\s*$/.test(value) ? Number(value) : null
+}
+
+function fromWallClock(wallUs: number, zone: string): number {
+  const wholeUs = Math.floor(wallUs / usPerSecond) * usPerSecond
+  return wallClockToUtc(wholeUs, zone) + (wallUs - wholeUs)
+}
+
+function shiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
+  // What was imported into Mixpanel was received long after it happened.
+  if (ownValue(from, '$import') === true) return []
+  const receivedMs =
+    receiveTime(ownValue(from, '$mp_api_timestamp_ms')) ?? receiveTime(ownValue(from, 'mp_processing_time_ms'))
+  if (receivedMs === null) return []
+  const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
+  // Without the sign of a zero.
+  const shift = Math.round(seconds / quarterSeconds) * quarterSeconds + 0
+  const ofZone = (writtenUs - timeUs) / usPerSecond
+  return [`zone_shift:${shift}`, ...(zone !== null && shift !== ofZone ? ['zone_shift_differs'] : [])]
+}
+
+/** @returns epoch ms; null for what cannot be one, such as the small counters that copies of exports have. */
+function receiveTime(value: JsonValue | undefined): number | null {
+  const ms = value === undefined ? null : numberIn(value)
+  return ms !== null && ms > 1e12 && ms < 1e14 ? ms : null
+}

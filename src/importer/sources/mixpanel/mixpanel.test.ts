@@ -1,0 +1,290 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { mixpanel } from './mixpanel.ts'
+
+const noon = 1_714_564_800
+const row = (properties: JsonObject, event = 'Opened'): JsonObject => ({
+  event,
+  properties: { time: noon, distinct_id: 'ada', $insert_id: 'i', ...properties },
+})
+const only = (record: JsonObject, config?: JsonObject) => eventsOf(mixpanel, [record], config).at(-1)!
+const outcomeOf = (record: JsonObject, config?: JsonObject) => convertRecords(mixpanel, [record], config)[0]!
+
+describe('an event of Mixpanel', () => {
+  it('has the name and the kind that live events have', () => {
+    const names = ['$mp_web_page_view', '$mp_page_leave', '$mp_rage_click', '$mp_dead_click', 'Signed up']
+    assert.deepEqual(
+      names.map(name => only(row({}, name)).event),
+      ['$pageview', '$pageleave', '$rageclick', '$dead_click', 'Signed up'],
+    )
+    const clicks = ['$mp_click', '$mp_submit', '$mp_input_change'].map(name => only(row({}, name)))
+    assert.deepEqual(
+      clicks.map(({ event, properties }) => [event, properties]),
+      ['click', 'submit', 'change'].map(type => ['$autocapture', { $event_type: type }]),
+    )
+  })
+
+  it('takes the names of live properties, drops what is about the export, and keeps the rest', () => {
+    const properties = {
+      current_url_path: '/a',
+      current_domain: 'www.example.test',
+      current_page_title: 'A',
+      mp_lib: 'web',
+      $browser: 'Firefox',
+      plan: 'pro',
+      empty: '',
+      unset: '(not set)',
+      $mp_api_endpoint: 'api',
+      mp_processing_time_ms: 1,
+      $geo_source: 'ip',
+      $mp_api_timestamp_ms: 1,
+      $import: true,
+      $mp_event_size: 12,
+    }
+    assert.deepEqual(only(row(properties)).properties, {
+      $pathname: '/a',
+      $host: 'www.example.test',
+      title: 'A',
+      $lib: 'web',
+      $browser: 'Firefox',
+      plan: 'pro',
+      $set: { $browser: 'Firefox' },
+    })
+  })
+
+  it('describes its person: what is latest, and what was first', () => {
+    const first = { $initial_referrer: 'https://a.example.test', $initial_utm_source: 'mail', $initial_utm_term: 'x' }
+    const { properties } = only(row({ $os: 'Linux', $current_url: 'https://b.example.test', ...first }))
+    assert.deepEqual(properties.$set, { $os: 'Linux', $current_url: 'https://b.example.test' })
+    assert.deepEqual(properties.$set_once, first)
+  })
+
+  it("names countries as live events do, and leaves a code that is no country's without a name", () => {
+    assert.equal(only(row({ mp_country_code: 'nl' })).properties.$geoip_country_name, 'The Netherlands')
+    const { properties } = only(row({ mp_country_code: 'XX' }))
+    assert.deepEqual(properties, { $geoip_country_code: 'XX', $set: { $geoip_country_code: 'XX' } })
+  })
+
+  it('has its uuid from $insert_id, as in imports of PostHog, or from its content', () => {
+    assert.equal(only(row({})).uuid, mixpanelUuid('i'))
+    const written = row({ $insert_id: null, a: 1, b: 2 })
+    const reordered = { properties: Object.fromEntries(Object.entries(written.properties!).reverse()), event: 'Opened' }
+    assert.equal(only(written).uuid, only(reordered).uuid)
+    assert.notEqual(only(written).uuid, only(row({ $insert_id: null, a: 1, b: 3 })).uuid)
+  })
+
+  it('is refused with the field that is wrong', () => {
+    const refusals: [JsonObject, string, string][] = [
+      [{ properties: { time: noon } }, 'event_missing', 'event'],
+      [{ event: 5, properties: {} }, 'event_not_string', 'event'],
+      [{ event: 'x'.repeat(201), properties: {} }, 'event_name_too_long', 'event'],
+      [{ event: 'a' }, 'properties_not_object', 'properties'],
+      [{ event: 'a', properties: [] }, 'properties_not_object', 'properties'],
+      [row({ distinct_id: 'x'.repeat(201) }), 'distinct_id_too_long', 'distinct_id'],
+      [row({ time: null }), 'timestamp_missing', 'properties.time'],
+      [row({ time: 'noon' }), 'timestamp_invalid', 'properties.time'],
+      [row({ time: '2020-08-01 10:16:46' }), 'timestamp_zone_unknown', 'properties.time'],
+      [row({ time: 1 }), 'timestamp_out_of_range', 'properties.time'],
+      [row({ time: 1_800_000_000 }), 'timestamp_future', 'properties.time'],
+    ]
+    for (const [record, reason, field] of refusals)
+      assert.deepEqual(outcomeOf(record), { rejected: { reason, field } }, JSON.stringify(record).slice(0, 80))
+  })
+})
+
+describe('the id of an event of Mixpanel', () => {
+  const idOf = (properties: JsonObject) => only(row(properties)).distinct_id
+
+  it('is the resolved one, unless that is of a device and an earlier one is known', () => {
+    const earlier = { $distinct_id_before_identity: 'ada' }
+    assert.equal(idOf({ distinct_id: 'u-1', ...earlier }), 'u-1')
+    assert.equal(idOf({ distinct_id: '12345', ...earlier }), '12345')
+    for (const device of ['$device:d-1', '1A2B-3C4D', 'ABC'])
+      assert.equal(idOf({ distinct_id: device, ...earlier }), 'ada')
+    assert.equal(idOf({ distinct_id: '1A2B-3C4D' }), '1A2B-3C4D')
+  })
+
+  it('is that of the user or the device where the record has no other', () => {
+    const ids = { $user_id: 'u-2', $device_id: 'd-2' }
+    for (const nobody of [
+      null,
+      '',
+      'anonymous',
+      'nil',
+      'N/A',
+      '-1',
+      '[]',
+      '00000000-0000-0000-0000-000000000000',
+      '$device:',
+    ])
+      assert.equal(idOf({ distinct_id: nobody, ...ids }), 'u-2', String(nobody))
+    assert.equal(idOf({ distinct_id: null, $user_id: 'unknown', $device_id: 'd-2' }), 'd-2')
+    assert.equal(idOf({ distinct_id: 12345 }), '12345')
+  })
+
+  it('is never made up', () => {
+    const outcome = outcomeOf(row({ distinct_id: 'guest', $user_id: 0, $device_id: '' }))
+    assert.deepEqual(outcome, { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } })
+  })
+})
+
+describe('the time of an event of Mixpanel', () => {
+  const timeOf = (time: JsonObject[string], zone?: string) =>
+    only(row({ time }), zone === undefined ? {} : { source_timezone: zone }).timestamp
+
+  it('is in seconds or milliseconds by its size, and keeps its fraction', () => {
+    assert.equal(timeOf(noon), '2024-05-01T12:00:00.000Z')
+    assert.equal(timeOf(noon + 0.25), '2024-05-01T12:00:00.250Z')
+    assert.equal(timeOf(noon * 1000 + 7), '2024-05-01T12:00:00.007Z')
+    assert.equal(timeOf(String(noon)), '2024-05-01T12:00:00.000Z')
+    // The last second that is read as one.
+    assert.equal(timeOf(50_000_000_000), '1971-08-02T16:53:20.000Z')
+  })
+
+  it("is a wall clock of the project's zone when that is configured, in summer and in winter", () => {
+    assert.equal(timeOf(Date.UTC(2023, 6, 1, 12) / 1000, 'America/Los_Angeles'), '2023-07-01T19:00:00.000Z')
+    assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) / 1000, 'America/Los_Angeles'), '2023-01-01T20:00:00.000Z')
+    assert.equal(timeOf(Date.UTC(2023, 0, 1, 12) + 123, 'America/Los_Angeles'), '2023-01-01T20:00:00.123Z')
+    assert.equal(timeOf('2023-01-01 12:00:00', 'America/Los_Angeles'), '2023-01-01T20:00:00.000Z')
+    assert.equal(timeOf('2023-01-01T12:00:00Z', 'America/Los_Angeles'), '2023-01-01T12:00:00.000Z')
+  })
+
+  it('notes how far it is from its receipt, in quarters of an hour', () => {
+    const notesOf = (properties: JsonObject, config?: JsonObject) =>
+      (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
+    const received = { $mp_api_timestamp_ms: noon * 1000 + 3000, mp_processing_time_ms: noon * 1000 + 9e6 }
+    assert.deepEqual(notesOf(received), ['zone_shift:0'])
+    assert.deepEqual(notesOf({ ...received, time: noon + 19_800 }), ['zone_shift:19800'])
+    assert.deepEqual(notesOf({ mp_processing_time_ms: (noon + 7200) * 1000 }), ['zone_shift:-7200'])
+    assert.deepEqual(notesOf({ ...received, $import: true }), [])
+    assert.deepEqual(notesOf({ mp_processing_time_ms: 406_572 }), [])
+    const india = { source_timezone: 'Asia/Kolkata' }
+    assert.deepEqual(notesOf({ ...received, time: noon + 19_800 }, india), ['zone_shift:19800'])
+    assert.deepEqual(notesOf(received, india), ['zone_shift:0', 'zone_shift_differs'])
+  })
+})
+
+describe('who is who in Mixpanel', () => {
+  const pair = { $user_id: 'ada', $device_id: 'd-1' }
+
+  it('is told once for a device, and for its first user alone', () => {
+    const outcomes = convertRecords(mixpanel, [row(pair), row(pair), row({ $user_id: 'bob', $device_id: 'd-1' })])
+    const names = outcomes.map(outcome => ('events' in outcome ? outcome.events.map(({ event }) => event) : []))
+    assert.deepEqual(names, [['$identify', 'Opened'], ['Opened'], ['Opened']])
+    assert.deepEqual((outcomes[2] as { notes: object }).notes, ['shared_device'])
+  })
+
+  it('is not told of somebody who is nobody, or the same', () => {
+    for (const ids of [
+      { $user_id: 'a', $device_id: 'a' },
+      { $user_id: 'null', $device_id: 'd' },
+      { $user_id: 'a', $device_id: 'unknown' },
+    ])
+      assert.equal(eventsOf(mixpanel, [row(ids)]).length, 1, JSON.stringify(ids))
+  })
+
+  it('is told by $identify, whose pair is the same as that of other records', () => {
+    const identify = row(
+      { $identified_id: 'ada', $anon_id: '$device:d-1', distinct_id: 'ada', plan: 'pro' },
+      '$identify',
+    )
+    const [event, ...others] = eventsOf(mixpanel, [identify, row(pair)])
+    assert.deepEqual(event, {
+      uuid: rootUuid('identify', 'mixpanel', 'ada', 'd-1'),
+      event: '$identify',
+      distinct_id: 'ada',
+      timestamp: '2024-05-01T12:00:00.000Z',
+      properties: { $anon_distinct_id: 'd-1', plan: 'pro' },
+    })
+    assert.deepEqual(
+      others.map(each => each.event),
+      ['Opened'],
+    )
+    const long = row({ $identified_id: 'x'.repeat(201), $anon_id: 'd' }, '$identify')
+    assert.deepEqual(outcomeOf(long), { rejected: { reason: 'distinct_id_too_long', field: 'distinct_id' } })
+    const itself = row({ $identified_id: 'ada', $anon_id: 'ada' }, '$identify')
+    assert.deepEqual(outcomeOf(itself), { skipped: 'filtered' })
+  })
+
+  it('is told by an alias, the same for each repetition', () => {
+    const alias = { distinct_id: '$device:d', alias: '$device:e' }
+    const [first, again] = [
+      only(row(alias, '$create_alias')),
+      only(row({ ...alias, $insert_id: 'j' }, '$create_alias')),
+    ]
+    assert.deepEqual([first.distinct_id, first.properties], ['d', { alias: 'e' }])
+    assert.equal(first.uuid, rootUuid('alias', 'mixpanel', 'd', 'e'))
+    assert.deepEqual(again, first)
+    const refused = (value: JsonObject[string]) => outcomeOf(row({ alias: value }, '$create_alias'))
+    assert.deepEqual(refused('guest'), { rejected: { reason: 'distinct_id_illegal', field: 'properties.alias' } })
+    assert.deepEqual(refused(null), { rejected: { reason: 'distinct_id_missing', field: 'properties.alias' } })
+    assert.deepEqual(refused('ada'), { skipped: 'filtered' })
+  })
+
+  it('is told of two known users only by consent', () => {
+    const merge = row({ $distinct_ids: ['ada', 'bob'] }, '$merge')
+    const field = 'properties.$distinct_ids'
+    assert.deepEqual(outcomeOf(merge), { rejected: { reason: 'merge_needs_approval', field } })
+    const consent = { allow_dangerous_merge: true }
+    assert.deepEqual(only(merge, consent), {
+      uuid: rootUuid('merge', 'mixpanel', 'ada', 'bob'),
+      event: '$merge_dangerously',
+      distinct_id: 'ada',
+      timestamp: '2024-05-01T12:00:00.000Z',
+      properties: { alias: 'bob' },
+    })
+    const one = outcomeOf(row({ $distinct_ids: ['ada'] }, '$merge'), consent)
+    assert.deepEqual(one, { rejected: { reason: 'distinct_id_missing', field } })
+  })
+})
+
+describe('a profile of Mixpanel', () => {
+  const config = { profile_timestamp: '2024-06-01T00:00:00Z' }
+
+  it('sets the properties of its person when the export ended, under the names that people use', () => {
+    const from = {
+      $email: 'a@example.test',
+      $name: 'Ada L',
+      $first_name: 'Ada',
+      $last_name: 'L',
+      $phone: '1',
+      $avatar: 'https://img.example.test/a',
+      $country_code: 'KR',
+      $region: 'Seoul',
+      $last_seen: '2024-05-01T11:00:00',
+      $os: 'Linux',
+      empty: '',
+    }
+    assert.deepEqual(only({ $distinct_id: '$device:d-1', $properties: from }, config), {
+      uuid: rootUuid('mixpanel', 'profile', 'd-1', '2024-06-01T00:00:00.000Z'),
+      event: '$set',
+      distinct_id: 'd-1',
+      timestamp: '2024-06-01T00:00:00.000Z',
+      properties: {
+        $set: {
+          email: 'a@example.test',
+          name: 'Ada L',
+          first_name: 'Ada',
+          last_name: 'L',
+          phone: '1',
+          avatar: 'https://img.example.test/a',
+          $geoip_country_code: 'KR',
+          $geoip_country_name: 'South Korea',
+          $geoip_subdivision_1_name: 'Seoul',
+          $os: 'Linux',
+        },
+      },
+    })
+  })
+
+  it('is refused without that time, an id or properties', () => {
+    const reasonOf = (record: JsonObject, settings: JsonObject = config) =>
+      (outcomeOf(record, settings) as { rejected: { reason: string } }).rejected.reason
+    assert.equal(reasonOf({ $distinct_id: 'ada', $properties: {} }, {}), 'timestamp_missing')
+    assert.equal(reasonOf({ $distinct_id: 'guest', $properties: {} }), 'distinct_id_missing')
+    assert.equal(reasonOf({ $distinct_id: 'ada' }), 'properties_not_object')
+  })
+})

@@ -1,0 +1,110 @@
+// Mixpanel: rows of its raw event export and of its profile export. Source: docs/wire/import.md §1.2.
+
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
+import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { eventName } from '#importer/records/record-fields.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import { identityOf, joinsNobody, linkOf, type Pair } from './mixpanel-ids.ts'
+import { convertProfile, isProfile } from './mixpanel-profile.ts'
+import { droppedOf, propertiesOf } from './mixpanel-properties.ts'
+import { type EventTime, readEventTime } from './mixpanel-time.ts'
+
+const name = 'mixpanel'
+
+interface Settings {
+  readonly window: TimeWindow
+  /** IANA zone of the project, for exports whose numbers are its wall clock. */
+  readonly zone: string | null
+  readonly allowsMerge: boolean
+}
+
+export const mixpanel: ImportSource = {
+  name,
+  summary: 'rows of the raw event export, and of the profile export',
+  prepare(values, window): RecordConverter {
+    const config = new SourceConfig(name, values)
+    const settings: Settings = {
+      window,
+      zone: config.zone(),
+      allowsMerge: config.flag('allow_dangerous_merge'),
+    }
+    const profileTimeUs = config.time('profile_timestamp')
+    config.end()
+    return {
+      convert: ({ value }) =>
+        isProfile(value) ? convertProfile(value, profileTimeUs, window) : convertEvent(value, settings),
+    }
+  },
+}
+
+const eventNames: ReadonlyMap<string, string> = new Map([
+  ['$mp_web_page_view', '$pageview'],
+  ['$mp_page_leave', '$pageleave'],
+  ['$mp_click', '$autocapture'],
+  ['$mp_submit', '$autocapture'],
+  ['$mp_input_change', '$autocapture'],
+  ['$mp_rage_click', '$rageclick'],
+  ['$mp_dead_click', '$dead_click'],
+])
+
+function convertEvent(record: JsonObject, settings: Settings): Conversion {
+  const sourceName = eventName(ownValue(record, 'event'), 'event')
+  const from = ownValue(record, 'properties')
+  if (!isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
+  if (sourceName === '$merge' && !settings.allowsMerge)
+    throw new RecordReject('merge_needs_approval', 'properties.$distinct_ids')
+  const ids = identityOf(sourceName, from)
+  const time = readEventTime(from, settings.zone)
+  checkTime(time.timeUs, settings.window, 'properties.time')
+  if (joinsNobody(ids)) return skipped('filtered')
+  const properties = propertiesOf(sourceName, from)
+  const rest = { dropped: droppedOf(from), notes: time.notes }
+  switch (ids.kind) {
+    case 'identify':
+      return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }] }
+    case 'alias':
+      return { ...rest, events: [joined('$create_alias', 'alias', ids, time, properties)] }
+    case 'merge':
+      return { ...rest, events: [joined('$merge_dangerously', 'merge', ids, time, properties)] }
+    case 'event':
+      return {
+        ...rest,
+        events: [
+          {
+            uuid: uuidOf(record, from),
+            event: eventNames.get(sourceName) ?? sourceName,
+            distinctId: ids.distinctId,
+            timeUs: time.timeUs,
+            properties,
+          },
+        ],
+        links: linkOf(from, time.timeUs),
+      }
+  }
+}
+
+/** An event that joins two ids. Its uuid depends on them alone, so that a repeated row stays one event. */
+function joined(
+  event: string,
+  kind: string,
+  { distinctId, alias }: Pair,
+  { timeUs }: EventTime,
+  properties: JsonObject,
+): ImportedEvent {
+  return {
+    uuid: rootUuid(kind, name, distinctId, alias),
+    event,
+    distinctId,
+    timeUs,
+    properties: { ...properties, alias },
+  }
+}
+
+function uuidOf(record: JsonObject, from: JsonObject): string {
+  const insertId = idText(ownValue(from, '$insert_id'))
+  return insertId === null || insertId === '' ? contentUuid(name, record) : mixpanelUuid(insertId)
+}

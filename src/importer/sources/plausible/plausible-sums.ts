@@ -1,0 +1,34 @@
+// A row of Plausible as what it is: a sum of a day, which no person did. Source: docs/wire/import.md §1.7.
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { contentUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkedId } from '#importer/records/distinct-ids.ts'
+import type { Conversion } from '#importer/records/imported-event.ts'
+import { eventName, put } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+import { isPlausibleCount, plausibleCount } from './plausible-tables.ts'
+
+export interface PlausibleSettings {
+  /** The site's name in Plausible, which is its domain. */
+  readonly site: string
+  /** The zone of the site, in which its days begin; null refuses all rows. */
+  readonly zone: string | null
+  /** Over how many pseudo-visitors a day is spread; null takes what each row counts. */
+  readonly visitors: number | null
+  readonly window: TimeWindow
+}
+
+export function plausibleSum(table: string, row: JsonObject, { site, zone, window }: PlausibleSettings): Conversion {
+  const timeUs = recordTime(ownValue(row, 'date'), { zone }, window, 'date')
+  const properties: JsonObject = {}
+  for (const [column, value] of Object.entries(row)) {
+    if (column === 'date') continue
+    put(properties, column, isPlausibleCount(column) ? (plausibleCount(row, column) ?? value) : value)
+  }
+  properties.$import_aggregate = true
+  properties.$process_person_profile = false
+  const event = eventName(`plausible_${table}`, 'table')
+  const distinctId = checkedId(`plausible:${site}`)
+  return { events: [{ uuid: contentUuid('plausible', row), event, distinctId, timeUs, properties }] }
+}

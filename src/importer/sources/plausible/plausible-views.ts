@@ -1,0 +1,65 @@
+// As many page views as a row of Plausible counts: made up, marked as such, the same on every run, and equal in sum to
+// the row, its visitors too. Source: docs/wire/import.md §1.7.
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkedId, idText } from '#importer/records/distinct-ids.ts'
+import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { textField } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { usPerMs, wallClockToUtc } from '#importer/records/source-time.ts'
+import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
+import type { PlausibleSettings } from './plausible-sums.ts'
+import { plausibleCount } from './plausible-tables.ts'
+
+/** All views of a row are in memory at once: some 200 MB. */
+const viewsMax = 1_000_000
+
+/** @returns null for a row without a number of page views. */
+export function plausibleViews(row: JsonObject, settings: PlausibleSettings): Conversion | null {
+  const viewCount = plausibleCount(row, 'pageviews')
+  if (viewCount === null) return null
+  if (viewCount > viewsMax)
+    throw new RecordReject('record_too_large', 'pageviews', `a row may make at most ${viewsMax} page views`)
+  const day = localDay(row, settings)
+  if (viewCount === 0) return skipped('filtered')
+  const date = idText(row.date) ?? ''
+  const [host, page] = [textField(row, 'hostname'), textField(row, 'page')]
+  const visitorCount = Math.max(1, settings.visitors ?? plausibleCount(row, 'visitors') ?? 1)
+  // One object for all of them: a row may make very many.
+  const properties = viewProperties(host ?? settings.site, page)
+  const events = Array.from({ length: viewCount }, (_, index): ImportedEvent => {
+    const parts = [settings.site, 'synthetic', date, host ?? '', page ?? '', String(index)]
+    return {
+      uuid: rootUuid('plausible', ...parts),
+      event: '$pageview',
+      distinctId: checkedId(`plausible:${settings.site}:${date}:${index % visitorCount}`),
+      timeUs: (day.startMs + Math.floor((index * day.lengthMs) / viewCount)) * usPerMs,
+      properties,
+    }
+  })
+  checkTime(events.at(-1)!.timeUs, settings.window, 'date')
+  const kept = new Set(['date', 'hostname', 'page', 'visitors', 'pageviews'])
+  return { events, dropped: Object.keys(row).filter(column => !kept.has(column)) }
+}
+
+/** The day between two local midnights: 23 or 25 hours where clocks change. */
+function localDay(
+  row: JsonObject,
+  { zone, window }: { readonly zone: string | null; readonly window: TimeWindow },
+): { readonly startMs: number; readonly lengthMs: number } {
+  const startUs = recordTime(ownValue(row, 'date'), { zone }, window, 'date')
+  const [, year, month, day] = /^(\d{4})-(\d\d)-(\d\d)$/.exec(idText(row.date) ?? '') ?? []
+  if (zone === null || year === undefined) throw new RecordReject('timestamp_invalid', 'date')
+  const endUs = wallClockToUtc(Date.UTC(Number(year), Number(month) - 1, Number(day) + 1) * usPerMs, zone)
+  return { startMs: startUs / usPerMs, lengthMs: (endUs - startUs) / usPerMs }
+}
+
+function viewProperties(host: string, page: string | null): JsonObject {
+  return {
+    ...(page !== null && { $current_url: `https://${host}${page}`, $pathname: page }),
+    $host: host,
+    $process_person_profile: false,
+    $import_synthetic: true,
+  }
+}

@@ -1,0 +1,55 @@
+// Plausible: its export knows only sums by day. As it stands, each row becomes one event that says so and belongs to
+// nobody; on request, rows of pages become as many page views as they count. Source: docs/wire/import.md §1.7.
+
+import { ownValue } from '#core/json.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
+import { ImportConfigError, type ImportSource, type SourceRecord } from '#importer/records/import-source.ts'
+import { RecordReject } from '#importer/records/imported-event.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { plausibleSum } from './plausible-sums.ts'
+import { plausibleTable } from './plausible-tables.ts'
+import { plausibleViews } from './plausible-views.ts'
+
+/** That the pages of a day are known, by its date. */
+const pagesFact = 'plausible_pages'
+const pages = 'imported_pages'
+const totals = 'imported_visitors'
+
+export const plausible: ImportSource = {
+  name: 'plausible',
+  summary: 'the CSV files of the export of Plausible: sums by day, or page views made up to equal them',
+  prepare(config, context) {
+    const keys = new SourceConfig('plausible', config)
+    const site = keys.text('site')
+    const mode = keys.choice('mode', ['aggregate', 'synthesize'])
+    const zone = keys.zone()
+    const visitors = keys.wholeNumber('visitors')
+    const configuredTable = keys.text('table')
+    keys.end()
+    if (site === null)
+      throw new ImportConfigError('site in the configuration of plausible has to be set, such as "blog.example.com"')
+    if (visitors !== null && visitors < 1)
+      throw new ImportConfigError('visitors in the configuration of plausible has to be at least 1')
+    const settings = { site, zone, visitors, window: context }
+    const tableOf = (record: SourceRecord) => configuredTable ?? plausibleTable(record)
+    const dateOf = ({ value }: SourceRecord) => idText(ownValue(value, 'date')) ?? ''
+    // Only two tables count page views by themselves, and both count the same ones. The others tell where those came
+    // from: they stay sums, or each view would be made up nine times.
+    const countsViews = (record: SourceRecord, table: string) =>
+      table === pages || (table === totals && context.findFact(pagesFact, dateOf(record)) === null)
+    return {
+      convert(record) {
+        const table = tableOf(record)
+        if (table === null)
+          throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
+        const views =
+          mode === 'synthesize' && countsViews(record, table) ? plausibleViews(record.value, settings) : null
+        return views ?? plausibleSum(table, record.value, settings)
+      },
+      factsOf: record =>
+        mode === 'synthesize' && tableOf(record) === pages
+          ? [{ kind: pagesFact, key: dateOf(record), value: 'known' }]
+          : [],
+    }
+  },
+}

@@ -1,0 +1,71 @@
+// What Segment's messages say of where they come from. Source: docs/wire/import.md §1.3 (context).
+
+import { type JsonObject, ownValue } from '#core/json.ts'
+import { objectField, put, textField } from '#importer/records/record-fields.ts'
+
+/** The properties of each part of the context by the field that they come from. */
+const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
+  os: { name: '$os', version: '$os_version' },
+  device: {
+    id: '$device_id',
+    manufacturer: '$device_manufacturer',
+    model: '$device_model',
+    name: '$device_name',
+  },
+  app: { name: '$app_name', version: '$app_version', build: '$app_build', namespace: '$app_namespace' },
+  library: { name: '$lib', version: '$lib_version' },
+  screen: { width: '$screen_width', height: '$screen_height', density: '$screen_density' },
+}
+
+export function putContext(properties: JsonObject, context: JsonObject): void {
+  put(properties, '$ip', ownValue(context, 'ip'))
+  put(properties, '$locale', ownValue(context, 'locale'))
+  put(properties, '$timezone', ownValue(context, 'timezone'))
+  put(properties, '$raw_user_agent', ownValue(context, 'userAgent'))
+  for (const [part, byField] of Object.entries(targets)) {
+    const from = objectField(context, part)
+    for (const [field, target] of Object.entries(byField)) put(properties, target, ownValue(from, field))
+  }
+  put(properties, '$device_type', deviceType(textField(objectField(context, 'device'), 'type')))
+  for (const [field, value] of Object.entries(objectField(context, 'campaign')))
+    put(properties, `utm_${field === 'name' ? 'campaign' : field}`, value)
+  putPage(properties, objectField(context, 'page'))
+}
+
+const readKeys: ReadonlySet<string> = new Set([
+  ...Object.keys(targets),
+  ...['ip', 'locale', 'timezone', 'userAgent', 'campaign', 'page', 'traits', 'groupId'],
+])
+
+/** Parts of the context that have no property here. */
+export function unreadContext(context: JsonObject): string[] {
+  return Object.keys(context).filter(key => !readKeys.has(key))
+}
+
+/**
+ * Moves what says which page it is to the properties that live events have. It may come from the properties of a page
+ * themselves, which then win over those of the context.
+ */
+export function putPage(properties: JsonObject, page: JsonObject): void {
+  const moved = { url: '$current_url', path: '$pathname', referrer: '$referrer', title: 'title' }
+  for (const [field, target] of Object.entries(moved)) {
+    const value = ownValue(page, field)
+    if (page === properties && target !== field) delete properties[field]
+    put(properties, target, value)
+  }
+  const url = textField(properties, '$current_url')
+  put(properties, '$host', url === null ? null : URL.parse(url)?.host)
+}
+
+const deviceTypes: Readonly<Record<string, string>> = {
+  ios: 'Mobile',
+  android: 'Mobile',
+  mobile: 'Mobile',
+  tablet: 'Tablet',
+  desktop: 'Desktop',
+}
+
+/** Mobile SDKs name the system where live events name the kind of the device. */
+function deviceType(type: string | null): string | null {
+  return type === null ? null : (deviceTypes[type.toLowerCase()] ?? type)
+}

@@ -1,0 +1,274 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { segment } from './segment.ts'
+
+const message = (fields: JsonObject): JsonObject => ({
+  type: 'track',
+  event: 'Tap',
+  userId: 'ada',
+  messageId: 'm',
+  timestamp: '2024-05-01T12:00:00Z',
+  ...fields,
+})
+const only = (fields: JsonObject, config?: JsonObject) => eventsOf(segment, [message(fields)], config).at(-1)!
+const outcomeOf = (fields: JsonObject, config?: JsonObject) => convertRecords(segment, [message(fields)], config)[0]!
+const mark = { $segment_message_id: 'm' }
+
+describe('a message of Segment', () => {
+  it('keeps the name of a track, and its own fields that have no other meaning', () => {
+    const { event, properties } = only({ properties: { total: 5, gone: '' }, channel: 'server', writeKey: 'secret' })
+    assert.deepEqual([event, properties], ['Tap', { total: 5, channel: 'server', ...mark }])
+  })
+
+  it('is a page view whose own properties say which page, before the context does', () => {
+    const page = {
+      url: 'https://a.example.test/x',
+      path: '/x',
+      referrer: 'https://r.example.test/',
+      title: 'X',
+      search: '?',
+    }
+    const { event, properties } = only({
+      type: 'page',
+      name: 'Home',
+      category: 'Docs',
+      properties: { url: 'https://www.example.test:8443/y?z=1', path: '/y', plan: 'x' },
+      context: { page },
+    })
+    assert.equal(event, '$pageview')
+    assert.deepEqual(properties, {
+      $current_url: 'https://www.example.test:8443/y?z=1',
+      $host: 'www.example.test:8443',
+      $pathname: '/y',
+      $referrer: 'https://r.example.test/',
+      title: 'X',
+      name: 'Home',
+      category: 'Docs',
+      plan: 'x',
+      ...mark,
+    })
+  })
+
+  it('leaves the properties of a track as they are, even when they are called like those of a page', () => {
+    const { properties } = only({
+      properties: { url: '/own', title: 'T' },
+      context: { page: { url: 'https://a.example.test/' } },
+    })
+    assert.deepEqual(properties, {
+      url: '/own',
+      title: 'T',
+      $current_url: 'https://a.example.test/',
+      $host: 'a.example.test',
+      ...mark,
+    })
+  })
+
+  it('is a screen by its name', () => {
+    const { event, properties } = only({ type: 'screen', name: 'Cart' })
+    assert.deepEqual([event, properties], ['$screen', { $screen_name: 'Cart', ...mark }])
+  })
+
+  it('tells where it comes from in the names of live properties', () => {
+    const context = {
+      ip: '192.0.2.1',
+      locale: 'de-DE',
+      timezone: 'Europe/Berlin',
+      userAgent: 'Mozilla/5.0',
+      os: { name: 'Android', version: '14' },
+      device: { id: 'd', manufacturer: 'Acme', model: 'A1', name: 'phone', type: 'android', token: 'secret' },
+      app: { name: 'Shop', version: '5.1', build: '7', namespace: 'test.shop' },
+      library: { name: 'analytics-android', version: '4.1' },
+      screen: { width: 400, height: 800, density: 2 },
+      campaign: { name: 'spring', source: 'mail', medium: 'email', term: 't', content: 'c' },
+      network: { wifi: true },
+    }
+    assert.deepEqual(only({ context }).properties, {
+      $ip: '192.0.2.1',
+      $locale: 'de-DE',
+      $timezone: 'Europe/Berlin',
+      $raw_user_agent: 'Mozilla/5.0',
+      $os: 'Android',
+      $os_version: '14',
+      $device_id: 'd',
+      $device_manufacturer: 'Acme',
+      $device_model: 'A1',
+      $device_name: 'phone',
+      $device_type: 'Mobile',
+      $app_name: 'Shop',
+      $app_version: '5.1',
+      $app_build: '7',
+      $app_namespace: 'test.shop',
+      $lib: 'analytics-android',
+      $lib_version: '4.1',
+      $screen_width: 400,
+      $screen_height: 800,
+      $screen_density: 2,
+      utm_campaign: 'spring',
+      utm_source: 'mail',
+      utm_medium: 'email',
+      utm_term: 't',
+      utm_content: 'c',
+      ...mark,
+    })
+  })
+
+  it('belongs to the group that its context names', () => {
+    const { properties } = only({ context: { groupId: 'acme' } }, { segment_group_type: 'team' })
+    assert.deepEqual(properties.$groups, { team: 'acme' })
+    assert.deepEqual(only({ context: { groupId: 5 } }).properties.$groups, { company: '5' })
+  })
+
+  it('has its uuid from its own id, or from its content', () => {
+    const uuid = '022BB90C-BBAC-41E4-8DFC-AA07A5B09302'
+    assert.equal(only({ messageId: uuid }).uuid, uuid.toLowerCase())
+    assert.equal(only({ messageId: 'ajs-1' }).uuid, rootUuid('segment', 'message', 'ajs-1'))
+    const none = only({ messageId: null, properties: { n: 1 } })
+    assert.equal(none.uuid, only({ properties: { n: 1 }, messageId: null }).uuid)
+    assert.notEqual(none.uuid, only({ messageId: null, properties: { n: 2 } }).uuid)
+    assert.equal('$segment_message_id' in none.properties, false)
+  })
+
+  it('is left out when this destination was switched off for it, and only then', () => {
+    assert.deepEqual(outcomeOf({ integrations: { PostHog: false }, type: 'unheard' }), {
+      skipped: 'destination_disabled',
+    })
+    for (const integrations of [{ All: false }, { PostHog: true }, { PostHog: {} }, null])
+      assert.equal(only({ integrations }).event, 'Tap')
+  })
+
+  it('is refused with the field that is wrong', () => {
+    const refusals: [JsonObject, string, string][] = [
+      [{ type: null }, 'event_missing', 'type'],
+      [{ type: 'batch' }, 'unsupported_event', 'type'],
+      [{ event: '' }, 'event_missing', 'event'],
+      [{ event: 5 }, 'event_not_string', 'event'],
+      [{ properties: 'x' }, 'properties_not_object', 'properties'],
+      [{ userId: 'null', anonymousId: '' }, 'distinct_id_missing', 'distinct_id'],
+      [{ userId: 'x'.repeat(201) }, 'distinct_id_too_long', 'distinct_id'],
+      [{ type: 'group' }, 'distinct_id_missing', 'groupId'],
+      [{ type: 'alias' }, 'distinct_id_missing', 'previousId'],
+      [{ type: 'alias', previousId: 'guest' }, 'distinct_id_illegal', 'previousId'],
+    ]
+    for (const [fields, reason, field] of refusals)
+      assert.deepEqual(outcomeOf(fields), { rejected: { reason, field } }, JSON.stringify(fields).slice(0, 80))
+  })
+})
+
+describe('who is who in Segment', () => {
+  const ids = { userId: 'ada', anonymousId: 'an-1' }
+  const identify = { type: 'identify', ...ids, traits: { email: 'a@example.test', gone: null } }
+  const namesOf = (...messages: JsonObject[]) =>
+    convertRecords(segment, messages.map(message)).map(outcome =>
+      'events' in outcome ? outcome.events.map(({ event }) => event) : [],
+    )
+
+  it('is told by an identify call with both ids, and by no second event beside it', () => {
+    assert.deepEqual(only(identify).properties, {
+      $anon_distinct_id: 'an-1',
+      $set: { email: 'a@example.test' },
+      ...mark,
+    })
+    assert.deepEqual(namesOf(identify, ids, identify), [['$identify'], ['Tap'], ['$identify']])
+  })
+
+  it('is told by any message with both ids, once', () => {
+    const [link] = eventsOf(segment, [message(ids)])
+    assert.deepEqual(
+      [link!.uuid, link!.properties],
+      [rootUuid('identify', 'segment', 'ada', 'an-1'), { $anon_distinct_id: 'an-1' }],
+    )
+    assert.deepEqual(namesOf(ids, ids, identify), [['$identify', 'Tap'], ['Tap'], ['$identify']])
+  })
+
+  it('is told of the first user of a device alone; a later one keeps the properties', () => {
+    const outcomes = convertRecords(segment, [message(identify), message({ ...identify, userId: 'bob' })])
+    assert.deepEqual(outcomes[1], {
+      events: [
+        {
+          uuid: rootUuid('segment', 'message', 'm'),
+          event: '$set',
+          distinct_id: 'bob',
+          timestamp: '2024-05-01T12:00:00.000Z',
+          properties: { $set: { email: 'a@example.test' }, ...mark },
+        },
+      ],
+      notes: ['shared_device'],
+    })
+  })
+
+  it('is not told by an identify call with one id, or twice the same, or a word for nobody', () => {
+    for (const anonymousId of [null, 'ada', 'undefined']) {
+      const event = only({ ...identify, anonymousId })
+      assert.deepEqual([event.event, event.properties], ['$set', { $set: { email: 'a@example.test' }, ...mark }])
+    }
+    assert.equal(only({ ...identify, userId: null }).distinct_id, 'an-1')
+  })
+
+  it('has the traits of the context where the call has none', () => {
+    const context = { traits: { plan: 'team' } }
+    assert.deepEqual(only({ ...identify, traits: {}, context }).properties.$set, { plan: 'team' })
+    assert.deepEqual(only({ ...identify, context }).properties.$set, { email: 'a@example.test' })
+    assert.equal('$set' in only({ ...identify, traits: {} }).properties, false)
+  })
+
+  it('is told by an alias, unless that is the same person', () => {
+    const { event, distinct_id, properties } = only({ type: 'alias', previousId: 'old' })
+    assert.deepEqual([event, distinct_id, properties], ['$create_alias', 'ada', { alias: 'old', ...mark }])
+    assert.deepEqual(outcomeOf({ type: 'alias', previousId: 'ada' }), { skipped: 'filtered' })
+  })
+})
+
+describe('a group call of Segment', () => {
+  const groupOf = (fields: JsonObject, config?: JsonObject) =>
+    only({ type: 'group', groupId: 'g', ...fields }, config).properties
+
+  it('says what the group is and has', () => {
+    const group = { $group_type: 'company', $group_key: 'g', $group_set: { name: 'Acme' }, ...mark }
+    assert.deepEqual(groupOf({ traits: { name: 'Acme', gone: '' } }), group)
+    assert.deepEqual(groupOf({}), { ...group, $group_set: {} })
+    assert.deepEqual(groupOf({}, { segment_group_type: 'team' }).$group_type, 'team')
+  })
+
+  it('has the type that its traits name, which is then none of its properties', () => {
+    const named = groupOf({ traits: { groupType: 'workspace', name: 'N' } })
+    assert.deepEqual([named.$group_type, named.$group_set], ['workspace', { name: 'N' }])
+    const other = groupOf({ traits: { groupType: 5, name: 'N' } })
+    assert.deepEqual([other.$group_type, other.$group_set], ['company', { groupType: 5, name: 'N' }])
+  })
+})
+
+describe('the time of a message of Segment', () => {
+  const times = {
+    originalTimestamp: '2024-05-01T13:00:00.000Z',
+    sentAt: '2024-05-01T13:00:10.000Z',
+    receivedAt: '2024-05-01T12:00:10.000100Z',
+  }
+  const timeOf = (fields: JsonObject, config?: JsonObject) => only({ timestamp: null, ...fields }, config).timestamp
+
+  it('is the corrected one; else corrected here; else that of the device, or of receipt', () => {
+    assert.equal(timeOf({ ...times, timestamp: '2024-05-01T11:00:00.5Z' }), '2024-05-01T11:00:00.500Z')
+    assert.equal(timeOf(times), '2024-05-01T12:00:00.000100Z')
+    assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')
+    assert.equal(timeOf({ receivedAt: times.receivedAt }), '2024-05-01T12:00:10.000100Z')
+    assert.equal(timeOf({ ...times, timestamp: 'yesterday' }), '2024-05-01T12:00:00.000100Z')
+  })
+
+  it('has to name its zone, or the configuration does', () => {
+    const zoneless = { timestamp: '2024-05-01 12:00:00' }
+    const refused = { rejected: { reason: 'timestamp_zone_unknown', field: 'timestamp' } }
+    assert.deepEqual(outcomeOf(zoneless), refused)
+    assert.equal(timeOf(zoneless, { source_timezone: 'Europe/Berlin' }), '2024-05-01T10:00:00.000Z')
+  })
+
+  it('is refused when there is none that can be read and believed', () => {
+    const refused = (fields: JsonObject) => outcomeOf({ timestamp: null, ...fields })
+    assert.deepEqual(refused({}), { rejected: { reason: 'timestamp_missing', field: 'timestamp' } })
+    assert.deepEqual(refused({ timestamp: 'x' }), { rejected: { reason: 'timestamp_invalid', field: 'timestamp' } })
+    assert.deepEqual(refused({ receivedAt: 'x' }), { rejected: { reason: 'timestamp_invalid', field: 'receivedAt' } })
+    const future = { timestamp: '2031-01-01T00:00:00Z' }
+    assert.deepEqual(refused(future), { rejected: { reason: 'timestamp_future', field: 'timestamp' } })
+  })
+})

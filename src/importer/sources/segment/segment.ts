@@ -1,0 +1,194 @@
+// Segment: lines of its archives in object storage, and RudderStack's, whose messages have the same shape.
+// Source: docs/wire/import.md §1.3.
+
+import { isUuid } from '#core/events/uuid.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { checkedId, chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { isLink } from '#importer/records/generated-events.ts'
+import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
+import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { eventName, isEmptyValue, objectField, put, putAll, textField } from '#importer/records/record-fields.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import { putContext, putPage, unreadContext } from './segment-context.ts'
+import { segmentTime } from './segment-time.ts'
+
+const name = 'segment'
+
+interface Settings {
+  readonly context: SourceContext
+  /** IANA zone of times that name none. */
+  readonly zone: string | null
+  /** The type of groups that name none. */
+  readonly groupType: string
+}
+
+export const segment: ImportSource = {
+  name,
+  summary: 'lines of the archives of Segment and, also by its own name, of RudderStack',
+  prepare(values, context) {
+    const config = new SourceConfig(name, values)
+    const settings = { context, zone: config.zone(), groupType: config.text('segment_group_type') ?? 'company' }
+    config.end()
+    return { convert: ({ value }) => convertMessage(value, settings) }
+  },
+}
+
+interface Message {
+  readonly record: JsonObject
+  readonly userId: string | null
+  readonly anonymousId: string | null
+  readonly properties: JsonObject
+  readonly groupType: string
+}
+
+interface OwnEvent {
+  readonly event: string
+  readonly properties: JsonObject
+}
+
+function convertMessage(record: JsonObject, { context, zone, groupType }: Settings): Conversion {
+  if (ownValue(objectField(record, 'integrations'), 'PostHog') === false) return skipped('destination_disabled')
+  const toEvent = eventOfType(record)
+  const [userId, anonymousId] = ['userId', 'anonymousId'].map(field => legalId(ownValue(record, field)))
+  const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
+  const own = toEvent({ record, ...ids, properties: propertiesOf(record, groupType), groupType })
+  const distinctId = distinctIdOf(record)
+  const timeUs = segmentTime(record, zone, context)
+  // A person cannot be joined with itself.
+  if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipped('filtered')
+  const isOwnEvent = own.event === '$identify'
+  const links =
+    ids.userId === null || ids.anonymousId === null
+      ? []
+      : [{ userId: ids.userId, deviceId: ids.anonymousId, timeUs, properties: {}, isOwnEvent }]
+  return { events: [{ uuid: uuidOf(record), ...own, distinctId, timeUs }], links, dropped: droppedOf(record) }
+}
+
+/** @throws RecordReject for a type that has no event here. */
+function eventOfType(record: JsonObject): (message: Message) => OwnEvent {
+  const type = ownValue(record, 'type')
+  if (isEmptyValue(type)) throw new RecordReject('event_missing', 'type')
+  switch (type) {
+    case 'track':
+      return track
+    case 'page':
+    case 'screen':
+      return view
+    case 'identify':
+      return identify
+    case 'group':
+      return group
+    case 'alias':
+      return alias
+    default:
+      throw new RecordReject(
+        'unsupported_event',
+        'type',
+        `there is no event for messages of the type ${JSON.stringify(type)}`,
+      )
+  }
+}
+
+function track({ record, properties }: Message): OwnEvent {
+  return { event: eventName(ownValue(record, 'event'), 'event'), properties }
+}
+
+function view({ record, properties }: Message): OwnEvent {
+  const isScreen = ownValue(record, 'type') === 'screen'
+  put(properties, isScreen ? '$screen_name' : 'name', ownValue(record, 'name'))
+  return { event: isScreen ? '$screen' : '$pageview', properties }
+}
+
+/** An identification without an anonymous id would add nothing but the properties. */
+function identify({ record, userId, anonymousId, properties }: Message): OwnEvent {
+  const set: JsonObject = {}
+  putAll(set, traitsOf(record))
+  if (Object.keys(set).length > 0) properties.$set = set
+  const links = userId !== null && anonymousId !== null && isLink({ userId, deviceId: anonymousId })
+  if (!links) return { event: '$set', properties }
+  return { event: '$identify', properties: { ...properties, $anon_distinct_id: anonymousId } }
+}
+
+/** RudderStack's SDKs fill only those of the context. */
+function traitsOf(record: JsonObject): JsonObject {
+  const traits = objectField(record, 'traits')
+  return Object.keys(traits).length > 0 ? traits : objectField(objectField(record, 'context'), 'traits')
+}
+
+function group({ record, properties, groupType }: Message): OwnEvent {
+  const { groupType: own, ...traits } = objectField(record, 'traits')
+  const set: JsonObject = {}
+  const isTyped = typeof own === 'string' && !isEmptyValue(own)
+  putAll(set, isTyped ? traits : objectField(record, 'traits'))
+  return {
+    event: '$groupidentify',
+    properties: {
+      ...properties,
+      $group_type: isTyped ? own : groupType,
+      $group_key: requiredId(record, 'groupId'),
+      $group_set: set,
+    },
+  }
+}
+
+function alias({ record, properties }: Message): OwnEvent {
+  return { event: '$create_alias', properties: { ...properties, alias: requiredId(record, 'previousId') } }
+}
+
+/** @throws RecordReject */
+function requiredId(record: JsonObject, field: string): string {
+  const value = ownValue(record, field)
+  const id = legalId(value)
+  if (id === null) throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
+  return checkedId(id)
+}
+
+/** @throws RecordReject */
+function distinctIdOf(record: JsonObject): string {
+  const candidates = ['userId', 'anonymousId'].map(field => ({ value: ownValue(record, field), field }))
+  return chooseId(candidates, 'distinct_id')
+}
+
+function uuidOf(record: JsonObject): string {
+  const messageId = idText(ownValue(record, 'messageId'))
+  if (messageId === null || messageId === '') return contentUuid(name, record)
+  return isUuid(messageId) ? messageId.toLowerCase() : rootUuid(name, 'message', messageId)
+}
+
+/** Fields of the message that its event is made from; all others become properties. */
+const messageFields: ReadonlySet<string> = new Set([
+  ...['type', 'messageId', 'userId', 'anonymousId', 'event', 'name', 'properties', 'traits', 'groupId', 'previousId'],
+  ...['context', 'integrations', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
+])
+/** The key that a message was sent with is no property of what happened. */
+const secretField = 'writeKey'
+
+/** @throws RecordReject */
+function propertiesOf(record: JsonObject, groupType: string): JsonObject {
+  const from = ownValue(record, 'properties')
+  if (!isEmptyValue(from) && !isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
+  const properties: JsonObject = {}
+  for (const [field, value] of Object.entries(record))
+    if (!messageFields.has(field) && field !== secretField) put(properties, field, value)
+  const context = objectField(record, 'context')
+  putContext(properties, context)
+  putAll(properties, objectField(record, 'properties'))
+  if (isView(record)) putPage(properties, properties)
+  put(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
+  const groupId = legalId(ownValue(context, 'groupId'))
+  if (groupId !== null) properties.$groups = { [groupType]: groupId }
+  return properties
+}
+
+function isView(record: JsonObject): boolean {
+  const type = textField(record, 'type')
+  return type === 'page' || type === 'screen'
+}
+
+function droppedOf(record: JsonObject): string[] {
+  return [
+    ...[secretField].filter(field => Object.hasOwn(record, field)),
+    ...unreadContext(objectField(record, 'context')).map(field => `context.${field}`),
+  ]
+}

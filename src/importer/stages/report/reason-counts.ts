@@ -1,0 +1,47 @@
+// Counts rejects or skips by reason, with the files they are in and a few places to look at.
+
+import type { RawPosition } from '#importer/read/read-record.ts'
+import { compareTexts } from './event-counts.ts'
+import type { ReasonCount } from './rehearsal-report.ts'
+
+const examplesMax = 20
+const filesMax = 100
+
+interface Counted {
+  count: number
+  readonly fields: Set<string>
+  readonly files: Set<string>
+  readonly examples: ReasonCount['examples'][number][]
+}
+
+export class ReasonCounts {
+  total = 0
+  readonly #reasons = new Map<string, Counted>()
+
+  add(reason: string, field: string | null, { object, line }: RawPosition): void {
+    this.total++
+    let counted = this.#reasons.get(reason)
+    if (counted === undefined) {
+      counted = { count: 0, fields: new Set(), files: new Set(), examples: [] }
+      this.#reasons.set(reason, counted)
+    }
+    counted.count++
+    if (field !== null) counted.fields.add(field)
+    if (counted.files.size < filesMax) counted.files.add(object)
+    if (counted.examples.length < examplesMax) counted.examples.push({ object, line, field })
+  }
+
+  /** @param fixOf what is said of a reason. */
+  reasons(fixOf: (reason: string) => string): readonly ReasonCount[] {
+    return [...this.#reasons]
+      .map(([reason, { count, fields, files, examples }]) => ({
+        reason,
+        count,
+        fields: [...fields].toSorted(compareTexts),
+        files: [...files].toSorted(compareTexts),
+        fix: fixOf(reason),
+        examples,
+      }))
+      .toSorted((a, b) => b.count - a.count || compareTexts(a.reason, b.reason))
+  }
+}

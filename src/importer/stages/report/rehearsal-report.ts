@@ -1,0 +1,97 @@
+// `rehearsal/report.json`: what a rehearsal found, as its report shows it. Source: docs/wire/import.md §2.7, §2.9.
+
+import type { ImportTarget } from '#importer/job/plan.ts'
+import type { DistinctEstimate } from './distinct-count.ts'
+
+export interface RehearsalReport {
+  readonly v: 1
+  readonly kind: 'rehearsal'
+  readonly jobId: string
+  readonly source: string
+  readonly config: object
+  readonly sourceTimezone: string | null
+  readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
+  readonly hashes: { readonly manifest: string; readonly mapping: string }
+  /** Times of the first and the last event; null when there are none. */
+  readonly range: { readonly first: string; readonly last: string } | null
+  readonly balance: Balance
+  readonly events: readonly EventCount[]
+  readonly days: readonly DayCount[]
+  readonly rejects: readonly ReasonCount[]
+  readonly skips: readonly ReasonCount[]
+  readonly rejectShare: number
+  readonly maxRejectShare: number
+  readonly distinctIds: DistinctEstimate
+  readonly identity: { readonly links: number; readonly sharedDevices: number }
+  readonly groups: { readonly events: number; readonly types: readonly string[] }
+  /** Names of source fields that no event carries, and in how many records. */
+  readonly dropped: readonly { readonly field: string; readonly count: number }[]
+  readonly notes: readonly { readonly note: string; readonly count: number }[]
+  readonly warnings: readonly Warning[]
+  readonly predicted: Prediction
+  /** How long the rehearsal took. */
+  readonly seconds: number
+  readonly recordsPerSecond: number
+}
+
+/** `read = givingEvents + skipped + rejected + collapsed` and `toSend = fromRecords + generated`, or it is no report. */
+export interface Balance {
+  readonly read: number
+  readonly givingEvents: number
+  readonly skipped: number
+  readonly rejected: number
+  readonly collapsed: number
+  readonly fromRecords: number
+  readonly generated: number
+  readonly toSend: number
+  readonly isBalanced: boolean
+}
+
+export interface EventCount {
+  readonly event: string
+  readonly count: number
+  readonly first: string
+  readonly last: string
+}
+
+export interface DayCount {
+  /** UTC. */
+  readonly day: string
+  readonly count: number
+  readonly events: Readonly<Record<string, number>>
+}
+
+export interface ReasonCount {
+  readonly reason: string
+  readonly count: number
+  readonly fields: readonly string[]
+  readonly files: readonly string[]
+  /** What can be done; for skips what they are. */
+  readonly fix: string
+  readonly examples: readonly { readonly object: string; readonly line: number; readonly field: string | null }[]
+}
+
+export interface Warning {
+  /** Stays the same when the words change. */
+  readonly code: string
+  readonly text: string
+}
+
+export interface Prediction {
+  readonly events: number
+  readonly persons: number
+  readonly groups: number
+  readonly merges: number
+  /** The size of all request bodies before they are packed. */
+  readonly bytes: number
+  readonly seconds: number
+  /** Events that would be charged: none, whatever their age. */
+  readonly charged: 0
+  /** Events of the last 48 hours before the plan was made. */
+  readonly recent: { readonly events: number; readonly days: readonly string[] }
+}
+
+export function isBalanced(balance: Omit<Balance, 'isBalanced'>): boolean {
+  const { read, givingEvents, skipped, rejected, collapsed, fromRecords, generated, toSend } = balance
+  return read === givingEvents + skipped + rejected + collapsed && toSend === fromRecords + generated
+}

@@ -1,0 +1,55 @@
+// How many uuids come again: records with one id of the source that are not the same event. Uuids are put down in files by
+// a few of their bits and counted a file at a time. Source: docs/wire/import.md §2.3 (`source_id_reused`).
+
+import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+
+const fileCount = 64
+const heldMax = 8_192
+
+export class ReusedIds {
+  readonly #folder: JobFolder
+  readonly #held: Buffer[] = Array.from({ length: fileCount }, () => Buffer.alloc(heldMax * 8))
+  readonly #lengths = new Array<number>(fileCount).fill(0)
+
+  constructor(folder: JobFolder) {
+    this.#folder = folder
+    folder.remove('rehearsal/ids')
+    mkdirSync(folder.file('rehearsal', 'ids'), { recursive: true })
+  }
+
+  /** @param uuid the last eight of its bytes are as good as all: in no version do they hold a time. */
+  add(uuid: string): void {
+    const first = Number.parseInt(uuid.slice(-2), 16) % fileCount
+    const at = this.#lengths[first]!
+    this.#held[first]!.write(uuid.slice(19, 23) + uuid.slice(24), at, 'hex')
+    this.#lengths[first] = at + 8
+    if (at + 8 === heldMax * 8) this.#flush(first)
+  }
+
+  /** Ends the counting. */
+  count(): number {
+    let reused = 0
+    for (let index = 0; index < fileCount; index++) {
+      this.#flush(index)
+      const path = this.#pathOf(index)
+      if (!existsSync(path)) continue
+      const bytes = readFileSync(path)
+      const ids = new BigUint64Array(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length)).sort()
+      for (let at = 1; at < ids.length; at++) if (ids[at] === ids[at - 1]) reused++
+    }
+    this.#folder.remove('rehearsal/ids')
+    return reused
+  }
+
+  #flush(index: number): void {
+    const length = this.#lengths[index]!
+    if (length === 0) return
+    appendFileSync(this.#pathOf(index), this.#held[index]!.subarray(0, length))
+    this.#lengths[index] = 0
+  }
+
+  #pathOf(index: number): string {
+    return this.#folder.file('rehearsal', 'ids', String(index))
+  }
+}

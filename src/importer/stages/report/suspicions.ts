@@ -1,0 +1,177 @@
+// What a rehearsal finds odd about events that can be sent, and says before they are. Source: docs/wire/import.md §2.7.
+
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { timeText } from '#importer/records/source-time.ts'
+import { compareTexts } from './event-counts.ts'
+import { FrequentTexts } from './frequent-texts.ts'
+import type { DayCount, EventCount, ReasonCount, Warning } from './rehearsal-report.ts'
+
+const frequentIdShare = 0.05
+const frequentTimeShare = 0.01
+const frequentTimesMin = 100
+
+/** Names that mean something to the receiver. */
+const knownNames = [
+  '$pageview',
+  '$pageleave',
+  '$screen',
+  '$identify',
+  '$groupidentify',
+  '$create_alias',
+  '$autocapture',
+  '$rageclick',
+  '$set',
+  '$feature_flag_called',
+]
+const knownBySkeleton = new Map(knownNames.map(name => [skeleton(name), name]))
+
+/** Properties that only mean something with a dollar sign. */
+const dollarProperties = ['groups', 'current_url', 'session_id', 'set', 'set_once', 'referrer', 'pathname', 'host']
+
+type IdKind = 'email' | 'number' | 'other'
+
+export class Suspicions {
+  readonly #ids = new FrequentTexts(1_000)
+  readonly #withoutDollar = new Map<string, number>()
+  readonly #groupTypes = new Set<string>()
+  readonly #idKinds = new Map<string, Record<IdKind, number>>()
+  /** Events come in the order of time, so equal times follow each other. */
+  #run = { timeUs: Number.NaN, count: 0 }
+  #longestRuns: { timeUs: number; count: number }[] = []
+  #total = 0
+
+  add(object: string, { distinctId, timeUs, properties }: ImportedEvent): void {
+    this.#total++
+    this.#ids.add(distinctId)
+    this.#countTime(timeUs)
+    this.#countKind(object, distinctId)
+    for (const name of dollarProperties)
+      if (Object.hasOwn(properties, name) && !Object.hasOwn(properties, `$${name}`))
+        this.#withoutDollar.set(name, (this.#withoutDollar.get(name) ?? 0) + 1)
+    const { $groups, $group_type } = properties
+    if (typeof $groups === 'object' && $groups !== null)
+      for (const type of Object.keys($groups)) this.#groupTypes.add(type)
+    if (typeof $group_type === 'string') this.#groupTypes.add($group_type)
+  }
+
+  groupTypes(): readonly string[] {
+    return [...this.#groupTypes].toSorted(compareTexts)
+  }
+
+  warnings(groupTypesMax: number): readonly Warning[] {
+    this.#endRun()
+    return [
+      ...[...this.#withoutDollar].map(([name, count]) => ({
+        code: 'property_without_dollar',
+        text: `${count} events have the property ${name}; the receiver only reads $${name}.`,
+      })),
+      ...this.#ids.above(frequentIdShare).map(({ text, share }) => ({
+        code: 'frequent_distinct_id',
+        text: `${percent(share)} of all events are of the id ${JSON.stringify(text)}: often one that stands for nobody.`,
+      })),
+      ...this.#longestRuns
+        .filter(({ count }) => count > frequentTimeShare * this.#total)
+        .toSorted((a, b) => b.count - a.count)
+        .map(({ timeUs, count }) => ({
+          code: 'frequent_timestamp',
+          text: `${percent(count / this.#total)} of all events happened at ${timeText(timeUs)}: often a time that was filled in.`,
+        })),
+      ...this.#mixedIds(),
+      ...(this.#groupTypes.size > groupTypesMax
+        ? [
+            {
+              code: 'many_group_types',
+              text: `There are ${this.#groupTypes.size} group types, and a project may have ${groupTypesMax}: ${this.groupTypes().join(', ')}.`,
+            },
+          ]
+        : []),
+    ]
+  }
+
+  #countTime(timeUs: number): void {
+    if (timeUs === this.#run.timeUs) this.#run.count++
+    else {
+      this.#endRun()
+      this.#run = { timeUs, count: 1 }
+    }
+  }
+
+  #endRun(): void {
+    const { count } = this.#run
+    if (count < frequentTimesMin || count < frequentTimeShare * this.#total) return
+    // A hundred times with a share above a hundredth cannot be; older ones may have fallen below it.
+    this.#longestRuns = [...this.#longestRuns, this.#run].toSorted((a, b) => b.count - a.count).slice(0, 100)
+    this.#run = { timeUs: Number.NaN, count: 0 }
+  }
+
+  #countKind(object: string, id: string): void {
+    let kinds = this.#idKinds.get(object)
+    if (kinds === undefined) {
+      if (this.#idKinds.size >= 10_000) return
+      kinds = { email: 0, number: 0, other: 0 }
+      this.#idKinds.set(object, kinds)
+    }
+    kinds[id.includes('@') ? 'email' : isDigits(id) ? 'number' : 'other']++
+  }
+
+  #mixedIds(): readonly Warning[] {
+    const mostly = (kind: IdKind) =>
+      [...this.#idKinds].filter(([, kinds]) => kinds[kind] * 2 > kinds.email + kinds.number + kinds.other)
+    const [[email] = [], [number] = []] = [mostly('email')[0], mostly('number')[0]]
+    if (email === undefined || number === undefined) return []
+    const text = `Ids are e-mail addresses in ${email} and numbers in ${number}, so the same people would be two.`
+    return [{ code: 'mixed_ids', text }]
+  }
+}
+
+/** Warnings that the counts as a whole give. */
+export function warningsOfCounts(
+  events: readonly EventCount[],
+  days: readonly DayCount[],
+  rejects: readonly ReasonCount[],
+): readonly Warning[] {
+  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects)]
+}
+
+function similarNames(events: readonly EventCount[]): readonly Warning[] {
+  return events.flatMap(({ event, count }) => {
+    const known = knownBySkeleton.get(skeleton(event))
+    if (known === undefined || known === event) return []
+    const text = `${count} events are called ${JSON.stringify(event)}; the receiver knows ${known}.`
+    return [{ code: 'similar_event_name', text }]
+  })
+}
+
+function dayGaps(days: readonly DayCount[]): readonly Warning[] {
+  const gaps: string[] = []
+  for (const [index, { day }] of days.entries()) {
+    const before = days[index - 1]
+    if (before === undefined) continue
+    const missing = (Date.parse(day) - Date.parse(before.day)) / 86_400_000 - 1
+    if (missing > 0) gaps.push(`${missing} after ${before.day}`)
+  }
+  if (gaps.length === 0) return []
+  const shown = gaps.slice(0, 10).join(', ') + (gaps.length > 10 ? `, and ${gaps.length - 10} more gaps` : '')
+  return [{ code: 'day_gap', text: `Days without any event inside the range: ${shown}.` }]
+}
+
+function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
+  const old = rejects.find(({ reason }) => reason === 'timestamp_out_of_range')
+  if (old === undefined) return []
+  const text = `${old.count} records are from before 1971: seconds are read as milliseconds when the unit is wrong.`
+  return [{ code: 'seconds_as_ms', text }]
+}
+
+/** Letters alone, so that `Page View` and `$pageview` are the same. */
+function skeleton(name: string): string {
+  return name.toLowerCase().replaceAll(/[^a-z]/g, '')
+}
+
+function isDigits(text: string): boolean {
+  for (let at = 0; at < text.length; at++) if (text.charCodeAt(at) < 48 || text.charCodeAt(at) > 57) return false
+  return text.length > 0
+}
+
+export function percent(share: number): string {
+  return `${(share * 100).toFixed(share < 0.1 ? 1 : 0)} %`
+}
