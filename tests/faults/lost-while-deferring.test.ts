@@ -2,9 +2,8 @@
 // state and a real engine, with the log in memory.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import { createMemoryEventLog } from '#adapters/memory/memory-event-log.ts'
 import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
@@ -14,24 +13,15 @@ import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { aCapturedEvent, encodedEvents } from '../support/captured-events.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
 import { eventually } from '../support/eventually.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 import { aNewProject } from '../support/state-builders.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 describe('the event store while a project is deferred', () => {
-  let engine: TestEngine
-  let clients: ReturnType<typeof createClickHouseClients>
-  before(async () => {
-    engine = await startEngine()
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  })
-  after(async () => {
-    await clients.close()
-    await engine.stop()
-  })
-  const command = (query: string) => clients.write(client => client.command({ query }))
+  const server = engineForTests()
+  const command = (query: string) => server.clients.write(client => client.command({ query }))
 
   /**
    * Both projects have had one event stored. Since then project 1 is deferred: its `waits` is in the log before `goes on` of
@@ -44,7 +34,7 @@ describe('the event store while a project is deferred', () => {
     const management = openSqliteManagementStore({ dataFolder, access: 'write' })
     const state = openSqliteChunkStore({ dataFolder })
     const clock = fixedClock('2026-11-01T00:00:00Z')
-    const events = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
+    const events = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock })
     t.after(() => Promise.all([management, state, events].map(store => store.close())))
     await events.migrate()
     for (let n = 0; n < 2; n++) assert.ok((await management.createProject(aNewProject({ geoipEnabled: false }))).ok)
@@ -107,7 +97,7 @@ describe('the event store while a project is deferred', () => {
         command(`ALTER TABLE pennon.events DELETE WHERE event = '${name}' SETTINGS mutations_sync = 2`),
       stored: async () => {
         const query = "SELECT concat(project_id, ' ', event) AS name FROM pennon.events FINAL ORDER BY name"
-        const answer = await clients.write(client => client.query({ query, format: 'JSONEachRow' }))
+        const answer = await server.clients.write(client => client.query({ query, format: 'JSONEachRow' }))
         return (await answer.json<{ name: string }>()).map(({ name }) => name)
       },
     }

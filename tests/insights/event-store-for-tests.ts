@@ -4,11 +4,9 @@ import { after, before } from 'node:test'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import {
-  type ClickHouseClients,
-  createClickHouseClients,
-} from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import type { ClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
+import type { TestEngine } from '../support/engine.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
 
 export interface TestEventStore {
   readonly engine: TestEngine
@@ -22,33 +20,26 @@ export interface TestEventStore {
 
 /** Call at the top of a file; the fields can be used in its tests. */
 export function eventStoreForTests(clock: Clock = { nowMs: Date.now }): TestEventStore {
-  let engine: TestEngine
+  const server = engineForTests()
   let store: EventStore
-  let clients: ClickHouseClients
   before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    store = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock })
     await store.migrate()
   })
-  after(async () => {
-    await clients.close()
-    await store.close()
-    await engine.stop()
-  })
+  after(() => store.close())
   const command = (query: (database: string) => string) =>
-    clients.write(async (client, database) => {
+    server.clients.write(async (client, database) => {
       await client.command({ query: query(database) })
     })
   return {
     get engine() {
-      return engine
+      return server.engine
     },
     get store() {
       return store
     },
     get clients() {
-      return clients
+      return server.clients
     },
     command,
     async optimize(...tables) {

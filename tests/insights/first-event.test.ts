@@ -5,7 +5,6 @@ import { after, before, describe, it } from 'node:test'
 import { makeBuckets } from '#core/insights/buckets.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '../../src/adapters/clickhouse/connection/clickhouse-clients.ts'
 import {
   bucketParams,
   bucketStart,
@@ -13,23 +12,16 @@ import {
   isWithin,
 } from '../../src/adapters/clickhouse/insights/bucket-expression.ts'
 import { anEvent } from '../support/an-event.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
 
 describe('insights on the engine', () => {
-  let engine: TestEngine
+  const server = engineForTests()
   let store: EventStore
-  let clients: ReturnType<typeof createClickHouseClients>
   before(async () => {
-    engine = await startEngine()
-    store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    store = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock: { nowMs: Date.now } })
     await store.migrate()
   })
-  after(async () => {
-    await clients.close()
-    await store.close()
-    await engine.stop()
-  })
+  after(() => store.close())
   const insert = (events: ReturnType<typeof anEvent>[]) =>
     store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
 
@@ -52,7 +44,7 @@ describe('insights on the engine', () => {
     const times = [...buckets.edges.flatMap(edge => [edge - 1, edge, edge + 1]), range.fromMs - 86_400_000]
     const query = `SELECT ${epochMs('time')}, ${bucketStart('time')} FROM (
       SELECT fromUnixTimestamp64Milli(arrayJoin({times:Array(Int64)}), 'UTC') AS time) WHERE ${isWithin('time')}`
-    const rows = await clients.read(async client => {
+    const rows = await server.clients.read(async client => {
       const result = await client.query({
         query,
         query_params: { ...bucketParams(buckets), times },

@@ -3,32 +3,22 @@
 import assert from 'node:assert/strict'
 import { readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
-import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { PortError } from '#ports/port-error.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
 import { fixedClock } from '../support/fixed-clock.ts'
 
 describe('how long the event store keeps rows', () => {
-  let engine: TestEngine
-  let clients: ReturnType<typeof createClickHouseClients>
-  before(async () => {
-    engine = await startEngine()
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  })
-  after(async () => {
-    await clients.close()
-    await engine.stop()
-  })
-  const command = (query: string) => clients.write(client => client.command({ query }))
+  const server = engineForTests()
+  const command = (query: string) => server.clients.write(client => client.command({ query }))
   const select = async <Row>(query: string) => {
-    const answer = await clients.write(client => client.query({ query, format: 'JSONEachRow' }))
+    const answer = await server.clients.write(client => client.query({ query, format: 'JSONEachRow' }))
     return answer.json<Row>()
   }
   const migrate = async (rejectRetentionDays: number, freeBytes = 2 ** 40) => {
     const store = createClickHouseEventStore({
-      endpoint: engine.endpoint,
+      endpoint: server.engine.endpoint,
       clock: fixedClock(0),
       rejectRetentionDays,
       freeBytes: () => freeBytes,
@@ -84,9 +74,14 @@ describe('how long the event store keeps rows', () => {
     // The engine writes a definition into a new file. On a full disk that one would be empty, and no start could read it.
     const tables = "SELECT name, metadata_modification_time FROM system.tables WHERE database = 'pennon'"
     const files = () => {
-      const names = readdirSync(join(engine.dataFolder, 'events', 'store'), { recursive: true, encoding: 'utf8' })
+      const names = readdirSync(join(server.engine.dataFolder, 'events', 'store'), {
+        recursive: true,
+        encoding: 'utf8',
+      })
       const definitions = names.filter(name => name.endsWith('.sql'))
-      return definitions.map(name => [name, statSync(join(engine.dataFolder, 'events', 'store', name)).mtimeMs]).sort()
+      return definitions
+        .map(name => [name, statSync(join(server.engine.dataFolder, 'events', 'store', name)).mtimeMs])
+        .sort()
     }
     const [before, tablesBefore] = [files(), await select(tables)]
     assert.ok(before.length >= tablesBefore.length && tablesBefore.length > 5)
