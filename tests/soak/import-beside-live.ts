@@ -1,122 +1,165 @@
-// An import of millions of events beside live ones: how long a live event takes to be found with and without it, how fast
-// imported events are stored, and how much memory the processes take. Then the job is published and discarded.
+// An import of millions of events by `pennon import`, beside live traffic: how long live requests and live events take with
+// and without it, how fast imported events are stored, and how much memory and CPU time the processes take. Then the job is
+// published and discarded.
 
-import { readFileSync } from 'node:fs'
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { once } from 'node:events'
+import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { gzipSync } from 'node:zlib'
-import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { ImportCommands, mapping } from '../support/import-command.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import type { Ended } from '../support/pennon-command.ts'
 import { foundLags, summary } from './found-lags.ts'
+import { startLiveTraffic } from './live-traffic.ts'
+import { cpuSeconds, watchMemory } from './process-figures.ts'
 
-const batchSize = 5_000
-const sendersCount = 2
 const api = '/api/projects/@current'
+const withoutImportMs = 30_000
+const linesPerWrite = 10_000
 
-interface Job {
-  readonly id: number
-  readonly state: string
+interface ImportOptions {
+  readonly eventCount: number
+  /** Whether the front has the first core for itself, and everything else shares the second. */
+  readonly isPinned: boolean
+  readonly log: (line: string) => void
 }
 
-/** @returns whether every event was stored, was found once it was published, and was gone once it was discarded. */
-export async function runImportBesideLive(options: {
-  readonly eventCount: number
-  readonly log: (line: string) => void
-}): Promise<boolean> {
-  const { eventCount, log } = options
+/** @returns whether every event was stored and verified, was found once published, and was gone once discarded. */
+export async function runImportBesideLive(options: ImportOptions): Promise<boolean> {
+  const { eventCount, isPinned, log } = options
+  const folder = mkdtempSync(join(tmpdir(), 'pennon-soak-'))
   const pennon = await startPennon()
   try {
-    const endMs = performance.now() + 20_000
-    log(`without an import: ${summary(await foundLags(pennon, () => performance.now() >= endMs))}`)
-    const job = await pennon.api<Job>('POST', `${api}/import_jobs/`, { source: 'soak' })
-    let isOver = false
-    const lags = foundLags(pennon, () => isOver)
-    const curve = watchMemory(pennon, () => isOver, log)
-    const startMs = performance.now()
-    await sendAll(pennon, job.id, eventCount)
-    log(`${eventCount} events sent in ${seconds(startMs)} s`)
-    await pennon.caughtUp(3_600_000)
-    const tookS = seconds(startMs)
-    isOver = true
-    log(`stored after ${tookS} s: ${Math.round(eventCount / Number(tookS))} events/s`)
-    log(`beside the import: ${summary(await lags)}`)
-    await curve
-    const { rows } = await pennon.api<{ rows: number }>('GET', `${api}/import_jobs/${job.id}/report/`)
-    const isPublished = await endJob(pennon, job.id, 'publish', 'published', log)
-    const isDiscarded = await endJob(pennon, job.id, 'discard', 'discarded', log)
-    log(`${rows} rows; published ${isPublished}, discarded ${isDiscarded}`)
-    return rows === eventCount && isPublished && isDiscarded
+    const commands = new ImportCommands(folder, {
+      PENNON_PERSONAL_KEY: testPersonalKey,
+      PENNON_PROJECT_KEY: testProjectKey,
+    })
+    const project = await prepare(pennon, commands, options)
+    if (isPinned) pin(pennon)
+    await measureLive(pennon, 'without an import', log)
+    const isVerified = await importBesideLive(pennon, commands, options)
+    await timed(log, 'published', () => commands.call('publish', '--project', project))
+    const published = await countImported(pennon)
+    await timed(log, 'discarded', () => commands.call('discard', '--project', project))
+    const discarded = await countImported(pennon)
+    log(`verified ${isVerified}; events found when published ${published}, when discarded ${discarded}`)
+    return isVerified && published === eventCount && discarded === 0
   } finally {
     await pennon.stop()
+    rmSync(folder, { recursive: true })
   }
 }
 
-async function sendAll(pennon: Pennon, jobId: number, eventCount: number): Promise<void> {
-  let next = 0
-  const send = async () => {
-    while (next < eventCount) {
-      const from = next
-      next += batchSize
-      const body = gzipSync(batchOf(from, Math.min(batchSize, eventCount - from)), { level: 1 })
-      for (;;) {
-        const response = await fetch(`${pennon.url}/batch/`, {
-          method: 'POST',
-          headers: {
-            'content-type': 'application/json',
-            'content-encoding': 'gzip',
-            'x-import-job': String(jobId),
-          },
-          body,
-        })
-        await response.arrayBuffer()
-        if (response.status === 200) break
-        await sleep(1_000 * Math.min(5, Number(response.headers.get('retry-after') ?? 1)))
-      }
-    }
-  }
-  await Promise.all(Array.from({ length: sendersCount }, send))
+/** Plans, stages, rehearses and approves, so that only sending is left. @returns the project's name. */
+async function prepare(pennon: Pennon, commands: ImportCommands, { eventCount, log }: ImportOptions): Promise<string> {
+  const raw = commands.file('raw.jsonl', '')
+  await writeRecords(raw, eventCount)
+  const rules = commands.file('rules.json', JSON.stringify({ ...mapping, set: 'traits' }))
+  const target = ['--source', 'generic', '--mapping', rules, '--host', pennon.url]
+  ended(await commands.plan([raw], ...target))
+  await timed(log, `${eventCount} records staged, scanned and rehearsed`, () => commands.call('run'))
+  const { name } = await pennon.api<{ name: string }>('GET', `${api}/`)
+  ended(await commands.call('approve', '--project', name))
+  return name
 }
 
 /** Events of ten days, a person for each fifty. */
-function batchOf(from: number, count: number): string {
-  const events: string[] = []
-  for (let index = from; index < from + count; index++) {
-    const uuid = `5a5a5a5a-0000-4000-8000-${index.toString(16).padStart(12, '0')}`
-    const timestamp = new Date(Date.UTC(2024, 0, 1) + (index % 864_000) * 1_000).toISOString()
-    const id = `user-${Math.floor(index / 50)}`
-    events.push(
-      `{"uuid":"${uuid}","event":"paid","timestamp":"${timestamp}","properties":{"distinct_id":"${id}","$set":{"plan":"p${index % 3}"},"amount":${index},"page":"/checkout/${index % 100}"}}`,
-    )
+async function writeRecords(path: string, count: number): Promise<void> {
+  const file = createWriteStream(path)
+  for (let from = 0; from < count; from += linesPerWrite) {
+    const lines: string[] = []
+    for (let index = from; index < Math.min(count, from + linesPerWrite); index++) {
+      const id = `5a5a5a5a-0000-4000-8000-${index.toString(16).padStart(12, '0')}`
+      const at = new Date(Date.UTC(2024, 0, 1) + (index % 864_000) * 1_000).toISOString()
+      const user = `user-${Math.floor(index / 50)}`
+      const props = { amount: index, page: `/checkout/${index % 100}` }
+      lines.push(JSON.stringify({ id, event: 'paid', user, at, props, traits: { plan: `p${index % 3}` } }))
+    }
+    if (!file.write(`${lines.join('\n')}\n`)) await once(file, 'drain')
   }
-  return `{"api_key":"${testProjectKey}","historical_migration":true,"batch":[${events.join(',')}]}`
+  file.end()
+  await once(file, 'finish')
 }
 
-async function watchMemory(pennon: Pennon, isOver: () => boolean, log: (line: string) => void): Promise<void> {
-  while (!isOver()) {
-    await sleep(10_000)
-    const pids = { serve: pennon.pid, ...pennon.childPids() }
-    const sizes = Object.entries(pids).map(([name, pid]) => `${name} ${residentMiB(pid)} MiB`)
-    log(`  memory: ${sizes.join(', ')}`)
-  }
+async function measureLive(pennon: Pennon, when: string, log: (line: string) => void): Promise<void> {
+  const traffic = startLiveTraffic(pennon)
+  const endMs = performance.now() + withoutImportMs
+  const lags = await foundLags(pennon, () => performance.now() >= endMs)
+  for (const line of [...(await traffic.end()), `lag: ${summary(lags)}`]) log(`${when}, ${line}`)
 }
 
-function residentMiB(pid: number): number {
-  const kibibytes = /^VmRSS:\s*(\d+)/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1] ?? 0
-  return Math.round(Number(kibibytes) / 1_024)
-}
-
-async function endJob(
-  pennon: Pennon,
-  id: number,
-  how: 'publish' | 'discard',
-  state: string,
-  log: (line: string) => void,
-): Promise<boolean> {
+/** @returns whether the importer found everything stored. */
+async function importBesideLive(pennon: Pennon, commands: ImportCommands, options: ImportOptions): Promise<boolean> {
+  const { eventCount, log } = options
+  let isOver = false
+  const { child, ended: importEnded } = commands.start('run', '--rate', '1000000')
+  const processes = { importer: child.pid!, serve: pennon.pid, ...pennon.childPids() }
+  const before = cpuSeconds(processes)
+  if (options.isPinned) execFileSync('taskset', ['-apc', '1', String(child.pid)], { stdio: 'ignore' })
   const startMs = performance.now()
-  await pennon.api('POST', `${api}/import_jobs/${id}/${how}/`)
-  while ((await pennon.api<Job>('GET', `${api}/import_jobs/${id}/`)).state !== state) await sleep(500)
-  log(`${state} after ${seconds(startMs)} s`)
-  return true
+  const traffic = startLiveTraffic(pennon)
+  const lags = foundLags(pennon, () => isOver)
+  const memory = watchMemory({ processes: () => processes, isOver: () => isOver, everyMs: 10_000, log })
+  let last = before
+  const stored = storedRows(pennon, eventCount, () => {
+    last = cpuSeconds(processes)
+  })
+  const storedMs = (await stored) - startMs
+  const cpu = Object.entries(last).map(([name, now]) => {
+    return `${name} ${(((now - before[name]!) / eventCount) * 1e6).toFixed(0)}`
+  })
+  isOver = true
+  for (const line of [...(await traffic.end()), `lag: ${summary(await lags)}`]) log(`beside the import, ${line}`)
+  log(
+    `${eventCount} events can be queried after ${(storedMs / 1_000).toFixed(1)} s: ${perSecond(eventCount, storedMs)}`,
+  )
+  log(`CPU, µs per imported event: ${cpu.join(', ')}`)
+  log(await memory)
+  const { exitCode, stdout, stderr } = await importEnded
+  log(`verified ${((performance.now() - startMs) / 1_000).toFixed(1)} s after the start`)
+  if (exitCode !== 0) log(stdout + stderr)
+  return exitCode === 0
 }
 
-function seconds(startMs: number): string {
-  return ((performance.now() - startMs) / 1_000).toFixed(1)
+/** Resolves with the time at which the job has all rows. */
+async function storedRows(pennon: Pennon, eventCount: number, onLook: () => void): Promise<number> {
+  for (;;) {
+    await sleep(1_000)
+    onLook()
+    const { results } = await pennon.api<{ results: { id: number }[] }>('GET', `${api}/import_jobs/`)
+    const job = results[0]
+    if (job === undefined) continue
+    const { rows } = await pennon.api<{ rows: number }>('GET', `${api}/import_jobs/${job.id}/report/`)
+    if (rows >= eventCount) return performance.now()
+  }
+}
+
+function pin(pennon: Pennon): void {
+  for (const pid of Object.values(pennon.childPids()))
+    execFileSync('taskset', ['-apc', '1', String(pid)], { stdio: 'ignore' })
+  execFileSync('taskset', ['-apc', '0', String(pennon.pid)], { stdio: 'ignore' })
+  execFileSync('taskset', ['-apc', '1', String(process.pid)], { stdio: 'ignore' })
+}
+
+async function countImported(pennon: Pennon): Promise<number> {
+  const query = { kind: 'HogQLQuery', query: "SELECT count() FROM events WHERE event = 'paid'" }
+  const { results } = await pennon.api<{ results: [[number]] }>('POST', `${api}/query/`, { query })
+  return results[0][0]
+}
+
+function ended(result: Ended): void {
+  assert.equal(result.exitCode, 0, result.stderr)
+}
+
+async function timed(log: (line: string) => void, what: string, call: () => Promise<Ended>): Promise<void> {
+  const startMs = performance.now()
+  ended(await call())
+  log(`${what} after ${((performance.now() - startMs) / 1_000).toFixed(1)} s`)
+}
+
+function perSecond(count: number, ms: number): string {
+  return `${Math.round(count / (ms / 1_000))} events/s`
 }

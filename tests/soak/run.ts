@@ -72,7 +72,12 @@ const soaks: Record<string, () => Promise<boolean>> = {
       log: console.log,
     }),
   exports: () => runExports({ eventCount: Number(process.env.EVENTS ?? 10_000_000), log: console.log }),
-  'import-live': () => runImportBesideLive({ eventCount: Number(process.env.EVENTS ?? 5_000_000), log: console.log }),
+  'import-live': () =>
+    runImportBesideLive({
+      eventCount: Number(process.env.EVENTS ?? 5_000_000),
+      isPinned: process.env.PIN === '1',
+      log: console.log,
+    }),
   backlog: async () => {
     const seed = testSeed()
     const eventCount = Number(process.env.EVENTS ?? 3_000_000)
