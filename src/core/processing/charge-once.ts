@@ -1,6 +1,6 @@
 // Decides on which day a live event is charged: the day on which its first copy was accepted, however often and late it
 // is sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store
-// knows the earlier copies (`findChargedTimes`); `services/processing/process-one-chunk.ts` decides when to ask it.
+// knows the earlier copies (`findChargedTimes`); `services/processing/insert-rows.ts` decides when to ask it.
 
 import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
 import { dayMs } from '../time.ts'

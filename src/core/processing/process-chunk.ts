@@ -26,9 +26,10 @@ import { applyEvent } from './apply-event.ts'
 import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
-import { closeChunkState, openChunkState, type ProjectState } from './chunk-state.ts'
+import { openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
+import { closeChunkState } from './state-changes.ts'
 import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
 
 export interface ProcessedChunk {

@@ -7,7 +7,7 @@ import { noIngestionSettings } from '#core/project.ts'
 import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
-import type { FaultPoint } from './process-one-chunk.ts'
+import type { FaultPoint } from './chunk-deps.ts'
 
 const noon = 1_790_000_000_000
 

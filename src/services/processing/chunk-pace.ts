@@ -1,6 +1,6 @@
 // How large each cursor's next chunk is and how soon it may be read. Both follow from what its last chunks took.
 
-import type { ChunkSize } from './process-one-chunk.ts'
+import type { ChunkSize } from './chunk-deps.ts'
 import type { ProcessorLimits } from './processor-limits.ts'
 import type { StreamCursor } from './stream-cursors.ts'
 

@@ -8,8 +8,8 @@ import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
+import type { FaultPoint } from './chunk-deps.ts'
 import type { ProcessorOptions } from './process-events.ts'
-import type { FaultPoint } from './process-one-chunk.ts'
 
 describe('processing the log', () => {
   const steps: FaultPoint[] = ['read', 'load', 'apply', 'insert', 'commit']

@@ -4,7 +4,6 @@
 import { importWithoutJob } from '#core/events/captured-event.ts'
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
-import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
 import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
@@ -14,78 +13,14 @@ import {
   processChunk,
   RecordError,
 } from '#core/processing/process-chunk.ts'
-import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import { isFlagCall, type StoredFlagCall } from '#core/processing/thin-flag-calls.ts'
-import type { Clock } from '#ports/clock.ts'
-import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
-import type { Geoip } from '#ports/geoip.ts'
 import type { LogChunk } from '#ports/log/event-log.ts'
-import { PortError } from '#ports/port-error.ts'
-import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
-import type { Logger } from '#telemetry/log.ts'
-import type { Metrics } from '#telemetry/metrics.ts'
-import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
-import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import type { LoadedChunk } from '#ports/state/chunk-store.ts'
+import type { ChunkDeps } from './chunk-deps.ts'
+import { insertRows } from './insert-rows.ts'
+import { isStoreDown, noteStoreDown, patiently, pause } from './wait-for-store.ts'
 
-/** The gap after the step of this name. */
-export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
 export type ChunkEnd = 'committed' | 'not_owner' | 'position_moved' | 'stopped'
-
-/** The parts of the event store that processing uses. */
-export type ProcessingEventStore = Pick<EventWriter, 'insert' | 'findChargedTimes' | 'findOverrides' | 'findFlagCalls'>
-
-export interface ChunkDeps {
-  readonly state: ChunkStore
-  readonly events: ProcessingEventStore
-  readonly geoip: Geoip | null
-  readonly clock: Clock
-  readonly metrics: Metrics
-  readonly logger: Logger
-  readonly ownerId: string
-  /** Id of the log that chunks are read from. */
-  readonly logId: string
-  readonly random: () => number
-  readonly signal: AbortSignal
-  /**
-   * How many state rows one transaction may write; a chunk that needs more is halved. A single record may write more.
-   */
-  readonly rowCountMax: number
-  /** How much property text a chunk may load, and its rows may carry; a chunk that needs more is halved, too. */
-  readonly textBytesMax: number
-  /** Called before anything is written, with the size of the chunk. */
-  readonly onSized?: (size: ChunkSize | 'too_large') => void
-  /** After this many conflicts in a row a lone merge is given up, and any other chunk counts as failed. */
-  readonly conflictTryCount: number
-  /** A call of the event store that takes this long is reported as if the store were down, but still waited for. */
-  readonly slowStoreMs: number
-  readonly enterState: (state: 'waiting_for_state' | 'waiting_for_event_store') => void
-  /** Whether an earlier worker may have written overrides to the event store and ended before it committed them. */
-  readonly mayHaveBeenTried: () => boolean
-  /** The jobs of imports that have none of their own; they have none when absent. */
-  readonly jobsOfDays?: FindJobsOfDays
-  /** Rows are made again that were stored before. */
-  readonly isRestoring?: boolean
-  /** The name of the position that the chunk moves. */
-  readonly cursor: string
-  /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */
-  readonly mayGoOn?: () => boolean
-  /** The offset of that position, as far as this worker knows: the end of the last part passed to `onCommitted`. */
-  readonly position: () => number
-  readonly onCommitted: (outcomes: readonly ChunkOutcome[], part: CommittedPart) => void
-  readonly faultPoint?: (name: FaultPoint) => void | Promise<void>
-}
-
-/** A chunk, or the part of it that was committed at once. */
-export type CommittedPart = Pick<LogChunk, 'nextOffset' | 'records'>
-
-export interface ChunkSize {
-  /** How many state rows it writes. */
-  readonly rowCount: number
-  /** Bytes of the loaded texts or of the texts in its rows, whichever is more. */
-  readonly textBytes: number
-  readonly loaded: LoadedChunk
-  readonly processed: ProcessedChunk
-}
 
 /** How often a chunk fails before the record at fault is set aside. */
 const recordTryCount = 3
@@ -329,52 +264,6 @@ function rowCountOf({ persons, deletedPersons, mappings, personlessDistinctIds, 
   return persons.length + deletedPersons.length + mappings.length + personlessDistinctIds.length + groups.length
 }
 
-/** Step 4. Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
-async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
-  const events = await chargedOnce(processed.rows.events, deps)
-  if (events === null) return null
-  const refused = await insertPatiently({ ...processed.rows, events }, deps)
-  if (refused === null) return null
-  if (refused.length === 0) return processed.changes
-  const { rejected, changes } = rejectRefusedRows(processed, refused)
-  deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
-  const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [] }
-  const done = await insertPatiently({ ...nothing, rejected }, deps)
-  return done === null ? null : changes
-}
-
-/** Gives rows that may repeat older events the day on which those were charged; few chunks have any. */
-async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
-  const late = lateLiveEvents(rows)
-  if (late.length === 0) return rows
-  const chargedTimes = await patiently(() => deps.events.findChargedTimes(late), deps)
-  return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
-}
-
-async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
-  if (Object.values(rows).every(({ length }) => length === 0)) return []
-  const inserted = await patiently(() => deps.events.insert(rows), deps)
-  return inserted === null ? null : inserted.refused
-}
-
-/** Repeats the call while the event store is down; the lag is measured meanwhile, and nothing is skipped. */
-async function patiently<T>(call: () => Promise<T>, deps: ChunkDeps): Promise<T | null> {
-  for (let attempt = 0; !deps.signal.aborted; attempt++) {
-    const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
-    try {
-      return await call()
-    } catch (cause) {
-      if (!isStoreDown(cause)) throw cause
-      deps.enterState('waiting_for_event_store')
-      noteStoreDown(cause, attempt, deps)
-      await pause(attempt, deps)
-    } finally {
-      clearTimeout(slow)
-    }
-  }
-  return null
-}
-
 async function processHalves(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides): Promise<ChunkEnd> {
   const middle = chunk.records.length >> 1
   const first = { ...chunk, records: chunk.records.slice(0, middle), nextOffset: chunk.records[middle]!.offset }
@@ -405,18 +294,4 @@ async function wasCommitted(chunk: LogChunk, latest: Try, deps: ChunkDeps): Prom
 function setAside(failures: Map<number, string>, offset: number, cause: unknown, { logger }: ChunkDeps): void {
   failures.set(offset, cause instanceof Error ? cause.message : String(cause))
   logger.error({ err: cause, offset }, 'a record cannot be processed and goes to the reject store')
-}
-
-/** Whether repeating the same try may help. Any other error comes from what the chunk holds, or from a bug. */
-function isStoreDown(cause: unknown): cause is PortError {
-  return cause instanceof PortError && (cause.retryable || cause.code === 'full')
-}
-
-function noteStoreDown(cause: PortError, attempt: number, { metrics, logger }: ChunkDeps): void {
-  metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
-  if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
-}
-
-function pause(attempt: number, { random, signal }: ChunkDeps): Promise<void> {
-  return waitOrStop(backOffMs(attempt, random()), signal)
 }

@@ -9,7 +9,8 @@ import type { LoadedChunk } from '#core/processing/chunk.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
-import { type ChunkDeps, type ProcessingEventStore, processOneChunk } from './process-one-chunk.ts'
+import type { ChunkDeps, ProcessingEventStore } from './chunk-deps.ts'
+import { processOneChunk } from './process-one-chunk.ts'
 import { processorLimits } from './processor-limits.ts'
 
 /** A range of a stream's records that were processed before. */

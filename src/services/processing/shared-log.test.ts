@@ -12,7 +12,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { aCapturedEvent } from '../../../tests/support/captured-events.ts'
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld, setEvent } from '../../../tests/support/processing-world.ts'
-import type { FaultPoint } from './process-one-chunk.ts'
+import type { FaultPoint } from './chunk-deps.ts'
 import { restoreEvents } from './restore-events.ts'
 
 const partitions: readonly StreamInfo[] = [

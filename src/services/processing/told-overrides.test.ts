@@ -5,7 +5,7 @@ import { anEvent, anImportedEvent } from '../../../tests/support/apply-events.ts
 import { eventually } from '../../../tests/support/eventually.ts'
 import { aWorld } from '../../../tests/support/processing-world.ts'
 import { aProject } from '../../../tests/support/state-builders.ts'
-import type { ProcessingEventStore } from './process-one-chunk.ts'
+import type { ProcessingEventStore } from './chunk-deps.ts'
 
 test('a link that a worker told the event store of and could not commit is taken back when live events overtook it', async t => {
   const world = aWorld()

@@ -10,10 +10,11 @@ import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { noKeys } from '#core/persons/profile.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
-import { closeChunkState, openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
+import { openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
 import { applyPersonEvent } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
+import { closeChunkState } from '#core/processing/state-changes.ts'
 import { idCountImages, imagesOf } from './before-images.ts'
 
 export interface PublishedBatch {

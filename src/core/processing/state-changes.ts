@@ -1,0 +1,96 @@
+// Turns the working copy of a chunk (`chunk-state.ts`) into what has to be written: everything that differs from what was
+// loaded, and the overrides for rows that are stored already.
+
+import type { PersonIdOverride } from '../events/stored-event.ts'
+import type { Group, GroupType } from '../groups/group.ts'
+import type { DistinctIdMapping, Person } from '../persons/person.ts'
+import type { ChunkChanges, Versioned } from './chunk.ts'
+import type { ProjectState, WorkingMapping, WorkingPerson } from './chunk-state.ts'
+
+type StateChanges = Omit<ChunkChanges, 'calledFlags' | 'warnings' | 'outcomes' | 'imports'>
+
+/**
+ * Collects everything that differs from what was loaded, and the overrides to write to the event store.
+ * @param told overrides that the event store got from earlier, uncommitted tries of the chunk.
+ */
+export function closeChunkState(
+  projects: ReadonlyMap<number, ProjectState>,
+  told: Iterable<PersonIdOverride> = [],
+): {
+  changes: StateChanges
+  overrides: PersonIdOverride[]
+} {
+  for (const override of told) outvote(projects.get(override.projectId)?.mappings.get(override.distinctId), override)
+  const persons: Versioned<Person>[] = []
+  const deletedPersons: StateChanges['deletedPersons'][number][] = []
+  const mappings: Versioned<DistinctIdMapping>[] = []
+  const personlessDistinctIds: { projectId: number; distinctId: string }[] = []
+  const neverPersonlessDistinctIds: { projectId: number; distinctId: string }[] = []
+  const groupTypes: GroupType[] = []
+  const usedGroupTypes: GroupType[] = []
+  const groups: Versioned<Group>[] = []
+  const overrides: PersonIdOverride[] = []
+  for (const [projectId, state] of projects) {
+    for (const person of state.persons) {
+      if (person.mergedInto !== null) continue
+      addMergedAway(projectId, person, deletedPersons)
+      if (person.changed) {
+        const { uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs, loadedVersion } = person
+        const row = { projectId, uuid, properties, marks, createdAtMs, isIdentified, version, lastSeenAtMs }
+        persons.push({ row, loadedVersion })
+      }
+    }
+    for (const { distinctId, person, version, loadedVersion, changed } of state.mappings.values()) {
+      if (!changed) continue
+      mappings.push({ row: { projectId, distinctId, personUuid: person.uuid, version }, loadedVersion })
+      if (version > 0 && !state.isShelf) overrides.push({ projectId, distinctId, personId: person.uuid, version })
+    }
+    for (const distinctId of state.newPersonlessIds) personlessDistinctIds.push({ projectId, distinctId })
+    for (const distinctId of state.neverPersonlessIds) neverPersonlessDistinctIds.push({ projectId, distinctId })
+    groupTypes.push(...state.newGroupTypes)
+    usedGroupTypes.push(...state.usedGroupTypes())
+    groups.push(...state.changedGroups())
+  }
+  return {
+    changes: {
+      persons,
+      deletedPersons,
+      mappings,
+      personlessDistinctIds,
+      neverPersonlessDistinctIds,
+      groupTypes,
+      usedGroupTypes,
+      groups,
+    },
+    overrides,
+  }
+}
+
+/**
+ * Raises a mapping's version above that of an override from an uncommitted try. Another worker's commit may have mapped
+ * the id elsewhere since, and of overrides the highest version counts.
+ */
+function outvote(mapping: WorkingMapping | undefined, told: PersonIdOverride): void {
+  if (mapping === undefined || mapping.version > told.version) return
+  if (mapping.version === told.version && mapping.person.uuid === told.personId) return
+  mapping.version = told.version + 1
+  mapping.changed = true
+}
+
+/**
+ * Adds the persons that were merged away, the nearest to the survivor first: of two flag assignments the nearer
+ * person's stays, as if each merge had been a chunk of its own.
+ */
+function addMergedAway(
+  projectId: number,
+  { uuid: survivorUuid, absorbed }: WorkingPerson,
+  to: StateChanges['deletedPersons'][number][],
+): void {
+  if (absorbed === null) return
+  const waiting = absorbed.toReversed()
+  for (let person = waiting.pop(); person !== undefined; person = waiting.pop()) {
+    const { uuid, loadedVersion } = person
+    if (loadedVersion !== null) to.push({ projectId, uuid, survivorUuid, loadedVersion })
+    if (person.absorbed !== null) waiting.push(...person.absorbed.toReversed())
+  }
+}

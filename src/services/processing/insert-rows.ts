@@ -1,0 +1,37 @@
+// Writes the rows of a chunk to the event store and waits for them to be durable: step 4 of `process-one-chunk.ts`.
+
+import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
+import type { ChunkChanges } from '#core/processing/chunk.ts'
+import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
+import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
+import type { EventRows } from '#ports/events/event-writer.ts'
+import type { ChunkDeps } from './chunk-deps.ts'
+import { patiently } from './wait-for-store.ts'
+
+/** Rows that the store refuses become rejects. @returns the changes to commit; null when stopped while waiting. */
+export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Promise<ChunkChanges | null> {
+  const events = await chargedOnce(processed.rows.events, deps)
+  if (events === null) return null
+  const refused = await insertPatiently({ ...processed.rows, events }, deps)
+  if (refused === null) return null
+  if (refused.length === 0) return processed.changes
+  const { rejected, changes } = rejectRefusedRows(processed, refused)
+  deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
+  const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [] }
+  const done = await insertPatiently({ ...nothing, rejected }, deps)
+  return done === null ? null : changes
+}
+
+/** Gives rows that may repeat older events the day on which those were charged; few chunks have any. */
+async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<EventRows['events'] | null> {
+  const late = lateLiveEvents(rows)
+  if (late.length === 0) return rows
+  const chargedTimes = await patiently(() => deps.events.findChargedTimes(late), deps)
+  return chargedTimes === null ? null : chargeOnce(rows, late, chargedTimes)
+}
+
+async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
+  if (Object.values(rows).every(({ length }) => length === 0)) return []
+  const inserted = await patiently(() => deps.events.insert(rows), deps)
+  return inserted === null ? null : inserted.refused
+}

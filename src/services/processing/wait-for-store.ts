@@ -1,0 +1,43 @@
+// Waits for a store that is down: what is repeated, how long to wait in between, and what is said meanwhile.
+
+import { PortError } from '#ports/port-error.ts'
+import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import type { ChunkDeps } from './chunk-deps.ts'
+
+type WaitDeps = Pick<ChunkDeps, 'metrics' | 'logger' | 'random' | 'signal' | 'enterState' | 'slowStoreMs'>
+
+/** Repeats the call while the event store is down; the lag is measured meanwhile, and nothing is skipped. */
+export async function patiently<T>(call: () => Promise<T>, deps: WaitDeps): Promise<T | null> {
+  for (let attempt = 0; !deps.signal.aborted; attempt++) {
+    const slow = setTimeout(() => deps.enterState('waiting_for_event_store'), deps.slowStoreMs)
+    try {
+      return await call()
+    } catch (cause) {
+      if (!isStoreDown(cause)) throw cause
+      deps.enterState('waiting_for_event_store')
+      noteStoreDown(cause, attempt, deps)
+      await pause(attempt, deps)
+    } finally {
+      clearTimeout(slow)
+    }
+  }
+  return null
+}
+
+/** Whether repeating the same try may help. Any other error comes from what the chunk holds, or from a bug. */
+export function isStoreDown(cause: unknown): cause is PortError {
+  return cause instanceof PortError && (cause.retryable || cause.code === 'full')
+}
+
+export function noteStoreDown(
+  cause: PortError,
+  attempt: number,
+  { metrics, logger }: Pick<WaitDeps, 'metrics' | 'logger'>,
+): void {
+  metrics.dependencyFailures.inc({ port: cause.port, code: cause.code })
+  if (attempt % 10 === 0) logger.warn({ err: cause, attempt }, 'processing waits for a store')
+}
+
+export function pause(attempt: number, { random, signal }: Pick<WaitDeps, 'random' | 'signal'>): Promise<void> {
+  return waitOrStop(backOffMs(attempt, random()), signal)
+}
