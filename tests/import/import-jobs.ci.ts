@@ -13,6 +13,7 @@ import { removeFolder } from '../support/temp-dir.ts'
 
 interface Job {
   readonly id: number
+  readonly number: number
   readonly state: string
 }
 
@@ -202,6 +203,12 @@ describe('an import job over the wire', () => {
     const batch = aBatch('cccc', 1)
     assert.deepEqual((await send(otherJob.id, batch)).body.code, 'unknown_import_job')
     assert.deepEqual((await send(4_000_000, batch)).body.code, 'unknown_import_job')
+    // The number of a job can be guessed, so only its id lets events in.
+    const own = await createJob()
+    assert.ok(own.id > 2 ** 32 && Number.isSafeInteger(own.id))
+    assert.deepEqual((await send(own.number, batch)).body.code, 'unknown_import_job')
+    assert.equal((await pennon.api<Job>('GET', `${api}/import_jobs/${own.number}/`)).id, own.id)
+    await pennon.api('POST', `${api}/import_jobs/${own.id}/discard/`)
     assert.deepEqual((await send(1, batch)).body.code, 'invalid_import_job')
     const live = await pennon.post(
       '/batch/',

@@ -57,6 +57,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   const events = new WatchedEventStore()
   const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
   for (const stream of ['main', 'historical']) await chunks.claimPosition(stream, 'w')
+  let jobCount = 0
   const findJobsOfDays = createJobsOfDays({ jobs: management, clock })
   let offset = 0
 
@@ -103,6 +104,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     work,
     createJob: (options: Partial<ImportOptions> = {}) =>
       management.createImportJob({
+        publicId: 2 ** 40 + ++jobCount,
         projectId: 1,
         name: 'test',
         source: 'test',

@@ -14,6 +14,7 @@ import { deferredProjects } from './migrations/0009-deferred-projects.ts'
 import { lifeOfFlags } from './migrations/0010-life-of-flags.ts'
 import { subjectMirror } from './migrations/0011-subject-mirror.ts'
 import { importJobs } from './migrations/0012-import-jobs.ts'
+import { publicImportJobIds } from './migrations/0013-public-import-job-ids.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -32,6 +33,7 @@ export const migrations: readonly Migration[] = [
   lifeOfFlags,
   subjectMirror,
   importJobs,
+  publicImportJobIds,
 ]
 
 /**

@@ -96,6 +96,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
         mappingSha256: mappingSha256(plan),
       },
       projectKey: target.projectKey,
+      ...(serviceJob.secretId !== undefined && { secretJobId: serviceJob.secretId }),
       maxRejectShare: plan.limits.maxRejectShare,
       personOf: id => job.personOf(id),
       ...(options.canary === true && { canaryEvents }),

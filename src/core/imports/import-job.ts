@@ -40,6 +40,19 @@ export type ImportStep =
 /** The first id that a job can have: 0 means live, 1 imports that were sent before jobs were counted by day. */
 export const firstImportJobId = 2
 
+/** Numbers of jobs are columns and partitions of 32 bits. */
+export const importJobNumberMax = 0xffff_ffff
+
+/**
+ * An id that nobody guesses, an integer from 2^32 to 2^53 - 1. Keys of projects are public, so knowing it is what allows
+ * to add events to a job. It is never a number that rows name a job by.
+ * @param random unpredictable integers, 0 to 2^32 - 1.
+ */
+export function newPublicImportJobId(random: () => number): number {
+  const high = 1 + (random() % 0x1f_ffff)
+  return high * 0x1_0000_0000 + random()
+}
+
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 
@@ -54,7 +67,10 @@ export interface ImportOptions {
 export const usualOptions: ImportOptions = { overwritesPersons: false, backdatesFirstTouch: false }
 
 export interface ImportJob {
+  /** The number that rows, partitions, marks and the shelf name it by; counts up, and is no secret. */
   readonly id: number
+  /** The id that clients name it by: `newPublicImportJobId`. Jobs of days, which nobody sends to, have their number. */
+  readonly publicId: number
   readonly projectId: number
   /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
   readonly day: string | null

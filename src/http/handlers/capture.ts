@@ -23,7 +23,14 @@ import { type CaptureJob, type DecodeJobs, movableBytes } from '#wire/threads/de
 import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
-import { type ImportRequestDeps, paceImport, refusedForJob, reportReading } from './import-request.ts'
+import {
+  findNamedJob,
+  type ImportRequestDeps,
+  type NamedJob,
+  paceImport,
+  refusedForJob,
+  reportReading,
+} from './import-request.ts'
 import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
 export interface CaptureRouteDeps {
@@ -82,6 +89,8 @@ interface Exchange {
   readonly read: AnswerReading<VerboseAnswer>
   /** What the request says about the import that it belongs to; null for nearly every request. */
   readonly import: ImportRequest | null
+  /** The job that it names. */
+  readonly job: NamedJob | null
 }
 
 const okAnswer: VerboseAnswer = { status: 200, body: accepted }
@@ -133,10 +142,45 @@ function handleCapture(
     random,
     read: input.verbose ? readVerdicts : beacon ? readBeacon : readOk,
     import: importRequest,
+    job: null,
   }
+  const publicJobId = importRequest?.publicJobId ?? null
+  return publicJobId === null
+    ? prepareAndAnswer(deps, input, { receivedAtMs, ip }, exchange)
+    : answerForJob(deps, publicJobId, input, { receivedAtMs, ip }, exchange)
+}
+
+interface Received {
+  readonly receivedAtMs: number
+  readonly ip: string
+}
+
+async function answerForJob(
+  deps: CaptureRouteDeps,
+  publicJobId: number,
+  input: CaptureInput,
+  received: Received,
+  exchange: Exchange,
+): Promise<void> {
+  try {
+    const job = await findNamedJob(deps.imports!, exchange.reply, publicJobId, received.ip)
+    if (!job.ok) return sendError(exchange.reply, job.error)
+    return await prepareAndAnswer(deps, input, received, { ...exchange, job: job.value })
+  } catch (cause) {
+    if (!(cause instanceof PortError)) throw cause
+    return refuseForNow(exchange)
+  }
+}
+
+function prepareAndAnswer(
+  deps: CaptureRouteDeps,
+  input: CaptureInput,
+  { receivedAtMs, ip }: Received,
+  exchange: Exchange,
+): void | Promise<void> {
+  const { random } = exchange
   const { rerouteOlderThanMs = null } = deps
-  const job = importRequest?.importJobId ?? null
-  const ofJob = job === null ? null : { importJobId: job }
+  const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
   const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob })
   return prepared.kind === 'too_much_work'
     ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob }, exchange)
@@ -190,7 +234,7 @@ async function answerImport(
   exchange: Exchange,
 ): Promise<void> {
   try {
-    const error = await refusedForJob(imports!, request, prepared)
+    const error = await refusedForJob(imports!, exchange.job, prepared)
     if (error !== null) return sendError(exchange.reply, error)
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause

@@ -4,7 +4,9 @@
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
+import { isOpen } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { AnswerReading } from '#services/capture/capture-outcome.ts'
@@ -14,7 +16,7 @@ import { inSlices } from '#services/shared/in-slices.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { encodeImportReport, readImportReport } from '#wire/capture/import-report.ts'
-import { type ImportRequest, importErrors, importRateHeader } from '#wire/capture/import-request.ts'
+import { importErrors, importRateHeader } from '#wire/capture/import-request.ts'
 import type { WireError } from '#wire/wire-error.ts'
 
 export interface ImportRequestDeps {
@@ -22,6 +24,14 @@ export interface ImportRequestDeps {
   readonly openJobs: OpenJobs
   readonly pace: ImportPace
   readonly events: Pick<ImportedRows, 'countStored'>
+}
+
+/** The job that a request names. */
+export interface NamedJob {
+  readonly id: number
+  readonly publicId: number
+  /** The sender's. */
+  readonly address: string
 }
 
 /** Sets the rate, and says whether the importer has to pause. @returns the refusal, or null. */
@@ -34,20 +44,40 @@ export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply): Wi
 }
 
 /**
- * Why a prepared request is refused for its job; null when it is not, or when it will be refused for its key.
+ * Finds the job that a request names, before anything of its body is read.
+ * @throws PortError when the state cannot be asked.
+ */
+export async function findNamedJob(
+  { openJobs }: ImportRequestDeps,
+  reply: FastifyReply,
+  publicJobId: number,
+  address: string,
+): Promise<Result<NamedJob, WireError>> {
+  const job = await openJobs.find(publicJobId, address)
+  if (job === 'too_many') {
+    reply.header('retry-after', '60')
+    return err(importErrors.tooManyUnknown)
+  }
+  return job === null ? err(importErrors.unknownJob) : ok({ id: job.id, publicId: publicJobId, address })
+}
+
+/**
+ * Why a prepared request is refused for its job; null when it is not, or when it will be refused for its key. Decoding may
+ * have taken a while, so the job's state is looked at again.
  * @throws PortError when the state cannot be asked.
  */
 export async function refusedForJob(
   { findProject, openJobs }: ImportRequestDeps,
-  { importJobId }: ImportRequest,
+  named: NamedJob | null,
   prepared: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): Promise<WireError | null> {
-  if (importJobId === null) return null
+  if (named === null) return null
   if (!prepared.historicalMigration) return importErrors.notHistorical
   const project = findProject(prepared.token)
   if (project === null) return null
-  const answer = await openJobs.check(project.id, importJobId)
-  return answer === 'open' ? null : answer === 'closed' ? importErrors.closedJob : importErrors.unknownJob
+  const job = await openJobs.find(named.publicId, named.address)
+  if (job === null || job === 'too_many' || project.id !== job.projectId) return importErrors.unknownJob
+  return isOpen(job.state) ? null : importErrors.closedJob
 }
 
 /**

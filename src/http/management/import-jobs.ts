@@ -8,6 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import {
+  createJob,
   discardJob,
   findJob,
   type JobRefusal,
@@ -37,12 +38,16 @@ import {
   missing,
   refusal,
 } from './kit/answers.ts'
+import type { ManagementDeps } from './kit/deps.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
 import { pageParams, requiredParam, textParam } from './kit/query-params.ts'
 
 type ImportJobsDeps = EndpointDeps &
-  ManageJobsDeps & { readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'> }
+  ManageJobsDeps &
+  Pick<ManagementDeps, 'randomBytes'> & {
+    readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'>
+  }
 
 const tag = 'import_jobs'
 const uuidCountMax = 200
@@ -86,7 +91,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const tooLong = whichIsTooLong({ plan })
         if (tooLong !== null) return tooLong
         if ((await management.countOpenImportJobs(project.id)) >= openJobCountMax) return refusal(tooManyJobs)
-        const job = await management.createImportJob({
+        const job = await createJob(deps, {
           ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
           createdBy: caller.label,
           createdAtMs: clock.nowMs(),
@@ -192,7 +197,7 @@ function jobAction(
 
 function idOf(params: Readonly<Record<string, string>>): number {
   const text = params.jobId!
-  return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : 0
+  return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : 0
 }
 
 async function jobOf(

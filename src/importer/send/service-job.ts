@@ -10,7 +10,10 @@ import type { ServiceApi } from './job-api.ts'
 export const serviceJobFile = 'service-job.json'
 
 export interface ServiceJob {
+  /** The number by which rows name it, too. */
   readonly id: string
+  /** What batches send as X-Import-Job: whoever knows it can add events, so it is in no event. Older folders lack it. */
+  readonly secretId?: string
   readonly target: string
   readonly project: string
 }
@@ -35,13 +38,13 @@ export function readServiceJob(folder: JobFolder): ServiceJob | null {
 export async function ensureServiceJob(
   folder: JobFolder,
   api: ServiceApi,
-  target: Omit<ServiceJob, 'id'>,
+  target: Omit<ServiceJob, 'id' | 'secretId'>,
   job: NewServiceJob,
 ): Promise<ServiceJob> {
   const known = readServiceJob(folder)
   if (known !== null) return known
   const created = await api.call('POST', '/import_jobs/', { body: { ...job } })
-  const made = { id: String(created.id), ...target }
+  const made = { id: String(created.number ?? created.id), secretId: String(created.id), ...target }
   folder.writeJson(serviceJobFile, made)
   return made
 }

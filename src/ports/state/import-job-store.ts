@@ -6,7 +6,7 @@ import type { ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/impo
 
 export type NewImportJob = Pick<
   ImportJob,
-  'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
+  'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
 >
 
 export type ImportJobChange = Partial<
@@ -14,7 +14,10 @@ export type ImportJobChange = Partial<
 > & { readonly updatedAtMs: number }
 
 export interface ImportJobStore {
-  /** Makes a job in state `planned`. Ids ascend from 2 and are never reused. */
+  /**
+   * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused.
+   * @throws PortError `conflict` when another job has its public id.
+   */
   createImportJob(job: NewImportJob): Promise<ImportJob>
   /**
    * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
@@ -24,6 +27,7 @@ export interface ImportJobStore {
   /** Makes the job that collects a day from now on, unless there is one. */
   createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<ImportJob | null>
+  findImportJobByPublicId(publicId: number): Promise<ImportJob | null>
   /** How many jobs of the project take events or are being published or discarded. */
   countOpenImportJobs(projectId: number): Promise<number>
   /** The newest first. */

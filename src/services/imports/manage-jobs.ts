@@ -1,11 +1,21 @@
 // What clients do with import jobs: create, report their progress, publish, discard.
 
-import { endedDay, type ImportJob, isOpen, type OpenState, openStates, undoDays } from '#core/imports/import-job.ts'
+import {
+  endedDay,
+  type ImportJob,
+  importJobNumberMax,
+  isOpen,
+  newPublicImportJobId,
+  type OpenState,
+  openStates,
+  undoDays,
+} from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ImportJobStore, NewImportJob } from '#ports/state/import-job-store.ts'
 
 export interface ManageJobsDeps {
   readonly management: ImportJobStore
@@ -15,13 +25,34 @@ export interface ManageJobsDeps {
 /** Why a job stays as it is. `final`: it was published too long ago to be undone. */
 export type JobRefusal = 'not_found' | 'publishing' | 'published' | 'discarding' | 'discarded' | 'final'
 
-/** A job of this project; null for one of another. */
+const idTryCount = 5
+
+/** @throws PortError */
+export async function createJob(
+  {
+    management,
+    randomBytes,
+  }: Pick<ManageJobsDeps, 'management'> & { readonly randomBytes: (size: number) => Uint8Array },
+  job: Omit<NewImportJob, 'publicId'>,
+): Promise<ImportJob> {
+  const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
+  for (let attempt = 1; ; attempt++)
+    try {
+      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) })
+    } catch (cause) {
+      const isTaken = cause instanceof PortError && cause.code === 'conflict'
+      if (!isTaken || attempt === idTryCount) throw cause
+    }
+}
+
+/** A job of this project, by its public id or by the number that its rows name; null for one of another project. */
 export async function findJob(
   { management }: ManageJobsDeps,
   projectId: number,
   id: number,
 ): Promise<ImportJob | null> {
-  const job = await management.findImportJob(id)
+  const job =
+    id > importJobNumberMax ? await management.findImportJobByPublicId(id) : await management.findImportJob(id)
   return job?.projectId === projectId ? job : null
 }
 
@@ -39,7 +70,7 @@ export async function updateJob(
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   const from = { states: [...openStates, 'failed' as const] }
-  const updated = await deps.management.updateImportJob(id, { ...change, updatedAtMs: deps.clock.nowMs() }, from)
+  const updated = await deps.management.updateImportJob(job.id, { ...change, updatedAtMs: deps.clock.nowMs() }, from)
   return updated === null ? err(refusalOf(job)) : ok(updated)
 }
 

@@ -1,44 +1,70 @@
-// Which import jobs a front takes events for. Answers are at most a second old: publishing waits for longer than that
-// before it takes a job's events as complete.
+// Finds the import jobs that requests name, for a front. Answers are at most a second old: publishing waits for longer than
+// that before it takes a job's events as complete.
 
-import { type ImportJob, isOpen } from '#core/imports/import-job.ts'
+import type { ImportJob } from '#core/imports/import-job.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 
-export type JobAnswer = 'open' | 'closed' | 'unknown'
-
 export interface OpenJobs {
-  /** @throws PortError */
-  check(projectId: number, importJobId: number): Promise<JobAnswer>
+  /**
+   * @param publicId the id that clients name a job by.
+   * @param address the sender's, whose unknown ids are counted.
+   * @returns null for a job that does not exist; `too_many` when the address named too many of those, and this one is not
+   *   known to exist.
+   * @throws PortError
+   */
+  find(publicId: number, address: string): Promise<ImportJob | null | 'too_many'>
 }
 
 const keptMs = 1_000
 /** Importers run one job or a few at once. */
 const keptCountMax = 1_000
 
+export const unknownPerMinuteMax = 30
+const addressCountMax = 10_000
+const minuteMs = 60_000
+
 export function createOpenJobs(options: {
-  readonly jobs: Pick<ImportJobStore, 'findImportJob'>
+  readonly jobs: Pick<ImportJobStore, 'findImportJobByPublicId'>
   readonly clock: Clock
 }): OpenJobs {
   const { jobs, clock } = options
+  /** Only of jobs that exist, once they are found: guesses push nobody's job out. */
   const kept = new Map<number, { readonly askedAtMs: number; readonly found: Promise<ImportJob | null> }>()
+  const unknown = new Map<string, { readonly minute: number; count: number }>()
 
-  function find(id: number): Promise<ImportJob | null> {
-    const nowMs = clock.nowMs()
-    const known = kept.get(id)
-    if (known !== undefined && nowMs - known.askedAtMs >= 0 && nowMs - known.askedAtMs < keptMs) return known.found
+  function ask(publicId: number): Promise<ImportJob | null> {
+    const found = jobs.findImportJobByPublicId(publicId)
+    const entry = { askedAtMs: clock.nowMs(), found }
     if (kept.size >= keptCountMax) kept.clear()
-    const found = jobs.findImportJob(id)
-    kept.set(id, { askedAtMs: nowMs, found })
-    found.catch(() => kept.delete(id))
+    kept.set(publicId, entry)
+    const forget = () => kept.get(publicId) === entry && kept.delete(publicId)
+    found.then(job => job === null && forget(), forget)
     return found
   }
 
+  function unknownOf(address: string) {
+    const minute = Math.floor(clock.nowMs() / minuteMs)
+    let counted = unknown.get(address)
+    if (counted?.minute !== minute) {
+      if (unknown.size >= addressCountMax) unknown.clear()
+      counted = { minute, count: 0 }
+      unknown.set(address, counted)
+    }
+    return counted
+  }
+
   return {
-    check: async (projectId, importJobId) => {
-      const job = await find(importJobId)
-      if (job?.projectId !== projectId) return 'unknown'
-      return isOpen(job.state) ? 'open' : 'closed'
+    async find(publicId, address) {
+      const known = kept.get(publicId)
+      const ageMs = known === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() - known.askedAtMs
+      if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.found
+      if (known === undefined && (unknown.get(address)?.count ?? 0) >= unknownPerMinuteMax) {
+        if (unknownOf(address).count >= unknownPerMinuteMax) return 'too_many'
+      }
+      const job = await ask(publicId)
+      if (job === null) unknownOf(address).count++
+      return job
     },
   }
 }

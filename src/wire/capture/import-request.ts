@@ -11,8 +11,8 @@ export const importReportHeader = 'x-import-report'
 export const importRateHeader = 'x-import-rate'
 
 export interface ImportRequest {
-  /** Null for an import without a job. */
-  readonly importJobId: number | null
+  /** The id that the service gave to the job; null for an import without one. */
+  readonly publicJobId: number | null
   readonly wantsReport: boolean
 }
 
@@ -36,6 +36,12 @@ export const importErrors = {
     'the import job takes no more events: it is published or discarded, or about to be',
     importJobHeader,
   ),
+  tooManyUnknown: wireError(
+    429,
+    'too_many_unknown_import_jobs',
+    'this address named too many import jobs that do not exist: come back after Retry-After seconds',
+    importJobHeader,
+  ),
   tooFast: wireError(429, 'import_too_fast', 'imports wait to be processed: come back after Retry-After seconds'),
 } as const
 
@@ -47,8 +53,8 @@ export function parseImportRequest(
   const report = headers[importReportHeader]
   if (job === undefined && report === undefined) return null
   const wantsReport = report === '1'
-  if (job === undefined) return ok({ importJobId: null, wantsReport })
-  const importJobId = typeof job === 'string' && /^[1-9]\d{0,9}$/.test(job) ? Number(job) : 0
-  if (importJobId < firstImportJobId || importJobId > 0xffff_ffff) return err(importErrors.invalidJob)
-  return ok({ importJobId, wantsReport })
+  if (job === undefined) return ok({ publicJobId: null, wantsReport })
+  const publicJobId = typeof job === 'string' && /^[1-9]\d{0,15}$/.test(job) ? Number(job) : 0
+  if (publicJobId < firstImportJobId || !Number.isSafeInteger(publicJobId)) return err(importErrors.invalidJob)
+  return ok({ publicJobId, wantsReport })
 }

@@ -31,7 +31,14 @@ const optionsSchema = Type.Object({
 })
 
 export const importJobSchema = Type.Object({
-  id: idSchema,
+  id: Type.Integer({
+    minimum: 1,
+    description: 'The id by which it is addressed, and which X-Import-Job sends. Whoever knows it can add events.',
+  }),
+  number: Type.Integer({
+    minimum: 2,
+    description: 'What its events have as import_job_id. It may be shown: no event can be added with it.',
+  }),
   project: idSchema,
   name: Type.String(),
   source: Type.String(),
@@ -101,7 +108,8 @@ export const importReportSchema = Type.Object({
 
 export function encodeImportJob(job: ImportJob): ImportJobJson {
   return {
-    id: job.id,
+    id: job.publicId,
+    number: job.id,
     project: job.projectId,
     name: job.name,
     source: job.source,

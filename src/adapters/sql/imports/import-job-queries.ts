@@ -22,6 +22,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         const id = await nextId(trx, 'import_job')
         const row = {
           id: Math.max(id, firstImportJobId),
+          public_id: job.publicId,
           project_id: job.projectId,
           implicit_day: null,
           name: job.name,
@@ -59,6 +60,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           .insertInto('import_job')
           .values({
             id: Math.max(id, firstImportJobId),
+            public_id: null,
             project_id: projectId,
             implicit_day: day,
             name: `Imports of ${day} without a job`,
@@ -81,6 +83,11 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 
     async findImportJob(id) {
       const row = await db.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
+      return row === undefined ? null : importJobOf(row)
+    },
+
+    async findImportJobByPublicId(publicId) {
+      const row = await db.selectFrom('import_job').selectAll().where('public_id', '=', publicId).executeTakeFirst()
       return row === undefined ? null : importJobOf(row)
     },
 
@@ -153,6 +160,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
   return {
     id: Number(row.id),
+    publicId: Number(row.public_id ?? row.id),
     projectId: Number(row.project_id),
     day: row.implicit_day,
     name: row.name,

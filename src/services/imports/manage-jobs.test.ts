@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { usualOptions } from '#core/imports/import-job.ts'
+import { openSqliteImportState } from '../../../tests/support/import-world.ts'
+import { createJob, findJob } from './manage-jobs.ts'
+
+const newJob = {
+  ...{ projectId: 1, name: 'n', source: 's', options: usualOptions, plan: {}, createdBy: null },
+  createdAtMs: 0,
+}
+
+/** Randomness that gives these bytes again and again, each for a whole call. */
+function bytesOf(...values: readonly number[]): (size: number) => Uint8Array {
+  let next = 0
+  return size => new Uint8Array(size).fill(values[next++ % values.length]!)
+}
+
+describe('creating an import job', () => {
+  it('makes an id of random bits beside the number that counts up', async t => {
+    const { management } = await openSqliteImportState(t)
+    const [a, b] = [
+      await createJob({ management, randomBytes: bytesOf(1, 2) }, newJob),
+      await createJob({ management, randomBytes: bytesOf(0xff) }, newJob),
+    ]
+    assert.deepEqual([a.id, b.id], [2, 3])
+    for (const { publicId } of [a, b]) assert.ok(Number.isSafeInteger(publicId) && publicId > 2 ** 32, String(publicId))
+    assert.notEqual(a.publicId, b.publicId)
+    const deps = { management, clock: { nowMs: () => 0 } }
+    for (const id of [b.id, b.publicId]) assert.deepEqual(await findJob(deps, 1, id), b)
+    assert.equal(await findJob(deps, 2, b.publicId), null)
+  })
+
+  it('takes other bits when the id is taken', async t => {
+    const { management } = await openSqliteImportState(t)
+    const first = await createJob({ management, randomBytes: bytesOf(7) }, newJob)
+    const second = await createJob({ management, randomBytes: bytesOf(7, 7, 7, 8) }, newJob)
+    assert.notEqual(second.publicId, first.publicId)
+    await assert.rejects(createJob({ management, randomBytes: bytesOf(7) }, newJob), { code: 'conflict' })
+  })
+})
