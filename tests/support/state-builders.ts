@@ -4,6 +4,7 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { flagDefaults } from '#core/flags/definitions/flag.ts'
 import type { Group } from '#core/groups/group.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
+import { noChunkChanges } from '#core/processing/chunk.ts'
 import { noIngestionSettings, noQuotas, type Project } from '#core/project.ts'
 import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import type { NewCohort } from '#ports/state/cohort-store.ts'
@@ -111,20 +112,7 @@ export function aGroup(over: Partial<Group> = {}): Group {
 }
 
 export function chunkChanges(over: Partial<ChunkChanges> = {}): ChunkChanges {
-  return {
-    persons: [],
-    deletedPersons: [],
-    mappings: [],
-    personlessDistinctIds: [],
-    neverPersonlessDistinctIds: [],
-    groupTypes: [],
-    usedGroupTypes: [],
-    groups: [],
-    calledFlags: [],
-    warnings: [],
-    outcomes: [],
-    ...over,
-  }
+  return { ...noChunkChanges, ...over }
 }
 
 /** A row that must not exist yet. */

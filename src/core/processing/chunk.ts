@@ -108,6 +108,21 @@ export interface ChunkChanges {
   readonly outcomes: readonly ChunkOutcome[]
 }
 
+/** A chunk that changes nothing. */
+export const noChunkChanges: ChunkChanges = {
+  persons: [],
+  deletedPersons: [],
+  mappings: [],
+  personlessDistinctIds: [],
+  neverPersonlessDistinctIds: [],
+  groupTypes: [],
+  usedGroupTypes: [],
+  groups: [],
+  calledFlags: [],
+  warnings: [],
+  outcomes: [],
+}
+
 /** The latest call of a flag among the live events of a chunk. The project need not have a flag with this key. */
 export interface CalledFlag {
   readonly projectId: number

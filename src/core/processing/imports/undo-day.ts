@@ -5,7 +5,7 @@
 import type { Group } from '#core/groups/group.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
-import type { ChunkChanges, Versioned } from '#core/processing/chunk.ts'
+import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import type { JobBatch, PublishedBatch } from './publish-shelf.ts'
 import { removedMapping } from './undo-publish.ts'
 
@@ -37,7 +37,8 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
   }
   return {
     overrides: removed.flatMap(({ override }) => override ?? []),
-    changes: changesOf({
+    changes: {
+      ...noChunkChanges,
       persons,
       imports: {
         ...noImportChanges,
@@ -45,7 +46,7 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
         removedMappings: removed.map(({ mapping }) => mapping),
         nextVersions: removed.flatMap(({ nextVersion }) => nextVersion ?? []),
       },
-    }),
+    },
   }
 }
 
@@ -64,7 +65,8 @@ export function undoDayOfGroups(batch: JobBatch, groups: readonly Pick<Group, 't
     if (hasValues(left)) changed.push({ row: { ...group, ...left, version: version + 1 }, loadedVersion: version })
     else removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
   }
-  return { overrides: [], changes: changesOf({ groups: changed, imports: { ...noImportChanges, removedGroups } }) }
+  const imports = { ...noImportChanges, removedGroups }
+  return { overrides: [], changes: { ...noChunkChanges, groups: changed, imports } }
 }
 
 /** @returns null for a profile without a value of the job. */
@@ -84,21 +86,4 @@ function withoutValuesOf(
 
 function hasValues({ properties }: Pick<Profile, 'properties'>): boolean {
   return Object.keys(properties).length > 0
-}
-
-function changesOf(over: Partial<ChunkChanges>): ChunkChanges {
-  return {
-    persons: [],
-    deletedPersons: [],
-    mappings: [],
-    personlessDistinctIds: [],
-    neverPersonlessDistinctIds: [],
-    groupTypes: [],
-    usedGroupTypes: [],
-    groups: [],
-    calledFlags: [],
-    warnings: [],
-    outcomes: [],
-    ...over,
-  }
 }

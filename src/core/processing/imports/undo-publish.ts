@@ -10,7 +10,7 @@ import { isSameJson } from '#core/json-equal.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
-import type { Versioned } from '#core/processing/chunk.ts'
+import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { groupSubject } from './before-images.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 
@@ -314,17 +314,10 @@ function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) => void)
   return {
     overrides,
     changes: {
+      ...noChunkChanges,
       persons: [...persons.values()],
       mappings,
       groups,
-      deletedPersons: [],
-      personlessDistinctIds: [],
-      neverPersonlessDistinctIds: [],
-      groupTypes: [],
-      usedGroupTypes: [],
-      calledFlags: [],
-      warnings: [],
-      outcomes: [],
       imports: { ...noImportChanges, ...removed, doneImages, notes: countedNotes(batch.importJobId, notes) },
     },
   }
