@@ -6,6 +6,7 @@ import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import { type UndoBatch, undoGroups, undoMerges, undoPersons } from '#core/processing/imports/undo-publish.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
@@ -53,13 +54,31 @@ export async function undoStep(
 type ImageNamed<Kind extends SubjectKind> = Extract<SubjectImage, { readonly kind: Kind }>
 
 async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  await forPersonsOf(job, 'id_count', deps, signal, (batch, images) => {
+    const { overrides, changes } = undoMerges(batch, images.map(nameOf))
+    // A survivor that no longer exists is done, too.
+    const imports = changes.imports ?? noImportChanges
+    const doneImages = [...imports.doneImages, ...images]
+    return { overrides, changes: { ...changes, imports: { ...imports, doneImages } } }
+  })
+}
+
+async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
+  await forPersonsOf(job, 'person', deps, signal, (batch, images) => undoPersons(batch, images.map(nameOf)))
+}
+
+/** Takes the images of a kind, which are named by persons, in batches until none is left. */
+async function forPersonsOf(
+  job: ImportJob,
+  kind: 'id_count' | 'person',
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  undo: (batch: UndoBatch, images: readonly SubjectImage[]) => PublishedBatch,
+): Promise<void> {
   for (;;) {
-    const images = await deps.jobs.listImportImages(job.id, 'id_count', batchSize)
+    const images = await deps.jobs.listImportImages(job.id, kind, batchSize)
     if (images.length === 0 || signal.aborted) return
-    const idOf = await deps.jobs.findIdsOfPersons(
-      job.projectId,
-      images.map(({ subject }) => subject),
-    )
+    const idOf = await deps.jobs.findIdsOfPersons(job.projectId, images.map(nameOf))
     await runBatch(
       deps,
       signal,
@@ -67,47 +86,20 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
       some =>
         allIdsOf(
           job,
-          some.flatMap(({ subject }) => idOf.get(subject) ?? []),
+          some.flatMap(image => idOf.get(image.subject) ?? formerIdOf(image)),
         ),
-      async (some, loaded, told) => {
-        const batch = await undoBatchOf(job, deps, loaded, told, some)
-        const undone = undoMerges(
-          batch,
-          some.map(({ subject }) => subject),
-        )
-        return { ...undone, changes: withDone(undone.changes, some) }
-      },
+      async (some, loaded, told) => undo(await undoBatchOf(job, deps, loaded, told, some), some),
     )
   }
 }
 
-async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  for (;;) {
-    const images = (await deps.jobs.listImportImages(job.id, 'person', batchSize)) as readonly ImageNamed<'person'>[]
-    if (images.length === 0 || signal.aborted) return
-    // A person that was merged away since is looked for under one of its former ids.
-    const idOf = await deps.jobs.findIdsOfPersons(
-      job.projectId,
-      images.map(({ subject }) => subject),
-    )
-    await runBatch(
-      deps,
-      signal,
-      images,
-      some =>
-        allIdsOf(
-          job,
-          some.flatMap(({ subject, after }) => idOf.get(subject) ?? after?.anyId ?? []),
-        ),
-      async (some, loaded, told) => {
-        const batch = await undoBatchOf(job, deps, loaded, told, some)
-        return undoPersons(
-          batch,
-          some.map(({ subject }) => subject),
-        )
-      },
-    )
-  }
+function nameOf({ subject }: SubjectImage): string {
+  return subject
+}
+
+/** A person that was merged away since is looked for under one of its former ids. */
+function formerIdOf(image: SubjectImage): readonly string[] {
+  return image.kind === 'person' && image.after !== null ? [image.after.anyId] : []
 }
 
 async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
@@ -127,10 +119,7 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         projectIds: [projectId],
       }),
       (some, loaded, told) =>
-        undoGroups(
-          { ...batchOf(job, loaded, told), images: some, usedIds: new Set() },
-          some.map(({ subject }) => subject),
-        ),
+        undoGroups({ ...batchOf(job, loaded, told), images: some, usedIds: new Set() }, some.map(nameOf)),
     )
   }
 }
@@ -189,13 +178,4 @@ async function inSlices<T>(
   for (let from = 0; from < names.length; from += namesPerQuery)
     found.push(...(await find(names.slice(from, from + namesPerQuery))))
   return found
-}
-
-/** A survivor that no longer exists is done, too. */
-function withDone<Changes extends { readonly imports?: typeof noImportChanges }>(
-  changes: Changes,
-  images: readonly SubjectImage[],
-): Changes {
-  const imports = changes.imports ?? noImportChanges
-  return { ...changes, imports: { ...imports, doneImages: [...imports.doneImages, ...images] } }
 }

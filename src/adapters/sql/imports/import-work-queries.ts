@@ -176,78 +176,27 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     clearShelf: importJobId =>
       db.transaction().execute(async trx => {
         const shelfId = shelfIdOf(importJobId)
-        let isMore = false
-        const clear = async <Key>(
-          find: Promise<readonly Key[]>,
-          remove: (keys: readonly Key[]) => Promise<unknown>,
-        ): Promise<void> => {
-          const keys = await find
-          if (keys.length > 0) await remove(keys)
-          isMore ||= keys.length === clearedRowsMax
-        }
-        const mappings = trx.selectFrom('person_distinct_id').where('project_id', '=', shelfId)
-        await clear(mappings.select('distinct_id').limit(clearedRowsMax).execute(), keys =>
-          trx
-            .deleteFrom('person_distinct_id')
-            .where('project_id', '=', shelfId)
-            .where(
-              'distinct_id',
-              'in',
-              keys.map(key => key.distinct_id),
-            )
-            .execute(),
-        )
+        const clear = (table: string, column: string, of: string, value: number) =>
+          clearSome(trx, { table, column, of, value })
+        let isMore = await clear('person_distinct_id', 'distinct_id', 'project_id', shelfId)
         // Their distinct ids go first.
-        if (!isMore)
-          await clear(
-            trx.selectFrom('person').select('id').where('project_id', '=', shelfId).limit(clearedRowsMax).execute(),
-            keys =>
-              trx
-                .deleteFrom('person')
-                .where(
-                  'id',
-                  'in',
-                  keys.map(key => key.id),
-                )
-                .execute(),
-          )
-        await clear(
-          trx
-            .selectFrom('personless_distinct_id')
-            .select('distinct_id')
-            .where('project_id', '=', shelfId)
-            .limit(clearedRowsMax)
-            .execute(),
-          keys =>
-            trx
-              .deleteFrom('personless_distinct_id')
-              .where('project_id', '=', shelfId)
-              .where(
-                'distinct_id',
-                'in',
-                keys.map(key => key.distinct_id),
-              )
-              .execute(),
-        )
-        await clear(
-          trx
-            .selectFrom('import_link')
-            .select('id')
-            .where('import_job_id', '=', importJobId)
-            .limit(clearedRowsMax)
-            .execute(),
-          keys =>
-            trx
-              .deleteFrom('import_link')
-              .where(
-                'id',
-                'in',
-                keys.map(key => key.id),
-              )
-              .execute(),
-        )
+        if (!isMore) isMore = await clear('person', 'id', 'project_id', shelfId)
+        isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', shelfId)) || isMore
+        isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
         await trx.deleteFrom('group').where('project_id', '=', shelfId).execute()
         return isMore
       }),
   }
+}
+
+/** Deletes some of the rows whose column `of` has the value, which `column` tells apart. @returns whether there may be more. */
+async function clearSome(
+  db: Kysely<StateSchema>,
+  { table, column, of, value }: { table: string; column: string; of: string; value: number },
+): Promise<boolean> {
+  const [from, name, owner] = [sql.table(table), sql.ref(column), sql.ref(of)]
+  const { numAffectedRows } = await sql`
+    DELETE FROM ${from} WHERE ${owner} = ${value}
+    AND ${name} IN (SELECT ${name} FROM ${from} WHERE ${owner} = ${value} LIMIT ${clearedRowsMax})`.execute(db)
+  return numAffectedRows === BigInt(clearedRowsMax)
 }
