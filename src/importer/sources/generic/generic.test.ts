@@ -35,6 +35,26 @@ describe('a record with a mapping', () => {
     assert.equal(JSON.stringify(propertiesOf(text, { properties: 'cart' })), '{"total":9223372036854775807}')
   })
 
+  it('takes the texts that the mapping says stand for nothing for absent', () => {
+    const record = {
+      ...row,
+      id: 'NULL',
+      user: 'NULL',
+      device: 'd-1',
+      note: 'NULL',
+      sort: 'null',
+      inner: { a: 'NULL', b: 1 },
+    }
+    const mapping = { ...base, distinct_id: ['user', 'device'], uuid: 'id', spread: ['inner'], nulls: ['NULL'] }
+    const [event] = eventsOf(generic, [record], { mapping })
+    assert.equal(event!.distinct_id, 'd-1')
+    const { note, sort, a, b } = event!.properties
+    assert.deepEqual([note, sort, a, b], [undefined, 'null', undefined, 1])
+    assert.deepEqual(convertRecords(generic, [{ ...record, device: 'NULL' }], { mapping }), [
+      { rejected: { reason: 'distinct_id_missing', field: 'user' } },
+    ])
+  })
+
   it('names the fields that no part of its event carries', () => {
     const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
     const dropped = (more: JsonObject) => {

@@ -95,7 +95,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const { mapping, form } = conversions
   if (!conversions.isWanted(record.value)) return skipped('filtered')
   const notes: RecordNote[] = []
-  const fields = new TypedFields(record.value, mapping.types ?? {}, form, notes)
+  const fields = new TypedFields(record.value, mapping, form, notes)
   const name = nameOf(fields, mapping)
   const target = targetOf(name, mapping)
   if ('skip' in target) return skipped(target.skip)

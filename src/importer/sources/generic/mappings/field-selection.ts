@@ -12,12 +12,14 @@ import type { FieldSelection, FieldType, Mapping } from './mapping-schema.ts'
 export class TypedFields {
   readonly record: JsonObject
   readonly #types: Readonly<Record<string, FieldType>>
+  readonly #nulls: readonly string[]
   readonly #form: TypeForm
   readonly #notes: RecordNote[]
 
-  constructor(record: JsonObject, types: Readonly<Record<string, FieldType>>, form: TypeForm, notes: RecordNote[]) {
+  constructor(record: JsonObject, { types = {}, nulls = [] }: Mapping, form: TypeForm, notes: RecordNote[]) {
     this.record = record
     this.#types = types
+    this.#nulls = nulls
     this.#form = form
     this.#notes = notes
   }
@@ -28,6 +30,7 @@ export class TypedFields {
 
   /** @returns the value as it is, with a note, when it is not of its type: nothing is lost. */
   typed(value: JsonValue | undefined, path: string): JsonValue | undefined {
+    if (typeof value === 'string' && this.#nulls.includes(value)) return undefined
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
     if (type === undefined || value === undefined || isEmptyValue(value)) return value
     const typed = typedValue(value, type, this.#form, path)
@@ -62,7 +65,7 @@ export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObje
     if (used.has(key)) continue
     const members = spread.has(key) ? membersOf(value) : null
     if (members === null) put(remaining, key, fields.typed(value, key))
-    else for (const [name, member] of Object.entries(members)) put(inner, name, member)
+    else for (const [name, member] of Object.entries(members)) put(inner, name, fields.typed(member, `${key}.${name}`))
   }
   return mergeObjects(inner, remaining)
 }

@@ -96,6 +96,9 @@ export const mappingSchema = Type.Object(
     rename: Type.Optional(Type.Record(name, name)),
     omit: Type.Optional(Type.Array(path)),
     types: Type.Optional(Type.Record(path, Type.Enum([...typeNames]))),
+    nulls: Type.Optional(
+      Type.Array(name, { description: 'Texts that stand for nothing, such as `NULL` in the exports of warehouses.' }),
+    ),
     groups: Type.Optional(Type.Record(name, path)),
     set: Type.Optional(selection('Properties of the person')),
     set_once: Type.Optional(selection('Properties of the person that keep their first value')),
