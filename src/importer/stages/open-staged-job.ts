@@ -8,7 +8,7 @@ import type { ImportPlan } from '../job/plan.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
 import { ownEvents, withSet } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import type { ConvertedRecord, ImportedEvent, PersonSnapshot } from '../records/imported-event.ts'
+import type { Conversion, ConvertedRecord, ImportedEvent, PersonSnapshot } from '../records/imported-event.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { type PartLine, partLines } from './part-lines.ts'
 import { ledgerFile, tableOf } from './scan.ts'
@@ -40,7 +40,7 @@ export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): 
     async *readPart(part: StagedPart, afterLine = 0): AsyncGenerator<StagedOutcome> {
       const notes = readScanNotes(folder, part)
       for await (const line of partLines(folder, part, afterLine))
-        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), manifest, conversion)
+        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), { plan, manifest, conversion })
     },
     personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
     close: () => ledger.close(),
@@ -50,10 +50,10 @@ export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): 
 function outcomeOf(
   { number, byteEnd, staged }: PartLine,
   note: ScanNote,
-  manifest: Manifest,
-  conversion: JobConversion,
+  { plan, manifest, conversion }: Pick<OpenOptions, 'plan' | 'manifest'> & { readonly conversion: JobConversion },
 ): StagedOutcome {
   const { object, line, byte, text } = staged
+  const record = note.d === undefined ? conversion.convert(staged, tableOf(manifest, staged)) : null
   const raw = { object: manifest.objects[object]!.object, line, byte }
   return {
     line: number,
@@ -61,21 +61,22 @@ function outcomeOf(
     raw,
     text,
     sourceSha256: staged.sourceSha256,
-    result: resultOf(note, conversion, staged, tableOf(manifest, staged)),
+    result: record === null ? repeated(note) : resultOf(note, record, plan),
   }
 }
 
-function resultOf(
-  note: ScanNote,
-  conversion: JobConversion,
-  staged: PartLine['staged'],
-  table: string | null,
-): StagedOutcome['result'] {
-  if (note.d === 'c') return { kind: 'collapsed' }
-  if (note.d === 'i') return { kind: 'skipped', reason: 'duplicate_in_source' }
-  const record = conversion.convert(staged, table)
+function repeated({ d }: ScanNote): StagedOutcome['result'] {
+  return d === 'c' ? { kind: 'collapsed' } : { kind: 'skipped', reason: 'duplicate_in_source' }
+}
+
+function resultOf(note: ScanNote, record: Conversion, { limits }: ImportPlan): StagedOutcome['result'] {
   if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }
+  if (note.g === 1) {
+    const type = JSON.stringify(record.events[0]!.properties.$group_type)
+    const detail = `a project has ${limits.groupTypesMax} group types, and so many others come before ${type}`
+    return { kind: 'rejected', reason: 'group_type_limit', field: '$group_type', detail }
+  }
   const shared = Array.from({ length: note.s ?? 0 }, () => 'shared_device')
   return {
     kind: 'events',

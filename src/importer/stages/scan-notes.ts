@@ -16,6 +16,8 @@ export interface ScanNote {
   readonly s?: number
   /** Its own identification is refused, because the device belongs to another user. */
   readonly r?: 1
+  /** It only tells of groups whose type the project has no place for. */
+  readonly g?: 1
 }
 
 export function scanNotesFile({ id }: StagedPart): string {

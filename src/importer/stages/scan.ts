@@ -3,6 +3,7 @@
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
 import { existsSync, mkdirSync } from 'node:fs'
+import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
@@ -13,7 +14,7 @@ import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import type { ConvertedRecord } from '../records/imported-event.ts'
+import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { partLines } from './part-lines.ts'
 import { type Repeat, Repeats } from './repeats.ts'
@@ -39,6 +40,8 @@ interface ScanCounts {
   sharedDevices: number
   repeatedRecords: number
   zoneShifts: Record<string, number>
+  /** The first ones in the order of time, as many as a project may have. */
+  groupTypes: string[]
 }
 
 export interface ScanOptions {
@@ -154,6 +157,7 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
     sharedDevices: 0,
     repeatedRecords: 0,
     zoneShifts: {},
+    groupTypes: [],
   }
   const repeats = new Repeats()
   const kept = ledger.readProgress<ReturnType<Repeats['state']>>('repeats')
@@ -222,6 +226,7 @@ class LineScan {
     if (!('events' in record) || !('value' in staged.parsed)) return {}
     const repeat = this.#repeats.find(manifest.source, staged.timeUs, record.events, staged.parsed.value)
     if (repeat !== null) return this.#repeated(repeat)
+    if (this.#isOfRefusedGroup(record)) return { g: 1 }
     for (const note of record.notes ?? [])
       if (note.startsWith('zone_shift:')) this.#counts.zoneShifts[note] = (this.#counts.zoneShifts[note] ?? 0) + 1
     const { notes, isOwnLinkRefused } = this.#generated(record)
@@ -236,6 +241,19 @@ class LineScan {
   #repeated(repeat: Repeat): ScanNote {
     this.#counts.repeatedRecords++
     return { d: repeat }
+  }
+
+  /**
+   * Whether the record only tells of groups whose type the project has no place for. Other events are worth something
+   * without their group, and the receiver keeps those. Source: docs/wire/import.md §2.6 (`group_type_limit`).
+   */
+  #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
+    const { groupTypes } = this.#counts
+    const { groupTypesMax } = this.#options.plan.limits
+    for (const type of [...groups.map(group => group.type), ...events.flatMap(groupTypesOf)])
+      if (!groupTypes.includes(type) && groupTypes.length < groupTypesMax) groupTypes.push(type)
+    if (events.length === 0 || events.some(({ event }) => event !== '$groupidentify')) return false
+    return events.flatMap(groupTypesOf).every(type => !groupTypes.includes(type))
   }
 
   #generated(record: ConvertedRecord): GeneratedEvents {
@@ -255,6 +273,14 @@ class LineScan {
     if (Object.keys(news).length === keys.length) return null
     return keys.flatMap((key, index) => (Object.hasOwn(news, key) ? [index] : []))
   }
+}
+
+function groupTypesOf({ properties }: ImportedEvent): readonly string[] {
+  const { $groups, $group_type } = properties
+  return [
+    ...(typeof $group_type === 'string' ? [$group_type] : []),
+    ...(isJsonObject($groups) ? Object.keys($groups) : []),
+  ]
 }
 
 export function tableOf({ objects }: Manifest, { object }: StagedLine): string | null {
