@@ -65,7 +65,8 @@ function toldTo(progress: StageProgress, clock: FetchClock): (now: FetchProgress
   return now => {
     if (now.partsTotal !== total) {
       progress.begin('fetch', { records: now.partsTotal })
-      ;[parts, bytes, retries, total] = [0, 0, 0, now.partsTotal]
+      ;[parts, bytes, retries, total] = [now.partsDone, 0, 0, now.partsTotal]
+      progress.add({ records: now.partsDone, isEarlier: true })
     }
     const more = { records: now.partsDone - parts, bytes: now.bytesReceived - bytes, retries: now.retries - retries }
     ;[parts, bytes, retries] = [now.partsDone, now.bytesReceived, now.retries]

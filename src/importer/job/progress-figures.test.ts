@@ -29,6 +29,26 @@ describe('the figures of progress', () => {
     assert.equal(tracker.figures().etaSeconds, 15)
   })
 
+  it('count what an earlier run did for how far the stage is, and not for how fast', () => {
+    let nowMs = 1_000
+    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    tracker.begin('send', { records: 10_000 })
+    tracker.add({ records: 8_000, isEarlier: true })
+    assert.equal(tracker.figures().etaSeconds, null, 'nothing is known of the rate yet')
+    nowMs += 2_000
+    tracker.add({ records: 200 })
+    const { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds } = tracker.figures()
+    assert.deepEqual(
+      { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds },
+      { recordsDone: 8_200, recordsPerSecond: 100, meanRecordsPerSecond: 100, etaSeconds: 18 },
+    )
+    tracker.begin('stage', { bytes: 1_000 })
+    tracker.add({ bytes: 500, isEarlier: true })
+    nowMs += 5_000
+    tracker.add({ bytes: 250 })
+    assert.equal(tracker.figures().etaSeconds, 5)
+  })
+
   it('begin anew with each stage, and keep how the run ended', () => {
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
     tracker.begin('stage', {})

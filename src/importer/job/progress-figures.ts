@@ -13,7 +13,7 @@ export interface ProgressFigures extends ProgressState {
   readonly updatedAt: string
   /** Records, over the last ten seconds. */
   readonly recordsPerSecond: number
-  /** Since the stage began. */
+  /** Since this run began the stage. */
   readonly meanRecordsPerSecond: number
   readonly etaSeconds: number | null
 }
@@ -32,6 +32,8 @@ export class ProgressTracker implements StageProgress {
   /** Points of the last ten seconds, a second apart or more. */
   #points: { readonly ms: number; readonly records: number }[] = []
   #state: { -readonly [Key in keyof ProgressState]: ProgressState[Key] } = emptyState('plan')
+  /** What earlier runs did of this stage. */
+  #earlier = { records: 0, bytes: 0 }
 
   constructor(options: FiguresOptions) {
     this.#options = options
@@ -41,10 +43,21 @@ export class ProgressTracker implements StageProgress {
   begin(stage: StageName, { records = null, bytes = null }: { records?: number | null; bytes?: number | null }): void {
     this.#state = { ...emptyState(stage), recordsTotal: records, bytesTotal: bytes }
     this.#stageMs = this.#options.nowMs()
+    this.#earlier = { records: 0, bytes: 0 }
     this.#points = [{ ms: this.#stageMs, records: 0 }]
   }
 
-  add({ records = 0, bytes = 0, rejects = 0, retries = 0 }: Parameters<StageProgress['add']>[0]): void {
+  add({
+    records = 0,
+    bytes = 0,
+    rejects = 0,
+    retries = 0,
+    isEarlier = false,
+  }: Parameters<StageProgress['add']>[0]): void {
+    if (isEarlier) {
+      this.#earlier.records += records
+      this.#earlier.bytes += bytes
+    }
     this.#state.recordsDone += records
     this.#state.bytesDone += bytes
     this.#state.rejects += rejects
@@ -65,8 +78,8 @@ export class ProgressTracker implements StageProgress {
 
   figures(state: ProgressFigures['state'] = 'running', message: string | null = null): ProgressFigures {
     const nowMs = this.#options.nowMs()
-    const { recordsDone } = this.#state
-    const recordsPerSecond = this.#recentRate(nowMs)
+    const doneHere = this.#state.recordsDone - this.#earlier.records
+    const recordsPerSecond = this.#recentRate(nowMs, doneHere)
     return {
       v: 1,
       pid: process.pid,
@@ -76,25 +89,27 @@ export class ProgressTracker implements StageProgress {
       updatedAt: new Date(nowMs).toISOString(),
       ...this.#state,
       recordsPerSecond: Math.round(recordsPerSecond),
-      meanRecordsPerSecond: Math.round(recordsDone / Math.max(0.001, (nowMs - this.#stageMs) / 1_000)),
+      meanRecordsPerSecond: Math.round(doneHere / Math.max(0.001, (nowMs - this.#stageMs) / 1_000)),
       etaSeconds: state === 'running' ? this.#eta(nowMs) : null,
     }
   }
 
-  #recentRate(nowMs: number): number {
-    const { recordsDone } = this.#state
-    if (nowMs - (this.#points.at(-1)?.ms ?? 0) >= 1_000) this.#points.push({ ms: nowMs, records: recordsDone })
+  /** @param doneHere records of this run. */
+  #recentRate(nowMs: number, doneHere: number): number {
+    if (nowMs - (this.#points.at(-1)?.ms ?? 0) >= 1_000) this.#points.push({ ms: nowMs, records: doneHere })
     while (this.#points.length > 1 && this.#points[1]!.ms <= nowMs - windowMs) this.#points.shift()
     const first = this.#points[0]
-    return first === undefined || nowMs === first.ms ? 0 : ((recordsDone - first.records) * 1_000) / (nowMs - first.ms)
+    return first === undefined || nowMs === first.ms ? 0 : ((doneHere - first.records) * 1_000) / (nowMs - first.ms)
   }
 
   /** By whichever the stage knows the end of. */
   #eta(nowMs: number): number | null {
     const { recordsDone, recordsTotal, bytesDone, bytesTotal } = this.#state
-    const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
-    if (total === null || done === 0) return null
-    return Math.ceil((Math.max(0, total - done) * (nowMs - this.#stageMs)) / done / 1_000)
+    const { records, bytes } = this.#earlier
+    const [done, earlier, total] =
+      recordsTotal === null ? [bytesDone, bytes, bytesTotal] : [recordsDone, records, recordsTotal]
+    if (total === null || done === earlier) return null
+    return Math.ceil((Math.max(0, total - done) * (nowMs - this.#stageMs)) / (done - earlier) / 1_000)
   }
 }
 

@@ -22,8 +22,11 @@ export interface ProgressState {
 export interface StageProgress {
   /** Begins a stage; all figures are zero again. */
   begin(stage: StageName, totals: { records?: number | null; bytes?: number | null }): void
-  /** Adds to the figures; cheap enough for every record. */
-  add(done: { records?: number; bytes?: number; rejects?: number; retries?: number }): void
+  /**
+   * Adds to the figures; cheap enough for every record.
+   * @param done.isEarlier an earlier run did it: it counts for how far the stage is, and not for how fast it goes.
+   */
+  add(done: { records?: number; bytes?: number; rejects?: number; retries?: number; isEarlier?: boolean }): void
   day(day: string | null): void
   waiting(reason: string | null): void
   /** A line that people should see, such as a warning. */

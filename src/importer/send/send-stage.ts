@@ -107,11 +107,11 @@ class Sender {
     if (checkpoint.phase === 'identity') {
       if ((await this.#sendLines(checkpoint.identity.progress, null)) === 'canary') return 'canary'
       checkpoint.phase = 'send'
-    }
+    } else progress.add({ records: job.generatedCount, isEarlier: true })
     for (const part of job.parts) {
       const state = this.#progressOf(part)
       if (state.state === 'sent') {
-        progress.add({ records: part.records, bytes: part.bytes })
+        progress.add({ records: part.records, bytes: part.bytes, isEarlier: true })
         continue
       }
       progress.day(part.id.slice(0, part.id.indexOf('/')))
@@ -135,7 +135,7 @@ class Sender {
   async #sendLines(state: PartProgress, part: StagedPart | null): Promise<'sent' | 'canary'> {
     const { job, progress, signal, personOf = (id: string) => id, lanes = lanesDefault } = this.#options
     const { line } = state.committed
-    progress.add({ records: line })
+    progress.add({ records: line, isEarlier: true })
     const outcomes = part === null ? generatedOutcomes(job, line) : job.readPart(part, line)
     const canaryLeft = this.#canaryLeft()
     const rounds = roundsOf(outcomes, {

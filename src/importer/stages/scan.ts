@@ -134,7 +134,7 @@ async function collectFacts(
   const done = ledger.readProgress<number>('fact_parts') ?? 0
   for (const [index, part] of manifest.parts.entries()) {
     if (index < done) {
-      progress.add({ records: part.records })
+      progress.add({ records: part.records, isEarlier: true })
       continue
     }
     ledger.begin()
@@ -164,7 +164,7 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
   if (kept !== null) repeats.restore(kept)
   for (const [index, part] of manifest.parts.entries()) {
     if (index < counts.parts) {
-      progress.add({ records: part.records })
+      progress.add({ records: part.records, isEarlier: true })
       continue
     }
     progress.day(part.id.split('/')[0]!)

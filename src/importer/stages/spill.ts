@@ -45,7 +45,7 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
   days.cutTo(note.days)
   for (const [index, file] of files.entries()) {
     if (index < note.files) {
-      progress.add({ bytes: statSync(file.path, { throwIfNoEntry: false })?.size ?? 0 })
+      progress.add({ bytes: statSync(file.path, { throwIfNoEntry: false })?.size ?? 0, isEarlier: true })
       continue
     }
     const objects = [...note.objects]
