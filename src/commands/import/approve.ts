@@ -1,14 +1,14 @@
 // `pennon import approve FOLDER`: a person signs off what the rehearsal found. What they saw is what will be sent: the
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
-import { createInterface } from 'node:readline/promises'
 import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job-stages.ts'
+import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { confirmTarget } from './prompt.ts'
 
 /** As commander gives them. */
 export interface ApproveOptions {
@@ -19,17 +19,27 @@ export interface ApproveOptions {
 export async function approveImport(path: string, options: ApproveOptions): Promise<void> {
   const job = openJob(path)
   const { folder, plan } = job
+  const at = quoted(path)
   const unlock = lockJob(folder)
   try {
     await orStop(folder, async () => {
       const { target } = plan
       if (target === null)
-        refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${path} … --project-key phc_…`)
-      await checkRehearsed(job, path)
-      await confirm(target.projectName ?? target.address, path, job, options)
+        refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${at} … --project-key phc_…`)
+      await checkRehearsed(job, at)
+      const { predicted, warnings } = readReport(folder)!
+      await confirmTarget(target.projectName ?? target.address, options.project, {
+        what: 'approve',
+        scripted: `pennon import approve ${at}`,
+        facts: [
+          `${predicted.events.toLocaleString('en')} events, 0 charged, ${warnings.length} warnings; the report is ${folder.file(reportNames.html)}`,
+        ],
+      })
       const approval = approve(plan, manifestOf(folder), new Date().toISOString())
       folder.writeJson(approvalFile, approval)
-      process.stdout.write(`Approved as ${approval.sha256.slice(0, 12)}. Send it: pennon import run ${path}\n`)
+      process.stdout.write(
+        `Approved as ${approval.sha256.slice(0, 12)}.\n${nextLine(nextStep(path, standingOf(job), null))}\n`,
+      )
     })
   } finally {
     unlock()
@@ -37,38 +47,21 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
 }
 
 /** Refuses unless the report is about the bytes and the rules that are there now, and good enough. */
-async function checkRehearsed(job: Job, path: string): Promise<void> {
+async function checkRehearsed(job: Job, at: string): Promise<void> {
   for (const each of [stage, scan, rehearsal])
     if (!(await each.isDone(job)))
-      refuse(`there is no rehearsal of what is planned now. First: pennon import run ${path}`)
+      refuse(`there is no rehearsal of what is planned now. First: pennon import run ${at}`)
   const report = readReport(job.folder)!
   const hashes = approvalHashes(job.plan, manifestOf(job.folder))
-  if (report.hashes.manifest !== hashes.manifest) refuse(`the staged bytes changed. First: pennon import run ${path}`)
-  if (!report.balance.isBalanced) refuse('the figures of the rehearsal do not balance, so nothing can be approved')
+  if (report.hashes.manifest !== hashes.manifest) refuse(`the staged bytes changed. First: pennon import run ${at}`)
+  if (!report.balance.isBalanced)
+    refuse(
+      `the figures of the rehearsal do not balance, so nothing can be approved: pennon import report ${at} shows them. Please report it as a defect of Pennon`,
+    )
   const { read, rejected } = report.balance
   const { maxRejectShare } = job.plan.limits
   if (isShareTooLarge(rejected, read, maxRejectShare))
     refuse(
-      `${shareOfRejects(rejected / read, maxRejectShare)} Mend the records or the mapping, or allow more: pennon import run ${path} --max-reject-share`,
+      `${shareOfRejects(rejected / read, maxRejectShare)} Mend the records or the mapping, or allow more: pennon import run ${at} --max-reject-share 5%`,
     )
-}
-
-async function confirm(name: string, path: string, { folder }: Job, { project }: ApproveOptions): Promise<void> {
-  if (project !== undefined) {
-    if (project !== name) refuse(`--project is ${JSON.stringify(project)}, and the target is ${JSON.stringify(name)}`)
-    return
-  }
-  if (process.stdin.isTTY !== true)
-    refuse(`say which project it is for: pennon import approve ${path} --project ${JSON.stringify(name)}`)
-  const { predicted, warnings } = readReport(folder)!
-  process.stdout.write(
-    `${predicted.events.toLocaleString('en')} events, 0 charged, ${warnings.length} warnings; the report is ${folder.file(reportNames.html)}\n`,
-  )
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  try {
-    const typed = await terminal.question(`Type the name of the target to approve (${printable(name)}): `)
-    if (typed.trim() !== name) refuse('that is another name; nothing was approved')
-  } finally {
-    terminal.close()
-  }
 }

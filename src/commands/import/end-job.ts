@@ -1,11 +1,11 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
-import { createInterface } from 'node:readline/promises'
 import { JobPaused } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
+import { noteSentence } from '#importer/send/note-words.ts'
 import { endServiceJob, readServiceJob, stateOf } from '#importer/send/service-job.ts'
 import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
@@ -14,7 +14,9 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job-stages.ts'
+import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { confirmTarget } from './prompt.ts'
 import { apiOf } from './send-job.ts'
 
 const personsFile = 'verify-persons.json'
@@ -38,7 +40,7 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   } catch (error) {
     if (!interrupted.signal.aborted && !(error instanceof JobPaused)) throw error
     process.stderr.write(
-      `pennon: no longer waiting. The service goes on by itself; look again: pennon import ${how} ${path}\n`,
+      `pennon: no longer waiting. The service goes on by itself; look again: pennon import ${how} ${quoted(path)}\n`,
     )
     process.exit(130)
   } finally {
@@ -54,22 +56,65 @@ async function end(
   signal: AbortSignal,
 ): Promise<void> {
   const { folder, plan } = job
+  const at = quoted(path)
   const serviceJob = readServiceJob(folder)
-  if (serviceJob === null || plan.target === null) refuse(`nothing was sent yet: pennon import run ${path}`)
-  if (how === 'publish' && options.unverified !== true) checkVerified({ folder }, path)
+  if (serviceJob === null || plan.target === null) refuse(`nothing was sent yet: pennon import run ${at}`)
   const api = apiOf(plan.target, { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
   const before = await stateOf(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
-  if (before === wanted) return say(`Import job ${serviceJob.id} is ${wanted} already.`)
-  await confirm(plan.target.projectName ?? plan.target.address, path, how, options)
-  await endServiceJob(api, serviceJob.id, how, step => step !== null && say(`${how}: ${step}`))
-  if (how === 'publish') {
-    say(`Published: the events are part of the project. Undo it within 30 days: pennon import discard ${path}`)
-    return tellPersons(job, serviceJob.id, api)
+  if (before === wanted) {
+    say(`Import job ${serviceJob.id} is ${wanted} already.`)
+    return say(how === 'publish' ? afterPublish(at) : afterDiscard)
   }
+  if (how === 'publish' && before === 'discarded')
+    refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
+  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) checkVerified({ folder }, at)
+  await confirmTarget(plan.target.projectName ?? plan.target.address, options.project, {
+    what: `${how} the import`,
+    scripted: `pennon import ${how} ${at}`,
+  })
+  await endServiceJob(api, serviceJob.id, how, tellSteps(how))
   const { notes } = await readJobReport(api, serviceJob.id)
-  say(`Discarded import job ${serviceJob.id}.`)
-  for (const { reason, count } of notes) say(`  ${reason}: ${count.toLocaleString('en')}`)
+  const left = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
+  if (how === 'publish') {
+    say('Published: the events are part of the project.')
+    await tellPersons(job, serviceJob.id, api)
+    for (const note of notes) say(`  ${noteSentence(note)}`)
+    return say(afterPublish(at))
+  }
+  say(`Discarded import job ${serviceJob.id}: its events are gone.`)
+  if (left.length > 0) say('Not everything could be taken back, and docs/import.md says why:')
+  else if (before === 'published') say('All that it did to persons and groups is taken back.')
+  for (const note of left) say(`  ${noteSentence(note)}`)
+  say(afterDiscard)
+}
+
+const leftPrefix = 'undo_left:'
+const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import again)'
+
+function afterPublish(at: string): string {
+  return `Next: nothing has to be done. Within 30 days it can be taken back: pennon import discard ${at}`
+}
+
+/** The service is asked every second; a step is told of once. */
+function tellSteps(how: string): (step: string | null) => void {
+  let told: string | null = null
+  return step => {
+    if (step !== null && step !== told) say(`${how}: ${stepWords[step] ?? step}`)
+    told = step
+  }
+}
+
+const stepWords: Readonly<Record<string, string>> = {
+  draining: 'waiting for events that are still being processed',
+  links: 'linking persons',
+  persons: 'joining properties of persons',
+  groups: 'joining groups',
+  rows: 'moving the events',
+  undo_merges: 'splitting persons',
+  undo_persons: 'putting persons back',
+  undo_groups: 'putting groups back',
+  clearing: 'clearing up',
 }
 
 /** Only now do persons have what the import says of them. */
@@ -86,29 +131,14 @@ async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, 
   }
 }
 
-function checkVerified({ folder }: Pick<Job, 'folder'>, path: string): void {
-  if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything is sent yet: pennon import run ${path}`)
+function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
+  if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything is sent yet: pennon import run ${at}`)
   const verification = folder.readJson<Verification>(verifyFile)
-  if (verification?.ok !== true)
+  if (verification === null) refuse(`what is stored was not compared with what was sent yet: pennon import run ${at}`)
+  if (!verification.ok)
     refuse(
-      `what is stored was not found to be what was sent; see pennon import report ${path}. To publish it all the same: --unverified`,
+      `what is stored was found to differ from what was sent: pennon import report ${at} shows where, pennon import run ${at} compares again, --unverified publishes it all the same`,
     )
-}
-
-async function confirm(name: string, path: string, how: string, { project }: EndOptions): Promise<void> {
-  if (project !== undefined) {
-    if (project !== name) refuse(`--project is ${JSON.stringify(project)}, and the target is ${JSON.stringify(name)}`)
-    return
-  }
-  if (process.stdin.isTTY !== true)
-    refuse(`say which project it is for: pennon import ${how} ${path} --project ${JSON.stringify(name)}`)
-  const terminal = createInterface({ input: process.stdin, output: process.stdout })
-  try {
-    const typed = await terminal.question(`Type the name of the target to ${how} the import (${printable(name)}): `)
-    if (typed.trim() !== name) refuse('that is another name; nothing was done')
-  } finally {
-    terminal.close()
-  }
 }
 
 function say(line: string): void {

@@ -1,6 +1,8 @@
-// The options and help of the commands about a job: plan, run, status, report, rejects, approve, retry, publish, discard.
+// The options and help of the commands about a job: plan, run, status, list, report, rejects, approve, retry, publish,
+// discard.
 
 import { type Command, Option } from 'commander'
+import type { ClientOptions } from '../client/run-client.ts'
 import type { ApproveOptions } from './approve.ts'
 import type { EndOptions } from './end-job.ts'
 import type { PlanOptions } from './plan-options.ts'
@@ -18,6 +20,22 @@ export function addJobCommands(command: Command): void {
     .description('where an import stands, also while it runs in another terminal')
     .option('--json', 'print it as JSON')
     .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
+  command
+    .command('list')
+    .description('the import jobs of a project, as its instance knows them, and which days they cover')
+    .option('--host <address>', 'of the instance; by HOST and PORT unless given')
+    .option('--project <id>', 'id of the project', '@current')
+    .option('--json', 'print what the private API answers, and the days, as JSON')
+    .addHelpText(
+      'after',
+      `
+Needs PENNON_PERSONAL_KEY, with the scope import_job:read. Days that two jobs cover are no harm: an event that is the same
+in both counts once. A job of somebody else is published and discarded from the folder that it was planned in.
+
+  $ pennon import list
+  $ pennon import list --host https://pennon.example --json | jq '.covered[] | select(.ids == [])'`,
+    )
+    .action(async (options: ClientOptions) => (await import('./list-jobs.ts')).listJobs(options))
   command
     .command('report <folder>')
     .description('what the rehearsal found, or the final report once everything is sent')

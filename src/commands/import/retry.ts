@@ -14,6 +14,7 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job-stages.ts'
+import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { runProgress } from './run-progress.ts'
 import { wallClock } from './send-job.ts'
@@ -35,7 +36,9 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
     await orStop(job.folder, () => retry(job, path, rejects, interrupted.signal))
   } catch (error) {
     if (!(error instanceof JobPaused)) throw error
-    process.stderr.write(`pennon: paused. It goes on with: pennon import retry ${path} --rejects ${rejects}\n`)
+    process.stderr.write(
+      `pennon: paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}\n`,
+    )
     process.exit(130)
   } finally {
     unlock()
@@ -79,7 +82,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
       `${count(counts.read)} records: ${count(counts.sent)} events sent, ${count(counts.rejected)} records rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
-    say(`Verify it: pennon import run ${path}`)
+    say(`Next: pennon import run ${quoted(path)} (compares what is stored with what was sent)`)
   } catch (error) {
     progress.end(error instanceof JobPaused ? 'paused' : 'stopped', (error as Error).message)
     throw error

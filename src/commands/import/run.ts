@@ -16,6 +16,7 @@ import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { fetchJob } from './fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
+import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
 import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
@@ -137,7 +138,7 @@ export async function runStages(job: Job, stages: readonly JobStage[], path: str
     progress.end('done', null)
   } catch (error) {
     if (error instanceof JobPaused) {
-      const message = `paused. What is done is kept; it goes on with: pennon import run ${path}`
+      const message = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
       progress.end('paused', message)
       process.stderr.write(`pennon: ${message}\n`)
       process.exit(130)
@@ -147,19 +148,21 @@ export async function runStages(job: Job, stages: readonly JobStage[], path: str
   }
 }
 
-function tellResult({ folder, plan }: Job, path: string, { json = false }: RunOptions): void {
+function tellResult(job: Job, path: string, { json = false }: RunOptions): void {
+  const { folder, plan } = job
   const report = readReport(folder)!
   if (json) process.stdout.write(`${JSON.stringify(report)}\n`)
-  else process.stdout.write(`${resultLines(report, folder.file(reportNames.html), path).map(printable).join('\n')}\n`)
+  else process.stdout.write(`${resultLines(job, report, path).map(printable).join('\n')}\n`)
   const { read, rejected } = report.balance
   const { maxRejectShare } = plan.limits
   if (isShareTooLarge(rejected, read, maxRejectShare))
     throw new JobStopped(
-      `${shareOfRejects(rejected / read, maxRejectShare)} See what is wrong: pennon import rejects ${path} --group`,
+      `${shareOfRejects(rejected / read, maxRejectShare)} See what is wrong: pennon import rejects ${quoted(path)} --group. Mend the records or the mapping and plan again, or allow more: pennon import run ${quoted(path)} --max-reject-share 5%`,
     )
 }
 
-function resultLines(report: NonNullable<ReturnType<typeof readReport>>, html: string, path: string): string[] {
+function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>, path: string): string[] {
+  const html = job.folder.file(reportNames.html)
   const { balance, warnings, seconds, predicted } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
@@ -168,6 +171,6 @@ function resultLines(report: NonNullable<ReturnType<typeof readReport>>, html: s
     ...(warnings.length === 0 ? [] : [`${warnings.length} ${warnings.length === 1 ? 'warning' : 'warnings'}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,
-    `Then: pennon import approve ${path}`,
+    nextLine(nextStep(path, standingOf(job), null)),
   ]
 }

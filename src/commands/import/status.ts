@@ -1,13 +1,16 @@
-// `pennon import status FOLDER`: where a job stands, also while another terminal runs it. Changes nothing.
-// Source: docs/wire/import.md §2.8.
+// `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
+// nothing. Source: docs/wire/import.md §2.8.
 
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
+import { askService, type ServiceAnswer, serviceWords } from './ask-service.ts'
 import { readReport } from './job-stages.ts'
+import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
 import { isJobRunning, type Job, openJob } from './open-job.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 
@@ -16,23 +19,44 @@ export interface StatusOptions {
   readonly json?: boolean
 }
 
-export function showStatus(path: string, { json = false }: StatusOptions): void {
+/** What is running in the folder right now. */
+type Running =
+  | { readonly kind: 'nothing' }
+  /** Stages, which keep their progress in the folder. */
+  | { readonly kind: 'stage'; readonly progress: ProgressFigures }
+  /** Another command, such as publish. */
+  | { readonly kind: 'command' }
+
+export async function showStatus(path: string, { json = false }: StatusOptions): Promise<void> {
   endWithOutput()
   const job = openJob(path)
-  const isRunning = isJobRunning(job.folder)
   const progress = job.folder.readJson<ProgressFigures>(progressFile)
-  if (json) process.stdout.write(`${JSON.stringify(statusOf(job, isRunning, progress))}\n`)
-  else process.stdout.write(`${statusLines(job, isRunning, progress, path).map(printable).join('\n')}\n`)
+  const running = runningIn(job, progress)
+  const service = await askService(job)
+  if (json) process.stdout.write(`${JSON.stringify(statusOf(job, running, progress, service, path))}\n`)
+  else process.stdout.write(`${statusLines(job, running, progress, service, path).map(printable).join('\n')}\n`)
 }
 
-function statusOf({ folder, plan }: Job, isRunning: boolean, progress: ProgressFigures | null): object {
+function runningIn({ folder }: Job, progress: ProgressFigures | null): Running {
+  if (!isJobRunning(folder)) return { kind: 'nothing' }
+  return progress?.state === 'running' ? { kind: 'stage', progress } : { kind: 'command' }
+}
+
+function statusOf(
+  job: Job,
+  running: Running,
+  progress: ProgressFigures | null,
+  service: ServiceAnswer,
+  path: string,
+): object {
+  const { folder, plan } = job
   const { jobId, source, createdAt, target } = plan
   const manifest = readManifest(folder)
   const report = readReport(folder)
   return {
     ...{ jobId, source, createdAt },
     target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
-    ...{ isRunning, progress },
+    ...{ isRunning: running.kind !== 'nothing', progress },
     range: manifest?.sourceRange ?? null,
     sourceTimezone: manifest?.sourceTimezone ?? null,
     mappingSha256: manifest?.mappingSha256 ?? null,
@@ -40,21 +64,26 @@ function statusOf({ folder, plan }: Job, isRunning: boolean, progress: ProgressF
     balance: report?.balance ?? null,
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
+    service,
+    next: nextStep(path, standingOf(job), service),
   }
 }
 
 function statusLines(
-  { folder, plan }: Job,
-  isRunning: boolean,
+  job: Job,
+  running: Running,
   progress: ProgressFigures | null,
+  service: ServiceAnswer,
   path: string,
 ): string[] {
+  const { folder, plan } = job
   const manifest = readManifest(folder)
   const report = readReport(folder)
   const approval = readApproval(folder)
-  const { target } = plan
+  const { target, files } = plan
+  const inService = serviceWords(service)
   return [
-    `Job ${plan.jobId}: ${plan.files.length} files of ${plan.source}, planned ${plan.createdAt}.`,
+    `Job ${plan.jobId}: ${files.length.toLocaleString('en')} ${files.length === 1 ? 'file' : 'files'} of ${plan.source}, planned ${plan.createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
     ...(manifest === null
       ? ['Not staged yet.']
@@ -67,23 +96,36 @@ function statusLines(
           `Rehearsed: ${report.predicted.events.toLocaleString('en')} events to send, ${report.balance.rejected.toLocaleString('en')} records rejected.`,
         ]),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
-    ...sentText(sentSoFar(folder), path),
-    progressText(isRunning, progress, path),
+    ...sentText(sentSoFar(folder)),
+    ...(inService === null ? [] : [inService]),
+    ...(running.kind === 'nothing' ? lastRunText(progress) : [runningText(running)]),
+    running.kind === 'nothing'
+      ? nextLine(nextStep(path, standingOf(job), service))
+      : `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}`,
   ]
 }
 
-function sentText(sent: SentSoFar | null, path: string): string[] {
+function sentText(sent: SentSoFar | null): string[] {
   if (sent === null) return []
   const count = `${sent.events.toLocaleString('en')} events${sent.refused === 0 ? '' : `, ${sent.refused} refused`}`
   if (!sent.isAll) return [`Sent so far: ${count}.`]
   const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
-  return [`Sent: ${count}, ${verified}; import job ${sent.serviceJobId}. Then: pennon import publish ${path}`]
+  return [`Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`]
 }
 
-function progressText(isRunning: boolean, progress: ProgressFigures | null, path: string): string {
-  if (isRunning) return progress === null ? 'It is running.' : `Running: ${progressLine(progress)}.`
-  if (progress === null) return `Not run yet: pennon import run ${path}`
-  if (progress.state === 'running')
-    return `It broke off in ${progress.stage}; it goes on with: pennon import run ${path}`
-  return progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`
+/** A process writes its figures every second; when it is held up, they say since when. */
+const heldUpMs = 15_000
+
+function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
+  if (running.kind === 'command') return 'Another command works on it: publish, discard, approve, plan or retry.'
+  const { progress } = running
+  const silentMs = Date.now() - Date.parse(progress.updatedAt)
+  const silent = silentMs < heldUpMs ? '' : ` It has not said so for ${duration(silentMs / 1_000)}: is it stopped?`
+  return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
+}
+
+function lastRunText(progress: ProgressFigures | null): string[] {
+  if (progress === null) return ['Not run yet.']
+  if (progress.state === 'running') return [`Nothing is running: the last run broke off in ${progress.stage}.`]
+  return [progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`]
 }

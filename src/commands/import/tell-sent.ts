@@ -2,6 +2,7 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { finalReportNames } from '#importer/send/final-report.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { printable } from '../client/printable.ts'
+import { type NextStep, nextLine, quoted } from './next-step.ts'
 import type { Job } from './open-job.ts'
 import type { SentJob } from './send-job.ts'
 
@@ -12,10 +13,12 @@ export function tellSent({ folder }: Job, path: string, { state, report }: SentJ
   const { verification, balance } = report
   if (!verification.ok)
     throw new JobStopped(
-      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}. Nothing is published; try again with pennon import run ${path}, or undo it with pennon import discard ${path}`,
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}. Nothing is published. Next: pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
     )
   if (state === 'sent' && !balance.isBalanced)
-    throw new JobStopped('the figures do not balance, so the import is not done; see the report')
+    throw new JobStopped(
+      `the figures do not balance, so the import is not done. Next: pennon import report ${quoted(path)} shows them, pennon import discard ${quoted(path)} takes it back`,
+    )
 }
 
 function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
@@ -23,22 +26,26 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
   const count = (value: number) => value.toLocaleString('en')
   const done =
     state === 'canary'
-      ? [
-          `The first ${count(balance.sent)} events are sent, and nothing is visible yet. Look at them in the report.`,
-          `Send the others: pennon import run ${path}`,
-        ]
+      ? [`The first ${count(balance.sent)} events are sent, and nothing is visible yet. Look at them in the report.`]
       : [
           `${count(balance.sent)} events sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${count(retries)} retries), 0 charged.`,
-          `Nothing is visible before it is published: pennon import publish ${path}`,
+          'Nothing is visible before it is published.',
         ]
   return [
     ...done,
     ...(balance.refused === 0
       ? []
-      : [`${count(balance.refused)} events were refused: pennon import rejects ${path} --group`]),
+      : [`${count(balance.refused)} events were refused: pennon import rejects ${quoted(path)} --group`]),
     ...(verification.ok
       ? [`Verified: ${count(verification.stored_rows)} unique events are stored, as they were sent.`]
       : []),
     `Report: ${html}`,
+    ...(verification.ok ? [nextLine(afterSend(state, path))] : []),
   ]
+}
+
+function afterSend(state: SentJob['state'], path: string): NextStep {
+  return state === 'canary'
+    ? { command: `pennon import run ${quoted(path)}`, why: 'sends the others' }
+    : { command: `pennon import publish ${quoted(path)}`, why: 'makes it visible; it can be taken back for 30 days' }
 }

@@ -1,0 +1,79 @@
+// What the service says of a job, for people who look: asked once and for a few seconds at most, since looking at a job
+// has to work without the service too. Source: docs/wire/import.md §2.8.
+
+import { readConfig } from '#config.ts'
+import { undoDays } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import { readServiceJob } from '#importer/send/service-job.ts'
+import { ClientError, PrivateApi } from '../client/private-api.ts'
+import type { Job } from './open-job.ts'
+
+const timeoutMs = 5_000
+
+export interface ServiceState {
+  readonly id: string
+  /** One of `planned rehearsed approved sending verifying pending publishing published discarding discarded failed`. */
+  readonly state: string
+  /** What publishing or discarding is at. */
+  readonly step: string | null
+  readonly publishedAt: string | null
+  readonly discardedAt: string | null
+}
+
+/** Null before anything was sent. */
+export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
+
+export async function askService({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<ServiceAnswer> {
+  const known = readServiceJob(folder)
+  if (known === null || plan.target === null) return null
+  const { id, project } = known
+  const read = readConfig(process.env)
+  if (!read.ok) return { id, unknownBecause: read.error }
+  const { personalKey } = read.value
+  if (personalKey === null)
+    return { id, unknownBecause: 'set PENNON_PERSONAL_KEY to a personal key with the scope import_job:read' }
+  try {
+    const api = new PrivateApi({ instance: plan.target.address, personalKey, project, timeoutMs })
+    return stateOf(id, await api.get(`/import_jobs/${encodeURIComponent(id)}/`))
+  } catch (error) {
+    if (error instanceof ClientError) return { id, unknownBecause: error.message }
+    throw error
+  }
+}
+
+function stateOf(id: string, { state, step, published_at, discarded_at }: JsonObject): ServiceState {
+  const text = (value: unknown) => (typeof value === 'string' ? value : null)
+  return {
+    id,
+    state: String(state),
+    step: text(step),
+    publishedAt: text(published_at),
+    discardedAt: text(discarded_at),
+  }
+}
+
+/** Until when a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
+export function undoUntil(publishedAt: string): string {
+  return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
+}
+
+/** @returns a line for people; null where there is nothing to say. */
+export function serviceWords(answer: ServiceAnswer): string | null {
+  if (answer === null) return null
+  const job = `Import job ${answer.id} in the service`
+  if ('unknownBecause' in answer) return `${job} could not be asked: ${answer.unknownBecause}`
+  const { state, step, publishedAt, discardedAt } = answer
+  switch (state) {
+    case 'publishing':
+    case 'discarding':
+      return `${job}: ${state}${step === null ? '' : ` (${step})`}.`
+    case 'published':
+      return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be taken back until ${undoUntil(publishedAt)}`}.`
+    case 'discarded':
+      return `${job}: discarded${discardedAt === null ? '' : ` ${discardedAt}`}.`
+    case 'failed':
+      return `${job}: failed.`
+    default:
+      return `${job}: ${state}; nothing of it is visible before it is published.`
+  }
+}

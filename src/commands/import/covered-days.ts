@@ -1,0 +1,39 @@
+// Which days of a project's history import jobs cover: gaps and overlaps at a glance. Pure.
+
+const dayMs = 86_400_000
+
+export interface JobDays {
+  readonly id: number
+  /** UTC days, such as `2024-05-01`; both are covered. */
+  readonly first: string
+  readonly last: string
+}
+
+/** Neighbouring days that the same jobs cover. */
+export interface DaySpan {
+  readonly first: string
+  readonly last: string
+  readonly days: number
+  /** Ascending; empty for a gap between two jobs, and more than one for an overlap. */
+  readonly ids: readonly number[]
+}
+
+/** @returns spans without a break from the first covered day to the last. */
+export function coveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
+  // Where anything begins or ends, as days since 1970; an end is the first day that is not covered any more.
+  const edges = new Set(jobs.flatMap(({ first, last }) => [dayNumber(first), dayNumber(last) + 1]))
+  const sorted = [...edges].toSorted((a, b) => a - b)
+  return sorted.slice(0, -1).map((from, index) => {
+    const to = sorted[index + 1]! - 1
+    const ids = jobs.filter(({ first, last }) => dayNumber(first) <= from && to <= dayNumber(last)).map(({ id }) => id)
+    return { first: dayText(from), last: dayText(to), days: to - from + 1, ids: ids.toSorted((a, b) => a - b) }
+  })
+}
+
+function dayNumber(day: string): number {
+  return Date.parse(`${day}T00:00:00Z`) / dayMs
+}
+
+function dayText(number: number): string {
+  return new Date(number * dayMs).toISOString().slice(0, 10)
+}

@@ -1,0 +1,102 @@
+// `pennon import list`: the import jobs of a project as its instance knows them, and which days they cover, so that nobody
+// has to keep notes. Source: docs/wire/import.md §2.8, §5.
+
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { type ClientOptions, runClient } from '../client/run-client.ts'
+import { type Column, tableLines } from '../client/table.ts'
+import { type Style, type Terminal, terminalOf } from '../client/terminal.ts'
+import { coveredDays, type DaySpan, type JobDays } from './covered-days.ts'
+
+/** What the list shows of a job of the private API. */
+interface ListedJob {
+  readonly id: number
+  readonly name: string
+  readonly source: string
+  readonly state: string
+  /** UTC days; null where the importer did not say them. */
+  readonly range: { readonly first: string; readonly last: string } | null
+  readonly sent: string
+  readonly rejected: string
+  readonly by: string
+  readonly createdAt: string
+}
+
+export function listJobs(options: ClientOptions): Promise<void> {
+  return runClient(options, 'import_job:read', async api => {
+    const found = await api.list('/import_jobs/')
+    const jobs = found.map(listed)
+    const covered = coveredDays(jobs.flatMap(daysOf))
+    if (options.json === true) process.stdout.write(`${JSON.stringify({ jobs: found, covered })}\n`)
+    else process.stdout.write(`${listLines(jobs, covered, terminalOf(process.stdout)).join('\n')}\n`)
+  })
+}
+
+function listed({ id, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
+  const range = within(plan, 'range')
+  const [first, last] = [within(range, 'first'), within(range, 'last')]
+  const isRange = [first, last].every(each => typeof each === 'string' && /^\d{4}-\d\d-\d\d/.test(each))
+  return {
+    id: numberOf(id ?? null) ?? 0,
+    name: String(name),
+    source: String(source),
+    state: String(state),
+    range: isRange ? { first: String(first).slice(0, 10), last: String(last).slice(0, 10) } : null,
+    sent: countOf(within(progress, 'sent')),
+    rejected: countOf(within(progress, 'rejected')),
+    by: typeof created_by === 'string' ? created_by : '',
+    createdAt: String(created_at),
+  }
+}
+
+function within(value: JsonValue | undefined, key: string): JsonValue | undefined {
+  return isJsonObject(value) ? ownValue(value, key) : undefined
+}
+
+function countOf(value: JsonValue | undefined): string {
+  return numberOf(value ?? null)?.toLocaleString('en') ?? ''
+}
+
+/** What is gone covers nothing. */
+function daysOf({ id, state, range }: ListedJob): readonly JobDays[] {
+  return range === null || state === 'discarded' || state === 'discarding' ? [] : [{ id, ...range }]
+}
+
+const stateStyles: Readonly<Record<string, Style>> = { published: 'green', failed: 'red', discarded: 'dim' }
+
+const columns: readonly Column<ListedJob>[] = [
+  { title: 'JOB', value: ({ id }) => String(id), align: 'right', style: () => 'bold' },
+  { title: 'STATE', value: ({ state }) => state, style: ({ state }) => stateStyles[state] ?? 'yellow' },
+  { title: 'SOURCE', value: ({ source }) => source, widthMin: 8 },
+  { title: 'FROM', value: ({ range }) => range?.first ?? '' },
+  { title: 'TO', value: ({ range }) => range?.last ?? '' },
+  { title: 'SENT', value: ({ sent }) => sent, align: 'right' },
+  { title: 'REJECTED', value: ({ rejected }) => rejected, align: 'right' },
+  { title: 'CREATED', value: ({ createdAt }) => createdAt.slice(0, 16).replace('T', ' '), style: () => 'dim' },
+  { title: 'BY', value: ({ by }) => by, widthMin: 6 },
+  { title: 'NAME', value: ({ name }) => name, widthMin: 8 },
+]
+
+function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
+  if (jobs.length === 0) return ['No import jobs. Begin one: pennon import plan FOLDER FILES --source NAME']
+  const names = new Map(jobs.map(({ id, state }) => [id, `${id} (${state})`]))
+  const days: readonly Column<DaySpan>[] = [
+    { title: 'FROM', value: ({ first }) => first },
+    { title: 'TO', value: ({ last }) => last },
+    { title: 'DAYS', value: span => span.days.toLocaleString('en'), align: 'right' },
+    {
+      title: 'COVERED BY',
+      value: ({ ids }) =>
+        ids.length === 0
+          ? 'no job'
+          : `${ids.length === 1 ? 'job' : 'jobs'} ${ids.map(id => names.get(id) ?? id).join(', ')}`,
+      style: ({ ids }) => (ids.length === 1 ? null : ids.length === 0 ? 'dim' : 'yellow'),
+    },
+  ]
+  return [
+    ...tableLines(columns, jobs, terminal),
+    '',
+    ...(covered.length === 0
+      ? ['No job says which days it covers.']
+      : [terminal.paint('bold', 'Days (UTC), without discarded jobs'), ...tableLines(days, covered, terminal)]),
+  ]
+}

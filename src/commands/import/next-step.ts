@@ -1,0 +1,108 @@
+// What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
+
+import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
+import { readManifest } from '#importer/job/manifest.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
+import { isShareTooLarge } from '#importer/stages/report/reject-share.ts'
+import type { ServiceAnswer } from './ask-service.ts'
+import { readReport } from './job-stages.ts'
+import type { Job } from './open-job.ts'
+
+export interface NextStep {
+  readonly command: string
+  readonly why: string
+}
+
+/** Where a job stands, as far as it decides what comes next. */
+export interface Standing {
+  readonly isRehearsed: boolean
+  readonly hasTarget: boolean
+  readonly hasTooManyRejects: boolean
+  /** What changed since the approval, in words; null without one. */
+  readonly changed: readonly string[] | null
+  readonly sent: SentSoFar | null
+}
+
+export function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Standing {
+  const manifest = readManifest(folder)
+  const report = readReport(folder)
+  const approval = readApproval(folder)
+  const isRehearsed =
+    manifest !== null &&
+    report !== null &&
+    report.hashes.manifest === manifestSha256(manifest) &&
+    report.hashes.mapping === mappingSha256(plan)
+  return {
+    isRehearsed,
+    hasTarget: plan.target !== null,
+    hasTooManyRejects:
+      report !== null && isShareTooLarge(report.balance.rejected, report.balance.read, plan.limits.maxRejectShare),
+    changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
+    sent: sentSoFar(folder),
+  }
+}
+
+/** @param path of the job's folder as the user wrote it. */
+export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
+  const at = quoted(path)
+  return (
+    afterSending(at, service) ??
+    (standing.sent?.isAll === true ? afterSent(at, standing.sent) : beforeSent(at, standing))
+  )
+}
+
+export function nextLine({ command, why }: NextStep): string {
+  return `Next: ${command} (${why})`
+}
+
+/** What the service is at counts for more than the folder, whose job somebody else may have ended. */
+function afterSending(at: string, service: ServiceAnswer): NextStep | null {
+  if (service === null || 'unknownBecause' in service) return null
+  switch (service.state) {
+    case 'publishing':
+      return { command: `pennon import publish ${at}`, why: 'waits until the service is done' }
+    case 'discarding':
+      return { command: `pennon import discard ${at}`, why: 'waits until the service is done' }
+    case 'published':
+      return { command: `pennon import discard ${at}`, why: 'only to take it back; otherwise all is done' }
+    case 'discarded':
+      return { command: 'pennon import plan ANOTHER-FOLDER', why: 'only to import again; nothing of this one is left' }
+    case 'failed':
+      return { command: `pennon import discard ${at}`, why: 'the log of the service says why it failed' }
+    default:
+      return null
+  }
+}
+
+function afterSent(at: string, { isVerified }: SentSoFar): NextStep {
+  if (isVerified === null)
+    return { command: `pennon import run ${at}`, why: 'compares what is stored with what was sent' }
+  if (!isVerified)
+    return {
+      command: `pennon import run ${at}`,
+      why: `compares again; pennon import report ${at} shows what differs, pennon import discard ${at} takes it back`,
+    }
+  return { command: `pennon import publish ${at}`, why: 'makes it visible; it can be taken back for 30 days' }
+}
+
+function beforeSent(at: string, { isRehearsed, hasTarget, hasTooManyRejects, changed, sent }: Standing): NextStep {
+  if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
+  if (hasTooManyRejects)
+    return {
+      command: `pennon import rejects ${at} --group`,
+      why: `too many records are rejected; mend them and plan again, or pennon import run ${at} --max-reject-share 5%`,
+    }
+  if (!hasTarget)
+    return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no project to send it to' }
+  if (changed === null)
+    return { command: `pennon import approve ${at}`, why: `once you have read it: pennon import report ${at}` }
+  if (changed.length > 0)
+    return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
+  return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
+}
+
+/** A path as a shell takes it. */
+export function quoted(path: string): string {
+  return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
+}

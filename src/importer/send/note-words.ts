@@ -1,0 +1,86 @@
+// What the service notes of an import job, as sentences: why something was not done as sent, or not taken back.
+// Source: docs/wire/import.md §2.9, §2.11, §3.9.
+
+import type { WarningType } from '#core/events/warning-types.ts'
+import type { UndoRefusal } from '#core/processing/imports/undo-publish.ts'
+import type { JobReport } from './job-report.ts'
+
+/** What is counted, one and many, and what became of it. */
+type Words = readonly [one: string, many: string, what: string]
+
+const undoWords = {
+  'undo_left:merge_was_built_on': [
+    'merge stays',
+    'merges stay',
+    'somebody else has linked or unlinked ids of the merged person since',
+  ],
+  'undo_left:property_was_written': [
+    'value stays as it is',
+    'values stay as they are',
+    'live data or another import has written the property since',
+  ],
+  'undo_left:person_is_used': [
+    'person that the import made stays',
+    'persons that the import made stay',
+    'events that are not of the import use the person',
+  ],
+  'undo_left:link_is_used': [
+    'distinct id stays with its person',
+    'distinct ids stay with their persons',
+    'events that are not of the import use the id',
+  ],
+  'undo_left:group_is_used': [
+    'group that the import made stays',
+    'groups that the import made stay',
+    'events that are not of the import use the group',
+  ],
+  'undo_left:person_is_gone': [
+    'person is not put back',
+    'persons are not put back',
+    'it was merged into another or deleted since',
+  ],
+  'undo_left:group_is_gone': ['group is not put back', 'groups are not put back', 'it was deleted since'],
+} satisfies Record<UndoRefusal, Words>
+
+const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, Words>> = {
+  recent: ['event is recent', 'events are recent', 'of the last 48 hours, stored as all others and not charged'],
+  cannot_merge_already_identified: [
+    'link is not made',
+    'links are not made',
+    'both ids belong to persons who are identified already',
+  ],
+  cannot_merge_too_many_distinct_ids: ['link is not made', 'links are not made', 'the person has too many ids'],
+  cannot_merge_with_illegal_distinct_id: ['link is not made', 'links are not made', 'the id stands for nobody'],
+  person_properties_size_violation: [
+    'change of a person is left out',
+    'changes of persons are left out',
+    'the properties would be too large',
+  ],
+  group_properties_size_violation: [
+    'change of a group is left out',
+    'changes of groups are left out',
+    'the properties would be too large',
+  ],
+  group_type_deleted: ['group is left out', 'groups are left out', 'their type was deleted since'],
+  group_type_refused: ['group is left out', 'groups are left out', 'the project has no room for another group type'],
+  event_name_truncated: ['name of an event is cut', 'names of events are cut', 'it was too long'],
+  distinct_id_truncated: ['distinct id is cut', 'distinct ids are cut', 'it was too long'],
+  import_job_closed: ['event is not stored', 'events are not stored', 'it came after the job was closed'],
+}
+
+/**
+ * @returns a sentence with the count, and the code that docs/import.md explains, such as `2 merges stay: … (undo_left:…).`;
+ *   for a code that is not known here, the count and the code.
+ */
+export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
+  const words = wordsOf(reason)
+  const many = count.toLocaleString('en')
+  if (words === null) return `${many} times: ${reason}.`
+  const [one, several, why] = words
+  return `${many} ${count === 1 ? one : several}: ${why} (${reason}).`
+}
+
+function wordsOf(reason: string): Words | null {
+  const all: Readonly<Record<string, Words>> = { ...undoWords, ...otherWords }
+  return Object.hasOwn(all, reason) ? all[reason]! : null
+}
