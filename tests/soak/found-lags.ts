@@ -4,8 +4,11 @@ import { randomUUID } from 'node:crypto'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type Pennon, testProjectKey } from '../support/pennon.ts'
 
-/** @returns ms from sending until the list of events has it, ascending. */
-export async function foundLags(pennon: Pennon, isOver: () => boolean): Promise<number[]> {
+/**
+ * @param askEveryMs how long to wait between looks, each of which costs the event store some milliseconds.
+ * @returns ms from sending until the list of events has it, ascending.
+ */
+export async function foundLags(pennon: Pennon, isOver: () => boolean, askEveryMs = 10): Promise<number[]> {
   const lags: number[] = []
   while (!isOver()) {
     const uuid = randomUUID()
@@ -16,7 +19,7 @@ export async function foundLags(pennon: Pennon, isOver: () => boolean): Promise<
         .api<{ results: unknown[] }>('GET', `/api/projects/@current/events/?uuid=${uuid}&after=-1h`)
         .catch(() => ({ results: [] }))
       if (results.length > 0) break
-      await sleep(10)
+      await sleep(askEveryMs)
     }
     lags.push(performance.now() - startMs)
   }

@@ -18,6 +18,7 @@ import { cpuSeconds, watchMemory } from './process-figures.ts'
 
 const api = '/api/projects/@current'
 const withoutImportMs = 30_000
+const askEveryMs = 50
 const linesPerWrite = 10_000
 
 interface ImportOptions {
@@ -87,7 +88,7 @@ async function writeRecords(path: string, count: number): Promise<void> {
 async function measureLive(pennon: Pennon, when: string, log: (line: string) => void): Promise<void> {
   const traffic = startLiveTraffic(pennon)
   const endMs = performance.now() + withoutImportMs
-  const lags = await foundLags(pennon, () => performance.now() >= endMs)
+  const lags = await foundLags(pennon, () => performance.now() >= endMs, askEveryMs)
   for (const line of [...(await traffic.end()), `lag: ${summary(lags)}`]) log(`${when}, ${line}`)
 }
 
@@ -101,7 +102,7 @@ async function importBesideLive(pennon: Pennon, commands: ImportCommands, option
   if (options.isPinned) execFileSync('taskset', ['-apc', '1', String(child.pid)], { stdio: 'ignore' })
   const startMs = performance.now()
   const traffic = startLiveTraffic(pennon)
-  const lags = foundLags(pennon, () => isOver)
+  const lags = foundLags(pennon, () => isOver, askEveryMs)
   const memory = watchMemory({ processes: () => processes, isOver: () => isOver, everyMs: 10_000, log })
   let last = before
   const stored = storedRows(pennon, eventCount, () => {

@@ -42,4 +42,24 @@ describe('the pace of imports', () => {
     processed()
     assert.equal(pace.pauseSeconds(), null)
   })
+
+  it('comes back within a minute of what a slow moment took, though importers then ask seldom', () => {
+    const { clock, pace, processed } = aPace()
+    clock.advance(1)
+    const first = pace.rate()
+    assert.equal(pace.pauseSeconds(), null)
+    for (let second = 0; second < 29; second++) {
+      clock.advance(1_000)
+      pace.rate()
+    }
+    const slowed = pace.rate()
+    assert.ok(slowed < first / 2 && slowed > first / 10, `${first} → ${slowed}`)
+    processed()
+    const startMs = clock.nowMs()
+    while (pace.rate() < first) {
+      clock.advance(5_000 / (pace.rate() / 1_000))
+      processed()
+    }
+    assert.ok(clock.nowMs() - startMs < 60_000, String(clock.nowMs() - startMs))
+  })
 })

@@ -16,6 +16,12 @@ const rateMin = 500
 const rateMax = 100_000
 const rateFirst = 20_000
 const everyMs = 1_000
+/** What was let in before a rate shrank still waits; shrinking again at once would always end at the least rate. */
+const shrinkEveryMs = 5_000
+const growthPerSecond = 1.1
+/** Importers ask once per batch, which at a low rate is once in ten seconds: the growth of that time is due then. */
+const growthMax = 2
+const shrinkage = 0.7
 const soonMs = 3_000
 const lateMs = 10_000
 /** Some 300,000 events at the usual pace of a worker, which is what a project may have waiting. */
@@ -29,7 +35,8 @@ export function createImportPace(options: {
 }): ImportPace {
   const { processedUntil, clock } = options
   let ratePerSecond = rateFirst
-  let adaptedAtMs = Number.NEGATIVE_INFINITY
+  let adaptedAtMs = clock.nowMs()
+  let shrunkAtMs = Number.NEGATIVE_INFINITY
 
   /** When the latest import was let in, and when the first since everything had been processed; null before any. */
   let letIn: { lastMs: number; firstMs: number } | null = null
@@ -47,14 +54,23 @@ export function createImportPace(options: {
     letIn = { lastMs: nowMs, firstMs: isIdle ? nowMs : letIn!.firstMs }
   }
 
+  function grow(elapsedMs: number): void {
+    const factor = Math.min(growthMax, growthPerSecond ** (elapsedMs / 1_000))
+    ratePerSecond = Math.min(rateMax, ratePerSecond * factor)
+  }
+
   return {
     rate: () => {
       const nowMs = clock.nowMs()
-      if (Math.abs(nowMs - adaptedAtMs) < everyMs) return Math.round(ratePerSecond)
+      const elapsedMs = Math.abs(nowMs - adaptedAtMs)
+      if (elapsedMs < everyMs) return Math.round(ratePerSecond)
       adaptedAtMs = nowMs
       const lag = lagMs()
-      const factor = lag < soonMs ? 1.1 : lag > lateMs ? 0.8 : 1
-      ratePerSecond = Math.min(rateMax, Math.max(rateMin, ratePerSecond * factor))
+      if (lag < soonMs) grow(elapsedMs)
+      else if (lag > lateMs && Math.abs(nowMs - shrunkAtMs) >= shrinkEveryMs) {
+        shrunkAtMs = nowMs
+        ratePerSecond = Math.max(rateMin, ratePerSecond * shrinkage)
+      }
       return Math.round(ratePerSecond)
     },
     pauseSeconds: () => {
