@@ -1,0 +1,60 @@
+// The options of an import job, and what it does when it has failed or its project is gone.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportOptions } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { day, personWith } from './random-acts.ts'
+
+export function jobLifeContract(engine: string, open: OpenImportState): void {
+  describe(`the options of an import job on ${engine}`, () => {
+    const liveThenImport = async (t: TestContext, options: Partial<ImportOptions>) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob(options)
+      await world.apply(
+        anEvent('e', 'a', { $set: { plan: 'live' }, $set_once: { source: 'late' } }, { timestampMs: 200 * day }),
+      )
+      const stored = await world.stored()
+      const properties = { $set: { plan: 'imported' }, $set_once: { source: 'early' } }
+      await world.apply(anImportedEvent('e', 'a', day, properties, { importJobId: job.id }))
+      await world.publish(job)
+      const { plan, source } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      await world.discard(job)
+      assert.deepEqual(await world.stored(), stored)
+      return [plan, source]
+    }
+
+    it('keep live values unless one says otherwise', async t => {
+      assert.deepEqual(await liveThenImport(t, {}), ['live', 'late'])
+    })
+
+    it('may let it overwrite what live events set', async t => {
+      assert.deepEqual(await liveThenImport(t, { overwritesPersons: true }), ['imported', 'late'])
+    })
+
+    it('may let it give back the first touch to an earlier event', async t => {
+      assert.deepEqual(await liveThenImport(t, { backdatesFirstTouch: true }), ['live', 'early'])
+    })
+  })
+  it(`takes what came of an import job on ${engine} while it had failed`, async t => {
+    const world = await importWorld(t, open)
+    const job = await world.createJob()
+    const at = { updatedAtMs: world.clock.nowMs() }
+    await world.management.updateImportJob(job.id, { state: 'failed', ...at }, { states: ['planned'] })
+    await world.apply(anImportedEvent('e', 'a', day, {}, { importJobId: job.id }))
+    assert.equal(world.events.pending.length, 1)
+  })
+  it(`is discarded on ${engine} when its project is gone`, async t => {
+    const world = await importWorld(t, open)
+    const job = await world.createJob()
+    await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+    await world.startPublishing(job)
+    await world.management.deleteProject(1)
+    world.clock.advance(10_000)
+    for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
+    assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
+    assert.deepEqual([(await world.stored()).shelved, world.events.pending.length], [0, 0])
+  })
+}

@@ -1,0 +1,83 @@
+// What undoing a published job leaves as it is, and says so.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
+
+export function leftBehindContract(engine: string, open: OpenImportState): void {
+  it(`is undone on ${engine} although live events have merged two of its persons since`, async t => {
+    const world = await importWorld(t, open)
+    const [job, other] = [await world.createJob(), await world.createJob()]
+    const set = (key: string) => ({ $set: { [key]: 1 } })
+    await world.apply(
+      anImportedEvent('e', 'user', day, set('k'), { importJobId: job.id }),
+      anImportedEvent('e', 'anon', day, set('l'), { importJobId: job.id }),
+    )
+    await world.publish(job)
+    await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: 200 * day }))
+    await world.startPublishing(other)
+    await world.discard(job)
+    const { properties, ids } = (await personWith(world, 'user'))!
+    assert.deepEqual([ids, 'k' in JSON.parse(properties), 'l' in JSON.parse(properties)], ['anon user', false, false])
+    assert.equal((await world.management.findImportJob(other.id))?.state, 'published')
+  })
+  describe(`what cannot be undone on ${engine}`, () => {
+    it('is a key that live data has written since', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anEvent('e', 'a', { $set: { kept: 1 } }, { timestampMs: 200 * day }))
+      await world.apply(
+        anImportedEvent('e', 'a', day, { $set: { plan: 'old', city: 'Oslo' } }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      await world.apply(anEvent('e', 'a', { $set: { plan: 'new' } }, { timestampMs: 201 * day }))
+      await world.discard(job)
+      const { properties } = (await personWith(world, 'a'))!
+      const { kept, plan, city } = JSON.parse(properties) as JsonObject
+      assert.deepEqual([kept, plan, city], [1, 'new', undefined])
+      assert.deepEqual(await world.notes(job), { 'undo_left:property_was_written': 1 })
+    })
+
+    it('is a merge that somebody has built on', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(
+        ...['user', 'device', 'third'].map(id => anEvent('e', id, { $set: { [id]: 1 } }, { timestampMs: 200 * day })),
+      )
+      await world.apply(
+        anImportedEvent('$identify', 'user', day, { $anon_distinct_id: 'device' }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'third' }, { timestampMs: 201 * day }))
+      await world.discard(job)
+      assert.equal((await personWith(world, 'user'))?.ids, 'device third user')
+      assert.equal((await world.notes(job))['undo_left:merge_was_built_on'], 1)
+      await assertRowsHaveTheirPersons(world)
+    })
+
+    it('is a person that other events have used since', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'new', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      await world.apply(anEvent('e', 'new', {}, { timestampMs: 201 * day }))
+      await world.discard(job)
+      assert.ok(!('plan' in (JSON.parse((await personWith(world, 'new'))!.properties) as JsonObject)))
+      assert.equal((await world.notes(job))['undo_left:person_is_used'], 1)
+    })
+
+    it('is a job that was published more than 30 days ago', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      world.clock.advance(31 * day)
+      assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
+      await world.work().workNow(new AbortController().signal)
+      assert.deepEqual(await world.management.listImportImages(job.id, 'person', 1), [])
+    })
+  })
+}

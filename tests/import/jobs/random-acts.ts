@@ -1,0 +1,120 @@
+// What random clients do, before, during and after an import, and questions to what came of it.
+
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import type { ImportWorld } from '../../support/import-world.ts'
+
+export const day = 86_400_000
+/** What an event does, without its time and uuid. */
+export interface Act {
+  readonly name: string
+  readonly id: string
+  readonly properties: JsonObject
+}
+
+export const ids = ['a', 'b', 'c', 'd', 'e']
+const id = fc.constantFrom(...ids)
+const key = fc.constantFrom('k', 'l', 'm')
+const value = fc.integer({ min: 0, max: 9 })
+const bag = fc.dictionary(key, value, { maxKeys: 2 })
+const act: fc.Arbitrary<Act> = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({ name: fc.constant('e'), id, properties: fc.record({ $set: bag, $set_once: bag }) }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      name: fc.constant('$set'),
+      id,
+      properties: key.map((unset): JsonObject => ({ $unset: [unset] })),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      name: fc.constant('$identify'),
+      id,
+      properties: fc.record({ $anon_distinct_id: id, $set: bag }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      name: fc.constant('$groupidentify'),
+      id,
+      properties: fc.record({
+        $group_type: fc.constantFrom('org', 'team'),
+        $group_key: fc.constantFrom('x', 'y'),
+        $group_set: bag,
+      }),
+    }),
+  },
+  {
+    weight: 1,
+    arbitrary: fc.record({ name: fc.constant('e'), id, properties: fc.constant({ $process_person_profile: false }) }),
+  },
+)
+export const acts = fc.array(act, { maxLength: 12 })
+
+export function live({ name, id, properties }: Act, index: number): CapturedEvent {
+  return anEvent(name, id, properties, { timestampMs: 200 * day + index })
+}
+
+export function imported(jobId: number): (act: Act, index: number) => CapturedEvent {
+  return ({ name, id, properties }, index) =>
+    anImportedEvent(name, id, (1 + ((index * 7) % 13)) * day, properties, { importJobId: jobId })
+}
+
+export async function applyAll(world: ImportWorld, events: readonly CapturedEvent[]): Promise<void> {
+  for (let from = 0; from < events.length; from += 5) await world.apply(...events.slice(from, from + 5))
+}
+
+export function isKept({ name, properties }: Act): boolean {
+  return !(name === '$identify' && properties.$process_person_profile === false)
+}
+
+export function isAboutUndoing(reason: string): boolean {
+  return reason.startsWith('undo_left:')
+}
+
+export async function personWith(world: ImportWorld, distinctId: string) {
+  return (await world.stored()).persons.find(({ ids }) => ids.split(' ').includes(distinctId))
+}
+
+/** Without what names the job, and without the times that only pages move. */
+export async function withoutMarks(world: ImportWorld) {
+  const { persons, groups } = await world.stored()
+  return {
+    persons: persons.map(({ uuid, properties, created_at, is_identified, ids }) => ({
+      ...{ uuid, created_at, is_identified, ids },
+      properties: sorted(properties),
+    })),
+    groups: (groups as { group_properties: string; created_at: number; group_key: string }[]).map(
+      ({ group_properties, created_at, group_key }) => ({
+        created_at,
+        group_key,
+        properties: sorted(group_properties),
+      }),
+    ),
+  }
+}
+
+function sorted(json: string): [string, unknown][] {
+  return Object.entries(JSON.parse(json) as JsonObject).sort(([a], [b]) => (a < b ? -1 : 1))
+}
+
+/** A row of an id with a person has that person, whatever merges and undoings lie in between. */
+export async function assertRowsHaveTheirPersons(world: ImportWorld): Promise<void> {
+  const persons = world.personOfRows()
+  const byId = new Map(
+    (await world.stored()).persons.flatMap(({ uuid, ids }) => ids.split(' ').map(each => [each, uuid])),
+  )
+  for (const row of world.events.rows.values()) {
+    const person = byId.get(row.distinctId)
+    if (person !== undefined) assert.equal(persons.get(row.uuid), person, `${row.event} of ${row.distinctId}`)
+  }
+}

@@ -1,0 +1,207 @@
+// Random events of an import and of live clients, compared with what ought to be there; interruptions between any two
+// writes.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '#core/json.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
+import { anImportedEvent } from '../../support/apply-events.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import {
+  type Act,
+  acts,
+  applyAll,
+  assertRowsHaveTheirPersons,
+  day,
+  imported,
+  isAboutUndoing,
+  isKept,
+  live,
+  withoutMarks,
+} from './random-acts.ts'
+
+type Property = (world: ImportWorld, ...lists: (readonly Act[])[]) => Promise<void>
+
+/** @param numRuns random runs of each property. */
+export function randomJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
+  async function check(t: TestContext, property: Property): Promise<void> {
+    await fc.assert(
+      fc.asyncProperty(acts, acts, acts, async (before, during, after) =>
+        property(await importWorld(t, open), before, during, after),
+      ),
+      { numRuns },
+    )
+  }
+
+  describe(`a pending import job on ${engine}`, () => {
+    it('changes nothing of its project, and leaves nothing when it is discarded', t =>
+      check(t, async (world, before, during) => {
+        await applyAll(world, before.map(live))
+        const stored = await world.stored()
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        const { persons, groups } = await world.stored()
+        assert.deepEqual({ persons, groups }, { persons: stored.persons, groups: stored.groups })
+        assert.equal(world.events.rows.size, before.filter(isKept).length)
+        await world.discard(job)
+        assert.deepEqual(await world.stored(), stored)
+        assert.equal(world.events.pending.length, 0)
+      }))
+
+    it('refuses events once it is closed, and counts those that came too late', async t => {
+      const world = await importWorld(t, open)
+      const [published, discarded] = [await world.createJob(), await world.createJob()]
+      await world.publish(published)
+      await world.discard(discarded)
+      await world.apply(
+        anImportedEvent('e', 'a', day, {}, { importJobId: published.id }),
+        anImportedEvent('e', 'a', day, {}, { importJobId: discarded.id }),
+      )
+      assert.deepEqual(
+        [...world.events.rejected.values()].map(({ reason }) => reason),
+        ['import_job_closed'],
+      )
+      assert.deepEqual(
+        [world.events.rows.size, world.events.pending.length, (await world.stored()).persons],
+        [0, 0, []],
+      )
+    })
+  })
+
+  describe(`a published import job on ${engine}`, () => {
+    it('has made the persons and groups that its events make at once', t =>
+      check(t, async (world, before, during) => {
+        const ofLive = before.map(live)
+        await applyAll(world, ofLive)
+        const job = await world.createJob()
+        const events = during.filter(({ name }) => name !== '$identify').map(imported(job.id))
+        await applyAll(world, events)
+        await world.publish(job)
+        const { persons, groups } = await withoutMarks(world)
+        const direct = await importWorld(t, open)
+        await applyAll(direct, ofLive)
+        await applyAll(
+          direct,
+          events.map(event => ({ ...event, importJobId: 1 })),
+        )
+        const atOnce = await withoutMarks(direct)
+        assert.deepEqual({ persons, groups }, { persons: atOnce.persons, groups: atOnce.groups })
+        assert.equal((await world.stored()).shelved, 0)
+      }))
+
+    it('links its ids, and every row has the person of its id', t =>
+      check(t, async (world, before, during) => {
+        await applyAll(world, before.map(live))
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        await world.publish(job)
+        assert.equal((await world.stored()).links, 0)
+        await assertRowsHaveTheirPersons(world)
+      }))
+
+    it('is undone to what was there before, byte for byte', t =>
+      check(t, async (world, before, during) => {
+        await applyAll(world, before.map(live))
+        const stored = await world.stored()
+        const rows = world.personOfRows()
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        await world.publish(job)
+        await world.discard(job)
+        assert.deepEqual(await world.stored(), stored)
+        assert.deepEqual(world.personOfRows(), rows)
+        assert.deepEqual(Object.keys(await world.notes(job)).filter(isAboutUndoing), [])
+      }))
+
+    it('leaves live values alone, when it is published and when it is undone', t =>
+      check(t, async (world, before, during, after) => {
+        await applyAll(world, before.map(live))
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        await world.publish(job)
+        const lateActs = after.filter(({ name }) => name === 'e')
+        const late = lateActs.map((act, index) => live(act, 1_000 + index))
+        await applyAll(world, late)
+        await world.discard(job)
+        await assertRowsHaveTheirPersons(world)
+        // A split leaves what was written since with the person that it was written to.
+        const last = new Map(
+          lateActs.flatMap(({ id, properties }) =>
+            Object.entries((properties.$set ?? {}) as JsonObject).map(([key, value]) => [`${id} ${key}`, value]),
+          ),
+        )
+        const kept = new Set(
+          (await world.stored()).persons.flatMap(({ properties }) =>
+            Object.entries(JSON.parse(properties) as JsonObject).map(([key, value]) => `${key} ${value}`),
+          ),
+        )
+        const finalKeys = [...last.keys()].filter(name => isLastOfPerson(name, lateActs))
+        for (const name of finalKeys) assert.ok(kept.has(`${name.split(' ')[1]} ${last.get(name)}`), name)
+      }))
+
+    it('goes on after a crash at any write, and comes to the same end', t =>
+      check(t, async (world, before, during) => {
+        await applyAll(world, before.map(live))
+        const stored = await world.stored()
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        assert.ok((await world.startPublishing(job)).ok)
+        await finishWithCrashes(world, job.id, 'published')
+        await assertRowsHaveTheirPersons(world)
+        assert.ok((await world.startDiscarding(job)).ok)
+        await finishWithCrashes(world, job.id, 'discarded')
+        assert.deepEqual(await world.stored(), stored)
+      }))
+  })
+}
+
+/** Whether no other id whose person was one with this id's has written the key. `name`: id and key. */
+function isLastOfPerson(name: string, acts: readonly Act[]): boolean {
+  const [, key] = name.split(' ') as [string, string]
+  return acts
+    .filter(act => Object.hasOwn((act.properties.$set ?? {}) as JsonObject, key))
+    .every(act => `${act.id} ${key}` === name)
+}
+
+/** Every third write fails, before or after it is made, as if the worker had been killed there. */
+async function finishWithCrashes(world: ImportWorld, jobId: number, state: string): Promise<void> {
+  let writes = 0
+  const failing =
+    <Args extends unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
+    async (...args: Args): Promise<Result> => {
+      const turn = ++writes % 6
+      if (turn === 2) throw new PortError('state', 'unavailable')
+      const result = await write(...args)
+      if (turn === 5) throw new PortError('state', 'unavailable')
+      return result
+    }
+  const { chunks, management, events } = world
+  const over: Partial<ImportWorkDeps> = {
+    state: { ...chunks, commitChunk: failing(chunks.commitChunk) },
+    jobs: {
+      ...management,
+      updateImportJob: failing(management.updateImportJob),
+      clearShelf: failing(management.clearShelf),
+    },
+    events: {
+      insert: failing(events.insert.bind(events)),
+      publishJob: failing(events.publishJob.bind(events)),
+      discardJob: failing(events.discardJob.bind(events)),
+      discardDay: failing(events.discardDay.bind(events)),
+      findOverrides: events.findOverrides.bind(events),
+      findUsedIds: events.findUsedIds.bind(events),
+      hasRowsOfGroupType: events.hasRowsOfGroupType.bind(events),
+    },
+  }
+  world.clock.advance(10_000)
+  for (let attempt = 0; (await management.findImportJob(jobId))?.state !== state; attempt++) {
+    assert.ok(attempt < 500, 'it never ends')
+    try {
+      await world.work(over).workNow(new AbortController().signal)
+    } catch (cause) {
+      assert.ok(cause instanceof PortError)
+    }
+  }
+}
