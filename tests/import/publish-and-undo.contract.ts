@@ -1,6 +1,7 @@
 // The contract of a state for import jobs: from their first event to their undoing.
 
 import type { OpenImportState } from '../support/import-world.ts'
+import { heldLinksContract } from './jobs/held-links.contract.ts'
 import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
@@ -12,6 +13,7 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   randomJobsContract(engine, open, numRuns)
   jobLifeContract(engine, open)
   leftBehindContract(engine, open)
+  heldLinksContract(engine, open)
   jobsOfDaysContract(engine, open)
   twoJobsContract(engine, open)
 }

@@ -55,6 +55,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   const { management, chunks, query } = await open(t)
   const clock = fixedClock('2026-11-01T00:00:00Z')
   const events = new WatchedEventStore()
+  events.nowMs = clock.nowMs
   const log = createMemoryEventLog({ storage: memoryLogStorage(), nowMs: clock.nowMs })
   for (const stream of ['main', 'historical']) await chunks.claimPosition(stream, 'w')
   let jobCount = 0
@@ -153,6 +154,24 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
         links: await count('import_link'),
       }
     },
+    /** Gives the person of a distinct id flag assignments, by flag. */
+    assign: async (distinctId: string, hashKeys: Record<string, string>) => {
+      for (const [flagKey, hashKey] of Object.entries(hashKeys))
+        await query(
+          `INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key)
+          SELECT 1, person_id, '${flagKey}', '${hashKey}' FROM person_distinct_id
+          WHERE project_id = 1 AND distinct_id = '${distinctId}' RETURNING person_id`,
+        )
+    },
+    /** Each flag assignment, with the last distinct id of its person. */
+    assignments: async () =>
+      (
+        await query(
+          `SELECT max(d.distinct_id) || ' ' || feature_flag_key || '=' || hash_key AS text
+          FROM flag_hash_key_override AS o JOIN person_distinct_id AS d ON d.person_id = o.person_id
+          GROUP BY o.person_id, feature_flag_key, hash_key ORDER BY 1`,
+        )
+      ).map(({ text }) => text as string),
     /** The person of each visible row, by uuid, as queries see it: through the overrides. */
     personOfRows: () => {
       const persons = new Map<string, string>()

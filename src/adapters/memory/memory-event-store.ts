@@ -13,8 +13,10 @@ import type {
   StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import type { OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
+import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
 import { noEventUsage, utcDay } from '#core/usage.ts'
@@ -27,6 +29,8 @@ interface Copy {
   readonly row: StoredEvent
   readonly rank: number
   readonly place: number
+  /** Epoch ms by the store's clock. */
+  readonly insertedAtMs: number
 }
 
 export class MemoryEventStore implements EventWriter, ChargedUsage {
@@ -41,6 +45,8 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
   /** By uuid. */
   readonly thinned = new Map<string, ThinnedCall>()
   insertedCount = 0
+  /** Of the store. */
+  nowMs: () => number = () => 0
 
   /** Each event as queries see it, by `identityKey`. */
   get rows(): Map<string, StoredEvent> {
@@ -128,6 +134,38 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return distinctIds.filter(id => used.has(id))
   }
 
+  async findOtherUses(
+    projectId: number,
+    importJobId: number,
+    distinctIds: readonly string[],
+    sinceMs: number,
+  ): Promise<OtherUse[]> {
+    const asked = new Set(distinctIds)
+    const uses = new Map<string, OtherUse>()
+    for (const copies of this.copies.values())
+      for (const { row, insertedAtMs } of copies.values()) {
+        const { distinctId, event, propertiesJson, personMode } = row
+        if (row.projectId !== projectId || row.importJobId === importJobId) continue
+        if (!asked.has(distinctId) || personMode === 'propertyless') continue
+        const properties = parseJson(propertiesJson) as JsonObject
+        const otherId = mergeRequestOf(event, properties)?.otherId ?? null
+        const jobId = row.importPartition === 1 ? 0 : row.importJobId
+        const key = JSON.stringify([jobId, distinctId, otherId])
+        const known = uses.get(key)
+        const isLater = insertedAtMs >= sinceMs
+        const writes =
+          (jobId !== 0 || isLater) && ['$set', '$set_once', '$unset'].some(name => Object.hasOwn(properties, name))
+        uses.set(key, {
+          importJobId: jobId,
+          distinctId,
+          otherId,
+          isLater: isLater || known?.isLater === true,
+          writes: writes || known?.writes === true,
+        })
+      }
+    return [...uses.values()]
+  }
+
   async hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean> {
     return this.copies
       .values()
@@ -177,7 +215,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     const copies = this.copies.get(key) ?? new Map<number, Copy>()
     this.copies.set(key, copies)
     const rank = (row.importJobId === 0 ? 2 : 0) + (isRestored ? 0 : 1)
-    const copy = { row, rank, place: this.insertedCount++ }
+    const copy = { row, rank, place: this.insertedCount++, insertedAtMs: this.nowMs() }
     const before = copies.get(row.importJobId)
     if (before === undefined || before.rank <= rank) copies.set(row.importJobId, copy)
   }

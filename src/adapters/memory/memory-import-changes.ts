@@ -41,6 +41,8 @@ export function applyImportChanges(state: MemoryState, changes: ImportChanges): 
     const { before } = state.importImages.get(key) ?? image
     state.importImages.set(key, { ...image, before } as typeof image)
   }
+  for (const image of changes.rewrittenImages)
+    state.importImages.set(keyOf(image.importJobId, image.kind, image.subject), image)
   for (const id of changes.doneLinkIds) state.importLinks.delete(id)
   for (const { importJobId, kind, subject } of changes.doneImages)
     state.importImages.delete(keyOf(importJobId, kind, subject))

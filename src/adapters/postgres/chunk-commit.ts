@@ -10,7 +10,7 @@ import { changedSubjectsText } from '#core/processing/mirror-subjects.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, ChunkOutcome, IngestionWarning, Versioned } from '#ports/state/chunk-store.ts'
 import { chunkTexts, lockTexts, numbered } from './chunk-texts.ts'
-import { writeImportChanges } from './import-commit.ts'
+import { keepAssignments, writeImportChanges } from './import-commit.ts'
 import type { Session } from './open-postgres.ts'
 import { inLists } from './write-lists.ts'
 
@@ -31,6 +31,7 @@ export async function writeChanges(session: Session, changes: ChunkChanges): Pro
   await writePersonless(session, changes)
   const persons = await writePersons(session, changes)
   await writeMappings(session, changes, persons)
+  await keepAssignments(session, changes)
   await mergePersons(session, changes, persons)
   await writeGroups(session, changes)
   await writeGroupTypes(session, changes)

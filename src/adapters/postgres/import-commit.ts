@@ -2,8 +2,10 @@
 
 import { imageText } from '#adapters/sql/imports/image-text.ts'
 import * as texts from '#adapters/sql/imports/import-texts.ts'
+import { assignmentImages } from '#adapters/sql/imports/kept-assignments.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
-import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
+import { type ImportChanges, noteSampleCountMax, type SubjectImage } from '#core/imports/import-changes.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { lockTexts, numbered } from './chunk-texts.ts'
 import type { Session } from './open-postgres.ts'
 import { inLists } from './write-lists.ts'
@@ -26,6 +28,23 @@ const listTexts = {
   INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
   SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`,
+
+  /** import job ids, kinds, subjects, project ids, images before, images after */
+  rewriteImages: `
+  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
+  SELECT * FROM unnest($1::bigint[], $2::text[], $3::text[], $4::bigint[], $5::text[], $6::text[])
+  ON CONFLICT (import_job_id, kind, subject) DO UPDATE
+    SET before_image = excluded.before_image, after_image = excluded.after_image`,
+
+  /** project id, uuids */
+  listHashKeys: `
+  SELECT p.uuid, o.feature_flag_key, o.hash_key FROM person AS p JOIN flag_hash_key_override AS o ON o.person_id = p.id
+  WHERE p.project_id = $1 AND p.uuid = ANY($2::text[]) ORDER BY 1, 2`,
+
+  /** project id, uuids */
+  listMemberships: `
+  SELECT p.uuid, c.cohort_id FROM person AS p JOIN cohort_person AS c ON c.person_id = p.id
+  WHERE p.project_id = $1 AND p.uuid = ANY($2::text[]) ORDER BY 1, 2`,
 
   /** ids */
   deleteLinks: `DELETE FROM import_link WHERE id = ANY($1::bigint[])`,
@@ -87,18 +106,9 @@ export async function writeImportChanges(
     ]),
   )
   await writeNotes(session, changes)
-  await inLists(
-    session,
-    listTexts.saveImages,
-    changes.images.map(({ importJobId, kind, subject, projectId, before, after }) => [
-      importJobId,
-      kind,
-      subject,
-      projectId,
-      imageText(before),
-      imageText(after),
-    ]),
-  )
+  await inLists(session, listTexts.saveImages, changes.images.map(imageColumns))
+  await inLists(session, listTexts.rewriteImages, changes.rewrittenImages.map(imageColumns))
+  await returnAssignments(session, changes)
   await inLists(
     session,
     listTexts.deleteLinks,
@@ -165,4 +175,51 @@ async function removePersons(
     loadedVersion,
   ])
   expectCount((await inLists(session, listTexts.deletePersons, persons)).rowCount, persons.length)
+}
+
+function imageColumns({ importJobId, kind, subject, projectId, before, after }: SubjectImage): (string | number)[] {
+  return [importJobId, kind, subject, projectId, imageText(before), imageText(after)]
+}
+
+/**
+ * Keeps what the persons have that the changes merge away; to be called before they are. What a front assigns between
+ * this and the merge moves to the survivor and stays there.
+ */
+export async function keepAssignments(session: Session, { imports, deletedPersons }: ChunkChanges): Promise<void> {
+  if (imports == null || imports.keepsAssignmentsFor === null || deletedPersons.length === 0) return
+  const uuids = [...new Set(deletedPersons.flatMap(({ uuid, survivorUuid }) => [uuid, survivorUuid]))]
+  const of = [deletedPersons[0]!.projectId, uuids]
+  type HashKey = { readonly uuid: string; readonly feature_flag_key: string; readonly hash_key: string }
+  const { rows: hashKeys } = await session.query<HashKey>(listTexts.listHashKeys, of)
+  type Membership = { readonly uuid: string; readonly cohort_id: number }
+  const { rows: memberships } = await session.query<Membership>(listTexts.listMemberships, of)
+  const images = assignmentImages(imports.keepsAssignmentsFor, deletedPersons, uuid => ({
+    hashKeys: hashKeys.filter(row => row.uuid === uuid).map(row => [row.feature_flag_key, row.hash_key] as const),
+    cohortIds: memberships.filter(row => row.uuid === uuid).map(row => Number(row.cohort_id)),
+  }))
+  await inLists(session, listTexts.saveImages, images.map(imageColumns))
+}
+
+async function returnAssignments(session: Session, { returnedAssignments }: ImportChanges): Promise<void> {
+  if (returnedAssignments.length === 0) return
+  const names = [
+    ...new Map(
+      returnedAssignments.flatMap(({ projectId, uuid, survivorUuid }) =>
+        [uuid, survivorUuid].map(name => [name, [projectId, name] as const]),
+      ),
+    ).values(),
+  ].toSorted((a, b) => (a[1] < b[1] ? -1 : 1))
+  const { rows } = await inLists<{ id: number; uuid: string }>(session, lockTexts.lockPersons, names)
+  const ids = new Map(rows.map(row => [row.uuid, row.id]))
+  for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
+    const [id, survivorId] = [ids.get(uuid), ids.get(survivorUuid)]
+    for (const [flagKey, hashKey] of given.hashKeys)
+      await session.query(numberedTexts.takeHashKeyText, [survivorId, flagKey, hashKey])
+    for (const cohortId of given.cohortIds)
+      await session.query(numberedTexts.takeMembershipText, [survivorId, cohortId])
+    for (const [flagKey, hashKey] of assignments.hashKeys)
+      await session.query(numberedTexts.returnHashKeyText, [projectId, id, flagKey, hashKey])
+    for (const cohortId of assignments.cohortIds)
+      await session.query(numberedTexts.returnMembershipText, [id, cohortId])
+  }
 }

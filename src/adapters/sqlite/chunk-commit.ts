@@ -11,7 +11,7 @@ import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { ChunkChanges, IngestionWarning } from '#ports/state/chunk-store.ts'
 import { chunkTexts, rowTexts } from './chunk-texts.ts'
-import { prepareImportWriter } from './import-commit.ts'
+import { prepareAssignmentKeeper, prepareImportWriter } from './import-commit.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
 /** Thrown to leave the transaction: a row has changed since the chunk was loaded. */
@@ -47,12 +47,14 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const countWarnings = database.prepare<unknown[], number>(chunkTexts.countWarnings).pluck()
   const insertWarning = prepare(chunkTexts.insertWarnings)
   const countOutcome = prepare(chunkTexts.countOutcomes)
+  const keepAssignments = prepareAssignmentKeeper(database)
   const writeImports = prepareImportWriter(database, expectOne)
 
   return changes => {
     writePersonless(changes)
     writePersons(changes)
     writeMappings(changes)
+    keepAssignments(changes)
     mergePersons(changes)
     writeGroups(changes)
     writeGroupTypes(changes)

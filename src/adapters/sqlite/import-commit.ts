@@ -2,8 +2,10 @@
 
 import { imageText } from '#adapters/sql/imports/image-text.ts'
 import * as texts from '#adapters/sql/imports/import-texts.ts'
+import { assignmentImages } from '#adapters/sql/imports/kept-assignments.ts'
 import { flagBit, jsonText } from '#adapters/sql/tables/rows.ts'
 import { type ImportChanges, noteSampleCountMax } from '#core/imports/import-changes.ts'
+import type { ChunkChanges } from '#ports/state/chunk-store.ts'
 import { chunkTexts, rowTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
 
@@ -30,6 +32,21 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   const deletePerson = prepare(chunkTexts.deletePersons)
 
   const hasJob = prepare(texts.hasJobText)
+  const rewriteImage = prepare(texts.rewriteImageText)
+  const takeHashKey = prepare(texts.takeHashKeyText)
+  const returnHashKey = prepare(texts.returnHashKeyText)
+  const takeMembership = prepare(texts.takeMembershipText)
+  const returnMembership = prepare(texts.returnMembershipText)
+
+  function returnAssignments({ returnedAssignments }: ImportChanges): void {
+    for (const { projectId, uuid, assignments, survivorUuid, given } of returnedAssignments) {
+      const [id, survivorId] = [uuid, survivorUuid].map(name => findPersonId.get(projectId, name))
+      for (const [flagKey, hashKey] of given.hashKeys) takeHashKey.run(survivorId, flagKey, hashKey)
+      for (const cohortId of given.cohortIds) takeMembership.run(survivorId, cohortId)
+      for (const [flagKey, hashKey] of assignments.hashKeys) returnHashKey.run(projectId, id, flagKey, hashKey)
+      for (const cohortId of assignments.cohortIds) returnMembership.run(id, cohortId)
+    }
+  }
 
   return changes => {
     for (const { id, state, step } of changes.jobs) expectOne(hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
@@ -44,6 +61,9 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
     }
     for (const { importJobId, projectId, kind, subject, before, after } of changes.images)
       saveImage.run(importJobId, kind, subject, projectId, imageText(before), imageText(after))
+    for (const { importJobId, projectId, kind, subject, before, after } of changes.rewrittenImages)
+      rewriteImage.run(importJobId, kind, subject, projectId, imageText(before), imageText(after))
+    returnAssignments(changes)
     for (const id of changes.doneLinkIds) deleteLink.run(id)
     for (const { importJobId, kind, subject } of changes.doneImages) deleteImage.run(importJobId, kind, subject)
     for (const { projectId, distinctId, loadedVersion } of changes.removedMappings)
@@ -61,5 +81,25 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
       raiseNextVersion.run(projectId, distinctId, version)
     for (const { projectId, uuid, timestampMs, importJobId } of changes.generated)
       insertGenerated.run(projectId, uuid, timestampMs, importJobId)
+  }
+}
+
+/** Keeps what the persons have that the changes merge away; to be called before they are. */
+export function prepareAssignmentKeeper(database: SqliteDatabase): (changes: ChunkChanges) => void {
+  const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
+  const listHashKeys = database.prepare<unknown[], [string, string]>(texts.listHashKeysText).raw()
+  const listMemberships = database.prepare<unknown[], number>(texts.listMembershipsText).pluck()
+  const saveImage = database.prepare<unknown[]>(texts.saveImageText)
+
+  return ({ imports, deletedPersons }) => {
+    if (imports == null || imports.keepsAssignmentsFor === null) return
+    const assignmentsOf = (uuid: string) => {
+      const id = findPersonId.get(deletedPersons[0]!.projectId, uuid)
+      return { hashKeys: listHashKeys.all(id), cohortIds: listMemberships.all(id) }
+    }
+    for (const image of assignmentImages(imports.keepsAssignmentsFor, deletedPersons, assignmentsOf)) {
+      const { importJobId, kind, subject, projectId, before, after } = image
+      saveImage.run(importJobId, kind, subject, projectId, imageText(before), imageText(after))
+    }
   }
 }

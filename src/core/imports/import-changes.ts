@@ -37,13 +37,29 @@ interface SubjectValues {
   readonly person: Person & { readonly anyId: string }
   /** Named by the distinct id. */
   readonly mapping: { readonly personUuid: string; readonly version: number }
-  /** Named by the person's uuid: how many distinct ids it had. */
-  readonly id_count: { readonly count: number }
+  /** Named by the person's uuid: how many distinct ids it had. `anyId`: one of them, by which it is found again. */
+  readonly id_count: { readonly count: number; readonly anyId?: string }
+  /**
+   * Named by the uuid of a person that was merged away: before, what was its own; after, what the survivor (`personUuid`)
+   * got of that.
+   */
+  readonly assignments: Assignments & { readonly personUuid: string }
   /** Named by type index and key, as `0:acme`. */
   readonly group: Group
   /** Named by its index. */
   readonly group_type: { readonly name: string }
+  /** Named by ''. When publishing began: what is stored from then on, may stand on what the job wrote. Epoch ms. */
+  readonly publish_start: { readonly atMs: number }
 }
+
+/** What is stored beside a person and moves with it in a merge. */
+export interface Assignments {
+  /** The flags whose values stay as they were (experience continuity), each with the id that is hashed. */
+  readonly hashKeys: readonly (readonly [flagKey: string, hashKey: string])[]
+  /** The static cohorts that it is a member of. */
+  readonly cohortIds: readonly number[]
+}
+
 export type SubjectKind = keyof SubjectValues
 
 export interface ImageOf<Kind extends SubjectKind> {
@@ -68,6 +84,12 @@ export interface ImportChanges {
   readonly notes: readonly ImportNote[]
   /** Where a subject has an image already, its `before` stays as it is and its `after` is replaced. */
   readonly images: readonly SubjectImage[]
+  /** Of any job: replaced as a whole, `before` included. What a job has built on may have been undone beneath it. */
+  readonly rewrittenImages: readonly SubjectImage[]
+  /** The job that keeps images of the `assignments` of persons that these changes merge away; null for none. */
+  readonly keepsAssignmentsFor: number | null
+  /** Assignments that return from the survivor to the person that was merged into it. The survivor keeps its own. */
+  readonly returnedAssignments: readonly ReturnedAssignments[]
   /** Taken off the list of what has to be published. */
   readonly doneLinkIds: readonly number[]
   /** Subjects that were undone, or cannot be. */
@@ -99,6 +121,15 @@ export interface ImportChanges {
   readonly generated: readonly GeneratedEvent[]
 }
 
+export interface ReturnedAssignments {
+  readonly projectId: number
+  readonly uuid: string
+  readonly assignments: Assignments
+  readonly survivorUuid: string
+  /** What the survivor loses, unless it has changed since. */
+  readonly given: Assignments
+}
+
 /** The time that all copies of a generated event get, whichever job sends them. */
 export interface GeneratedEvent {
   readonly projectId: number
@@ -113,6 +144,9 @@ export const noImportChanges: ImportChanges = {
   links: [],
   notes: [],
   images: [],
+  rewrittenImages: [],
+  keepsAssignmentsFor: null,
+  returnedAssignments: [],
   doneLinkIds: [],
   doneImages: [],
   removedPersons: [],

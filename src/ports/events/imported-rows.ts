@@ -2,6 +2,7 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { ImportedCounts } from '#core/imports/imported-counts.ts'
+import type { OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
 
 /** @throws PortError from every method, as in `EventQueries`. */
@@ -13,6 +14,16 @@ export interface ImportedRows {
   countStored(identities: readonly EventIdentity[]): Promise<number>
   /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
+  /**
+   * What visible rows of anything but this job have the persons of these distinct ids, each kind of them once.
+   * @param sinceMs rows of live events and of imports without a job are later if they were stored from then on.
+   */
+  findOtherUses(
+    projectId: number,
+    importJobId: number,
+    distinctIds: readonly string[],
+    sinceMs: number,
+  ): Promise<readonly OtherUse[]>
   /** Whether visible rows of anything but this job name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
 }

@@ -64,11 +64,14 @@ export interface ImportWorkStore {
   listShelvedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Images of a kind, some first ones. */
   listImportImages(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly SubjectImage[]>
+  /** Of one or several jobs. */
   findImportImages(
-    importJobId: number,
+    importJobIds: readonly number[],
     kind: SubjectKind,
     subjects: readonly string[],
   ): Promise<readonly SubjectImage[]>
+  /** The jobs of the same project that were published after this one and are not discarded, in that order. */
+  listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
   /** A distinct id of each of these persons that still exists. */
   findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Persons with a value of the job, in pages: the last `cursor` continues. @param after null for the first page. */

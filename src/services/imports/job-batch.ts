@@ -25,7 +25,7 @@ export interface ImportWorkDeps {
     ProgressStore &
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
   readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
-    Pick<ImportedRows, 'findUsedIds' | 'hasRowsOfGroupType'>
+    Pick<ImportedRows, 'findUsedIds' | 'findOtherUses' | 'hasRowsOfGroupType'>
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock
   readonly logger: Logger
@@ -108,6 +108,11 @@ function note(told: Map<string, PersonIdOverride>, overrides: readonly PersonIdO
 }
 
 /** What every batch of a job has in common. */
-export function batchOf(job: ImportJob, loaded: LoadedChunk, told: readonly PersonIdOverride[]) {
-  return { importJobId: job.id, projectId: job.projectId, options: job.options, loaded, told }
+export function batchOf(
+  job: ImportJob,
+  { clock }: Pick<ImportWorkDeps, 'clock'>,
+  loaded: LoadedChunk,
+  told: readonly PersonIdOverride[],
+) {
+  return { importJobId: job.id, projectId: job.projectId, options: job.options, loaded, told, nowMs: clock.nowMs() }
 }

@@ -62,7 +62,7 @@ async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSign
         )
         return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [job.projectId] }
       },
-      (some, loaded, told) => publishLinks(batchOf(job, loaded, told), some),
+      (some, loaded, told) => publishLinks(batchOf(job, deps, loaded, told), some),
     )
   }
 }
@@ -82,14 +82,14 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
     const ids = await deps.jobs.listShelvedIds(id, batchSize)
     if (ids.length === 0 || signal.aborted) break
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
-      publishPersons(batchOf(job, loaded, told), some),
+      publishPersons(batchOf(job, deps, loaded, told), some),
     )
   }
   for (let after: string | null = null; !signal.aborted; ) {
     const ids: readonly string[] = await deps.jobs.listShelvedPersonlessIds(id, after, batchSize)
     if (ids.length === 0) return
     await runBatch(deps, signal, ids, subjectsOf, (some, loaded, told) =>
-      publishPersonlessIds(batchOf(job, loaded, told), some),
+      publishPersonlessIds(batchOf(job, deps, loaded, told), some),
     )
     after = ids.at(-1)!
   }
@@ -114,7 +114,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         ]),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => publishGroups(batchOf(job, loaded, told), some),
+      (some, loaded, told) => publishGroups(batchOf(job, deps, loaded, told), some),
     )
   }
 }

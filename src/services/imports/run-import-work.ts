@@ -28,14 +28,20 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
 
   async function workNow(signal: AbortSignal): Promise<void> {
     const failures: unknown[] = []
-    for (const job of await jobs.listImportWork()) {
+    const all = await jobs.listImportWork()
+    // One job of a project after the other: what a job keeps for its undoing must not be of the midst of another one.
+    const begun = new Map(all.filter(({ step }) => step !== 'draining').map(job => [job.projectId, job.id]))
+    for (const job of all) {
       if (signal.aborted) return
+      if ((begun.get(job.projectId) ?? job.id) !== job.id) continue
       try {
         await work(job, signal)
+        begun.delete(job.projectId)
       } catch (cause) {
         if (cause instanceof NotOwnerError) return
-        // The others go on meanwhile.
+        // Those of other projects go on meanwhile.
         failures.push(cause)
+        begun.set(job.projectId, job.id)
       }
     }
     if (failures.length > 0) throw failures[0]

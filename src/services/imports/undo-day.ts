@@ -42,7 +42,7 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
       async (some, loaded, told) => {
         const ids = [...new Set(loaded.personMappings.map(({ distinctId }) => distinctId))]
         const usedIds = new Set(await deps.events.findUsedIds(projectId, job.id, ids))
-        return undoDayOfPersons({ ...batchOf(job, loaded, told), usedIds }, some)
+        return undoDayOfPersons({ ...batchOf(job, deps, loaded, told), usedIds }, some)
       },
     )
     after = page.at(-1)!.cursor
@@ -66,7 +66,7 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         groupKeys: some.map(group => ({ projectId, ...group })),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => undoDayOfGroups(batchOf(job, loaded, told), some),
+      (some, loaded, told) => undoDayOfGroups(batchOf(job, deps, loaded, told), some),
     )
     after = page.at(-1)!
   }

@@ -2,12 +2,16 @@
 // go first, then what it did to persons and groups is undone from the images that publishing kept; an image is deleted
 // in the transaction that has dealt with it, so that what is left is still to be done. Source: docs/wire/import.md §2.11.
 
+import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
+import type { OtherUse } from '#core/imports/other-use.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
-import { type UndoBatch, undoGroups, undoMerges, undoPersons } from '#core/processing/imports/undo-publish.ts'
+import { undoMerges } from '#core/processing/imports/split-merges.ts'
+import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
+import { undoGroups, undoPersons } from '#core/processing/imports/undo-publish.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
 const batchSize = 250
@@ -98,8 +102,8 @@ function nameOf({ subject }: SubjectImage): string {
 }
 
 /** A person that was merged away since is looked for under one of its former ids. */
-function formerIdOf(image: SubjectImage): readonly string[] {
-  return image.kind === 'person' && image.after !== null ? [image.after.anyId] : []
+function formerIdOf({ kind, after }: SubjectImage): readonly string[] {
+  return (kind === 'person' || kind === 'id_count') && after?.anyId !== undefined ? [after.anyId] : []
 }
 
 async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
@@ -118,8 +122,12 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         groupKeys: some.flatMap(({ after }) => (after === null ? [] : { ...after, projectId })),
         projectIds: [projectId],
       }),
-      (some, loaded, told) =>
-        undoGroups({ ...batchOf(job, loaded, told), images: some, usedIds: new Set() }, some.map(nameOf)),
+      async (some, loaded, told) => {
+        const laterJobIds = await deps.jobs.listLaterImportJobs(job)
+        const names = some.map(nameOf)
+        const images = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
+        return undoGroups({ ...batchOf(job, deps, loaded, told), images, uses: [], laterJobIds }, names)
+      },
     )
   }
 }
@@ -145,26 +153,45 @@ function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjec
 
 async function undoBatchOf(
   job: ImportJob,
-  { jobs, events }: ImportWorkDeps,
+  deps: ImportWorkDeps,
   loaded: LoadedChunk,
-  told: UndoBatch['told'],
+  told: readonly PersonIdOverride[],
   images: readonly SubjectImage[],
 ): Promise<UndoBatch> {
+  const { jobs, events } = deps
   const { id, projectId } = job
+  const laterJobIds = await jobs.listLaterImportJobs(job)
+  const imagesOf = (kind: SubjectKind, names: Iterable<string>) =>
+    inSlices([...names], some => jobs.findImportImages([id, ...laterJobIds], kind, some))
   const ids = [...new Set([...loaded.mappings, ...loaded.personMappings].map(({ distinctId }) => distinctId))]
-  const mappings = (await inSlices(ids, some => jobs.findImportImages(id, 'mapping', some))) as ImageNamed<'mapping'>[]
+  const mappings = (await imagesOf('mapping', ids)) as ImageNamed<'mapping'>[]
   const uuids = new Set([
+    ...images.map(nameOf),
     ...loaded.persons.map(({ uuid }) => uuid),
     ...mappings.flatMap(({ before }) => before?.personUuid ?? []),
   ])
-  const persons = await inSlices([...uuids], some => jobs.findImportImages(id, 'person', some))
-  const counts = await inSlices([...uuids], some => jobs.findImportImages(id, 'id_count', some))
-  const usedIds = new Set(ids.length === 0 ? [] : await events.findUsedIds(projectId, id, ids))
+  const ofPersons = await Promise.all(
+    (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
+  )
+  const isLaterJob = new Set(laterJobIds)
+  const uses = await events.findOtherUses(projectId, id, ids, await publishStart(job, deps))
   return {
-    ...batchOf(job, loaded, [...(told ?? [])]),
-    images: [...mappings, ...persons, ...counts, ...images],
-    usedIds,
+    ...batchOf(job, deps, loaded, told),
+    images: [...mappings, ...ofPersons.flat()],
+    uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
+    laterJobIds,
   }
+}
+
+/** Events of a job may be older than its publishing. */
+function asOfJob(use: OtherUse, isLater: boolean): OtherUse {
+  return { ...use, isLater, writes: isLater && use.writes }
+}
+
+async function publishStart({ id, publishedAtMs }: ImportJob, { jobs }: ImportWorkDeps): Promise<number> {
+  const [start] = (await jobs.findImportImages([id], 'publish_start', [''])) as ImageNamed<'publish_start'>[]
+  // A job of before this was kept.
+  return start?.before?.atMs ?? publishedAtMs ?? 0
 }
 
 /** SQLite takes some ten thousand parameters in one statement. */

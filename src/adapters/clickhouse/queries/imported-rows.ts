@@ -3,11 +3,13 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { type ImportedCounts, idBucketCount } from '#core/imports/imported-counts.ts'
+import type { OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
+import { timeParam } from '../parameters/time-param.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 
 // The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
@@ -31,6 +33,16 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
       for (const ids of fieldLists(distinctIds, id => id.length + 4))
         used.push(...(await clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal))))
       return used
+    },
+    findOtherUses: async (projectId, importJobId, distinctIds, sinceMs) => {
+      const uses: OtherUse[] = []
+      for (const ids of fieldLists(distinctIds, id => id.length + 4))
+        uses.push(
+          ...(await clients.read((client, signal) =>
+            otherUses(client, { project: projectId, job: importJobId, since: sinceMs, ids }, signal),
+          )),
+        )
+      return uses
     },
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
@@ -132,6 +144,45 @@ async function usedIds(
     abort_signal: signal,
   })
   return (await result.json<[string]>()).map(([id]) => id)
+}
+
+// The parser of this engine refuses properties with a number of 30 digits anywhere in them.
+function textProperty(key: string): string {
+  return `if(isValidJSON(properties), JSONExtractString(properties, '${key}'),
+    extract(properties, '"[$]?${key.replace('$', '')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
+}
+
+const linkedId = `multiIf(event = '$identify', ${textProperty('$anon_distinct_id')},
+  event IN ('$create_alias', '$merge_dangerously'), ${textProperty('alias')}, '')`
+
+type UseRow = [importJobId: number | string, distinctId: string, otherId: string, isLater: number, writes: number]
+
+async function otherUses(
+  client: ClickHouseClient,
+  query_params: { project: number; job: number; since: number; ids: readonly string[] },
+  signal: AbortSignal,
+): Promise<OtherUse[]> {
+  const result = await client.query({
+    query: `SELECT if(import_partition > 1, import_job_id, 0) AS job, distinct_id, ${linkedId} AS other,
+        max(created_at >= ${timeParam('since')}) AS is_later,
+        max((import_partition > 1 OR created_at >= ${timeParam('since')})
+          AND match(properties, '"[$](set|set_once|unset)"\\\\s*:')) AS writes
+      FROM events
+      PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt64}
+      WHERE distinct_id IN {ids:Array(String)} AND person_mode != 'propertyless'
+      GROUP BY job, distinct_id, other`,
+    query_params: { ...query_params, ids: [...query_params.ids] },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<UseRow>()).map(([importJobId, distinctId, otherId, isLater, writes]) => ({
+    importJobId: Number(importJobId),
+    distinctId,
+    otherId: otherId === '' ? null : otherId,
+    isLater: isLater === 1,
+    writes: writes === 1,
+  }))
 }
 
 async function hasRowsOfType(

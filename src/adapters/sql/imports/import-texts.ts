@@ -25,6 +25,37 @@ export const saveImageText = `
   VALUES (?, ?, ?, ?, ?, ?)
   ON CONFLICT (import_job_id, kind, subject) DO UPDATE SET after_image = excluded.after_image`
 
+/** import_job_id, kind, subject, project_id, before_image, after_image. Replaces the whole of it. */
+export const rewriteImageText = `
+  INSERT INTO import_image (import_job_id, kind, subject, project_id, before_image, after_image)
+  VALUES (?, ?, ?, ?, ?, ?)
+  ON CONFLICT (import_job_id, kind, subject) DO UPDATE
+    SET before_image = excluded.before_image, after_image = excluded.after_image`
+
+/** person_id, feature_flag_key, hash_key */
+export const takeHashKeyText = `
+  DELETE FROM flag_hash_key_override WHERE person_id = ? AND feature_flag_key = ? AND hash_key = ?`
+
+/** project_id, person_id, feature_flag_key, hash_key */
+export const returnHashKeyText = `
+  INSERT INTO flag_hash_key_override (project_id, person_id, feature_flag_key, hash_key) VALUES (?, ?, ?, ?)
+  ON CONFLICT (person_id, feature_flag_key) DO NOTHING`
+
+/** person_id, cohort_id */
+export const takeMembershipText = `DELETE FROM cohort_person WHERE person_id = ? AND cohort_id = ?`
+
+/** person_id, cohort id. A cohort that was deleted since gets no members. */
+export const returnMembershipText = `
+  INSERT INTO cohort_person (person_id, cohort_id) SELECT ?, id FROM cohort WHERE id = ?
+  ON CONFLICT (person_id, cohort_id) DO NOTHING`
+
+/** person_id */
+export const listHashKeysText = `
+  SELECT feature_flag_key, hash_key FROM flag_hash_key_override WHERE person_id = ? ORDER BY feature_flag_key`
+
+/** person_id */
+export const listMembershipsText = `SELECT cohort_id FROM cohort_person WHERE person_id = ? ORDER BY cohort_id`
+
 /** id */
 export const deleteLinkText = `DELETE FROM import_link WHERE id = ?`
 

@@ -98,16 +98,31 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(imageOf)
     },
 
-    async findImportImages(importJobId, kind, subjects) {
-      if (subjects.length === 0) return []
+    async findImportImages(importJobIds, kind, subjects) {
+      if (subjects.length === 0 || importJobIds.length === 0) return []
       const rows = await db
         .selectFrom('import_image')
         .selectAll()
-        .where('import_job_id', '=', importJobId)
+        .where('import_job_id', 'in', [...importJobIds])
         .where('kind', '=', kind)
         .where('subject', 'in', [...subjects])
         .execute()
       return rows.map(imageOf)
+    },
+
+    async listLaterImportJobs({ id, projectId, publishedAtMs }) {
+      if (publishedAtMs === null) return []
+      const rows = await db
+        .selectFrom('import_job')
+        .select('id')
+        .where('project_id', '=', projectId)
+        .where('implicit_day', 'is', null)
+        .where('state', 'in', ['published', 'discarding'])
+        .where(sql<boolean>`(published_at, id) > (${publishedAtMs}, ${id})`)
+        .orderBy('published_at')
+        .orderBy('id')
+        .execute()
+      return rows.map(row => Number(row.id))
     },
 
     async findIdsOfPersons(projectId, uuids) {

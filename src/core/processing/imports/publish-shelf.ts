@@ -15,7 +15,7 @@ import { applyPersonEvent } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
-import { idCountImages, imagesOf } from './before-images.ts'
+import { absorbedCounts, idCountImages, imagesOf } from './before-images.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges
@@ -30,6 +30,8 @@ export interface JobBatch {
   /** Default: an import never replaces a live value. */
   readonly options?: ImportOptions
   readonly told?: Iterable<PersonIdOverride>
+  /** Epoch ms. */
+  readonly nowMs: number
 }
 
 /** The job's project no longer exists. */
@@ -60,6 +62,8 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
     return {
       doneLinkIds: links.map(({ id }) => id),
       images: idCountImages(batch.importJobId, state, linked),
+      doneImages: absorbedCounts(batch, state),
+      keepsAssignmentsFor: batch.importJobId,
     }
   })
 }
@@ -120,7 +124,7 @@ interface Note {
 }
 
 function publish(
-  { importJobId, projectId, loaded, told }: JobBatch,
+  { importJobId, projectId, loaded, told, nowMs }: JobBatch,
   apply: (state: ProjectState, notes: Note[]) => Partial<ImportChanges>,
 ): PublishedBatch {
   const projects = openChunkState(loaded)
@@ -129,7 +133,15 @@ function publish(
   const notes: Note[] = []
   const done = apply(state, notes)
   const { changes, overrides } = closeChunkState(new Map([[projectId, state]]), told)
-  const images = [...imagesOf(importJobId, loaded, state, changes), ...(done.images ?? [])]
+  const start = {
+    importJobId,
+    projectId,
+    kind: 'publish_start',
+    subject: '',
+    before: { atMs: nowMs },
+    after: null,
+  } as const
+  const images = [start, ...imagesOf(importJobId, loaded, state, changes), ...(done.images ?? [])]
   const imports = { ...noImportChanges, ...done, images, notes: countedNotes(importJobId, notes) }
   return { changes: { ...changes, calledFlags: [], warnings: [], outcomes: [], imports }, overrides }
 }

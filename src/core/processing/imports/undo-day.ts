@@ -7,7 +7,7 @@ import { noImportChanges } from '#core/imports/import-changes.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import type { JobBatch, PublishedBatch } from './publish-shelf.ts'
-import { removedMapping } from './undo-publish.ts'
+import { removedMapping } from './undo-batch.ts'
 
 export interface UndoDayBatch extends JobBatch {
   /** The distinct ids in `loaded` with rows that are not the job's. */

@@ -1,0 +1,115 @@
+// Takes what a job did to a person or a group out of what it has become since: out of the row of today, and out of the
+// images by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
+
+import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
+import { type JsonValue, ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import type { Person } from '#core/persons/person.ts'
+import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
+
+/** What is reverted of a person; groups lack the last two. */
+export interface Subject extends Profile {
+  readonly createdAtMs: number
+  readonly isIdentified?: boolean
+  readonly lastSeenAtMs?: number
+}
+
+/**
+ * The profile without what the job did to it: a key that is still as the job left it becomes what it was before.
+ * @returns null for a profile that stays as it is, and the keys that somebody else has written since.
+ */
+export function revertedProfile(
+  now: Profile,
+  before: Profile,
+  after: Profile,
+): { profile: Profile | null; left: string[] } {
+  const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
+  const left: string[] = []
+  for (const key of keysOf(before, after)) {
+    const [was, became, is] = [before, after, now].map(profile => keyIn(profile, key)) as [KeyState, KeyState, KeyState]
+    if (isSameKey(was, became) || isSameKey(is, was)) continue
+    if (!isSameKey(is, became)) {
+      left.push(key)
+      continue
+    }
+    if (was.value === undefined) draft.removeProperty(key)
+    else draft.setProperty(key, was.value)
+    if (was.mark === undefined) draft.removeMark(key)
+    else draft.setMark(key, was.mark)
+  }
+  return { profile: draft.result(), left }
+}
+
+/**
+ * The subject without what the job did to it.
+ * @param before null when the job made it.
+ * @returns `now` itself where nothing is to be reverted.
+ */
+export function reverted<Now extends Subject>(
+  now: Now,
+  before: Subject | null,
+  after: Subject,
+): { subject: Now; left: string[] } {
+  const { profile, left } = revertedProfile(now, before ?? emptyProfile, after)
+  const { properties, marks } = profile ?? now
+  const wasLower = before !== null && now.createdAtMs === after.createdAtMs
+  const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
+  const lastSeenAtMs =
+    before?.lastSeenAtMs !== undefined && now.lastSeenAtMs === after.lastSeenAtMs
+      ? before.lastSeenAtMs
+      : now.lastSeenAtMs
+  const isIdentified =
+    now.isIdentified === true && after.isIdentified === true ? before?.isIdentified === true : now.isIdentified
+  const isSame =
+    profile === null &&
+    createdAtMs === now.createdAtMs &&
+    lastSeenAtMs === now.lastSeenAtMs &&
+    isIdentified === now.isIdentified
+  if (isSame) return { subject: now, left }
+  const ofPersons = lastSeenAtMs === undefined ? {} : { lastSeenAtMs, isIdentified }
+  return { subject: { ...now, properties, marks, createdAtMs, ...ofPersons }, left }
+}
+
+/** The image of a later job as if the subject had never been what the job made of it. */
+export function revertedImage<Image extends Extract<SubjectImage, { readonly kind: 'person' | 'group' }>>(
+  image: Image,
+  before: Subject | null,
+  after: Subject,
+): Image {
+  const [was, became] = [image.before, image.after].map(side =>
+    side === null ? null : reverted<Subject>(side, before, after).subject,
+  )
+  return { ...image, before: was, after: became } as Image
+}
+
+/** What a person becomes that another one is merged into, as far as images have it. */
+export function withVersion(image: ImageOf<'person'>, versionBefore: number, version: number): ImageOf<'person'> {
+  const { after } = image
+  return after?.version === versionBefore ? { ...image, after: { ...after, version } } : image
+}
+
+export function isSamePerson(a: Person, b: Person): boolean {
+  return (
+    a.createdAtMs === b.createdAtMs &&
+    a.isIdentified === b.isIdentified &&
+    a.lastSeenAtMs === b.lastSeenAtMs &&
+    [...keysOf(a, b)].every(key => isSameKey(keyIn(a, key), keyIn(b, key)))
+  )
+}
+
+function keysOf(...profiles: readonly Profile[]): Set<string> {
+  return new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))
+}
+
+interface KeyState {
+  readonly value: JsonValue | undefined
+  readonly mark: Profile['marks'][string] | undefined
+}
+
+function keyIn({ properties, marks }: Profile, key: string): KeyState {
+  return { value: ownValue(properties, key), mark: Object.hasOwn(marks, key) ? marks[key] : undefined }
+}
+
+function isSameKey(a: KeyState, b: KeyState): boolean {
+  return isSameJson(a.value, b.value) && isSameJson(a.mark as JsonValue | undefined, b.mark as JsonValue | undefined)
+}

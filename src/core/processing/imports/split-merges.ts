@@ -1,0 +1,249 @@
+// Splits the persons that a job merged and takes back the ids that it linked. The ids of a survivor fall into pieces, each
+// of which was a person of its own before the job. A piece goes back unless live data or another job holds it: by a link
+// of its own between the pieces, or by having changed the survivor's ids. What a later job holds, that job undoes.
+// Pure. Source: docs/wire/import.md §2.11.
+
+import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
+import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
+import type { PublishedBatch } from './publish-shelf.ts'
+import { revertedImage } from './revert.ts'
+import {
+  type Found,
+  moveBack,
+  personOf,
+  removeMapping,
+  shownIds,
+  type UndoBatch,
+  type Undoing,
+  type UndoRefusal,
+  undo,
+} from './undo-batch.ts'
+
+/** The ids of one person of before, as the job's images name them. */
+type Piece = readonly ImageOf<'mapping'>[]
+
+/** Why a piece stays, and the later job that undoes it; null when none does. */
+interface Hold {
+  readonly reason: UndoRefusal
+  readonly byJobId: number | null
+}
+
+/** `loaded` has every id of each person. @param survivorUuids the persons to look at: those that got ids of the job. */
+export function undoMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
+  return undo(batch, (found, undoing) => {
+    for (const uuid of survivorUuids) undoMergesInto(found, undoing, uuid)
+  })
+}
+
+function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
+  const count = found.image('id_count', uuid)
+  if (count?.after == null) return
+  undoing.doneImages.push(count)
+  const { anyId = '' } = count.after
+  const home = found.persons.has(uuid) ? uuid : found.mappings.get(anyId)?.personUuid
+  if (home === undefined) return
+  const ids = found.idsOf(home)
+  const images = ids.flatMap(({ distinctId }) => found.image('mapping', distinctId) ?? [])
+  const moved = images.filter(image => image.after?.personUuid === uuid && originOf(found, image) !== uuid)
+  if (moved.length === 0) return
+  const pieces = Map.groupBy(moved, image => originOf(found, image))
+  if (home !== uuid) {
+    const taker = found.laterImages('person', uuid).find(({ after }) => after === null)
+    leave(found, undoing, uuid, [moved], {
+      reason: 'undo_left:merge_was_built_on',
+      byJobId: taker?.importJobId ?? null,
+    })
+    return
+  }
+  const ofLaterJobs = new Set(ids.filter(({ distinctId }) => isOfLaterJob(found, uuid, distinctId)))
+  if (ids.length - ofLaterJobs.size !== count.after.count) {
+    leave(found, undoing, uuid, [moved], { reason: 'undo_left:merge_was_built_on', byJobId: null })
+    return
+  }
+  const holds = holdsOf(found, ids, moved)
+  for (const [origin, piece] of pieces) {
+    const hold = holds.get(origin) ?? ownHold(found, undoing, piece)
+    if (hold !== null) leave(found, undoing, uuid, [piece], hold)
+    else split(found, undoing, uuid, piece)
+  }
+}
+
+/** The person that had the id before the job; a name of its own for an id without one. */
+function originOf({ projectId }: Found, { subject, before, after }: ImageOf<'mapping'>): string {
+  if (before !== null) return before.personUuid
+  const derived = personUuid(projectId, subject)
+  return derived === after?.personUuid ? derived : `id ${subject}`
+}
+
+function isOfLaterJob(found: Found, uuid: string, distinctId: string): boolean {
+  if (found.image('mapping', distinctId) !== undefined) return false
+  return found
+    .laterImages('mapping', distinctId)
+    .some(({ before, after }) => after?.personUuid === uuid && before?.personUuid !== uuid)
+}
+
+/** The pieces that are linked with other ids of the survivor by later events of somebody else, by origin. */
+function holdsOf(
+  found: Found,
+  ids: readonly { readonly distinctId: string }[],
+  moved: Piece,
+): ReadonlyMap<string, Hold> {
+  const holds = new Map<string, Hold>()
+  const originOfId = new Map(moved.map(image => [image.subject, originOf(found, image)]))
+  const isOfSurvivor = new Set(ids.map(({ distinctId }) => distinctId))
+  for (const { distinctId } of ids)
+    for (const { otherId, isLater, importJobId } of found.usesOf(distinctId)) {
+      if (otherId === null || !isLater || !isOfSurvivor.has(otherId)) continue
+      if ([distinctId, otherId].some(isIllegalDistinctId)) continue
+      const origins = [originOfId.get(distinctId), originOfId.get(otherId)]
+      if (origins[0] === origins[1]) continue
+      for (const origin of origins)
+        if (origin !== undefined) hold(found, holds, origin, importJobId === 0 ? null : importJobId)
+    }
+  return holds
+}
+
+/** Live data holds for good; of several jobs the one that was published first undoes it. */
+function hold({ laterJobIds }: Found, holds: Map<string, Hold>, origin: string, byJobId: number | null): void {
+  const known = holds.get(origin)
+  if (known?.byJobId === null) return
+  const isFirst =
+    byJobId === null || known === undefined || laterJobIds.indexOf(byJobId) < laterJobIds.indexOf(known.byJobId)
+  if (isFirst) holds.set(origin, { reason: 'undo_left:link_was_confirmed', byJobId })
+}
+
+/** Why a piece stays although nobody links it. */
+function ownHold(found: Found, undoing: Undoing, piece: Piece): Hold | null {
+  const [{ subject, before }] = piece as [ImageOf<'mapping'>]
+  if (before !== null) {
+    const isThere = found.persons.has(before.personUuid) || undoing.persons.has(before.personUuid)
+    const canReturn = isThere || found.image('person', before.personUuid)?.before != null
+    return canReturn ? null : { reason: 'undo_left:merge_was_built_on', byJobId: null }
+  }
+  const uses = found.usesOf(subject)
+  if (uses.length === 0) return null
+  const areOfJobs = uses.every(({ importJobId }) => found.laterJobIds.includes(importJobId))
+  const first = found.laterJobIds.find(id => uses.some(({ importJobId }) => importJobId === id))
+  return { reason: 'undo_left:link_is_used', byJobId: areOfJobs ? first! : null }
+}
+
+function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
+  const origin = piece[0]!.before?.personUuid ?? null
+  undoing.doneImages.push(...piece)
+  for (const { subject } of piece) {
+    const now = found.mappings.get(subject)!
+    if (origin === null) removeMapping(undoing, now)
+    else moveBack(undoing, now, origin)
+  }
+  for (const image of found.laterImages('id_count', survivorUuid))
+    if (image.after !== null)
+      found.rewrite({ ...image, after: { ...image.after, count: image.after.count - piece.length } })
+  if (origin === null) return
+  const person = found.image('person', origin)
+  if (person?.before != null && !found.persons.has(origin))
+    undoing.persons.set(origin, { row: personOf(person.before), loadedVersion: null })
+  if (person !== undefined && person.after === null) undoing.doneImages.push(person)
+  returnAssignments(found, undoing, origin, survivorUuid)
+  noteValuesThatStay(found, undoing, survivorUuid, piece)
+}
+
+/**
+ * What the person had for itself; the survivor keeps its own. Where the job had merged it into one that it merged away
+ * later, the last survivor may have got some of it.
+ */
+function returnAssignments(found: Found, undoing: Undoing, uuid: string, survivorUuid: string): void {
+  const kept = found.image('assignments', uuid)
+  if (kept?.before == null || kept.after === null) return
+  undoing.doneImages.push(kept)
+  const fromOthers = found.images('assignments').flatMap(({ after }) => (after?.personUuid === uuid ? after : []))
+  const assignments = fromOthers.reduce<Assignments>(without, kept.before)
+  let given: Assignments = kept.after
+  for (let holder = kept.after.personUuid; holder !== survivorUuid; ) {
+    const next = found.image('assignments', holder)?.after
+    if (next == null) break
+    given = without(given, without(given, next))
+    holder = next.personUuid
+  }
+  undoing.returnedAssignments.push({ projectId: found.projectId, uuid, assignments, survivorUuid, given })
+}
+
+function without({ hashKeys, cohortIds }: Assignments, other: Assignments): Assignments {
+  const others = new Set(other.hashKeys.map(row => row.join('\0')))
+  return {
+    hashKeys: hashKeys.filter(row => !others.has(row.join('\0'))),
+    cohortIds: cohortIds.filter(id => !other.cohortIds.includes(id)),
+  }
+}
+
+function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
+  const asLeft = found.image('person', survivorUuid)?.after?.version
+  if (found.persons.get(survivorUuid)?.version === asLeft) return
+  const writers = piece.filter(({ subject }) => found.usesOf(subject).some(({ writes }) => writes))
+  if (writers.length > 0)
+    undoing.notes.push({
+      reason: 'undo_left:values_stay_with_survivor',
+      details: { personId: survivorUuid, distinctIds: shownIds(writers) },
+    })
+}
+
+/**
+ * Leaves pieces with the survivor, which keeps what it got from them: it goes back to what the merges alone would have made
+ * of it.
+ */
+function leave(
+  found: Found,
+  undoing: Undoing,
+  survivorUuid: string,
+  pieces: readonly Piece[],
+  { reason, byJobId }: Hold,
+): void {
+  const moved = pieces.flat()
+  undoing.notes.push({ reason, details: { personId: survivorUuid, distinctIds: shownIds(moved) } })
+  const gone = [...new Set(moved.flatMap(({ before }) => before?.personUuid ?? []))]
+  const ofGone = gone
+    .flatMap(uuid => [found.image('person', uuid) ?? [], found.image('assignments', uuid) ?? []])
+    .flat()
+  const survivor = found.image('person', survivorUuid)
+  const merged = gone.reduce<ImageOf<'person'>['before']>(
+    (into, uuid) => mergedImage(into, found.image('person', uuid)?.before ?? null, survivorUuid),
+    survivor?.before ?? null,
+  )
+  if (byJobId !== null) {
+    for (const image of [...moved, ...ofGone]) found.handOver(image, byJobId)
+    handOverSurvivor(found, survivorUuid, merged, byJobId)
+  }
+  if (survivor !== undefined && merged !== null) found.rewrite({ ...survivor, before: merged })
+  undoing.doneImages.push(...moved, ...ofGone)
+}
+
+/** The later job will take the survivor back to what it was before the merges that it undoes. */
+function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>['before'], toJobId: number): void {
+  const count = found.image('id_count', uuid)
+  if (count !== undefined && found.imageOfJob(toJobId, 'id_count', uuid) === undefined) found.handOver(count, toJobId)
+  const ours = found.image('person', uuid)
+  if (ours === undefined || merged === null) return
+  const theirs = found.imageOfJob(toJobId, 'person', uuid)
+  if (theirs === undefined) found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: -1 } })
+  else found.rewrite({ ...theirs, before: revertedImage(theirs, ours.before, merged).before })
+}
+
+function mergedImage(
+  into: ImageOf<'person'>['before'],
+  from: ImageOf<'person'>['before'],
+  uuid: string,
+): ImageOf<'person'>['before'] {
+  if (from === null) return into
+  if (into === null) return { ...from, uuid, version: -1 }
+  const joined = mergeProfiles(into, from)
+  const { properties, marks } = exceedsPersonLimit(JSON.stringify(joined.properties)) ? trimProfile(joined) : joined
+  return {
+    ...into,
+    properties,
+    marks,
+    createdAtMs: Math.min(into.createdAtMs, from.createdAtMs),
+    lastSeenAtMs: Math.max(into.lastSeenAtMs, from.lastSeenAtMs),
+  }
+}
