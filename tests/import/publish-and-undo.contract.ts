@@ -6,6 +6,7 @@ import { jobLifeContract } from './jobs/job-life.contract.ts'
 import { jobsOfDaysContract } from './jobs/jobs-of-days.contract.ts'
 import { leftBehindContract } from './jobs/left-behind.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
+import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 
 /** @param numRuns random runs of each property. */
@@ -16,4 +17,5 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   heldLinksContract(engine, open)
   jobsOfDaysContract(engine, open)
   twoJobsContract(engine, open)
+  replayModelContract(engine, open, numRuns)
 }

@@ -4,6 +4,8 @@
 
 import assert from 'node:assert/strict'
 import { quotaResourceOf } from '#core/capture/quota-resource.ts'
+import { groupEventNames } from '#core/events/event-names.ts'
+import { groupIdentityOf } from '#core/events/group-identity.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
 import type {
   EventIdentity,
@@ -13,8 +15,8 @@ import type {
   StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import type { OtherUse } from '#core/imports/other-use.ts'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
@@ -146,13 +148,15 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       for (const { row, insertedAtMs } of copies.values()) {
         const { distinctId, event, propertiesJson, personMode } = row
         if (row.projectId !== projectId || row.importJobId === importJobId) continue
-        if (!asked.has(distinctId) || personMode === 'propertyless') continue
+        if (personMode === 'propertyless') continue
         const properties = parseJson(propertiesJson) as JsonObject
         const otherId = mergeRequestOf(event, properties)?.otherId ?? null
         const jobId = row.importPartition === 1 ? 0 : row.importJobId
         const key = JSON.stringify([jobId, distinctId, otherId])
         const known = uses.get(key)
         const isLater = insertedAtMs >= sinceMs
+        const isAsked = asked.has(distinctId) || (asked.has(otherId ?? '') && (jobId !== 0 || isLater))
+        if (!isAsked) continue
         const writes =
           (jobId !== 0 || isLater) && ['$set', '$set_once', '$unset'].some(name => Object.hasOwn(properties, name))
         uses.set(key, {
@@ -162,6 +166,38 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
           isLater: isLater || known?.isLater === true,
           writes: writes || known?.writes === true,
         })
+      }
+    return [...uses.values()]
+  }
+
+  async findLaterSetOnces(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<LaterSetOnce[]> {
+    const asked = new Set(distinctIds)
+    return Array.from(this.copies.values(), copies => copies.get(0))
+      .filter(copy => copy !== undefined)
+      .filter(({ row, insertedAtMs }) => insertedAtMs >= sinceMs && row.projectId === projectId)
+      .filter(({ row }) => asked.has(row.distinctId) && row.personMode === 'full' && row.event !== '$exception')
+      .toSorted((a, b) => a.place - b.place)
+      .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson } }) => {
+        const setOnce = (parseJson(propertiesJson) as JsonObject).$set_once
+        return isJsonObject(setOnce) ? { distinctId, setOnce, timestampMs, uuid } : []
+      })
+  }
+
+  async findOtherGroupUses(
+    projectId: number,
+    importJobId: number,
+    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
+  ): Promise<OtherGroupUse[]> {
+    const asked = new Set(groups.map(({ typeName, key }) => keyOf(typeName, key)))
+    const uses = new Map<string, OtherGroupUse>()
+    for (const copies of this.copies.values())
+      for (const { row } of copies.values()) {
+        if (row.projectId !== projectId || row.importJobId === importJobId || !groupEventNames.has(row.event)) continue
+        const identity = groupIdentityOf(parseJson(row.propertiesJson) as JsonObject)
+        if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) continue
+        const { typeName, key } = identity
+        const use = { importJobId: row.importPartition === 1 ? 0 : row.importJobId, typeName, key }
+        uses.set(keyOf(use.importJobId, typeName, key), use)
       }
     return [...uses.values()]
   }

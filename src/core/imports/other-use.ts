@@ -1,5 +1,7 @@
 // What anything but an import job has the person of a distinct id for, as the event store tells it.
 
+import type { JsonObject } from '../json.ts'
+
 /** All visible events of one kind together. */
 export interface OtherUse {
   /** 0 for live events and for imports without a job. */
@@ -11,4 +13,20 @@ export interface OtherUse {
   readonly isLater: boolean
   /** Whether a later one has `$set`, `$set_once` or `$unset`. */
   readonly writes: boolean
+}
+
+/** A `$set_once` of a live event, which had no effect where the job had written before it. */
+export interface LaterSetOnce {
+  readonly distinctId: string
+  readonly setOnce: JsonObject
+  readonly timestampMs: number
+  readonly uuid: string
+}
+
+/** A group that visible events of anything but an import job describe. */
+export interface OtherGroupUse {
+  /** As in `OtherUse`. */
+  readonly importJobId: number
+  readonly typeName: string
+  readonly key: string
 }

@@ -2,8 +2,10 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { ImportedCounts } from '#core/imports/imported-counts.ts'
-import type { OtherUse } from '#core/imports/other-use.ts'
+import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
+
+export const laterSetOnceCountMax = 100
 
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {
@@ -15,7 +17,8 @@ export interface ImportedRows {
   /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**
-   * What visible rows of anything but this job have the persons of these distinct ids, each kind of them once.
+   * What visible rows of anything but this job have the persons of these distinct ids, each kind of them once, and the later
+   * ones that link other distinct ids with these.
    * @param sinceMs rows of live events and of imports without a job are later if they were stored from then on.
    */
   findOtherUses(
@@ -24,6 +27,21 @@ export interface ImportedRows {
     distinctIds: readonly string[],
     sinceMs: number,
   ): Promise<readonly OtherUse[]>
+  /**
+   * The `$set_once` of live events that were stored from `sinceMs` on, the first of each kind, in the order in which they
+   * were stored: at most `laterSetOnceCountMax` of a distinct id.
+   */
+  findLaterSetOnces(
+    projectId: number,
+    distinctIds: readonly string[],
+    sinceMs: number,
+  ): Promise<readonly LaterSetOnce[]>
+  /** Those of the groups that `$groupidentify` events of anything but this job describe. */
+  findOtherGroupUses(
+    projectId: number,
+    importJobId: number,
+    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
+  ): Promise<readonly OtherGroupUse[]>
   /** Whether visible rows of anything but this job name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
 }

@@ -25,7 +25,10 @@ export interface ImportWorkDeps {
     ProgressStore &
     Pick<GroupStore, 'startDeletingGroupType' | 'deleteGroupsOfType' | 'listGroups'>
   readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
-    Pick<ImportedRows, 'findUsedIds' | 'findOtherUses' | 'hasRowsOfGroupType'>
+    Pick<
+      ImportedRows,
+      'findUsedIds' | 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses' | 'hasRowsOfGroupType'
+    >
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock
   readonly logger: Logger

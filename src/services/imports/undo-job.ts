@@ -126,7 +126,11 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
         const names = some.map(nameOf)
         const images = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
-        return undoGroups({ ...batchOf(job, deps, loaded, told), images, uses: [], laterJobIds }, names)
+        const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
+        const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
+        const groupUses = await deps.events.findOtherGroupUses(projectId, id, groups)
+        const batch = { ...batchOf(job, deps, loaded, told), images, uses: [], setOnces: [], groupUses, laterJobIds }
+        return undoGroups(batch, names)
       },
     )
   }
@@ -174,11 +178,14 @@ async function undoBatchOf(
     (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
   )
   const isLaterJob = new Set(laterJobIds)
-  const uses = await events.findOtherUses(projectId, id, ids, await publishStart(job, deps))
+  const sinceMs = await publishStart(job, deps)
+  const uses = await events.findOtherUses(projectId, id, ids, sinceMs)
   return {
     ...batchOf(job, deps, loaded, told),
     images: [...mappings, ...ofPersons.flat()],
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
+    setOnces: await events.findLaterSetOnces(projectId, ids, sinceMs),
+    groupUses: [],
     laterJobIds,
   }
 }

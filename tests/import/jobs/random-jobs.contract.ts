@@ -192,6 +192,8 @@ async function finishWithCrashes(world: ImportWorld, jobId: number, state: strin
       discardDay: failing(events.discardDay.bind(events)),
       findOverrides: events.findOverrides.bind(events),
       findUsedIds: events.findUsedIds.bind(events),
+      findOtherGroupUses: events.findOtherGroupUses.bind(events),
+      findLaterSetOnces: events.findLaterSetOnces.bind(events),
       findOtherUses: events.findOtherUses.bind(events),
       hasRowsOfGroupType: events.hasRowsOfGroupType.bind(events),
     },

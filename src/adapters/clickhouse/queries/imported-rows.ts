@@ -1,11 +1,13 @@
 // The rows of one import job. It has partitions of its own in `events_pending` and, once published, in `events`; while it
 // is being published, some of its rows are here and some there.
 
+import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { type ImportedCounts, idBucketCount } from '#core/imports/imported-counts.ts'
-import type { OtherUse } from '#core/imports/other-use.ts'
+import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import { type ImportedRows, laterSetOnceCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
@@ -41,6 +43,24 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
           ...(await clients.read((client, signal) =>
             otherUses(client, { project: projectId, job: importJobId, since: sinceMs, ids }, signal),
           )),
+        )
+      return uses
+    },
+    findLaterSetOnces: async (projectId, distinctIds, sinceMs) => {
+      const found: LaterSetOnce[] = []
+      for (const ids of fieldLists(distinctIds, id => id.length + 4))
+        found.push(
+          ...(await clients.read((client, signal) =>
+            laterSetOnces(client, { project: projectId, since: sinceMs, ids }, signal),
+          )),
+        )
+      return found
+    },
+    findOtherGroupUses: async (projectId, importJobId, groups) => {
+      const uses: OtherGroupUse[] = []
+      for (const some of fieldLists(groups, ({ typeName, key }) => typeName.length + key.length + 8))
+        uses.push(
+          ...(await clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal))),
         )
       return uses
     },
@@ -152,6 +172,12 @@ function textProperty(key: string): string {
     extract(properties, '"[$]?${key.replace('$', '')}"\\\\s*:\\\\s*"([^"\\\\\\\\]*)"'))`
 }
 
+/** Text, or a number as it was written. */
+function scalarProperty(key: string): string {
+  return `if(JSONType(properties, '${key}') = 'String' OR NOT isValidJSON(properties), ${textProperty(key)},
+    JSONExtractRaw(properties, '${key}'))`
+}
+
 const linkedId = `multiIf(event = '$identify', ${textProperty('$anon_distinct_id')},
   event IN ('$create_alias', '$merge_dangerously'), ${textProperty('alias')}, '')`
 
@@ -169,9 +195,12 @@ async function otherUses(
           AND match(properties, '"[$](set|set_once|unset)"\\\\s*:')) AS writes
       FROM events
       PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt64}
-      WHERE distinct_id IN {ids:Array(String)} AND person_mode != 'propertyless'
+      WHERE person_mode != 'propertyless'
+        AND (distinct_id IN {ids:Array(String)}
+          OR (event IN {links:Array(String)} AND (import_partition > 1 OR created_at >= ${timeParam('since')})
+            AND other IN {ids:Array(String)}))
       GROUP BY job, distinct_id, other`,
-    query_params: { ...query_params, ids: [...query_params.ids] },
+    query_params: { ...query_params, ids: [...query_params.ids], links: [...mergeEventNames] },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
@@ -183,6 +212,60 @@ async function otherUses(
     isLater: isLater === 1,
     writes: writes === 1,
   }))
+}
+
+async function laterSetOnces(
+  client: ClickHouseClient,
+  query_params: { project: number; since: number; ids: string[] },
+  signal: AbortSignal,
+): Promise<LaterSetOnce[]> {
+  const result = await client.query({
+    query: `SELECT distinct_id, JSONExtractRaw(properties, '$set_once') AS once,
+        argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at, toString(argMin(uuid, created_at)) AS uuid,
+        min(created_at) AS first
+      FROM events
+      PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
+      WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
+        AND startsWith(once, '{') AND once != '{}'
+      GROUP BY distinct_id, once ORDER BY first, at LIMIT ${laterSetOnceCountMax} BY distinct_id`,
+    query_params,
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<[string, string, number | string, string]>()).map(([distinctId, once, atMs, uuid]) => {
+    return { distinctId, setOnce: parseJson(once) as JsonObject, timestampMs: Number(atMs), uuid }
+  })
+}
+
+async function otherGroups(
+  client: ClickHouseClient,
+  project: number,
+  job: number,
+  groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
+  signal: AbortSignal,
+): Promise<OtherGroupUse[]> {
+  const result = await client.query({
+    query: `SELECT DISTINCT if(import_partition > 1, import_job_id, 0) AS job, ${textProperty('$group_type')} AS type,
+        ${scalarProperty('$group_key')} AS key
+      FROM events
+      PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt64}
+        AND event IN {events:Array(String)}
+      WHERE (type, key) IN arrayZip({types:Array(String)}, {keys:Array(String)})`,
+    query_params: {
+      project,
+      job,
+      events: [...groupEventNames],
+      types: groups.map(({ typeName }) => typeName),
+      keys: groups.map(({ key }) => key),
+    },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+    abort_signal: signal,
+  })
+  return (await result.json<[number | string, string, string]>()).map(([importJobId, typeName, key]) => {
+    return { importJobId: Number(importJobId), typeName, key }
+  })
 }
 
 async function hasRowsOfType(

@@ -2,9 +2,9 @@
 // images by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
 
 import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
+import type { LaterSetOnce } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
-import type { Person } from '#core/persons/person.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
 
 /** What is reverted of a person; groups lack the last two. */
@@ -88,13 +88,20 @@ export function withVersion(image: ImageOf<'person'>, versionBefore: number, ver
   return after?.version === versionBefore ? { ...image, after: { ...after, version } } : image
 }
 
-export function isSamePerson(a: Person, b: Person): boolean {
-  return (
-    a.createdAtMs === b.createdAtMs &&
-    a.isIdentified === b.isIdentified &&
-    a.lastSeenAtMs === b.lastSeenAtMs &&
-    [...keysOf(a, b)].every(key => isSameKey(keyIn(a, key), keyIn(b, key)))
-  )
+/**
+ * The profile with what live `$set_once`s would have written since: keys that the job had, and that are gone with it.
+ * @param former with the job's values.
+ */
+export function withSetOnces<Now extends Profile>(now: Now, former: Profile, setOnces: readonly LaterSetOnce[]): Now {
+  const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
+  for (const { setOnce, timestampMs, uuid } of setOnces)
+    for (const key of Object.keys(setOnce)) {
+      if (!Object.hasOwn(former.properties, key) || Object.hasOwn(draft.properties, key)) continue
+      draft.setProperty(key, setOnce[key]!)
+      draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
+    }
+  const { properties, marks } = draft.result() ?? now
+  return draft.changed ? { ...now, properties, marks } : now
 }
 
 function keysOf(...profiles: readonly Profile[]): Set<string> {

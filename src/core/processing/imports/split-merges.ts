@@ -5,7 +5,6 @@
 
 import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
@@ -13,6 +12,7 @@ import { revertedImage } from './revert.ts'
 import {
   type Found,
   moveBack,
+  noteRefusedLinks,
   personOf,
   removeMapping,
   shownIds,
@@ -97,7 +97,6 @@ function holdsOf(
   for (const { distinctId } of ids)
     for (const { otherId, isLater, importJobId } of found.usesOf(distinctId)) {
       if (otherId === null || !isLater || !isOfSurvivor.has(otherId)) continue
-      if ([distinctId, otherId].some(isIllegalDistinctId)) continue
       const origins = [originOfId.get(distinctId), originOfId.get(otherId)]
       if (origins[0] === origins[1]) continue
       for (const origin of origins)
@@ -125,9 +124,7 @@ function ownHold(found: Found, undoing: Undoing, piece: Piece): Hold | null {
   }
   const uses = found.usesOf(subject)
   if (uses.length === 0) return null
-  const areOfJobs = uses.every(({ importJobId }) => found.laterJobIds.includes(importJobId))
-  const first = found.laterJobIds.find(id => uses.some(({ importJobId }) => importJobId === id))
-  return { reason: 'undo_left:link_is_used', byJobId: areOfJobs ? first! : null }
+  return { reason: 'undo_left:link_is_used', byJobId: found.heirOf(uses.map(({ importJobId }) => importJobId)) }
 }
 
 function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
@@ -141,8 +138,15 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
   for (const image of found.laterImages('id_count', survivorUuid))
     if (image.after !== null)
       found.rewrite({ ...image, after: { ...image.after, count: image.after.count - piece.length } })
+  const person = origin === null ? undefined : found.image('person', origin)
+  if (person?.before?.isIdentified !== true)
+    noteRefusedLinks(
+      found,
+      undoing,
+      { uuid: survivorUuid, isMade: origin === null },
+      piece.map(({ subject }) => subject),
+    )
   if (origin === null) return
-  const person = found.image('person', origin)
   if (person?.before != null && !found.persons.has(origin))
     undoing.persons.set(origin, { row: personOf(person.before), loadedVersion: null })
   if (person !== undefined && person.after === null) undoing.doneImages.push(person)

@@ -4,11 +4,12 @@
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, type ImportChanges, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
-import type { OtherUse } from '#core/imports/other-use.ts'
+import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
+import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { groupSubject } from './before-images.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 
@@ -18,6 +19,8 @@ export type UndoRefusal =
   | 'undo_left:merge_was_built_on'
   /** Live data or another job links the same ids. */
   | 'undo_left:link_was_confirmed'
+  /** A later link of somebody else was refused because of what the job linked. It would have to be sent again. */
+  | 'undo_left:link_was_refused'
   /** An id that had no person before; other events use the one that it was linked to. */
   | 'undo_left:link_is_used'
   /** The merge is split; what other events of the person that comes back have written since stays where it is. */
@@ -38,6 +41,10 @@ export interface UndoBatch extends JobBatch {
   readonly images: readonly SubjectImage[]
   /** Of the distinct ids in `loaded`. */
   readonly uses: readonly OtherUse[]
+  /** Of the distinct ids in `loaded`, in the order in which they were stored. */
+  readonly setOnces: readonly LaterSetOnce[]
+  /** Of the groups in `loaded`. */
+  readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
   readonly laterJobIds: readonly number[]
 }
@@ -67,12 +74,15 @@ export class Found {
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
+  readonly #setOnces: readonly LaterSetOnce[]
+  readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
+  readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
   readonly #idsOf: ReadonlyMap<string, readonly DistinctIdMapping[]>
   readonly #images: Map<string, SubjectImage>
   readonly #rewritten = new Map<string, SubjectImage>()
 
-  constructor({ projectId, importJobId, loaded, images, uses, laterJobIds }: UndoBatch) {
+  constructor({ projectId, importJobId, loaded, images, uses: allUses, setOnces, groupUses, laterJobIds }: UndoBatch) {
     const isOurs = (row: { readonly projectId: number }) => row.projectId === projectId
     this.projectId = projectId
     this.importJobId = importJobId
@@ -82,7 +92,15 @@ export class Found {
     this.mappings = new Map(mappings.map(row => [row.distinctId, row]))
     this.#idsOf = Map.groupBy(this.mappings.values(), row => row.personUuid)
     this.groups = new Map(loaded.groups.filter(isOurs).map(row => [groupSubject(row), row]))
+    const uses = allUses.map(use => (isLink(use) ? use : { ...use, otherId: null }))
     this.#uses = Map.groupBy(uses, ({ distinctId }) => distinctId)
+    this.#setOnces = setOnces
+    this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
+    const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
+    const usersOf = Map.groupBy(groupUses, ({ typeName, key }) =>
+      groupSubject({ typeIndex: indexOf.get(typeName) ?? -1, key }),
+    )
+    this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
     this.#images = new Map(images.map(image => [nameOf(image), image]))
   }
 
@@ -92,6 +110,49 @@ export class Found {
 
   usesOf(distinctId: string): readonly OtherUse[] {
     return this.#uses.get(distinctId) ?? []
+  }
+
+  /** Those of live events with the person's ids. */
+  setOncesOf(uuid: string): readonly LaterSetOnce[] {
+    const ids = new Set(this.idsOf(uuid).map(({ distinctId }) => distinctId))
+    return this.#setOnces.filter(({ distinctId }) => ids.has(distinctId))
+  }
+
+  /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */
+  refusedLinksTo(distinctId: string, uuid: string): readonly OtherUse[] {
+    const asked = this.#linksTo.get(distinctId) ?? []
+    return asked.filter(use => use.isLater && this.#isElsewhere(use.distinctId, uuid))
+  }
+
+  /** The same of those by the id itself. */
+  refusedLinksFrom(distinctId: string, uuid: string): readonly OtherUse[] {
+    return this.usesOf(distinctId).filter(
+      ({ isLater, otherId }) => isLater && otherId !== null && this.#isElsewhere(otherId, uuid),
+    )
+  }
+
+  #isElsewhere(distinctId: string, uuid: string): boolean {
+    return this.mappings.get(distinctId)?.personUuid !== uuid
+  }
+
+  /** Whether a later live event has moved ids of another person to this one. */
+  wasMergedInto(uuid: string): boolean {
+    return this.idsOf(uuid).some(({ distinctId, version }) => {
+      const links = [...this.usesOf(distinctId), ...(this.#linksTo.get(distinctId) ?? [])]
+      return version > 0 && links.some(use => use.isLater && use.importJobId === 0 && use.otherId !== null)
+    })
+  }
+
+  /** Who else describes a group: ids of jobs, 0 for live data. */
+  usersOfGroup(subject: string): readonly number[] {
+    return this.#groupUsers.get(subject) ?? []
+  }
+
+  /** The first of the later jobs if all of these are such; null if there is anybody else, or nobody. */
+  heirOf(userIds: Iterable<number>): number | null {
+    const users = new Set(userIds)
+    const areLater = users.size > 0 && [...users].every(id => this.laterJobIds.includes(id))
+    return areLater ? this.laterJobIds.find(id => users.has(id))! : null
   }
 
   /** The job's own image of a subject. */
@@ -132,6 +193,11 @@ export class Found {
   rewrittenImages(): SubjectImage[] {
     return [...this.#rewritten.values()]
   }
+}
+
+/** Whether the event is one that may link its ids. */
+function isLink({ distinctId, otherId }: OtherUse): boolean {
+  return otherId !== null && otherId !== distinctId && ![distinctId, otherId].some(isIllegalDistinctId)
 }
 
 function nameOf({ importJobId, kind, subject }: Pick<SubjectImage, 'importJobId' | 'kind' | 'subject'>): string {
@@ -216,6 +282,24 @@ export function removedMapping(
     override: { projectId, distinctId, personId: personUuid(projectId, distinctId), version },
     nextVersion: { projectId, distinctId, version: version + 1 },
   }
+}
+
+/**
+ * Says which links of others were refused because of what the job did to the person of these ids: it identified the person
+ * to which the other id was to be linked, or it made (`isMade`) the person of an id that would have joined another one.
+ */
+export function noteRefusedLinks(
+  found: Found,
+  undoing: Undoing,
+  { uuid, isMade }: { readonly uuid: string; readonly isMade: boolean },
+  distinctIds: readonly string[],
+): void {
+  for (const id of distinctIds)
+    for (const { distinctId, otherId } of [
+      ...found.refusedLinksTo(id, uuid),
+      ...(isMade ? found.refusedLinksFrom(id, uuid) : []),
+    ])
+      undoing.notes.push({ reason: 'undo_left:link_was_refused', details: { distinctId, otherId } })
 }
 
 /** The person without what only its image has. */

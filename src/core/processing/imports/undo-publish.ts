@@ -6,10 +6,18 @@
 import type { Group } from '#core/groups/group.ts'
 import type { ImageOf } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
-import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { reverted, revertedImage, withVersion } from './revert.ts'
-import { type Found, personOf, removeMapping, shownIds, type UndoBatch, type Undoing, undo } from './undo-batch.ts'
+import { reverted, revertedImage, withSetOnces, withVersion } from './revert.ts'
+import {
+  type Found,
+  noteRefusedLinks,
+  personOf,
+  removeMapping,
+  shownIds,
+  type UndoBatch,
+  type Undoing,
+  undo,
+} from './undo-batch.ts'
 
 /** Takes persons back to what they were. @param subjects their images' names. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
@@ -45,22 +53,33 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
     return
   }
   const isSame = person.uuid === subject
+  const isMade = before === null
+  if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
+    noteRefusedLinks(
+      found,
+      undoing,
+      { uuid: subject, isMade },
+      found.idsOf(subject).map(({ distinctId }) => distinctId),
+    )
   if (before === null && isSame && removePerson(found, undoing, person, after)) return
   const kept = before === null && isSame ? keepPerson(found, undoing, image) : null
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
   const identifiers = identifiersOf(found, person.uuid)
   const isUntouched = isSame && person.version === after.version
-  const { subject: changed, left } =
+  const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
+  const changed = withSetOnces(without, person, found.setOncesOf(person.uuid))
   for (const key of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: person.uuid, key } })
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
+  if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
+    undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
   const row = {
     ...changed,
     createdAtMs,
     isIdentified: changed.isIdentified || (person.isIdentified && identifiers.length > 0),
   }
-  const isAsBefore = isUntouched && before !== null && row.isIdentified === before.isIdentified
+  const isAsBefore = isUntouched && before !== null && changed === without && row.isIdentified === before.isIdentified
   const isChanged = isAsBefore || changed !== person || createdAtMs !== person.createdAtMs
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
@@ -98,9 +117,8 @@ function keepPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>): n
     reason: 'undo_left:person_is_used',
     details: { personId: subject, distinctIds: shownIds(ids) },
   })
-  const users = new Set(ids.flatMap(({ distinctId }) => found.usesOf(distinctId).map(use => use.importJobId)))
-  if (users.size === 0 || [...users].some(id => !found.laterJobIds.includes(id))) return null
-  const heir = found.laterJobIds.find(id => users.has(id))!
+  const heir = found.heirOf(ids.flatMap(({ distinctId }) => found.usesOf(distinctId).map(use => use.importJobId)))
+  if (heir === null) return null
   for (const { distinctId } of ids) {
     const mapping = found.image('mapping', distinctId)
     if (mapping?.before === null) found.handOver(mapping, heir)
@@ -119,12 +137,11 @@ function forgetMadePerson(found: Found, uuid: string, { anyId }: PersonImage): v
 
 /** Who else has linked one of the person's ids with another one, which identifies it: ids of jobs, 0 for live data. */
 function identifiersOf(found: Found, uuid: string): number[] {
-  return found.idsOf(uuid).flatMap(({ distinctId }) =>
-    found.usesOf(distinctId).flatMap(({ otherId, importJobId }) => {
-      const isLink = otherId !== null && otherId !== distinctId
-      return isLink && ![distinctId, otherId].some(isIllegalDistinctId) ? importJobId : []
-    }),
-  )
+  return found
+    .idsOf(uuid)
+    .flatMap(({ distinctId }) => found.usesOf(distinctId))
+    .filter(({ otherId }) => otherId !== null)
+    .map(({ importJobId }) => importJobId)
 }
 
 /** Undoing the first of the later jobs will show whether the person is still identified then. */
@@ -134,8 +151,8 @@ function handOverIdentity(
   person: Person,
   identifiers: readonly number[],
 ): void {
-  const heir = found.laterJobIds.find(id => identifiers.includes(id))
-  if (heir === undefined || identifiers.some(id => !found.laterJobIds.includes(id))) return
+  const heir = found.heirOf(identifiers)
+  if (heir === null) return
   const { anyId } = after
   const theirs = found.imageOfJob(heir, 'person', person.uuid) ?? {
     ...image,
@@ -207,7 +224,10 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   }
   const { version } = group
   const isUntouched = version === after.version
-  if (isUntouched && before === null) {
+  const users = found.usersOfGroup(subject)
+  const heir = found.heirOf(users)
+  const isTheJobs = isUntouched || Object.keys(reverted(group, before, after).subject.properties).length === 0
+  if (before === null && users.length === 0 && isTheJobs) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return
   }
@@ -223,9 +243,10 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
     const isLast = rebased.after?.version === version
     found.rewrite({
       ...rebased,
-      // Nobody has written between the two jobs, so that the other one removes the group.
-      ...(before === null && theirs.before?.version === after.version && { before: null }),
+      ...(before === null && theirs.importJobId === heir && { before: null }),
       ...(isLast && { after: { ...rebased.after!, version: versionNow } }),
     })
   }
+  if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
+    found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })
 }

@@ -1,0 +1,165 @@
+// A published job that is undone with live events in between, against a world that never had the job: they differ only
+// where a note says so, and every note has a cause among the live events.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import fc from 'fast-check'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { JsonObject } from '#core/json.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { type Act, acts, applyAll, assertRowsHaveTheirPersons, imported, isAboutUndoing, live } from './random-acts.ts'
+
+interface Note {
+  readonly reason: string
+  readonly personId?: string
+  readonly distinctIds?: readonly string[]
+  readonly distinctId?: string
+  readonly otherId?: string
+  readonly key?: string
+  readonly groupKey?: string
+}
+
+/** @param numRuns random worlds. */
+export function replayModelContract(engine: string, open: OpenImportState, numRuns: number): void {
+  it(`an undone import job on ${engine} leaves what would be there without it, or a note`, async t => {
+    const lists = [acts, acts, acts, acts] as const
+    await fc.assert(
+      fc.asyncProperty(...lists, async (before, during, meanwhile, later) => {
+        const world = await importWorld(t, open)
+        const [ofBefore, ofMeanwhile, ofLater] = [before, meanwhile, later].map((list, place) =>
+          list.map((act, index) => live(act, 1_000 * place + index)),
+        ) as [CapturedEvent[], CapturedEvent[], CapturedEvent[]]
+        await applyAll(world, ofBefore)
+        const job = await world.createJob()
+        await applyAll(world, during.map(imported(job.id)))
+        await world.publish(job)
+        await applyAll(world, ofMeanwhile)
+        await world.discard(job)
+        const notes = await notesOf(world, job.id)
+
+        const model = await importWorld(t, open)
+        await applyAll(model, ofBefore)
+        await applyAll(model, ofMeanwhile)
+        assertSamePersons(await world.stored(), await model.stored(), notes)
+        assertSameGroups(await world.stored(), await model.stored(), notes)
+        for (const note of notes) assert.ok(hasCause(note, [...before, ...meanwhile], meanwhile), JSON.stringify(note))
+        await assertRowsHaveTheirPersons(world)
+
+        await applyAll(world, ofLater)
+        await assertRowsHaveTheirPersons(world)
+      }),
+      { numRuns },
+    )
+  })
+}
+
+async function notesOf(world: ImportWorld, jobId: number): Promise<Note[]> {
+  const notes = (await world.management.listImportNotes(jobId)).filter(({ reason }) => isAboutUndoing(reason))
+  for (const { count, samples } of notes) assert.equal(count, samples.length)
+  return notes.flatMap(({ reason, samples }) =>
+    samples.map(details => ({ ...(details as Omit<Note, 'reason'>), reason: reason.replace('undo_left:', '') })),
+  )
+}
+
+type Stored = Awaited<ReturnType<ImportWorld['stored']>>
+
+function assertSamePersons(actual: Stored, expected: Stored, notes: readonly Note[]): void {
+  const idsOf = (uuid: string | undefined) => actual.persons.find(person => person.uuid === uuid)?.ids.split(' ') ?? []
+  const merges = notes.filter(({ reason }) => /merge_was|link_|values_stay/.test(reason))
+  const anywhere = new Set(
+    merges.flatMap(({ personId, distinctIds = [], distinctId, otherId }) => [
+      ...idsOf(personId),
+      ...distinctIds,
+      ...[distinctId, otherId].filter(id => id !== undefined),
+    ]),
+  )
+  // What shares a person with one of these, in either world, may differ.
+  for (let size = -1; size !== anywhere.size; ) {
+    size = anywhere.size
+    for (const { ids } of [...actual.persons, ...expected.persons])
+      if (ids.split(' ').some(id => anywhere.has(id))) for (const id of ids.split(' ')) anywhere.add(id)
+  }
+  const shown = ({ persons }: Stored) =>
+    persons
+      .filter(({ ids }) => !ids.split(' ').some(id => anywhere.has(id)))
+      .toSorted((a, b) => (a.ids < b.ids ? -1 : 1))
+  const theirs = shown(expected)
+  const used = new Set(notes.flatMap(({ reason, personId }) => (reason === 'person_is_used' ? [personId] : [])))
+  // An event without a profile uses a person that is there, and makes none.
+  const ours = shown(actual).filter(({ uuid, ids }) => !used.has(uuid) || theirs.some(person => person.ids === ids))
+  assert.deepEqual(
+    ours.map(({ ids }) => ids),
+    theirs.map(({ ids }) => ids),
+  )
+  for (const [place, person] of ours.entries()) {
+    const other = theirs[place]!
+    const about = notes.filter(({ personId }) => personId === person.uuid)
+    const isUsed = about.some(({ reason }) => reason === 'person_is_used')
+    const left = new Set(about.flatMap(({ key }) => key ?? []))
+    if (isUsed) left.add('$creator_event_uuid')
+    const shownOf = ({ uuid, properties, created_at, is_identified }: Stored['persons'][number]) => ({
+      ...(!isUsed && { uuid }),
+      ...(!isUsed && !about.some(({ reason }) => reason === 'created_at_was_merged') && { created_at }),
+      is_identified,
+      properties: Object.fromEntries(
+        Object.entries(JSON.parse(properties) as JsonObject).filter(([key]) => !left.has(key)),
+      ),
+    })
+    assert.deepEqual(shownOf(person), shownOf(other), person.ids)
+  }
+}
+
+function assertSameGroups(actual: Stored, expected: Stored, notes: readonly Note[]): void {
+  type Group = { group_type_index: number; group_key: string; group_properties: string; created_at: number }
+  const shown = ({ groups, groupTypes }: Stored) =>
+    (groups as unknown as Group[]).map(({ group_type_index, group_key, group_properties, created_at }) => {
+      const about = notes.filter(({ groupKey }) => groupKey === group_key)
+      const isUsed = about.some(({ reason }) => reason === 'group_is_used')
+      const left = new Set(about.flatMap(({ key }) => key ?? []))
+      const type = (groupTypes as { group_type: string; group_type_index: number }[]).find(
+        each => each.group_type_index === group_type_index,
+      )
+      const properties = Object.entries(JSON.parse(group_properties) as JsonObject).filter(([key]) => !left.has(key))
+      return {
+        name: `${type?.group_type} ${group_key}`,
+        properties: properties.toSorted(([a], [b]) => (a < b ? -1 : 1)),
+        ...(!isUsed && { created_at }),
+      }
+    })
+  const byName = (a: { name: string }, b: { name: string }) => (a.name < b.name ? -1 : 1)
+  assert.deepEqual(shown(actual).toSorted(byName), shown(expected).toSorted(byName))
+}
+
+/** Whether live events can have provoked the note. */
+function hasCause(
+  { reason, distinctIds = [], distinctId, otherId, key }: Note,
+  all: readonly Act[],
+  meanwhile: readonly Act[],
+): boolean {
+  const ids = new Set(distinctIds)
+  const links = meanwhile.filter(({ name }) => name === '$identify')
+  const writes = meanwhile.filter(
+    ({ properties }) => '$set' in properties || '$set_once' in properties || '$unset' in properties,
+  )
+  switch (reason) {
+    case 'merge_was_built_on':
+    case 'created_at_was_merged':
+      return links.some(({ id, properties }) => id !== properties.$anon_distinct_id)
+    case 'link_was_confirmed':
+      return links.some(({ id, properties }) => ids.has(id) || ids.has(properties.$anon_distinct_id as string))
+    case 'link_was_refused':
+      return links.some(({ id, properties }) => id === distinctId && properties.$anon_distinct_id === otherId)
+    case 'link_is_used':
+      return all.some(({ id }) => ids.has(id))
+    case 'values_stay_with_survivor':
+      return writes.some(({ id }) => ids.has(id))
+    case 'person_is_used':
+      return meanwhile.some(({ id, properties }) => ids.has(id) || ids.has(properties.$anon_distinct_id as string))
+    case 'property_was_written':
+      return meanwhile.length > 0 && key !== undefined
+    case 'group_is_used':
+      return meanwhile.some(({ name }) => name === '$groupidentify')
+    default:
+      return false
+  }
+}
