@@ -12,6 +12,7 @@ import { chargedUsageContract } from './charged-usage.contract.ts'
 import { eventQueriesContract } from './event-queries.contract.ts'
 import { eventStoreSubject, eventWriterSubject } from './event-store-subject.ts'
 import { eventWriterContract } from './event-writer.contract.ts'
+import { otherUsesContract } from './other-uses.contract.ts'
 import { recordingStoreContract } from './recording-store.contract.ts'
 import { rejectStoreContract } from './reject-store.contract.ts'
 
@@ -36,6 +37,7 @@ describe('the event store on the embedded ClickHouse', () => {
   eventWriterContract(subject)
   chargedUsageContract(subject)
   eventQueriesContract(subject)
+  otherUsesContract({ ...subject, store: () => store, nowMs: clock.nowMs })
   recordingStoreContract(subject)
   rejectStoreContract(() => store, subject.newProject)
 
@@ -46,6 +48,7 @@ describe('the event store on the embedded ClickHouse', () => {
 
 describe('the event store in memory', () => {
   const store = new MemoryEventStore()
+  store.nowMs = clock.nowMs
   const subject = eventWriterSubject({
     store: () => store,
     clock,
@@ -56,6 +59,7 @@ describe('the event store in memory', () => {
   })
   eventWriterContract(subject)
   chargedUsageContract(subject)
+  otherUsesContract({ ...subject, store: () => store, nowMs: clock.nowMs })
 })
 
 describe('rejects in memory', () => {

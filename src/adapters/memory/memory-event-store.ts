@@ -158,7 +158,8 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
         const isAsked = asked.has(distinctId) || (asked.has(otherId ?? '') && (jobId !== 0 || isLater))
         if (!isAsked) continue
         const writes =
-          (jobId !== 0 || isLater) && ['$set', '$set_once', '$unset'].some(name => Object.hasOwn(properties, name))
+          (jobId !== 0 || isLater) &&
+          ['$set', '$set_once', '$unset'].some(name => Object.keys(Object(properties[name])).length > 0)
         uses.set(key, {
           importJobId: jobId,
           distinctId,
@@ -179,7 +180,8 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       .toSorted((a, b) => a.place - b.place)
       .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson } }) => {
         const setOnce = (parseJson(propertiesJson) as JsonObject).$set_once
-        return isJsonObject(setOnce) ? { distinctId, setOnce, timestampMs, uuid } : []
+        const hasKeys = isJsonObject(setOnce) && Object.keys(setOnce).length > 0
+        return hasKeys ? { distinctId, setOnce, timestampMs, uuid } : []
       })
   }
 

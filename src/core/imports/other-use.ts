@@ -11,7 +11,7 @@ export interface OtherUse {
   readonly otherId: string | null
   /** Whether one came after the job was published. */
   readonly isLater: boolean
-  /** Whether a later one has `$set`, `$set_once` or `$unset`. */
+  /** Whether a later one has properties in `$set`, `$set_once` or `$unset`. */
   readonly writes: boolean
 }
 

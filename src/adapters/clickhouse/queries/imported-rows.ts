@@ -192,7 +192,7 @@ async function otherUses(
     query: `SELECT if(import_partition > 1, import_job_id, 0) AS job, distinct_id, ${linkedId} AS other,
         max(created_at >= ${timeParam('since')}) AS is_later,
         max((import_partition > 1 OR created_at >= ${timeParam('since')})
-          AND match(properties, '"[$](set|set_once|unset)"\\\\s*:')) AS writes
+          AND match(properties, '"[$](set|set_once|unset)"\\\\s*:\\\\s*[\\\\[{]\\\\s*"')) AS writes
       FROM events
       PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt64}
       WHERE person_mode != 'propertyless'

@@ -8,7 +8,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { revertedImage } from './revert.ts'
+import { revertedImage, withSetOnces } from './revert.ts'
 import {
   type Found,
   moveBack,
@@ -147,8 +147,11 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
       piece.map(({ subject }) => subject),
     )
   if (origin === null) return
-  if (person?.before != null && !found.persons.has(origin))
-    undoing.persons.set(origin, { row: personOf(person.before), loadedVersion: null })
+  if (person?.before != null && !found.persons.has(origin)) {
+    const setOnces = found.setOncesOf(piece.map(({ subject }) => subject))
+    const row = withSetOnces(personOf(person.before), found.persons.get(survivorUuid)!, setOnces)
+    undoing.persons.set(origin, { row, loadedVersion: null })
+  }
   if (person !== undefined && person.after === null) undoing.doneImages.push(person)
   returnAssignments(found, undoing, origin, survivorUuid)
   noteValuesThatStay(found, undoing, survivorUuid, piece)
@@ -183,8 +186,6 @@ function without({ hashKeys, cohortIds }: Assignments, other: Assignments): Assi
 }
 
 function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
-  const asLeft = found.image('person', survivorUuid)?.after?.version
-  if (found.persons.get(survivorUuid)?.version === asLeft) return
   const writers = piece.filter(({ subject }) => found.usesOf(subject).some(({ writes }) => writes))
   if (writers.length > 0)
     undoing.notes.push({

@@ -112,9 +112,8 @@ export class Found {
     return this.#uses.get(distinctId) ?? []
   }
 
-  /** Those of live events with the person's ids. */
-  setOncesOf(uuid: string): readonly LaterSetOnce[] {
-    const ids = new Set(this.idsOf(uuid).map(({ distinctId }) => distinctId))
+  setOncesOf(distinctIds: readonly string[]): readonly LaterSetOnce[] {
+    const ids = new Set(distinctIds)
     return this.#setOnces.filter(({ distinctId }) => ids.has(distinctId))
   }
 

@@ -54,13 +54,9 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   }
   const isSame = person.uuid === subject
   const isMade = before === null
+  const ids = found.idsOf(person.uuid).map(({ distinctId }) => distinctId)
   if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
-    noteRefusedLinks(
-      found,
-      undoing,
-      { uuid: subject, isMade },
-      found.idsOf(subject).map(({ distinctId }) => distinctId),
-    )
+    noteRefusedLinks(found, undoing, { uuid: subject, isMade }, ids)
   if (before === null && isSame && removePerson(found, undoing, person, after)) return
   const kept = before === null && isSame ? keepPerson(found, undoing, image) : null
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
@@ -68,7 +64,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const isUntouched = isSame && person.version === after.version
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
-  const changed = withSetOnces(without, person, found.setOncesOf(person.uuid))
+  const changed = withSetOnces(without, person, found.setOncesOf(ids))
   for (const key of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: person.uuid, key } })
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)

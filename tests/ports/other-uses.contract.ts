@@ -1,0 +1,99 @@
+// What an event store tells of the persons, links and groups that others than an import job use.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import type { EventWriter } from '#ports/events/event-writer.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import { anEvent, imported } from '../support/an-event.ts'
+
+type OtherUses = Pick<ImportedRows, 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses'>
+
+export function otherUsesContract(subject: {
+  store(): Pick<EventWriter, 'insert'> & OtherUses
+  newProject(): number
+  newJob(): number
+  nowMs(): number
+}): void {
+  const { store, newProject, newJob, nowMs } = subject
+  const insert = (...events: StoredEvent[]) =>
+    store().insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
+  const byId = (a: object, b: object) => (JSON.stringify(a) < JSON.stringify(b) ? -1 : 1)
+
+  it('tells who else uses the persons of distinct ids, and links them', async () => {
+    const [projectId, job, other] = [newProject(), newJob(), newJob()]
+    const event = (name: string, distinctId: string, properties: object) =>
+      anEvent({ projectId, event: name, distinctId, propertiesJson: JSON.stringify(properties), personMode: 'full' })
+    const large = '{"n":123456789012345678901234567890,"$anon_distinct_id":"device","$set":{"k":1}}'
+    await insert(
+      imported(event('e', 'user', {}), job),
+      event('e', 'user', { $set: { k: 1 } }),
+      { ...event('$identify', 'user', {}), propertiesJson: large },
+      imported(event('$create_alias', 'user', { alias: 'other' }), other),
+      event('$merge_dangerously', 'stranger', { alias: 'user', $set: {} }),
+      event('e', 'nobody', {}),
+      { ...event('e', 'device', {}), personMode: 'propertyless' },
+      imported({ ...event('e', 'device', {}), importPartition: 1 }, newJob()),
+    )
+    const uses = await store().findOtherUses(projectId, job, ['user', 'device'], nowMs())
+    assert.deepEqual(
+      uses.toSorted(byId),
+      [
+        { importJobId: 0, distinctId: 'user', otherId: null, isLater: true, writes: true },
+        { importJobId: 0, distinctId: 'user', otherId: 'device', isLater: true, writes: true },
+        { importJobId: other, distinctId: 'user', otherId: 'other', isLater: true, writes: false },
+        { importJobId: 0, distinctId: 'stranger', otherId: 'user', isLater: true, writes: false },
+        { importJobId: 0, distinctId: 'device', otherId: null, isLater: true, writes: false },
+      ].toSorted(byId),
+    )
+    const before = await store().findOtherUses(projectId, job, ['user'], nowMs() + 1)
+    assert.deepEqual(
+      before.map(({ importJobId, otherId, isLater, writes }) => [importJobId, otherId, isLater, writes]).toSorted(byId),
+      [
+        [0, null, false, false],
+        [0, 'device', false, false],
+        [other, 'other', false, false],
+      ].toSorted(byId),
+    )
+  })
+
+  it('tells what live events set once since, each kind once', async () => {
+    const [projectId, job] = [newProject(), newJob()]
+    const event = (properties: object, over: Partial<StoredEvent> = {}) =>
+      anEvent({ projectId, distinctId: 'a', propertiesJson: JSON.stringify(properties), personMode: 'full', ...over })
+    const first = event({ $set_once: { k: 1.5 } })
+    await insert(
+      first,
+      event({ $set_once: {} }),
+      event({ $set: { k: 2 } }),
+      event({ $set_once: { k: 3 } }, { event: '$exception' }),
+      imported(event({ $set_once: { k: 4 } }), job),
+    )
+    const { distinctId, timestampMs, uuid } = first
+    const setOnces = await store().findLaterSetOnces(projectId, ['a'], nowMs())
+    assert.deepEqual(setOnces, [{ distinctId, setOnce: { k: 1.5 }, timestampMs, uuid }])
+    assert.deepEqual(await store().findLaterSetOnces(projectId, ['a'], nowMs() + 1), [])
+  })
+
+  it('tells who else describes groups', async () => {
+    const [projectId, job, other] = [newProject(), newJob(), newJob()]
+    const event = (name: string, type: string, key: string | number) =>
+      anEvent({ projectId, event: name, propertiesJson: JSON.stringify({ $group_type: type, $group_key: key }) })
+    await insert(
+      imported(event('$groupidentify', 'org', 'only the job'), job),
+      event('$groupidentify', 'org', 'x'),
+      event('$group_identify', 'team', 7),
+      imported(event('$groupidentify', 'org', 'x'), other),
+      event('e', 'org', 'y'),
+    )
+    const asked = ['only the job', 'x', '7', 'y'].flatMap(key => ['org', 'team'].map(typeName => ({ typeName, key })))
+    assert.deepEqual(
+      (await store().findOtherGroupUses(projectId, job, asked)).toSorted(byId),
+      [
+        { importJobId: 0, typeName: 'org', key: 'x' },
+        { importJobId: 0, typeName: 'team', key: '7' },
+        { importJobId: other, typeName: 'org', key: 'x' },
+      ].toSorted(byId),
+    )
+  })
+}
