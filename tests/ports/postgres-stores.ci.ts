@@ -4,6 +4,7 @@ import { after, test } from 'node:test'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { pendingJobsContract } from '../import/pending-jobs.contract.ts'
 import { importJobsContract } from '../import/publish-and-undo.contract.ts'
 import type { OpenImportState } from '../support/import-world.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
@@ -70,6 +71,7 @@ async function runSuites(): Promise<void> {
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
   importJobsContract('postgres', openImportState, 10)
+  pendingJobsContract('postgres', openImportState)
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {
     const url = await newDatabase(t)

@@ -205,15 +205,12 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
   }
 
   async hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean> {
-    return this.copies
-      .values()
-      .some(copies =>
-        copies
-          .values()
-          .some(
-            ({ row }) => row.projectId === projectId && row.importJobId !== importJobId && row.groups[typeIndex] !== '',
-          ),
-      )
+    const isOfType = (row: StoredEvent) =>
+      row.projectId === projectId && row.importJobId !== importJobId && row.groups[typeIndex] !== ''
+    return (
+      this.pending.some(isOfType) ||
+      this.copies.values().some(copies => copies.values().some(({ row }) => isOfType(row)))
+    )
   }
 
   async countUsage(projectId: number, fromDay: string, toDay: string): Promise<readonly UsageDay[]> {

@@ -83,6 +83,11 @@ export class ChunkReport {
     if (event.receivedAtMs - event.timestampMs < liveWindowMs) this.#note(event, 'recent', { eventUuid: event.uuid })
   }
 
+  /** What happened to an event of a job stands with the job, whatever the event's lane. */
+  noteOfJob(event: CapturedEvent, reason: string, details: JsonObject): void {
+    this.#note(event, reason, details)
+  }
+
   allOutcomes(): ChunkOutcome[] {
     return [...this.#outcomes.values()].flatMap(ofProject =>
       [...ofProject.values()].flatMap(ofLane => [...ofLane.values()]),

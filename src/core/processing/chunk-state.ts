@@ -76,6 +76,8 @@ export class ProjectState {
   /** The version of the next mapping of an id, by id. */
   readonly #personlessIds = new Map<string, number>()
   readonly #groupTypes = new Map<string, number>()
+  /** Types that events of the shelf name, by name. */
+  readonly #shelvedTypes = new Map<string, number>()
   readonly #takenIndexes = new Set<number>()
   readonly #typesBeingDeleted = new Set<string>()
   #refusedGroupType: RefusedGroupType | null = null
@@ -203,6 +205,7 @@ export class ProjectState {
     const typeCount = of.newGroupTypes.length
     const index = of.groupTypeIndex(name)
     if (of.newGroupTypes.length > typeCount) this.addedGroupTypes.push(of.newGroupTypes.at(-1)!)
+    if (index !== undefined) this.#shelvedTypes.set(name, index)
     return index
   }
 
@@ -214,9 +217,9 @@ export class ProjectState {
     return refused
   }
 
-  /** The types of the groups to write that existed before. */
+  /** The types of the groups to write that existed before; of a shelf, all that its events name. */
   usedGroupTypes(): GroupType[] {
-    const used = new Set<number>()
+    const used = new Set(this.#shelvedTypes.values())
     for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
     const { newGroupTypes } = this.#shelfOf ?? this
     for (const { index } of newGroupTypes) used.delete(index)
@@ -226,8 +229,9 @@ export class ProjectState {
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
 
-  hasGroupType(typeIndex: number): boolean {
-    return this.#groupTypes.values().some(index => index === typeIndex)
+  /** Undefined for an index without a type, or with one that is being deleted. */
+  nameOfGroupType(typeIndex: number): string | undefined {
+    return this.#groupTypes.entries().find(([, index]) => index === typeIndex)?.[0]
   }
 
   findGroup(typeIndex: number, key: string): Group | null {

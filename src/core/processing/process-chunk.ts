@@ -245,9 +245,12 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   const state = subjectsOf(work, event, project)
   if (state === null) {
     if (work.isRestoring) return null
-    const jobState = work.jobs.get(event.importJobId)?.state
-    if (jobState === 'discarding' || jobState === 'discarded') {
-      report.count(event.projectId, event.lane, 'dropped', 'import_job_discarded')
+    const job = work.jobs.get(event.importJobId)
+    const isDiscarded = job?.state === 'discarding' || job?.state === 'discarded'
+    if (job?.projectId === event.projectId)
+      report.noteOfJob(event, isDiscarded ? importJobDiscarded : importJobClosed, noteDetailsOf(event))
+    if (isDiscarded) {
+      report.count(event.projectId, event.lane, 'dropped', importJobDiscarded)
       return null
     }
     work.rejected.push(rejectOfEvent({ stream: work.stream, offset }, event, importJobClosed, 'import_job'))
@@ -286,8 +289,14 @@ function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): Sto
   }
 }
 
-/** The job was published or discarded, or never existed, before its event was processed: nothing may be added to it. */
+/** The job was published, or never existed, before its event was processed: nothing may be added to it. */
 const importJobClosed = 'import_job_closed'
+/** Nothing of a discarded job is kept, so its late events are no rejects. */
+const importJobDiscarded = 'import_job_discarded'
+
+function noteDetailsOf({ uuid, name, distinctId }: CapturedEvent): JsonDetails {
+  return { eventUuid: uuid, event: name, distinctId }
+}
 
 function isOfPendingJob({ jobs }: ChunkWork, { importJobId }: CapturedEvent): boolean {
   const job = importJobId < firstImportJobId ? undefined : jobs.get(importJobId)
@@ -319,7 +328,9 @@ function jobOfDayOf({ jobsOfDays }: ChunkWork, event: CapturedEvent): JobOfDay |
 function applyOfDay(work: ChunkWork, sent: ParsedEvent, importJobId: number): StoredEvent | null {
   const state = work.jobs.get(importJobId)?.state
   if (state !== 'published') {
-    if (!work.isRestoring) work.report.count(sent.event.projectId, sent.event.lane, 'dropped', 'import_job_discarded')
+    if (work.isRestoring) return null
+    work.report.noteOfJob({ ...sent.event, importJobId }, importJobDiscarded, noteDetailsOf(sent.event))
+    work.report.count(sent.event.projectId, sent.event.lane, 'dropped', importJobDiscarded)
     return null
   }
   const project = work.projects.get(sent.event.projectId)
@@ -351,6 +362,16 @@ function importChangesOf({ projects, jobs, report, newGenerated }: ChunkWork): {
     for (const link of shelf.links) links.push({ importJobId, ...link })
     for (const { name, index } of shelf.addedGroupTypes)
       images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
+    // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
+    for (const { name, index } of shelf.usedGroupTypes())
+      images.push({
+        importJobId,
+        projectId,
+        kind: 'group_type',
+        subject: String(index),
+        before: { name },
+        after: { name },
+      })
   }
   return {
     imports: {

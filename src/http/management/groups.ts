@@ -28,6 +28,11 @@ function inUse(flagKeys: readonly string[]): string {
 
 const namedFlagsMax = 20
 
+const usedByImport = invalidInput(
+  'group_type_index',
+  'Events of an import job name this group type: publish or discard the job first.',
+)
+
 export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
   return [
     ...projectRoutes(deps, {
@@ -48,7 +53,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
       path: '/groups_types/:groupTypeIndex',
       id: 'groups_types_destroy',
       tag,
-      summary: 'Delete a group type with its groups and free its index. 400 while a flag uses it.',
+      summary: 'Delete a group type with its groups and free its index. 400 while a flag or a pending import uses it.',
       scope: 'group:write',
       success: { status: 204 },
       handle: async ({ project, params }) => {
@@ -58,6 +63,7 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
           : err('not_found' as const)
         if (deleted.ok) return noContent
         if (deleted.error === 'not_found') return refusal(noSuchType)
+        if (deleted.error === 'used_by_import') return refusal(usedByImport)
         return refusal(invalidInput('group_type_index', inUse(deleted.error.usedBy)))
       },
     }),

@@ -42,6 +42,6 @@ export interface ImportedRows {
     importJobId: number,
     groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
   ): Promise<readonly OtherGroupUse[]>
-  /** Whether visible rows of anything but this job name a group of this type. */
+  /** Whether rows of anything but this job, visible or pending, name a group of this type. */
   hasRowsOfGroupType(projectId: number, importJobId: number, typeIndex: number): Promise<boolean>
 }

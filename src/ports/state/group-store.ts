@@ -16,12 +16,13 @@ export interface GroupStore {
   /**
    * From now on, nothing is stored under the type and no definition has it. Its groups still exist and its index stays
    * taken until `deleteGroupsOfType` has deleted the last group. A repeat changes nothing. If flags use the type,
-   * nothing is done, and the answer has their keys: inactive flags included, at most `namedFlagsMax`.
+   * nothing is done, and the answer has their keys: inactive flags included, at most `namedFlagsMax`. Nothing is done
+   * either while events of an import job name the type that is neither published nor discarded.
    */
   startDeletingGroupType(
     projectId: number,
     typeIndex: number,
-  ): Promise<Result<Written<null>, 'not_found' | { readonly usedBy: readonly string[] }>>
+  ): Promise<Result<Written<null>, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>>
   /**
    * Deletes at most `countMax` groups of a type whose deletion was started, in one transaction. With the last group the
    * type is gone and its index is free.

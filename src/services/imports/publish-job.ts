@@ -97,6 +97,12 @@ async function joinPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 
 async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
+  const types = await deps.jobs.listImportImages(id, 'group_type', 100)
+  const groupTypeNames = new Map(
+    types.flatMap(({ kind, subject, after }) =>
+      kind === 'group_type' && after !== null ? [[Number(subject), after.name] as const] : [],
+    ),
+  )
   for (;;) {
     const groups = await deps.jobs.listShelvedGroups(id, batchSize)
     if (groups.length === 0 || signal.aborted) return
@@ -114,7 +120,7 @@ async function joinGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         ]),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => publishGroups(batchOf(job, deps, loaded, told), some),
+      (some, loaded, told) => publishGroups({ ...batchOf(job, deps, loaded, told), groupTypeNames }, some),
     )
   }
 }

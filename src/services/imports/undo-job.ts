@@ -139,7 +139,8 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
 /** Types that the job added are deleted unless something else uses them meanwhile: a group, an event, or a flag. */
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   const { id, projectId } = job
-  for (const { subject } of await deps.jobs.listImportImages(id, 'group_type', 100)) {
+  for (const { subject, before } of await deps.jobs.listImportImages(id, 'group_type', 100)) {
+    if (before !== null) continue
     const typeIndex = Number(subject)
     const { results } = await deps.jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
     if (results.length > 0 || (await deps.events.hasRowsOfGroupType(projectId, id, typeIndex))) continue

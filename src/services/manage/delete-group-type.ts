@@ -21,7 +21,7 @@ export async function deleteGroupType(
   { management, definitionsReady }: DeleteGroupTypeDeps,
   projectId: number,
   typeIndex: number,
-): Promise<Result<null, 'not_found' | { readonly usedBy: readonly string[] }>> {
+): Promise<Result<null, 'not_found' | 'used_by_import' | { readonly usedBy: readonly string[] }>> {
   const started = await management.startDeletingGroupType(projectId, typeIndex)
   if (!started.ok) return started
   await definitionsReady(started.value.revision)

@@ -274,9 +274,13 @@ async function hasRowsOfType(
   signal: AbortSignal,
 ): Promise<boolean> {
   const result = await client.query({
-    query: `SELECT 1 FROM events
+    query: ['events', 'events_pending']
+      .map(
+        table => `SELECT 1 FROM ${table}
       PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt32}
       WHERE "$group_${Number(typeIndex)}" != '' LIMIT 1`,
+      )
+      .join(' UNION ALL '),
     query_params: { project: projectId, job: importJobId },
     format: 'JSONCompactEachRow',
     abort_signal: signal,

@@ -20,6 +20,21 @@ const shownColumns = [
   ...(['group_properties', 'created_at', 'version'] as const),
 ]
 
+/** Whether events of a job that is not published name the type; a job that is being discarded no longer counts. */
+async function isNamedByPendingJob(trx: Kysely<StateSchema>, projectId: number, typeIndex: number): Promise<boolean> {
+  const image = await trx
+    .selectFrom('import_image as i')
+    .innerJoin('import_job as j', 'j.id', 'i.import_job_id')
+    .select('i.import_job_id')
+    .where('j.project_id', '=', projectId)
+    .where('j.state', 'not in', ['published', 'discarding', 'discarded'])
+    .where('i.kind', '=', 'group_type')
+    .where('i.subject', '=', String(typeIndex))
+    .limit(1)
+    .executeTakeFirst()
+  return image !== undefined
+}
+
 export function groupQueries(db: Kysely<StateSchema>): GroupStore {
   return {
     async listGroupTypes(projectId) {
@@ -34,12 +49,15 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
 
     startDeletingGroupType: (projectId, typeIndex) =>
       db.transaction().execute(async trx => {
+        // A write, so that it locks the row: a chunk that names the type meanwhile is seen, or sees the deletion.
         const type = await trx
-          .selectFrom('group_type_mapping')
-          .select('removed')
+          .updateTable('group_type_mapping')
+          .set({ removed: sql<number>`removed` })
           .where(isOfType(projectId, typeIndex))
+          .returning('removed')
           .executeTakeFirst()
         if (type === undefined) return err('not_found')
+        if (type.removed === 0 && (await isNamedByPendingJob(trx, projectId, typeIndex))) return err('used_by_import')
         // In the transaction that marks the type: a flag written later was checked against older definitions.
         const usedBy = type.removed === 1 ? [] : await flagsWithType(trx, projectId, typeIndex)
         if (usedBy.length > 0) return err({ usedBy })

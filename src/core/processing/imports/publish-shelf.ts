@@ -32,6 +32,8 @@ export interface JobBatch {
   readonly told?: Iterable<PersonIdOverride>
   /** Epoch ms. */
   readonly nowMs: number
+  /** What the job's events named each index by; a job of an older version remembers none. */
+  readonly groupTypeNames?: ReadonlyMap<number, string>
 }
 
 /** The job's project no longer exists. */
@@ -111,7 +113,7 @@ export function publishGroups(batch: JobBatch, groups: readonly Pick<Group, 'typ
     for (const { typeIndex, key } of groups) {
       const group = shelved.get(`${typeIndex}:${key}`)
       if (group === undefined) continue
-      joinGroup(state, group, notes)
+      joinGroup(state, group, batch.groupTypeNames?.get(typeIndex), notes)
       removedGroups.push({ projectId: shelfId, typeIndex, key, loadedVersion: group.version })
     }
     return { removedGroups }
@@ -207,9 +209,10 @@ function needsOverride(state: ProjectState, distinctId: string): void {
   mapping.changed = true
 }
 
-function joinGroup(state: ProjectState, shelved: Group, notes: Note[]): void {
+function joinGroup(state: ProjectState, shelved: Group, typeName: string | undefined, notes: Note[]): void {
   const { typeIndex, key, createdAtMs } = shelved
-  if (!state.hasGroupType(typeIndex)) {
+  const nameToday = state.nameOfGroupType(typeIndex)
+  if (nameToday === undefined || (typeName !== undefined && typeName !== nameToday)) {
     notes.push({ reason: 'group_type_deleted', details: { groupTypeIndex: typeIndex, groupKey: key } })
     return
   }
