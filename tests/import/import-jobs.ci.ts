@@ -92,7 +92,7 @@ describe('an import job over the wire', () => {
       uuid: '5a5a5a5a-0000-5000-8000-aaaa99999999',
       event: '$identify',
       timestamp: '2024-01-02T00:00:00Z',
-      properties: { distinct_id: 'aaaa-user-1', $anon_distinct_id: 'aaaa-device' },
+      properties: { distinct_id: 'aaaa-user-1', $anon_distinct_id: 'aaaa-device', $groups: { company: 'acme' } },
     }
     assert.deepEqual((await send(job.id, [...batch, link])).body, { status: 'Ok' })
     const again = await send(job.id, batch.slice(0, 10), { 'x-import-report': '1' })
@@ -133,6 +133,7 @@ describe('an import job over the wire', () => {
       (await persons()).map(({ distinct_ids }) => distinct_ids),
       [['aaaa-user-0']],
     )
+    assert.deepEqual(await pennon.api('GET', `${api}/groups_types/`), [])
     const notes = (await pennon.api<Report>('GET', `${api}/import_jobs/${job.id}/report/`)).notes
     assert.deepEqual(
       notes.filter(({ reason }) => reason.startsWith('undo_left')),

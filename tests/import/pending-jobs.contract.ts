@@ -1,10 +1,12 @@
-// The contract of a state for what happens beside a pending import job: group types that are deleted, and events that come
-// too late.
+// The contract of a state for what happens beside a pending import job: group types and projects that are deleted, events that
+// come too late, and rows that are lost.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportJob } from '#core/imports/import-job.ts'
+import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { anEvent, anImportedEvent } from '../support/apply-events.ts'
-import { importWorld, type OpenImportState } from '../support/import-world.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../support/import-world.ts'
 
 const day = 86_400_000
 
@@ -58,6 +60,119 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       )
       assert.deepEqual(await world.notes(discarded), { import_job_discarded: 2 })
       assert.equal(world.events.rejected.size, 2)
+    })
+  })
+
+  describe(`the rows of an import job on ${engine}`, () => {
+    const twoEvents = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const event = anImportedEvent('e', 'a', day, {}, { importJobId: job.id })
+      await world.apply(event, event, anImportedEvent('e', 'b', day, {}, { importJobId: job.id }))
+      return { world, job, event }
+    }
+
+    it('are counted as they are stored, and nothing is noted when all of them are there', async t => {
+      const { world, job } = await twoEvents(t)
+      assert.equal((await world.management.findImportJob(job.id))?.storedRows, 2)
+      await world.publish(job)
+      assert.deepEqual(await world.notes(job), {})
+    })
+
+    it('are missed once when the event store has lost some, before any is published', async t => {
+      const { world, job } = await twoEvents(t)
+      world.events.pending.pop()
+      await world.publish(job)
+      const [note] = await world.management.listImportNotes(job.id)
+      assert.deepEqual(
+        [note?.reason, note?.count, note?.samples],
+        ['rows_fewer_than_stored', 1, [{ stored: 2, found: 1 }]],
+      )
+    })
+
+    it('are not counted when the event store refuses them', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      world.events.refuses = ({ distinctId }) => distinctId === 'b'
+      for (const id of ['a', 'b']) await world.apply(anImportedEvent('e', id, day, {}, { importJobId: job.id }))
+      assert.equal((await world.management.findImportJob(job.id))?.storedRows, 1)
+    })
+  })
+
+  describe(`import jobs of a deleted project on ${engine}`, () => {
+    const events = [
+      anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }),
+      anImportedEvent('$identify', 'a', day, { $anon_distinct_id: 'b' }),
+      anImportedEvent('$groupidentify', 'a', day, { $group_type: 'org', $group_key: 'x', $group_set: { tier: 1 } }),
+    ]
+    const prepare = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(...events.map(event => ({ ...event, importJobId: job.id })))
+      return { world, job }
+    }
+    /** Lets writes of the state pass until there were so many, as if the project were deleted just then. */
+    const deletedAfter = (world: ImportWorld, writeCount: number): Partial<ImportWorkDeps> => {
+      let left = writeCount
+      return {
+        state: {
+          ...world.chunks,
+          commitChunk: async (...args) => {
+            if (left-- === 0) await world.management.deleteProject(1)
+            return world.chunks.commitChunk(...args)
+          },
+        },
+      }
+    }
+    const work = async (world: ImportWorld, over?: Partial<ImportWorkDeps>) => {
+      for (let turn = 0; turn < 4; turn++) {
+        world.clock.advance(10_000)
+        await world.work(over).workNow(new AbortController().signal)
+      }
+    }
+    const assertNothingLeft = async (world: ImportWorld, job: ImportJob) => {
+      const { shelved, links } = await world.stored()
+      const kinds = ['person', 'mapping', 'id_count', 'group', 'group_type'] as const
+      const images = await Promise.all(kinds.map(kind => world.management.listImportImages(job.id, kind, 9)))
+      assert.deepEqual([shelved, links, images.flat(), world.events.pending.length], [0, 0, [], 0])
+    }
+
+    it('are discarded although nobody asks for it', async t => {
+      const { world, job } = await prepare(t)
+      await world.management.deleteProject(1)
+      await work(world)
+      assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
+      await assertNothingLeft(world, job)
+    })
+
+    for (const writeCount of [0, 1, 2])
+      it(`leave nothing when it is deleted after ${writeCount} writes of publishing`, async t => {
+        const { world, job } = await prepare(t)
+        await world.startPublishing(job)
+        await work(world, deletedAfter(world, writeCount))
+        // The last write may have been all that was left to do.
+        const { state } = (await world.management.findImportJob(job.id))!
+        assert.ok(state === 'discarded' || (writeCount === 2 && state === 'published'), state)
+        await assertNothingLeft(world, job)
+      })
+
+    for (const writeCount of [0, 1, 2])
+      it(`are discarded when it is deleted after ${writeCount} writes of undoing`, async t => {
+        const { world, job } = await prepare(t)
+        await world.publish(job)
+        await world.startDiscarding(job)
+        await work(world, deletedAfter(world, writeCount))
+        assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
+        await assertNothingLeft(world, job)
+      })
+
+    it('keep no images when they were published', async t => {
+      const { world, job } = await prepare(t)
+      await world.publish(job)
+      await world.management.deleteProject(1)
+      await work(world)
+      assert.equal((await world.management.findImportJob(job.id))?.state, 'published')
+      await assertNothingLeft(world, job)
     })
   })
 }

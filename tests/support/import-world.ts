@@ -12,6 +12,7 @@ import type { CapturedEvent } from '#core/events/captured-event.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
 import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
+import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
@@ -76,8 +77,9 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     const subjects = chunkSubjects(chunk)
     const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
     const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
-    const { rows, changes } = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
-    await events.insert(rows)
+    const processed = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
+    const { refused } = await events.insert(processed.rows)
+    const { changes } = rejectRefusedRows(processed, refused)
     offset += records.length
     const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }
     assert.equal(await chunks.commitChunk(changes, position), 'committed')

@@ -127,6 +127,11 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return this.discardJob(importJobId)
   }
 
+  async countPendingRows(projectId: number, importJobId: number): Promise<number> {
+    const ofJob = this.pending.filter(row => row.projectId === projectId && row.importJobId === importJobId)
+    return new Set(ofJob.map(row => identityKey(row))).size
+  }
+
   async findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<string[]> {
     const used = new Set<string>()
     for (const copies of this.copies.values())

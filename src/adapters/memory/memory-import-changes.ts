@@ -34,6 +34,10 @@ export function applyImportChanges(state: MemoryState, changes: ImportChanges): 
     const job = state.importJobs.get(id)
     if (job?.state !== before || job.step !== step) return false
   }
+  for (const { importJobId, count } of changes.storedRows) {
+    const job = state.importJobs.get(importJobId)!
+    if (job.storedRows !== null) state.importJobs.set(importJobId, { ...job, storedRows: job.storedRows + count })
+  }
   addLinks(state, changes)
   addNotes(state, changes)
   for (const image of changes.images) {

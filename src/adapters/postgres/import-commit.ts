@@ -90,6 +90,9 @@ export async function writeImportChanges(
   changes: ImportChanges,
   expectCount: (count: number, expected: number) => void,
 ): Promise<void> {
+  // Before the locks below, which two chunks may share: each would wait for the other to give its own up.
+  for (const { importJobId, count } of changes.storedRows.toSorted((a, b) => a.importJobId - b.importJobId))
+    await session.query(numberedTexts.countStoredRowsText, [count, importJobId])
   // Locked, so that a job is closed only after what was processed for it is committed.
   for (const { id, state, step } of changes.jobs)
     expectCount((await session.query(keepJobText, [id, state, step ?? ''])).rowCount ?? 0, 1)

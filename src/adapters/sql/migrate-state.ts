@@ -15,6 +15,7 @@ import { lifeOfFlags } from './migrations/0010-life-of-flags.ts'
 import { subjectMirror } from './migrations/0011-subject-mirror.ts'
 import { importJobs } from './migrations/0012-import-jobs.ts'
 import { publicImportJobIds } from './migrations/0013-public-import-job-ids.ts'
+import { rowsOfImportJobs } from './migrations/0014-rows-of-import-jobs.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -34,6 +35,7 @@ export const migrations: readonly Migration[] = [
   subjectMirror,
   importJobs,
   publicImportJobIds,
+  rowsOfImportJobs,
 ]
 
 /**

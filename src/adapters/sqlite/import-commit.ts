@@ -17,6 +17,7 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   const prepare = (sql: string) => database.prepare<unknown[]>(sql)
   const insertLink = prepare(texts.insertLinkText)
   const countNotes = database.prepare<unknown[], number>(texts.countNotesText).pluck()
+  const countStoredRows = prepare(texts.countStoredRowsText)
   const insertSample = prepare(texts.insertNoteSampleText)
   const saveImage = prepare(texts.saveImageText)
   const deleteLink = prepare(texts.deleteLinkText)
@@ -54,6 +55,7 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
       const { importJobId, distinctId, otherId, dangerously, timestampMs, uuid } = link
       insertLink.run(importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid)
     }
+    for (const { importJobId, count } of changes.storedRows) countStoredRows.run(count, importJobId)
     for (const { importJobId, reason, count, samples } of changes.notes) {
       const roomLeft = noteSampleCountMax - (countNotes.get(importJobId, reason, count)! - count)
       for (const details of samples.slice(0, Math.max(0, roomLeft)))

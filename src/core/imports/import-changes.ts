@@ -82,6 +82,8 @@ export interface ImportChanges {
   readonly jobs: readonly Pick<ImportJobStatus, 'id' | 'state' | 'step'>[]
   readonly links: readonly ImportLink[]
   readonly notes: readonly ImportNote[]
+  /** Pending rows that the chunk stored, repeats within it once. */
+  readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
   /** Where a subject has an image already, its `before` stays as it is and its `after` is replaced. */
   readonly images: readonly SubjectImage[]
   /** Of any job: replaced as a whole, `before` included. What a job has built on may have been undone beneath it. */
@@ -143,6 +145,7 @@ export const noImportChanges: ImportChanges = {
   jobs: [],
   links: [],
   notes: [],
+  storedRows: [],
   images: [],
   rewrittenImages: [],
   keepsAssignmentsFor: null,

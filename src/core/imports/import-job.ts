@@ -72,6 +72,8 @@ export interface ImportJob {
   /** The id that clients name it by: `newPublicImportJobId`. Jobs of days, which nobody sends to, have their number. */
   readonly publicId: number
   readonly projectId: number
+  /** Rows that chunks stored for it while it was pending, repeats within a chunk once; null where nobody has counted. */
+  readonly storedRows: number | null
   /** The UTC day whose imports without a job of their own this job collects; null for a job that a client created. */
   readonly day: string | null
   readonly name: string

@@ -123,7 +123,7 @@ describe('a chunk', () => {
       progress: {},
       createdBy: null,
     } as const
-    state.importJobs.set(7, { id: 7, publicId: 7, projectId: 1, day: null, ...job, ...times })
+    state.importJobs.set(7, { id: 7, publicId: 7, storedRows: 0, projectId: 1, day: null, ...job, ...times })
     const { rows, changes } = processChunk(
       chunk,
       await loadWhole(memoryChunkStore(state), chunkSubjects(chunk)),

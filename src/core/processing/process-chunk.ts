@@ -14,12 +14,7 @@ import { type CapturedEvent, importWithoutJob } from '../events/captured-event.t
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
-import {
-  type GeneratedEvent,
-  type ImportChanges,
-  noImportChanges,
-  type SubjectImage,
-} from '../imports/import-changes.ts'
+import type { GeneratedEvent } from '../imports/import-changes.ts'
 import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, shelfIdOf } from '../imports/import-job.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
@@ -28,6 +23,7 @@ import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
+import { importChangesOf } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { closeChunkState } from './state-changes.ts'
 import { FlagCalls, type StoredFlagCall, type ThinnedCall, thinnedReason } from './thin-flag-calls.ts'
@@ -194,7 +190,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       calledFlags: calledFlags.all(),
       warnings: report.allWarnings(jobs),
       outcomes: report.allOutcomes(),
-      ...importChangesOf(work),
+      ...importChangesOf(work, pending.rows),
     },
     personTextLength,
     groupTextLengths: new Map(Array.from(projects, ([id, { groupTextLength }]) => [id, groupTextLength])),
@@ -348,41 +344,6 @@ function withFirstTime({ generatedTimes, newGenerated }: ChunkWork, record: Pars
   generatedTimes.set(`${projectId}:${uuid}`, timestampMs)
   newGenerated.push({ projectId, uuid, timestampMs, importJobId })
   return record
-}
-
-/** What the chunk's events add to their pending jobs; nothing for a chunk without any. */
-function importChangesOf({ projects, jobs, report, newGenerated }: ChunkWork): { imports?: ImportChanges } {
-  if (jobs.size === 0) return {}
-  const links: ImportChanges['links'][number][] = []
-  const images: SubjectImage[] = []
-  const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
-  for (const { id: importJobId, projectId } of jobs.values()) {
-    const shelf = projects.get(shelfIdOf(importJobId))
-    if (shelf === undefined) continue
-    for (const link of shelf.links) links.push({ importJobId, ...link })
-    for (const { name, index } of shelf.addedGroupTypes)
-      images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
-    // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
-    for (const { name, index } of shelf.usedGroupTypes())
-      images.push({
-        importJobId,
-        projectId,
-        kind: 'group_type',
-        subject: String(index),
-        before: { name },
-        after: { name },
-      })
-  }
-  return {
-    imports: {
-      ...noImportChanges,
-      jobs: touched,
-      links,
-      images,
-      notes: report.allNotes(jobs),
-      generated: newGenerated,
-    },
-  }
 }
 
 function warnerOf(report: ChunkReport, event: CapturedEvent): (type: string, details: JsonDetails) => void {

@@ -19,6 +19,7 @@ export function rejectRefusedRows(
 ): { rejected: readonly RejectedEvent[]; changes: ChunkChanges } {
   const counts = new Map(processed.changes.outcomes.map(outcome => [keyOf(outcome), { ...outcome }]))
   const { stream } = processed.sources
+  const refusedOfJobs = new Map<number, number>()
   const rejected = refused.map(({ list, index, message }) => {
     if (list === 'recordings') {
       const { offset, recording } = processed.sources.recordings[index]!
@@ -27,10 +28,16 @@ export function rejectRefusedRows(
     }
     const { offset, event } = processed.sources[list][index]!
     moveToRejected(counts, event.projectId, event.lane)
+    if (list === 'pendingEvents') refusedOfJobs.set(event.importJobId, 1 + (refusedOfJobs.get(event.importJobId) ?? 0))
     return anonymized(rejectOfEvent({ stream, offset }, event, 'row_refused', message), processed.anonymousProjectIds)
   })
   const outcomes = [...counts.values()].filter(({ count }) => count > 0)
-  return { rejected, changes: { ...processed.changes, outcomes } }
+  const { imports } = processed.changes
+  if (imports === undefined) return { rejected, changes: { ...processed.changes, outcomes } }
+  const storedRows = imports.storedRows.map(({ importJobId, count }) => {
+    return { importJobId, count: Math.max(0, count - (refusedOfJobs.get(importJobId) ?? 0)) }
+  })
+  return { rejected, changes: { ...processed.changes, outcomes, imports: { ...imports, storedRows } } }
 }
 
 type Counts = Map<string, { -readonly [Key in keyof ChunkOutcome]: ChunkOutcome[Key] }>

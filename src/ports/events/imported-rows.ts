@@ -10,6 +10,8 @@ export const laterSetOnceCountMax = 100
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {
   countImportedRows(projectId: number, importJobId: number): Promise<ImportedCounts>
+  /** How many pending rows a job has, each identity once. */
+  countPendingRows(projectId: number, importJobId: number): Promise<number>
   /** The rows with these uuids, whatever their persons are today. */
   findImportedRows(projectId: number, importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
   /** How many of these events are stored, visible or pending, live or by any job. */

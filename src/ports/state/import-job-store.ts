@@ -52,6 +52,11 @@ export interface ImportJobStore {
 export interface ImportWorkStore {
   /** Jobs that are being published or discarded, the oldest change first. */
   listImportWork(): Promise<readonly ImportJob[]>
+  /**
+   * Jobs of deleted projects that hold anything: those that are neither published nor discarded, and published ones with
+   * images.
+   */
+  listJobsOfGoneProjects(): Promise<readonly ImportJob[]>
   /** In the order in which they are made: by time, then by uuid. */
   listImportLinks(
     importJobId: number,

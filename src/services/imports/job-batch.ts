@@ -27,7 +27,7 @@ export interface ImportWorkDeps {
   readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
     Pick<
       ImportedRows,
-      'findUsedIds' | 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses' | 'hasRowsOfGroupType'
+      'findUsedIds' | 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses' | 'hasRowsOfGroupType' | 'countPendingRows'
     >
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock
@@ -75,7 +75,7 @@ export async function runBatch<Item>(
       note(told, overrides)
       await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
     }
-    if ((await commit(deps, changes)) === 'committed') return
+    if ((await commitChanges(deps, changes)) === 'committed') return
     if (attempt >= conflictTryCount)
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
     await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
@@ -83,7 +83,7 @@ export async function runBatch<Item>(
 }
 
 /** @throws NotOwnerError, PortError */
-async function commit(
+export async function commitChanges(
   { state, log, ownerId, clock }: ImportWorkDeps,
   changes: PublishedBatch['changes'],
 ): Promise<'committed' | 'again'> {

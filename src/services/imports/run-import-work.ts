@@ -6,6 +6,7 @@ import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
 import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
+import { checkRows } from './check-rows.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
 import { undoDayStep } from './undo-day.ts'
@@ -24,10 +25,13 @@ export interface ImportWork {
 
 export function createImportWork(deps: ImportWorkDeps): ImportWork {
   const { jobs, clock, logger } = deps
+  /** Jobs of deleted projects, as of the beginning of the turn. */
+  const gone = new Set<number>()
   let retainedAtMs = Number.NEGATIVE_INFINITY
 
   async function workNow(signal: AbortSignal): Promise<void> {
     const failures: unknown[] = []
+    await discardJobsOfGoneProjects()
     const all = await jobs.listImportWork()
     // One job of a project after the other: what a job keeps for its undoing must not be of the midst of another one.
     const begun = new Map(all.filter(({ step }) => step !== 'draining').map(job => [job.projectId, job.id]))
@@ -77,6 +81,23 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
     }
   }
 
+  /** Their shelves, pending rows and images go. What is published stays with the project's other rows. */
+  async function discardJobsOfGoneProjects(): Promise<void> {
+    gone.clear()
+    for (const job of await jobs.listJobsOfGoneProjects()) {
+      gone.add(job.id)
+      if (job.state === 'published') await jobs.deleteImportImages(job.id)
+      else if (job.state !== 'discarding') {
+        const isClosed = job.state === 'publishing'
+        const step = isClosed && job.step !== 'draining' ? 'clearing' : 'draining'
+        const updatedAtMs = isClosed ? job.updatedAtMs : clock.nowMs()
+        const change = { state: 'discarding', step, updatedAtMs } as const
+        await jobs.updateImportJob(job.id, change, { states: [job.state], step: job.step })
+        logger.info({ importJob: job.id, project: job.projectId }, 'an import job of a deleted project is discarded')
+      }
+    }
+  }
+
   /** The job of a project that was deleted meanwhile has nowhere to be published to. */
   async function discardInstead(job: ImportJob): Promise<void> {
     const change = { state: 'discarding', step: 'rows', updatedAtMs: clock.nowMs() } as const
@@ -93,12 +114,28 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
     if (job.state === 'publishing' && isPublishStep(step)) return publishStep(job, step, deps, signal)
+    if (job.state === 'discarding' && gone.has(job.id)) return stepOfGone(job, step, signal)
     if (job.state === 'discarding' && job.day !== null && step !== 'draining')
       return undoDayStep(job, step, deps, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
     if (!(await isDrained(job))) return 'waits'
-    return job.state === 'publishing' ? 'links' : 'rows'
+    if (job.state === 'discarding') return 'rows'
+    await checkRows(job, deps)
+    return 'links'
+  }
+
+  /** Persons and groups of a deleted project need not go back to what they were. */
+  async function stepOfGone(
+    job: ImportJob,
+    step: ImportStep | null,
+    signal: AbortSignal,
+  ): Promise<ImportStep | null | 'waits'> {
+    if (step === 'draining' && !(await isDrained(job))) return 'waits'
+    if (step !== 'clearing') return 'clearing'
+    if (job.day !== null) await deps.events.discardDay(job.id)
+    else await undoStep(job, 'clearing', deps, signal)
+    return null
   }
 
   /** Whether every record that a front may have taken for the job is processed. */

@@ -91,6 +91,12 @@ export const importJobTextBytesMax = 65_536
 export const importReportSchema = Type.Object({
   job: importJobSchema,
   rows: Type.Integer({ description: 'Stored events of the job, each once.' }),
+  accepted: nullable(
+    Type.Integer({
+      description:
+        'Events that were processed for the job and stored, repeats of another batch included; null where nobody counted.',
+    }),
+  ),
   counts: Type.Array(
     Type.Object({ day: Type.String({ format: 'date' }), event: Type.String(), uuids: Type.Integer() }),
     { description: 'Stored events by UTC day and name.' },
@@ -138,6 +144,7 @@ export function encodeImportReport(
   return {
     job: encodeImportJob(job),
     rows,
+    accepted: job.storedRows,
     counts: counts.map(({ day, event, uuids }) => ({ day, event, uuids })),
     id_buckets: [...idBuckets],
     notes: notes.map(({ reason, count, samples }) => ({ reason, count, samples: [...samples] })),

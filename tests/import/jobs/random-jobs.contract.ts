@@ -196,6 +196,7 @@ async function finishWithCrashes(world: ImportWorld, jobId: number, state: strin
       findLaterSetOnces: events.findLaterSetOnces.bind(events),
       findOtherUses: events.findOtherUses.bind(events),
       hasRowsOfGroupType: events.hasRowsOfGroupType.bind(events),
+      countPendingRows: events.countPendingRows.bind(events),
     },
   }
   world.clock.advance(10_000)

@@ -22,6 +22,8 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
   return {
     countImportedRows: (projectId, importJobId) =>
       clients.read((client, signal) => countRows(client, { project: projectId, job: importJobId }, signal)),
+    countPendingRows: (projectId, importJobId) =>
+      clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
     findImportedRows: (projectId, importJobId, uuids) =>
       clients.read((client, signal) => findRows(client, { project: projectId, job: importJobId }, uuids, signal)),
     countStored: async identities => {
@@ -99,6 +101,16 @@ async function countRows(
   const idBuckets = Array<number>(idBucketCount).fill(0)
   for (const [bucket, rows] of await byBucket.json<[number, number | string]>()) idBuckets[bucket] = Number(rows)
   return { rows: counts.reduce((sum, { uuids }) => sum + uuids, 0), counts, idBuckets }
+}
+
+/** FINAL reads in the order of the key, so that it needs little memory for any number of rows. */
+async function countPending(client: ClickHouseClient, query_params: JobParams, signal: AbortSignal): Promise<number> {
+  const result = await client.query({
+    query: `SELECT count() FROM events_pending FINAL ${ofJob}`,
+    ...{ query_params, format: 'JSONCompactEachRow', abort_signal: signal },
+  })
+  const [row] = await result.json<[number | string]>()
+  return Number(row![0])
 }
 
 async function findRows(

@@ -23,6 +23,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
         const row = {
           id: Math.max(id, firstImportJobId),
           public_id: job.publicId,
+          stored_rows: 0,
           project_id: job.projectId,
           implicit_day: null,
           name: job.name,
@@ -61,6 +62,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           .values({
             id: Math.max(id, firstImportJobId),
             public_id: null,
+            stored_rows: null,
             project_id: projectId,
             implicit_day: day,
             name: `Imports of ${day} without a job`,
@@ -161,6 +163,7 @@ export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
   return {
     id: Number(row.id),
     publicId: Number(row.public_id ?? row.id),
+    storedRows: row.stored_rows === null ? null : Number(row.stored_rows),
     projectId: Number(row.project_id),
     day: row.implicit_day,
     name: row.name,

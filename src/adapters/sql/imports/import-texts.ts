@@ -15,6 +15,9 @@ export const countNotesText = `
   ON CONFLICT (import_job_id, reason) DO UPDATE SET note_count = import_note.note_count + excluded.note_count
   RETURNING note_count`
 
+/** count, id */
+export const countStoredRowsText = `UPDATE import_job SET stored_rows = stored_rows + ? WHERE id = ?`
+
 /** import_job_id, reason, details */
 export const insertNoteSampleText = `
   INSERT INTO import_note_sample (import_job_id, reason, details) VALUES (?, ?, ?)`

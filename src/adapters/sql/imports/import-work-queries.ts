@@ -28,6 +28,26 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(importJobOf)
     },
 
+    async listJobsOfGoneProjects() {
+      const rows = await db
+        .selectFrom('import_job')
+        .innerJoin('project', 'project.id', 'import_job.project_id')
+        .selectAll('import_job')
+        .where('project.deleted', '=', 1)
+        .where(({ and, or, eb, exists, selectFrom }) =>
+          or([
+            eb('import_job.state', 'not in', ['published', 'discarded']),
+            and([
+              eb('import_job.state', '=', 'published'),
+              exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+            ]),
+          ]),
+        )
+        .orderBy('import_job.id')
+        .execute()
+      return rows.map(importJobOf)
+    },
+
     async listImportLinks(importJobId, limit) {
       const rows = await db
         .selectFrom('import_link')

@@ -144,6 +144,7 @@ export interface ImportJobTable {
   id: number
   /** The id that clients name it by; null for jobs of days. */
   public_id: number | null
+  stored_rows: number | null
   project_id: number
   /** The UTC day whose imports without a job of their own this job collects. */
   implicit_day: string | null

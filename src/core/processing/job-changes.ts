@@ -1,0 +1,72 @@
+// What a chunk changes for the import jobs whose events it has.
+
+import type { StoredEvent } from '../events/stored-event.ts'
+import {
+  type GeneratedEvent,
+  type ImportChanges,
+  noImportChanges,
+  type SubjectImage,
+} from '../imports/import-changes.ts'
+import { type ImportJobStatus, shelfIdOf } from '../imports/import-job.ts'
+import { utcDay } from '../usage.ts'
+import type { ChunkReport } from './chunk-report.ts'
+import type { ProjectState } from './chunk-state.ts'
+
+export interface ProcessedJobs {
+  readonly projects: ReadonlyMap<number, ProjectState>
+  readonly jobs: ReadonlyMap<number, ImportJobStatus>
+  readonly report: ChunkReport
+  readonly newGenerated: readonly GeneratedEvent[]
+}
+
+/** What the chunk's events add to their pending jobs; nothing for a chunk without any. */
+export function importChangesOf(
+  { projects, jobs, report, newGenerated }: ProcessedJobs,
+  pendingRows: readonly StoredEvent[],
+): { imports?: ImportChanges } {
+  if (jobs.size === 0) return {}
+  const links: ImportChanges['links'][number][] = []
+  const images: SubjectImage[] = []
+  const touched = [...jobs.values()].map(({ id, state, step }) => ({ id, state, step }))
+  for (const { id: importJobId, projectId } of jobs.values()) {
+    const shelf = projects.get(shelfIdOf(importJobId))
+    if (shelf === undefined) continue
+    for (const link of shelf.links) links.push({ importJobId, ...link })
+    for (const { name, index } of shelf.addedGroupTypes)
+      images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
+    // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
+    for (const { name, index } of shelf.usedGroupTypes())
+      images.push({
+        importJobId,
+        projectId,
+        kind: 'group_type',
+        subject: String(index),
+        before: { name },
+        after: { name },
+      })
+  }
+  return {
+    imports: {
+      ...noImportChanges,
+      jobs: touched,
+      links,
+      images,
+      notes: report.allNotes(jobs),
+      storedRows: countRows(pendingRows),
+      generated: newGenerated,
+    },
+  }
+}
+
+/** By job, how many rows the store has of these, which keeps one of those with the same identity. */
+function countRows(rows: readonly StoredEvent[]): ImportChanges['storedRows'] {
+  const identities = Map.groupBy(rows, ({ importJobId }) => importJobId)
+  return Array.from(identities, ([importJobId, ofJob]) => ({
+    importJobId,
+    count: new Set(
+      ofJob.map(({ timestampMs, event, distinctId, uuid }) =>
+        JSON.stringify([utcDay(timestampMs), event, distinctId, uuid]),
+      ),
+    ).size,
+  }))
+}
