@@ -37,7 +37,12 @@ export function trackSockets(): TrackedSockets {
   }
 }
 
-/** Ignores the error with which a broken connection ends: its work has failed already. */
+/** Ends a connection, which may be broken. */
 export async function endQuietly(client: pg.Client | undefined): Promise<void> {
-  await client?.end().catch(() => undefined)
+  try {
+    await client?.end()
+  } catch {
+    // A broken connection ends with the error that its last query was rejected with: its caller has that already, and
+    // the socket is closed either way.
+  }
 }

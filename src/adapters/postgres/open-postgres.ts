@@ -111,6 +111,7 @@ function sessionOf(client: pg.PoolClient): Session {
 /** Runs `work` in a transaction; everything is undone when it throws. @throws what `work` throws, or the driver. */
 export async function inTransaction<T>(pool: Pool, begin: string, work: (session: Session) => Promise<T>): Promise<T> {
   const session = await pool.connect()
+  let isInTransaction = false
   try {
     await session.query(begin)
     try {
@@ -118,12 +119,14 @@ export async function inTransaction<T>(pool: Pool, begin: string, work: (session
       await session.query('COMMIT')
       return result
     } catch (cause) {
-      // A session that cannot roll back is closed by `release`, which rolls back as well.
-      await session.query('ROLLBACK').catch(() => undefined)
+      // Closing the session rolls back as well, and why the work failed is what the caller has to know.
+      await session.query('ROLLBACK').catch(() => {
+        isInTransaction = true
+      })
       throw cause
     }
   } finally {
-    session.release()
+    session.release(isInTransaction)
   }
 }
 

@@ -1,6 +1,5 @@
 // The members of a cohort and their number. Members of static cohorts are added and removed by id.
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
@@ -8,6 +7,7 @@ import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
 import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
+import { waitOrStop } from '#services/shared/back-off.ts'
 import {
   addMembersSchema,
   cohortSchema,
@@ -97,9 +97,7 @@ export function cohortPersonsRoutes(
       handle: async ({ item: cohort }) => {
         if (cohort.deleted) return refusal(noSuchCohort)
         const waiting = new AbortController()
-        const late = sleep(countWaitMs, 'counting' as const, { ref: false, signal: waiting.signal })
-        // The timer is aborted below once the race is over; its rejection then means nothing.
-        late.catch(() => undefined)
+        const late = waitOrStop(countWaitMs, waiting.signal).then(() => 'counting' as const)
         const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
         if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))
         if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluable(counted.error))

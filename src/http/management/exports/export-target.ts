@@ -4,10 +4,10 @@
 import { createHash } from 'node:crypto'
 import { once } from 'node:events'
 import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { constants, createGzip, type Gzip } from 'node:zlib'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
+import { waitOrStop } from '#services/shared/back-off.ts'
 
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. */
@@ -92,7 +92,7 @@ export function openExportResponse(response: ServerResponse, options: OpenRespon
           }
         })
         const late = new AbortController()
-        await Promise.race([isOut, sleep(lastWordsMs, undefined, { signal: late.signal }).catch(() => undefined)])
+        await Promise.race([isOut, waitOrStop(lastWordsMs, late.signal)])
         late.abort()
       }
       // Without the last chunk every HTTP client reports a broken transfer. For HTTP/1.0, where the end of a connection
