@@ -178,7 +178,7 @@ describe('a project that takes most of a stream', () => {
     const { log, state, events, clock, metrics } = await aBacklog()
     const deps = {
       ...{ log, events, clock, metrics, state: memoryChunkStore(state), geoip: null, logger: silentLogger() },
-      ...{ random: () => 0.5, logId: 'log' },
+      ...{ random: () => 0.5, logId: 'log', jobs: { findImportJob: async () => null } },
     }
     const { endOffset } = await log.status('main', 0)
     const isLeftOut = (projectId: number, offset: number) => projectId === 1 && offset >= 10

@@ -5,10 +5,13 @@
 import type { LogRecord } from '#core/events/captured-event.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
-import type { LoadedChunk } from '#core/processing/chunk.ts'
+import { type ImportJob, isPending } from '#core/imports/import-job.ts'
+import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
+import type { EventWriter } from '#ports/events/event-writer.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { ChunkDeps, ProcessingEventStore } from './chunk-deps.ts'
 import { processOneChunk } from './process-one-chunk.ts'
 import { processorLimits } from './processor-limits.ts'
@@ -22,11 +25,10 @@ export interface RestoredRange {
 }
 
 export interface RestoreDeps
-  extends Pick<
-    ChunkDeps,
-    'state' | 'events' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays'
-  > {
+  extends Pick<ChunkDeps, 'state' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays'> {
   readonly log: Pick<EventLogReader, 'read'>
+  readonly events: ProcessingEventStore & Pick<EventWriter, 'publishJob' | 'discardJob' | 'discardDay'>
+  readonly jobs: Pick<ImportJobStore, 'findImportJob'>
 }
 
 const recordCountMax = 2_000
@@ -104,7 +106,7 @@ export async function restoreOverrides(
 }
 
 /** Makes a state that is read but never written, and an event store whose inserts replace nothing. */
-function withoutEffect(deps: RestoreDeps): RestoreDeps {
+function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<ChunkDeps, 'events'> {
   let overrides: readonly PersonIdOverride[] = []
   const state: ChunkStore = {
     ...deps.state,
@@ -113,7 +115,10 @@ function withoutEffect(deps: RestoreDeps): RestoreDeps {
       overrides = loaded === 'too_large' ? [] : overridesOf(loaded)
       return loaded
     },
-    commitChunk: async () => 'committed',
+    commitChunk: async changes => {
+      for (const job of changes.imports?.jobs ?? []) await followJob(job, deps)
+      return 'committed'
+    },
   }
   const events: ProcessingEventStore = {
     ...deps.events,
@@ -121,6 +126,25 @@ function withoutEffect(deps: RestoreDeps): RestoreDeps {
     insert: rows => deps.events.insert({ ...rows, overrides, areRestored: true }),
   }
   return { ...deps, state, events }
+}
+
+/**
+ * A job may have been published or discarded while rows of it were made: then they were inserted where, or although, it
+ * no longer has any. What is closed later finds them.
+ */
+async function followJob(
+  before: NonNullable<ChunkChanges['imports']>['jobs'][number],
+  { jobs, events }: RestoreDeps,
+): Promise<void> {
+  const job = await jobs.findImportJob(before.id)
+  if (job === null) return
+  if (job.state === 'discarding' || job.state === 'discarded')
+    await (job.day === null ? events.discardJob(job.id) : events.discardDay(job.id))
+  else if (isPending(before) && areRowsPublished(job)) await events.publishJob(job.id)
+}
+
+function areRowsPublished({ state, step }: ImportJob): boolean {
+  return state === 'published' || step === 'rows' || step === 'clearing'
 }
 
 function overridesOf({ mappings, personMappings }: LoadedChunk): PersonIdOverride[] {

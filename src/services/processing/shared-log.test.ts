@@ -127,6 +127,7 @@ describe('processing a shared log', () => {
         { fromOffset: 0, toOffset },
         {
           ...{ log: world.log, logId: 'log', state: memoryChunkStore(world.state), events: world.events, geoip: null },
+          jobs: { findImportJob: async () => null },
           ...{ clock: world.clock, metrics: world.metrics, logger: silentLogger(), random: () => 0.5 },
         },
         new AbortController().signal,

@@ -47,7 +47,7 @@ export interface EventStoreKeeper {
 /** When the missing rows were accepted, epoch ms; null when that is not known. */
 export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 
-export interface EventStoreKeeperOptions extends RestoreDeps {
+export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly events: RestoreDeps['events'] & EventStoreUpkeep
   readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
   readonly marks: EventStoreMarks & ProgressStore & Pick<ImportJobStore, 'findImportJob'>
@@ -149,7 +149,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   /** A log that cannot be read is only logged here: it must not keep new events from being processed. */
   async function restoreStream(stream: LogStream, range: RestoredRange, signal: AbortSignal): Promise<number> {
     try {
-      return await restoreEvents(stream, range, options, signal)
+      return await restoreEvents(stream, range, { ...options, jobs: marks }, signal)
     } catch (cause) {
       if (!(cause instanceof PortError) || cause.retryable) throw cause
       logger.error(

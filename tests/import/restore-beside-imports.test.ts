@@ -1,0 +1,68 @@
+// Rows that the event store lost are restored while their job is published or discarded.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportJob } from '#core/imports/import-job.ts'
+import { type RestoreDeps, restoreEvents } from '#services/processing/restore-events.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { createMetrics } from '#telemetry/metrics.ts'
+import { anImportedEvent } from '../support/apply-events.ts'
+import { recordsAt } from '../support/captured-events.ts'
+import { type ImportWorld, importWorld, openSqliteImportState } from '../support/import-world.ts'
+
+/** Restores the event of a pending job; `meanwhile` comes between computing its row and inserting it. */
+async function restoreWhile(t: TestContext, meanwhile: (world: ImportWorld, job: ImportJob) => Promise<void>) {
+  const world = await importWorld(t, openSqliteImportState)
+  const job = await world.createJob()
+  const event = anImportedEvent('e', 'a', 86_400_000, {}, { importJobId: job.id })
+  await world.apply(event)
+  world.events.pending.length = 0
+  let isDone = false
+  const { chunks, clock, management } = world
+  const { events } = world
+  const inserting: RestoreDeps['events'] = {
+    findChargedTimes: identities => events.findChargedTimes(identities),
+    findOverrides: ids => events.findOverrides(ids),
+    findFlagCalls: calls => events.findFlagCalls(calls),
+    publishJob: id => events.publishJob(id),
+    discardJob: id => events.discardJob(id),
+    discardDay: id => events.discardDay(id),
+    insert: async rows => {
+      if (!isDone) {
+        isDone = true
+        await meanwhile(world, job)
+      }
+      return events.insert(rows)
+    },
+  }
+  const records = recordsAt([{ kind: 'event', event }])
+  const info = { stream: 'historical', traffic: 'import' } as const
+  await restoreEvents(
+    'historical',
+    { fromOffset: 0, toOffset: records[0]!.offset + 1 },
+    {
+      log: {
+        read: async (_, offset) =>
+          ({ ...info, records, nextOffset: Math.max(offset, records[0]!.offset + 1) }) as never,
+      },
+      ...{ logId: 'log', state: chunks, events: inserting, jobs: management, geoip: null, clock },
+      ...{ metrics: createMetrics(), logger: silentLogger(), random: () => 0.5 },
+    },
+    new AbortController().signal,
+  )
+  return [world.events.pending.length, world.events.rows.size]
+}
+
+describe('restoring rows of an import job', () => {
+  it('leaves them pending when the job is', async t => {
+    assert.deepEqual(await restoreWhile(t, async () => undefined), [1, 0])
+  })
+
+  it('makes them visible when the job is published meanwhile', async t => {
+    assert.deepEqual(await restoreWhile(t, (world, job) => world.publish(job)), [0, 1])
+  })
+
+  it('brings none back when the job is discarded meanwhile', async t => {
+    assert.deepEqual(await restoreWhile(t, (world, job) => world.discard(job)), [0, 0])
+  })
+})
