@@ -1,5 +1,5 @@
 // The contract of a state for what happens beside a pending import job: group types and projects that are deleted, events that
-// come too late, and rows that are lost.
+// come too late, rows that are lost, and uses that come while it is undone.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
@@ -173,6 +173,74 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       await work(world)
       assert.equal((await world.management.findImportJob(job.id))?.state, 'published')
       await assertNothingLeft(world, job)
+    })
+  })
+
+  describe(`a use of what an import job on ${engine} brought`, () => {
+    const prepare = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      const use = anEvent('e', 'a', {}, { timestampMs: 200 * day })
+      const finish = async (over?: Partial<ImportWorkDeps>) => {
+        world.clock.advance(10_000)
+        await world.work(over).workNow(new AbortController().signal)
+      }
+      return { world, job, use, finish }
+    }
+    const assertPersonIsThere = async (world: ImportWorld, job: ImportJob) => {
+      assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
+      const { persons } = await world.stored()
+      assert.deepEqual(
+        persons.map(({ ids, properties }) => [ids, 'plan' in JSON.parse(properties)]),
+        [['a', false]],
+      )
+      assert.deepEqual([...world.personOfRows().values()], [persons[0]!.uuid])
+    }
+
+    it('counts when it is committed between the question for uses and the removal', async t => {
+      const { world, job, use, finish } = await prepare(t)
+      await world.startDiscarding(job)
+      const { events } = world
+      let isDone = false
+      const over = {
+        events: {
+          insert: rows => events.insert(rows),
+          publishJob: id => events.publishJob(id),
+          discardJob: id => events.discardJob(id),
+          discardDay: id => events.discardDay(id),
+          findOverrides: ids => events.findOverrides(ids),
+          hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
+          countPendingRows: (...args) => events.countPendingRows(...args),
+          findUsedIds: async (...args) => {
+            const used = await events.findUsedIds(...args)
+            if (!isDone) await world.apply(use)
+            isDone = true
+            return used
+          },
+        },
+      } satisfies Partial<ImportWorkDeps>
+      await finish(over)
+      await assertPersonIsThere(world, job)
+    })
+
+    for (const hook of ['afterLoad', 'afterInsert'] as const)
+      it(`gets a person when all of the undoing comes between its load and its commit, ${hook}`, async t => {
+        const { world, job, use, finish } = await prepare(t)
+        const undo = async () => {
+          await world.startDiscarding(job)
+          await finish()
+        }
+        await world.applyWith({ [hook]: undo }, use)
+        await assertPersonIsThere(world, job)
+      })
+
+    it('gets a person when the removal comes between its load and its commit', async t => {
+      const { world, job, use, finish } = await prepare(t)
+      await world.startDiscarding(job)
+      await world.applyWith({ afterLoad: finish }, use)
+      await assertPersonIsThere(world, job)
     })
   })
 }

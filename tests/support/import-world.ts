@@ -63,8 +63,13 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   const findJobsOfDays = createJobsOfDays({ jobs: management, clock })
   let offset = 0
 
-  /** All events of a call as one chunk. */
-  async function apply(...captured: readonly CapturedEvent[]): Promise<void> {
+  const apply = (...captured: readonly CapturedEvent[]): Promise<void> => applyWith({}, ...captured)
+
+  /** All events of a call as one chunk. The hooks come once, after that step of the first try. */
+  async function applyWith(
+    hooks: { readonly afterLoad?: () => Promise<void>; readonly afterInsert?: () => Promise<void> },
+    ...captured: readonly CapturedEvent[]
+  ): Promise<void> {
     const isImport = captured[0]?.lane === 'historical'
     const [stream, traffic] = isImport ? (['historical', 'import'] as const) : (['main', 'live'] as const)
     const records = recordsAt(
@@ -72,17 +77,26 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
       offset,
     )
     const chunk = parseChunk({ stream, traffic, records }, new Map())
-    const withoutJob = captured.filter(event => event.importJobId === 1)
-    const jobsOfDays = await findJobsOfDays(withoutJob, { isRetry: true, mayCreate: true })
-    const subjects = chunkSubjects(chunk)
-    const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
-    const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
-    const processed = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
-    const { refused } = await events.insert(processed.rows)
-    const { changes } = rejectRefusedRows(processed, refused)
     offset += records.length
-    const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }
-    assert.equal(await chunks.commitChunk(changes, position), 'committed')
+    let left = hooks
+    while (!(await tryChunk())) left = {}
+
+    async function tryChunk(): Promise<boolean> {
+      const withoutJob = captured.filter(event => event.importJobId === 1)
+      const jobsOfDays = await findJobsOfDays(withoutJob, { isRetry: true, mayCreate: true })
+      const subjects = chunkSubjects(chunk)
+      const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
+      const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
+      await left.afterLoad?.()
+      const processed = processChunk(chunk, loaded, { logId: 'log', lookUpGeoip: () => null, jobsOfDays })
+      const { refused } = await events.insert(processed.rows)
+      const { changes } = rejectRefusedRows(processed, refused)
+      await left.afterInsert?.()
+      const position = { stream, ownerId: 'w', offset, committedAtMs: clock.nowMs() }
+      const end = await chunks.commitChunk(changes, position)
+      assert.ok(end === 'committed' || end === 'version_conflict', end)
+      return end === 'committed'
+    }
   }
 
   const jobDeps = { management, clock }
@@ -104,6 +118,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     events,
     clock,
     apply,
+    applyWith,
     work,
     createJob: (options: Partial<ImportOptions> = {}) =>
       management.createImportJob({

@@ -34,6 +34,8 @@ export function applyImportChanges(state: MemoryState, changes: ImportChanges): 
     const job = state.importJobs.get(id)
     if (job?.state !== before || job.step !== step) return false
   }
+  for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
+    if (state.persons.get(keyOf(projectId, uuid))?.version !== loadedVersion) return false
   for (const { importJobId, count } of changes.storedRows) {
     const job = state.importJobs.get(importJobId)!
     if (job.storedRows !== null) state.importJobs.set(importJobId, { ...job, storedRows: job.storedRows + count })

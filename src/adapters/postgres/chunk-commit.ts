@@ -22,12 +22,23 @@ type StoredPersons = Map<string, { readonly id: number; readonly version: number
 
 const insertGroupTypeText = numbered(shared.insertGroupTypeText)
 const hasGroupTypeText = numbered(shared.hasGroupTypeText)
+const countImportUndosText = `
+  SELECT count(*)::int AS count FROM unnest($1::bigint[], $2::bigint[]) AS k (id, import_undos)
+  JOIN project AS p ON p.id = k.id AND p.import_undos = k.import_undos`
 const keepGroupTypeText = `${hasGroupTypeText} FOR SHARE`
 const noteChangedSubjectsText = numbered(shared.noteChangedSubjectsText)
 const noteRevisionText = numbered(shared.noteRevisionText)
 
 /** @throws VersionConflict, or what the driver throws. */
 export async function writeChanges(session: Session, changes: ChunkChanges): Promise<void> {
+  const { importUndos } = changes
+  if (importUndos !== undefined && importUndos.size > 0) {
+    const { rows } = await session.query<{ count: number }>(countImportUndosText, [
+      [...importUndos.keys()],
+      [...importUndos.values()],
+    ])
+    expectCount(rows[0]!.count, importUndos.size)
+  }
   await writePersonless(session, changes)
   const persons = await writePersons(session, changes)
   await writeMappings(session, changes, persons)

@@ -11,7 +11,9 @@ export function numbered(text: string): string {
 
 export const chunkTexts: ChunkTexts<string> = {
   /** project ids */
-  loadProjects: `SELECT * FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
+  loadProjects: `
+  SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id))::int AS is_undone
+  FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
 
   /** project ids */
   loadGroupTypes: `

@@ -14,6 +14,7 @@ const numberedTexts = Object.fromEntries(Object.entries(texts).map(([name, text]
   [Name in keyof typeof texts]: string
 }
 
+const keepPersonText = `${numberedTexts.hasPersonText} FOR SHARE`
 const keepJobText = `${numberedTexts.hasJobText} FOR SHARE`
 
 const listTexts = {
@@ -122,6 +123,9 @@ export async function writeImportChanges(
     listTexts.deleteImages,
     changes.doneImages.map(({ importJobId, kind, subject }) => [importJobId, kind, subject]),
   )
+  // Locked, so that a chunk that uses one of them meanwhile waits, and then finds what has become of it.
+  for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
+    expectCount((await session.query(keepPersonText, [projectId, uuid, loadedVersion])).rowCount ?? 0, 1)
   const { removedMappings, removedGroups } = changes
   const mappings = removedMappings.map(row => [row.projectId, row.distinctId, row.loadedVersion] as const)
   expectCount((await inLists(session, listTexts.deleteMappings, mappings)).rowCount, mappings.length)

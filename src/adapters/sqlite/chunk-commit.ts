@@ -48,9 +48,12 @@ export function prepareChunkWriter(database: SqliteDatabase): ChunkWriter {
   const insertWarning = prepare(chunkTexts.insertWarnings)
   const countOutcome = prepare(chunkTexts.countOutcomes)
   const keepAssignments = prepareAssignmentKeeper(database)
+  const hasImportUndos = prepare(shared.hasImportUndosText)
   const writeImports = prepareImportWriter(database, expectOne)
 
   return changes => {
+    for (const [projectId, count] of changes.importUndos ?? [])
+      expectOne(hasImportUndos.get(projectId, count) === undefined ? 0 : 1)
     writePersonless(changes)
     writePersons(changes)
     writeMappings(changes)

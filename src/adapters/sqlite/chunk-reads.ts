@@ -9,8 +9,8 @@ import type {
   PersonMappingRow,
   PersonTextRow,
 } from '#adapters/sql/processing/chunk-rows.ts'
-import type { ChunkReads, ImportJobRow } from '#adapters/sql/processing/load-chunk.ts'
-import type { GroupTypeTable, ProjectTable, StateSchema } from '#adapters/sql/tables/schema.ts'
+import type { ChunkReads, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
+import type { GroupTypeTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { chunkTexts } from './chunk-texts.ts'
 import type { SqliteDatabase } from './open-sqlite.ts'
@@ -27,7 +27,7 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
   const personless = listQuery<{ distinct_id: string; next_version: number }>(database, chunkTexts.loadPersonless)
   const importJobs = listQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
   const generated = listQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
-  const projects = listQuery<ProjectTable>(database, chunkTexts.loadProjects)
+  const projects = listQuery<LoadedProjectRow>(database, chunkTexts.loadProjects)
   const groupTypes = listQuery<Selectable<GroupTypeTable>>(database, chunkTexts.loadGroupTypes)
   const groups = listQuery<LoadedGroupRow>(database, chunkTexts.loadGroups)
 

@@ -10,7 +10,8 @@ function placeholders(count: number): string {
 export const chunkTexts: ChunkTexts<(count: number) => string> = {
   /** Parameters: project ids. */
   loadProjects: count => `
-  SELECT * FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
+  SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id) AS is_undone
+  FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
 
   /** Parameters: project ids. */
   loadGroupTypes: count => `

@@ -25,6 +25,7 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
   const deleteMapping = prepare(texts.deleteMappingText)
   const deleteGroup = prepare(texts.deleteGroupText)
   const raiseNextVersion = prepare(texts.raiseNextVersionText)
+  const hasPerson = prepare(texts.hasPersonText)
   const insertGenerated = prepare(texts.insertGeneratedText)
   const findPersonId = database.prepare<unknown[], number>(rowTexts.findPersonId).pluck()
   const hasMappings = prepare(rowTexts.hasMappings)
@@ -51,6 +52,8 @@ export function prepareImportWriter(database: SqliteDatabase, expectOne: (change
 
   return changes => {
     for (const { id, state, step } of changes.jobs) expectOne(hasJob.get(id, state, step ?? '') === undefined ? 0 : 1)
+    for (const { projectId, uuid, loadedVersion } of changes.unchangedPersons)
+      expectOne(hasPerson.get(projectId, uuid, loadedVersion) === undefined ? 0 : 1)
     for (const link of changes.links) {
       const { importJobId, distinctId, otherId, dangerously, timestampMs, uuid } = link
       insertLink.run(importJobId, distinctId, otherId, flagBit(dangerously), timestampMs, uuid)

@@ -96,6 +96,12 @@ export interface ImportChanges {
   readonly doneLinkIds: readonly number[]
   /** Subjects that were undone, or cannot be. */
   readonly doneImages: readonly SubjectName[]
+  /** The commit is a conflict if one of them has changed since the load: whether it is used was asked of the event store. */
+  readonly unchangedPersons: readonly {
+    readonly projectId: number
+    readonly uuid: string
+    readonly loadedVersion: number
+  }[]
   /** Deleted without a survivor. The commit is a conflict if one changed since it was loaded, or has an id left. */
   readonly removedPersons: readonly {
     readonly projectId: number
@@ -152,6 +158,7 @@ export const noImportChanges: ImportChanges = {
   returnedAssignments: [],
   doneLinkIds: [],
   doneImages: [],
+  unchangedPersons: [],
   removedPersons: [],
   removedMappings: [],
   removedGroups: [],

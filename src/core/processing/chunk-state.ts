@@ -61,6 +61,8 @@ export class ProjectState {
   readonly subjectsId: number
   /** The project whose events the shelf holds; null for a project itself. */
   readonly #shelfOf: ProjectState | null
+  /** An import of the project is being undone. */
+  readonly #isUndone: boolean
   /** Links that wait until the job is published. */
   readonly links: Omit<ImportLink, 'importJobId'>[] = []
   /** Group types that events of the shelf added to the project. */
@@ -84,10 +86,11 @@ export class ProjectState {
   readonly #groups = new Map<string, WorkingGroup>()
   readonly #uuids = new Map<string, string>()
 
-  constructor(project: Project, shelf?: { readonly id: number; readonly of: ProjectState }) {
+  constructor(project: Project, shelf?: { readonly id: number; readonly of: ProjectState }, isUndone = false) {
     this.project = project
     this.subjectsId = shelf?.id ?? project.id
     this.#shelfOf = shelf?.of ?? null
+    this.#isUndone = isUndone
   }
 
   /** Whether this is the shelf of a pending job. */
@@ -95,8 +98,14 @@ export class ProjectState {
     return this.#shelfOf !== null
   }
 
+  /** Undoing an import asks who uses a person, and then removes it: a use that comes in between has to be a change. */
   findPerson(distinctId: string): WorkingPerson | undefined {
-    return this.mappings.get(distinctId)?.person
+    const person = this.mappings.get(distinctId)?.person
+    if (this.#isUndone && person !== undefined && !person.changed) {
+      person.version += 1
+      person.changed = true
+    }
+    return person
   }
 
   /**
@@ -291,7 +300,12 @@ export class ProjectState {
 
 /** Makes the working copy, by project id. `loaded` itself is never changed. */
 export function openChunkState(loaded: LoadedChunk): ReadonlyMap<number, ProjectState> {
-  const projects = new Map(loaded.projects.map(project => [project.id, new ProjectState(project)]))
+  const projects = new Map(
+    loaded.projects.map(project => [
+      project.id,
+      new ProjectState(project, undefined, loaded.importUndos?.get(project.id)?.isRunning),
+    ]),
+  )
   for (const job of loaded.importJobs ?? []) {
     const of = projects.get(job.projectId)
     const id = shelfIdOf(job.id)

@@ -53,6 +53,8 @@ export interface LoadedChunk {
   readonly personlessDistinctIds: readonly PersonlessId[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
+  /** By project, where the discarding of an import job has begun: how often, and whether it is under way. */
+  readonly importUndos?: ReadonlyMap<number, { readonly count: number; readonly isRunning: boolean }>
   /** The wanted jobs that exist, as of the same moment. */
   readonly importJobs?: readonly ImportJobStatus[]
   /** Those of the wanted generated events that were seen before. */
@@ -104,6 +106,11 @@ export interface ChunkChanges {
   readonly warnings: readonly IngestionWarning[]
   /** Absent for a chunk without events of import jobs. */
   readonly imports?: ImportChanges
+  /**
+   * By project, as loaded. The commit is a conflict if the discarding of an import job has begun since: what the rows name
+   * may be gone.
+   */
+  readonly importUndos?: ReadonlyMap<number, number>
   /** What became of the chunk's records, per project. The sum equals the number of accepted records (I8). */
   readonly outcomes: readonly ChunkOutcome[]
 }

@@ -191,6 +191,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       warnings: report.allWarnings(jobs),
       outcomes: report.allOutcomes(),
       ...importChangesOf(work, pending.rows),
+      importUndos: new Map(loaded.projects.map(({ id }) => [id, loaded.importUndos?.get(id)?.count ?? 0])),
     },
     personTextLength,
     groupTextLengths: new Map(Array.from(projects, ([id, { groupTextLength }]) => [id, groupTextLength])),

@@ -70,7 +70,8 @@ export async function runBatch<Item>(
       await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute)
       return runBatch(deps, signal, items.slice(middle), subjectsOf, compute)
     }
-    const { changes, overrides } = await compute(items, loaded, [...told.values()])
+    const { changes: computed, overrides } = await compute(items, loaded, [...told.values()])
+    const changes = withUnchanged(computed, loaded)
     if (overrides.length > 0) {
       note(told, overrides)
       await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
@@ -80,6 +81,26 @@ export async function runBatch<Item>(
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
     await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
   }
+}
+
+/**
+ * Where persons or mappings of a project are removed because nothing else uses them, nothing may have begun to use any of
+ * the persons that were asked about. Uses are changes while a job is undone (`ProjectState.findPerson`).
+ */
+function withUnchanged(changes: PublishedBatch['changes'], loaded: LoadedChunk): PublishedBatch['changes'] {
+  const { imports } = changes
+  if (imports === undefined) return changes
+  const removes = [...imports.removedPersons, ...imports.removedMappings].some(({ projectId }) => projectId > 0)
+  if (!removes) return changes
+  const written = new Set([
+    ...changes.persons.map(({ row }) => row.uuid),
+    ...changes.deletedPersons.map(({ uuid }) => uuid),
+    ...imports.removedPersons.map(({ uuid }) => uuid),
+  ])
+  const unchangedPersons = loaded.persons
+    .filter(({ projectId, uuid }) => projectId > 0 && !written.has(uuid))
+    .map(({ projectId, uuid, version }) => ({ projectId, uuid, loadedVersion: version }))
+  return { ...changes, imports: { ...imports, unchangedPersons } }
 }
 
 /** @throws NotOwnerError, PortError */

@@ -1,6 +1,6 @@
 // Import jobs as the private API shows them.
 
-import type { Kysely, Selectable } from 'kysely'
+import { type Kysely, type Selectable, sql } from 'kysely'
 import {
   firstImportJobId,
   type ImportJob,
@@ -10,7 +10,7 @@ import {
   jobOfDay,
   usualOptions,
 } from '#core/imports/import-job.ts'
-import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+import type { ImportJobChange, ImportJobStore } from '#ports/state/import-job-store.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
@@ -110,29 +110,19 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       return { count: Number(count), jobs: rows.map(importJobOf) }
     },
 
-    async updateImportJob(id, change, { states, step }) {
-      const row = await db
-        .updateTable('import_job')
-        .set({
-          updated_at: change.updatedAtMs,
-          ...(change.name !== undefined && { name: change.name }),
-          ...(change.day !== undefined && { implicit_day: change.day }),
-          ...(change.state !== undefined && { state: change.state }),
-          ...(change.step !== undefined && { step: change.step }),
-          ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
-          ...(change.progress !== undefined && { progress: jsonText(change.progress) }),
-          ...(change.publishedAtMs !== undefined && { published_at: change.publishedAtMs }),
-          ...(change.discardedAtMs !== undefined && { discarded_at: change.discardedAtMs }),
-        })
-        .where('id', '=', id)
-        .where('state', 'in', [...states])
-        .$if(step !== undefined, query =>
-          step === null ? query.where('step', 'is', null) : query.where('step', '=', step!),
-        )
-        .returningAll()
-        .executeTakeFirst()
-      return row === undefined ? null : importJobOf(row)
-    },
+    updateImportJob: (id, change, from) =>
+      change.state === 'discarding'
+        ? db.transaction().execute(async trx => {
+            const job = await update(trx, id, change, from)
+            if (job !== null)
+              await trx
+                .updateTable('project')
+                .set({ import_undos: sql<number>`import_undos + 1` })
+                .where('id', '=', job.projectId)
+                .execute()
+            return job
+          })
+        : update(db, id, change, from),
 
     async listImportNotes(importJobId) {
       const notes = await db
@@ -157,6 +147,35 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       }))
     },
   }
+}
+
+async function update(
+  db: Kysely<StateSchema>,
+  id: number,
+  change: ImportJobChange,
+  { states, step }: Parameters<ImportJobStore['updateImportJob']>[2],
+): Promise<ImportJob | null> {
+  const row = await db
+    .updateTable('import_job')
+    .set({
+      updated_at: change.updatedAtMs,
+      ...(change.name !== undefined && { name: change.name }),
+      ...(change.day !== undefined && { implicit_day: change.day }),
+      ...(change.state !== undefined && { state: change.state }),
+      ...(change.step !== undefined && { step: change.step }),
+      ...(change.plan !== undefined && { plan: jsonText(change.plan) }),
+      ...(change.progress !== undefined && { progress: jsonText(change.progress) }),
+      ...(change.publishedAtMs !== undefined && { published_at: change.publishedAtMs }),
+      ...(change.discardedAtMs !== undefined && { discarded_at: change.discardedAtMs }),
+    })
+    .where('id', '=', id)
+    .where('state', 'in', [...states])
+    .$if(step !== undefined, query =>
+      step === null ? query.where('step', 'is', null) : query.where('step', '=', step!),
+    )
+    .returningAll()
+    .executeTakeFirst()
+  return row === undefined ? null : importJobOf(row)
 }
 
 export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {

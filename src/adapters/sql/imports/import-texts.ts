@@ -65,6 +65,9 @@ export const deleteLinkText = `DELETE FROM import_link WHERE id = ?`
 /** import_job_id, kind, subject */
 export const deleteImageText = `DELETE FROM import_image WHERE import_job_id = ? AND kind = ? AND subject = ?`
 
+/** project_id, uuid, version */
+export const hasPersonText = `SELECT 1 FROM person WHERE project_id = ? AND uuid = ? AND version = ?`
+
 /** project_id, distinct_id, version */
 export const deleteMappingText = `
   DELETE FROM person_distinct_id WHERE project_id = ? AND distinct_id = ? AND version = ?`

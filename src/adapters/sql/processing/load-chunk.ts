@@ -31,7 +31,7 @@ type Ids = ReadonlyMap<number, ReadonlySet<string>>
 
 /** The reads of one load. Each list may be empty. */
 export interface ChunkReads {
-  projects(ids: readonly number[]): MaybePromise<readonly ProjectTable[]>
+  projects(ids: readonly number[]): MaybePromise<readonly LoadedProjectRow[]>
   /** Ordered by project and index. */
   groupTypes(projectIds: readonly number[]): MaybePromise<readonly Selectable<GroupTypeTable>[]>
   /** @param ids distinct ids by project. @param textBytes the longest text that is read; longer ones are null. */
@@ -47,6 +47,9 @@ export interface ChunkReads {
   /** @param textBytes as for persons. */
   groups(keys: readonly GroupKey[], textBytes: number): MaybePromise<readonly LoadedGroupRow[]>
 }
+
+/** `is_undone` is 0 or 1. */
+export type LoadedProjectRow = Selectable<ProjectTable> & { readonly is_undone: number }
 
 /** `has_notes` is 0 or 1. */
 export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step'> & {
@@ -87,6 +90,7 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   if (room.isExceeded) return 'too_large'
   return {
     projects: projects.map(projectOf),
+    ...importUndosOf(projects),
     mappings: mapped.mappings,
     persons: [...mapped.persons.values()],
     personPropertiesJson: mapped.personPropertiesJson,
@@ -161,4 +165,14 @@ export async function loadWaiting(load: ChunkLoad): Promise<LoadedChunk | 'too_l
   let step = load.next()
   while (step.done !== true) step = load.next(await step.value)
   return step.value
+}
+
+function importUndosOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'importUndos'> {
+  const undone = projects.filter(row => Number(row.import_undos) > 0)
+  if (undone.length === 0) return {}
+  return {
+    importUndos: new Map(
+      undone.map(row => [Number(row.id), { count: Number(row.import_undos), isRunning: row.is_undone === 1 }]),
+    ),
+  }
 }

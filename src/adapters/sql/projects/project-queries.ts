@@ -94,7 +94,7 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
   return row !== undefined && Number(row.id) !== exceptId
 }
 
-function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | 'revision'> {
+function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos'> {
   return {
     uuid: project.uuid,
     name: project.name,

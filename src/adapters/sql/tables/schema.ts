@@ -63,6 +63,8 @@ export interface ProjectTable {
   deleted: number
   /** The instance's revision at the last change of anything of this project that concerns evaluation. */
   revision: number
+  /** How often the discarding of an import job has begun. */
+  import_undos: Generated<number>
 }
 
 export interface PersonalKeyTable {
