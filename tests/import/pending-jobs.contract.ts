@@ -212,12 +212,15 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
           discardDay: id => events.discardDay(id),
           findOverrides: ids => events.findOverrides(ids),
           hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
+          findLaterSetOnces: (...args) => events.findLaterSetOnces(...args),
+          findOtherGroupUses: (...args) => events.findOtherGroupUses(...args),
           countPendingRows: (...args) => events.countPendingRows(...args),
-          findUsedIds: async (...args) => {
-            const used = await events.findUsedIds(...args)
+          findUsedIds: (...args) => events.findUsedIds(...args),
+          findOtherUses: async (...args) => {
+            const uses = await events.findOtherUses(...args)
             if (!isDone) await world.apply(use)
             isDone = true
-            return used
+            return uses
           },
         },
       } satisfies Partial<ImportWorkDeps>

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.9, §2.11, §3.9.
 
 import type { WarningType } from '#core/events/warning-types.ts'
-import type { UndoRefusal } from '#core/processing/imports/undo-publish.ts'
+import type { UndoRefusal } from '#core/processing/imports/undo-batch.ts'
 import type { JobReport } from './job-report.ts'
 
 /** What is counted, one and many, and what became of it. */
@@ -13,6 +13,22 @@ const undoWords = {
     'merge stays',
     'merges stay',
     'somebody else has linked or unlinked ids of the merged person since',
+  ],
+  'undo_left:link_was_confirmed': ['link stays', 'links stay', 'live data or another import links the same ids'],
+  'undo_left:link_was_refused': [
+    'later link is missing',
+    'later links are missing',
+    'what the import had linked refused it; it would have to be sent again',
+  ],
+  'undo_left:values_stay_with_survivor': [
+    'merge is split, but later values stay with the other person',
+    'merges are split, but later values stay with the other persons',
+    'other events of the person that comes back have written them since',
+  ],
+  'undo_left:created_at_was_merged': [
+    'time of creation stays as it is',
+    'times of creation stay as they are',
+    'a merge by somebody else has taken it over',
   ],
   'undo_left:property_was_written': [
     'value stays as it is',

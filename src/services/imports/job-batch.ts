@@ -27,7 +27,12 @@ export interface ImportWorkDeps {
   readonly events: Pick<EventWriter, 'insert' | 'publishJob' | 'discardJob' | 'discardDay' | 'findOverrides'> &
     Pick<
       ImportedRows,
-      'findUsedIds' | 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses' | 'hasRowsOfGroupType' | 'countPendingRows'
+      | 'findUsedIds'
+      | 'findOtherUses'
+      | 'findLaterSetOnces'
+      | 'findOtherGroupUses'
+      | 'hasRowsOfGroupType'
+      | 'countPendingRows'
     >
   readonly log: Pick<EventLogReader, 'streams' | 'status'>
   readonly clock: Clock

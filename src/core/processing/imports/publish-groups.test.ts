@@ -12,7 +12,7 @@ const loaded: LoadedChunk = {
 }
 
 function publish(typeName: string) {
-  const batch = { importJobId: 7, projectId: 1, loaded, groupTypeNames: new Map([[0, typeName]]) }
+  const batch = { importJobId: 7, projectId: 1, loaded, nowMs: 0, groupTypeNames: new Map([[0, typeName]]) }
   const { changes } = publishGroups(batch, [{ typeIndex: 0, key: 'acme' }])
   return [changes.groups.map(({ row }) => row.projectId), changes.imports?.notes.map(({ reason }) => reason)]
 }
