@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
-import { JobPaused } from '#importer/job/job-paused.ts'
+import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry } from '#importer/send/retried-records.ts'
@@ -83,6 +83,12 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
     say(`Next: pennon import run ${quoted(path)} (compares what is stored with what was sent)`)
+    // A record all of whose events the service refused is among both.
+    const wrong = Math.max(counts.rejected, counts.refused)
+    if (wrong > 0)
+      throw new JobStopped(
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong: repair them in ${rejects} and run this again; what was sent counts once`,
+      )
   } catch (error) {
     progress.end(error instanceof JobPaused ? 'paused' : 'stopped', (error as Error).message)
     throw error

@@ -16,6 +16,10 @@ export interface RawSource {
 export interface RawObject {
   readonly object: string
   readonly table: string | null
+  /** The names in the header of CSV. */
+  readonly columns?: readonly string[]
+  /** Lines without a record: counted, since there may be any number of them, and not staged. */
+  readonly blank?: { readonly count: number; readonly firstLine: number }
 }
 
 export interface Manifest {
@@ -30,7 +34,7 @@ export interface Manifest {
   /** Lines of parts name them by their index. */
   readonly objects: readonly RawObject[]
   readonly parts: readonly StagedPart[]
-  /** Distinct ids are counted by the scan, which alone knows facts of other records. */
+  /** `records` are those staged. Distinct ids are counted by the scan, which alone knows facts of other records. */
   readonly totals: { readonly records: number; readonly bytes: number; readonly days: number }
   /** First and last UTC day of the times that could be read. */
   readonly sourceRange: { readonly first: string; readonly last: string } | null
@@ -41,6 +45,11 @@ export const manifestFile = 'manifest.json'
 export function readManifest(folder: JobFolder): Manifest | null {
   const stored = folder.readJson<StoredObject>(manifestFile)
   return stored && (withKeys(stored, camelCase) as unknown as Manifest)
+}
+
+/** Lines of the raw files that hold nothing. */
+export function blankLinesOf({ objects }: Manifest): number {
+  return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
 /** Keys in the file are written as in docs/wire/import.md §2.2. */

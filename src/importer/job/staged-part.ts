@@ -1,6 +1,7 @@
 // What lies between staging and sending: parts of one event day each, whose bytes never change after staging.
 // Source: docs/wire/import.md §2.1, §2.2, §2.4.
 
+import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
 
@@ -30,6 +31,12 @@ export interface StagedOutcome {
   readonly text: string
   /** SHA-256, in hex, of the record's bytes in the raw file. */
   readonly sourceSha256: () => string
+  /** Of a row of CSV. */
+  readonly row?: {
+    readonly columns: readonly string[]
+    /** By the names of columns, without the empty ones; null where the cells do not fit to the columns. */
+    readonly cells: JsonObject | null
+  }
   readonly result:
     | {
         readonly kind: 'events'

@@ -39,7 +39,7 @@ export async function* textRecords(
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const { object, bytes, damage } = file
-  const parse = { json: lineParser, array: elementParser, csv: rowParser }[format]()
+  const { parse, columns = () => null } = { json: lineParser, array: elementParser, csv: rowParser }[format]()
   const about = { table: tableOf(object), isJson: format !== 'csv' }
   let end = { line: 1, byte: 0 }
   let isListOpen = false
@@ -55,7 +55,9 @@ export async function* textRecords(
     const isPart = record.ending === 'unclosed' || (record.ending === 'unended' && format !== 'array')
     const isCutOff = isPart && 'rejected' in parsed && isOfPart(parsed.rejected.reason, own)
     const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
-    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own), parsed: outcome, ...about }
+    const header = columns()
+    const row = header === null ? about : { ...about, columns: header }
+    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own), parsed: outcome, ...row }
     // The reject of the part that was left says what became of the file.
     if (isCutOff) return
   }
@@ -65,24 +67,29 @@ export async function* textRecords(
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
 }
 
-/** @returns null for what is no record, such as the header of CSV. */
-type Parser = (bytes: Uint8Array, record: RawRecord) => ParsedRecord | null
+interface Parser {
+  /** @returns null for what is no record, such as the header of CSV. */
+  parse(bytes: Uint8Array, record: RawRecord): ParsedRecord | null
+  /** The names in the header, once it was read. */
+  columns?(): readonly string[] | null
+}
 
 function lineParser(): Parser {
-  return (bytes, { isCut }) => (isCut ? tooLarge() : parseJsonLine(bytes))
+  return { parse: (bytes, { isCut }) => (isCut ? tooLarge() : parseJsonLine(bytes)) }
 }
 
 function elementParser(): Parser {
-  return (bytes, { isCut, ending }) => {
+  const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
     if (isCut) return tooLarge()
     return ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax')
   }
+  return { parse }
 }
 
 function rowParser(): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
-  return (bytes, { isCut, ending }) => {
+  const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
     if (isHeaderBroken) return null
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
@@ -96,6 +103,7 @@ function rowParser(): Parser {
     isHeaderBroken = true
     return header
   }
+  return { parse, columns: () => columns }
 }
 
 /** Whether a record without its end can be wrong for this reason because it is only a part. */

@@ -133,7 +133,11 @@ function repairedOf(retried: readonly RetriedJob[]): FinalReport['repaired'] {
 }
 
 function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
-  const { read, records: givingEvents, skipped, rejected, collapsed, sent: fromRecords } = parts
+  const { records: givingEvents, rejected, collapsed, sent: fromRecords } = parts
+  // Blank lines are counted while staging and are in no part.
+  const blankLines = balance.blankLines
+  const read = parts.read + blankLines
+  const skipped = parts.skipped + blankLines
   const refused = parts.refused + generated.refused
   const sent = fromRecords + generated.sent
   const isWhole = read === balance.read && sent + refused === balance.toSend

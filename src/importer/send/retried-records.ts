@@ -4,14 +4,14 @@
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename } from 'node:path'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
-import type { Manifest } from '../job/manifest.ts'
+import type { Manifest, RawObject } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
-import { type ParsedRecord, parseJsonLine } from '../read/parse-record.ts'
+import { type ParsedRecord, parseCsvRow, parseJsonLine } from '../read/parse-record.ts'
 import { eventsOfRecord } from '../records/generated-events.ts'
 import { type ImportLedger, memoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -128,15 +128,32 @@ function withLinksOf(ledger: JobLedger): ImportLedger {
   }
 }
 
-/** A line of `rejects/`, whose `source` was repaired, or the repaired record itself. */
+/** A line of `rejects/`, whose `source` or `record` was repaired, or the repaired record itself. */
 function repairedRecord(bytes: Buffer, manifest: Manifest): { parsed: ParsedRecord; table: string | null } {
   const parsed = parseJsonLine(bytes)
-  const onlyTable = manifest.objects.length === 1 ? manifest.objects[0]!.table : null
-  if (!('value' in parsed) || !isReject(parsed.value)) return { parsed, table: onlyTable }
-  const { source, object } = parsed.value
-  const table = manifest.objects.find(each => each.object === object)?.table ?? onlyTable
-  if (source !== undefined && isJsonObject(source)) return { parsed: { value: source as JsonObject }, table }
-  return { parsed: parseJsonLine(Buffer.from(String(source))), table }
+  const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
+  if (!('value' in parsed) || !isReject(parsed.value)) return { parsed, table: onlyObject?.table ?? null }
+  const { object } = parsed.value
+  const { table, columns = null } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
+  return { parsed: repairedSource(parsed.value, columns), table }
+}
+
+const noObject: RawObject = { object: '', table: null }
+
+/** Of a row of CSV its text counts where that was changed, else its cells by the names of their columns. */
+function repairedSource(reject: JsonObject, columns: readonly string[] | null): ParsedRecord {
+  const { source, record, source_sha256 } = reject
+  if (isJsonObject(source)) return { value: source }
+  const text = String(source)
+  if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: withoutEmptyCells(record) }
+  return columns === null ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns)
+}
+
+/** As rows of CSV are read, so a repaired row has the id that it would have had at once. */
+function withoutEmptyCells(record: JsonObject): JsonObject {
+  const cells: JsonObject = {}
+  for (const [column, cell] of Object.entries(record)) if (cell !== '') setOwn(cells, column, cell)
+  return cells
 }
 
 function isReject(value: JsonObject): boolean {

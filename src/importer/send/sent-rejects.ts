@@ -4,11 +4,9 @@
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { JobFolder } from '../job/job-folder.ts'
-import type { RejectLine } from '../stages/reject-files.ts'
+import { type RejectLine, rejectedSource } from '../stages/reject-files.ts'
 import { fixOf } from '../stages/reject-fixes.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
-
-const shownSourceMax = 65_536
 
 /** @returns the length of the file with them. */
 export function appendRejects(
@@ -46,8 +44,7 @@ function lineOf(
     reason,
     field,
     detail,
-    source_sha256: outcome.sourceSha256(),
-    source: outcome.text.slice(0, shownSourceMax),
+    ...rejectedSource(outcome),
     adapter,
     fix: fixOf(reason),
     uuid: event.uuid,

@@ -54,13 +54,16 @@ function outcomeOf(
 ): StagedOutcome {
   const { object, line, byte, text } = staged
   const record = note.d === undefined ? conversion.convert(staged, tableOf(manifest, staged)) : null
-  const raw = { object: manifest.objects[object]!.object, line, byte }
+  const { object: name, columns } = manifest.objects[object]!
+  const raw = { object: name, line, byte }
+  const cells = 'value' in staged.parsed ? staged.parsed.value : null
   return {
     line: number,
     byteEnd,
     raw,
     text,
     sourceSha256: staged.sourceSha256,
+    ...(columns !== undefined && { row: { columns, cells } }),
     result: record === null ? repeated(note) : resultOf(note, record, plan),
   }
 }

@@ -34,6 +34,7 @@ describe('a rehearsal', () => {
     const report = await job.rehearse()
     assert.deepEqual(report.balance, {
       read: 46,
+      blankLines: 1,
       givingEvents: 42,
       skipped: 2,
       rejected: 1,

@@ -19,7 +19,7 @@ import { percent, Suspicions, warningsOfCounts } from '#importer/stages/report/s
 import { approvalHashes } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import type { Manifest } from '../job/manifest.ts'
+import { blankLinesOf, type Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
@@ -118,6 +118,8 @@ class RehearsalCounts {
     this.#options = options
     this.#nowMs = Date.parse(options.plan.createdAt)
     this.#reused = new ReusedIds(options.folder)
+    for (const { object, blank } of options.manifest.objects)
+      if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
   }
 
   generated(event: ImportedEvent): void {
@@ -224,8 +226,10 @@ class RehearsalCounts {
   }
 
   #balance(): Balance {
+    const blankLines = blankLinesOf(this.#options.manifest)
     const balance = {
-      read: this.#records,
+      read: this.#records + blankLines,
+      blankLines,
       givingEvents: this.#givingEvents,
       skipped: this.#skips.total,
       rejected: this.#rejects.total,
@@ -234,7 +238,7 @@ class RehearsalCounts {
       generated: this.#generated,
       toSend: this.#events.total,
     }
-    const isWhole = balance.read === this.#options.manifest.totals.records
+    const isWhole = this.#records === this.#options.manifest.totals.records
     return { ...balance, isBalanced: isWhole && isBalanced(balance) }
   }
 

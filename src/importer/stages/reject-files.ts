@@ -3,6 +3,7 @@
 
 import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { fixOf } from './reject-fixes.ts'
@@ -19,29 +20,34 @@ export interface RejectLine {
   readonly source_sha256: string
   /** At most 64 KiB. */
   readonly source: string
+  /** A row of CSV by the names of its columns, to be repaired here or in `source`. */
+  readonly record?: JsonObject
+  /** The names of its columns, for a row whose cells do not fit to them. */
+  readonly columns?: readonly string[]
   readonly adapter: string
   readonly fix: string
 }
 
 export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }
 
-export function rejectLine(
-  part: string,
-  adapter: string,
-  { raw, text, sourceSha256, result }: RejectedOutcome,
-): RejectLine {
-  const { reason, field, detail = null } = result
-  return {
-    part,
-    ...raw,
-    reason,
-    field,
-    detail,
-    source_sha256: sourceSha256(),
-    source: text.slice(0, shownSourceMax),
-    adapter,
-    fix: fixOf(reason),
-  }
+export function rejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
+  const { reason, field, detail = null } = outcome.result
+  return { part, ...outcome.raw, reason, field, detail, ...rejectedSource(outcome), adapter, fix: fixOf(reason) }
+}
+
+/** What a reject shows of its record. */
+export function rejectedSource({
+  text,
+  sourceSha256,
+  row,
+}: StagedOutcome): Pick<RejectLine, 'source_sha256' | 'source' | 'record' | 'columns'> {
+  const shown = { source_sha256: sourceSha256(), source: text.slice(0, shownSourceMax) }
+  if (row === undefined || text.length > shownSourceMax) return shown
+  const { columns, cells } = row
+  if (cells === null) return { ...shown, columns }
+  const record: JsonObject = {}
+  for (const column of columns) setOwn(record, column, ownValue(cells, column) ?? '')
+  return { ...shown, record }
 }
 
 /** The rejects of one part, put in place when it ends, so that a part read again has them once. */

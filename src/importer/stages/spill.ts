@@ -67,6 +67,7 @@ async function spillFile(
   days: DayFiles,
   { read, converter, progress, signal }: SpillOptions,
 ): Promise<void> {
+  const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
   const ordinals = new Map<string, number>()
   for await (const record of read(file)) {
@@ -75,16 +76,33 @@ async function spillFile(
     const name = JSON.stringify([raw.object, table])
     let object = indexes.get(name)
     if (object === undefined) {
-      object = objects.push({ object: raw.object, table }) - 1
+      object = objects.push({ object: raw.object, table, ...columnsOf(record) }) - 1
       indexes.set(name, object)
     }
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)
+    if ('skipped' in parsed && parsed.skipped === 'blank_line') {
+      const blank = blanks.get(object)
+      if (blank === undefined) blanks.set(object, { count: 1, firstLine: raw.line })
+      else blank.count++
+      progress.add({ records: 1, bytes: record.bytes.length + 1 })
+      continue
+    }
     const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
     days.add(timeUs === null ? unknownDay : utcDay(timeUs), encodeLine(record, key, ordinal))
     progress.add({ records: 1, bytes: record.bytes.length + 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
+  for (const [index, blank] of blanks) objects[index] = { ...objects[index]!, blank }
+}
+
+/** A header that is larger is no help to anybody. */
+const keptHeaderMax = 64 * 1024
+
+/** Rejects show the names beside the cells, and repaired rows are read by them. */
+function columnsOf({ columns }: ReadRecord): Pick<RawObject, 'columns'> {
+  if (columns === undefined || columns.reduce((sum, name) => sum + name.length, 0) > keptHeaderMax) return {}
+  return { columns }
 }
 
 /** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */

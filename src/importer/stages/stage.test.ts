@@ -23,7 +23,7 @@ describe('staging', () => {
       [
         ['2024-05-01/0', 2],
         ['2024-05-02/0', 1],
-        ['unknown-day/0', 3],
+        ['unknown-day/0', 2],
       ],
     )
     await job.scan()
@@ -35,13 +35,36 @@ describe('staging', () => {
         ['1.jsonl', 1, 0, 'events'],
         ['0.jsonl', 2, 62, 'events'],
         ['0.jsonl', 1, 0, 'events'],
-        ['1.jsonl', 2, 62, 'skipped'],
         ['1.jsonl', 3, 63, 'rejected'],
         ['1.jsonl', 4, 72, 'rejected'],
       ],
     )
-    assert.deepEqual(manifest.totals.records, 6)
+    assert.deepEqual(manifest.totals.records, 5)
     assert.deepEqual(manifest.sourceRange, { first: '2024-05-01T00:00:00.000Z', last: '2024-05-02T10:00:00.000Z' })
+  })
+
+  it('counts lines that hold nothing, however many, and stages none of them', async t => {
+    const good = '{"event":"e","user":"u","at":"2024-05-01T00:00:00Z"}\n'
+    const job = jobOf(t, ['\n'.repeat(20_000), `\n${good} \t\r\n${'\n'.repeat(10_000)}`])
+    const manifest = await job.stage()
+    assert.deepEqual(manifest.objects, [
+      { object: '0.jsonl', table: null, blank: { count: 20_000, firstLine: 1 } },
+      { object: '1.jsonl', table: null, blank: { count: 10_002, firstLine: 1 } },
+    ])
+    assert.deepEqual(
+      manifest.parts.map(({ id, records }) => [id, records]),
+      [['2024-05-01/0', 1]],
+    )
+    await job.scan()
+    const { balance, skips } = await job.rehearse()
+    assert.deepEqual(
+      [balance.read, balance.givingEvents, balance.skipped, balance.isBalanced],
+      [30_003, 1, 30_002, true],
+    )
+    assert.deepEqual(
+      skips.map(({ reason, count, files }) => [reason, count, files]),
+      [['blank_line', 30_002, ['0.jsonl', '1.jsonl']]],
+    )
   })
 
   it('cuts a day into parts of limited size, in order', async t => {

@@ -18,14 +18,15 @@ export class ReasonCounts {
   total = 0
   readonly #reasons = new Map<string, Counted>()
 
-  add(reason: string, field: string | null, { object, line }: RawPosition): void {
-    this.total++
+  /** @param times how often, of which the place is the first. */
+  add(reason: string, field: string | null, { object, line }: Pick<RawPosition, 'object' | 'line'>, times = 1): void {
+    this.total += times
     let counted = this.#reasons.get(reason)
     if (counted === undefined) {
       counted = { count: 0, fields: new Set(), files: new Set(), examples: [] }
       this.#reasons.set(reason, counted)
     }
-    counted.count++
+    counted.count += times
     if (field !== null) counted.fields.add(field)
     if (counted.files.size < filesMax) counted.files.add(object)
     if (counted.examples.length < examplesMax) counted.examples.push({ object, line, field })

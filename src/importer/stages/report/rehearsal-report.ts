@@ -37,6 +37,8 @@ export interface RehearsalReport {
 /** `read = givingEvents + skipped + rejected + collapsed` and `toSend = fromRecords + generated`, or it is no report. */
 export interface Balance {
   readonly read: number
+  /** Those of them that hold nothing; they are part of `skipped`, and not staged. */
+  readonly blankLines: number
   readonly givingEvents: number
   readonly skipped: number
   readonly rejected: number

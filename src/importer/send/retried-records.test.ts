@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { recordReader } from '#importer/read/read-files.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { outcomesOf, TestJob } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import type { RejectLine } from '../stages/reject-files.ts'
+import { addRetry } from './retried-records.ts'
+
+const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
+const csv = `event,user,at,note
+Paid,u-1,2024-05-01T12:00:00Z,
+"Paid, ""late""",,2024-05-01T12:00:00Z,
+Paid,u-3
+`
+
+describe('a rejected row of CSV', () => {
+  it('names its cells, also the empty ones, or the columns that they do not fit', async t => {
+    const { rejects } = await rehearsed(t)
+    const [missing, short] = rejects
+    assert.equal(missing!.source, '"Paid, ""late""",,2024-05-01T12:00:00Z,')
+    assert.deepEqual(missing!.record, { event: 'Paid, "late"', user: '', at: '2024-05-01T12:00:00Z', note: '' })
+    assert.equal(missing!.columns, undefined)
+    assert.deepEqual([short!.record, short!.columns], [undefined, ['event', 'user', 'at', 'note']])
+  })
+
+  it('is sent as it would have been at once when its cells are repaired', async t => {
+    const { job, rejects } = await rehearsed(t)
+    const [missing] = rejects
+    const [retried] = await retry(t, job, [{ ...missing!, record: { ...missing!.record, user: 'u-2' } }])
+    const [atOnce] = await rightAtOnce(t, '"Paid, ""late""",u-2,2024-05-01T12:00:00Z,')
+    assert.deepEqual(retried, atOnce)
+  })
+
+  it('is sent when its text is repaired', async t => {
+    const { job, rejects } = await rehearsed(t)
+    const repaired = ['"Paid, ""late""",u-2,2024-05-01T12:00:00Z,', 'Paid,u-3,2024-05-01T12:00:00Z,']
+    const outcomes = await retry(
+      t,
+      job,
+      rejects.map((reject, index) => ({ ...reject, source: repaired[index]! })),
+    )
+    assert.deepEqual(outcomes, [...(await rightAtOnce(t, repaired[0]!)), ...(await rightAtOnce(t, repaired[1]!))])
+  })
+
+  it('is still wrong, for the same reason, when nothing was repaired', async t => {
+    const { job, rejects } = await rehearsed(t)
+    assert.deepEqual(
+      (await retry(t, job, rejects)).map(result => result.kind === 'rejected' && result.reason),
+      ['distinct_id_missing', 'csv_column_count'],
+    )
+  })
+})
+
+async function rehearsed(t: TestContext, text = csv) {
+  const folder = tempDir(t)
+  const raw = join(folder, 'raw.csv')
+  writeFileSync(raw, text)
+  const job = new TestJob(join(folder, 'job'), generic, [raw], { config: { mapping }, read: recordReader() })
+  await job.stage()
+  await job.scan()
+  const report = await job.rehearse()
+  const rejects =
+    report.balance.rejected === 0
+      ? []
+      : readFileSync(job.folder.file('rejects/unknown-day/0.jsonl'), 'utf8')
+          .split('\n')
+          .slice(0, -1)
+          .map(line => JSON.parse(line) as RejectLine)
+  return { job, rejects }
+}
+
+async function retry(t: TestContext, { folder, plan, manifest, source }: TestJob, records: readonly object[]) {
+  const fixed = join(tempDir(t), 'fixed.jsonl')
+  writeFileSync(fixed, records.map(record => `${JSON.stringify(record)}\n`).join(''))
+  const { job } = addRetry({ folder, plan, manifest, source }, fixed)
+  return (await outcomesOf(job)).map(({ result }) => withoutNotes(result))
+}
+
+async function rightAtOnce(t: TestContext, row: string) {
+  const { job } = await rehearsed(t, `event,user,at,note\n${row}\n`)
+  const open = job.open()
+  try {
+    return (await outcomesOf(open)).map(({ result }) => withoutNotes(result))
+  } finally {
+    open.close()
+  }
+}
+
+type Result = Awaited<ReturnType<typeof outcomesOf>>[number]['result']
+
+function withoutNotes(result: Result): { readonly kind: string; readonly reason?: string; readonly events?: unknown } {
+  return result.kind === 'events' ? { kind: 'events', events: result.events as unknown as JsonObject[] } : result
+}
