@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { dirname } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ProjectDiff } from '#importer/send/compare-projects.ts'
@@ -136,6 +137,39 @@ describe('an import to a running instance', () => {
     assert.ok(views.sent > 50 && views.sent < 300, String(views.sent))
     assert.equal(views.rehearsal!.events, views.sent)
     assert.ok(diff.newInTarget.includes('Order paid'))
+  })
+
+  it('is not sent over live events of the same days, nor where the key may not look for them, unless told to', async t => {
+    const atMs = Date.now() - 3_600_000
+    const day = new Date(atMs).toISOString().slice(0, 10)
+    await pennon.post('/capture/', {
+      ...{ api_key: testProjectKey, event: 'live', distinct_id: 'someone' },
+      timestamp: new Date(atMs).toISOString(),
+    })
+    await pennon.caughtUp()
+    const record = { id: 'r', event: 'old', user: 'u', at: new Date(atMs).toISOString() }
+    const { commands, project } = await approvedOf(t, `${JSON.stringify(record)}\n`)
+    const refused = await commands.call('run')
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, new RegExp(`has live events of the same days \\(${day}\\).*--overlap-ok`))
+
+    const scopes = ['import_job:write', 'project:read', 'person:read']
+    const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', {
+      label: 'narrow',
+      scopes,
+    })
+    const narrow = new ImportCommands(dirname(commands.job), { PENNON_PERSONAL_KEY: value })
+    const unseen = await narrow.call('run')
+    assert.equal(unseen.exitCode, 2)
+    assert.match(unseen.stderr, /answers 403 to \/query\/\. The key in PENNON_PERSONAL_KEY lacks the scope query:read/)
+    const unverified = await narrow.call('run', '--overlap-ok')
+    assert.match(unverified.stderr, /WARNING: whether the project has live events .* lacks the scope query:read/)
+    assert.match(unverified.stderr, /lacks the scope 'query:read'.*needs the scopes/)
+    const sent = await commands.call('run', '--json')
+    assert.equal(sent.exitCode, 0, sent.stderr)
+    const { checks } = (JSON.parse(sent.stdout) as FinalReport).verification
+    assert.equal(checks.find(check => check.name === 'live_data')!.state, 'not_checked')
+    assert.equal((await commands.call('discard', ...project)).exitCode, 0)
   })
 
   it('stops after a first look, then sends the rest', async t => {

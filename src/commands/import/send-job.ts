@@ -14,7 +14,7 @@ import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { ensureServiceJob, readServiceJob, stateOf, tellState } from '#importer/send/service-job.ts'
-import { liveCounts, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
+import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
@@ -149,22 +149,38 @@ async function checkTakesEvents({ folder }: Job, api: ServiceApi): Promise<void>
 
 /** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */
 async function liveEvents(
-  { folder }: Job,
+  { folder, progress }: StageRun,
   api: ServiceApi,
   range: { readonly first: string; readonly last: string } | null,
   { overlapOk = false }: SendJobOptions,
 ): Promise<Record<string, number> | null> {
   const known = folder.readJson<{ days: Record<string, number> | null }>(liveBeforeFile)
   if (known !== null) return known.days
-  const days = range === null ? {} : await liveCounts(api, range)
-  const names = Object.keys(days ?? {})
+  const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
+  if (!('days' in counts)) {
+    const words = unknownWords(api.address, counts.refused)
+    if (!overlapOk) throw new JobStopped(`${words} To send without that look: --overlap-ok`)
+    progress.say(`WARNING: ${words} It is sent all the same (--overlap-ok).`)
+    folder.writeJson(liveBeforeFile, { days: null })
+    return null
+  }
+  const names = Object.keys(counts.days)
   if (names.length > 0 && !overlapOk)
     throw new JobStopped(
       `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
         'If they are not the ones that you are about to import: --overlap-ok',
     )
+  const days = settledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })
   return days
+}
+
+function unknownWords(address: string, refused: number | null): string {
+  const unseen = `whether the project has live events of the same days cannot be seen: ${address}`
+  if (refused === null) return `${unseen} gives an answer that cannot be read.`
+  const scope =
+    refused === 403 ? ' The key in PENNON_PERSONAL_KEY lacks the scope query:read: give it one that has it.' : ''
+  return `${unseen} answers ${refused} to /query/.${scope}`
 }
 
 function figuresOf(checkpoint: Checkpoint | null) {

@@ -26,6 +26,8 @@ export interface CallOptions {
   readonly body?: JsonObject
   /** Statuses whose answers are wanted as null instead of an end. */
   readonly nullFor?: readonly number[]
+  /** Told of such a status. */
+  readonly onRefused?: (status: number) => void
 }
 
 /** Counting millions of rows takes its time. */
@@ -71,7 +73,8 @@ export class ServiceApi {
     }
   }
 
-  async #once(method: string, path: string, { query = {}, body, nullFor = [] }: CallOptions): Promise<Answer> {
+  async #once(method: string, path: string, options: CallOptions): Promise<Answer> {
+    const { query = {}, body, nullFor = [], onRefused } = options
     const { address, personalKey, project, signal, clock } = this.#options
     const params = new URLSearchParams(query)
     const url = `${address}/api/projects/${encodeURIComponent(project)}${path}${params.size === 0 ? '' : `?${params}`}`
@@ -92,7 +95,10 @@ export class ServiceApi {
     }
     const { status, ok, headers } = response
     if (ok) return { kind: 'done', body: objectOf(text) }
-    if (nullFor.includes(status)) return { kind: 'done', body: null }
+    if (nullFor.includes(status)) {
+      onRefused?.(status)
+      return { kind: 'done', body: null }
+    }
     if (status === 408 || status === 429 || status >= 500) {
       const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, clock.nowMs())
       return { kind: 'trouble', words: `the service asks to wait (${status})`, retryAfterMs }

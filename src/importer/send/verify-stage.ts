@@ -173,26 +173,38 @@ function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks
   return null
 }
 
-/** Live events by UTC day, of the days that end before the last 48 hours; null where the service cannot tell. */
+/** Live events by UTC day; without them, the status of the refusal, or null for an answer that cannot be read. */
+export type LiveCounts = { readonly days: Record<string, number> } | { readonly refused: number | null }
+
 export async function liveCounts(
   api: ServiceApi,
   range: { readonly first: string; readonly last: string },
-): Promise<Record<string, number> | null> {
+): Promise<LiveCounts> {
   const dayText = /^\d{4}-\d\d-\d\d$/
-  const settled = new Date(api.clock.nowMs() - 3 * 86_400_000).toISOString().slice(0, 10)
   const first = range.first.slice(0, 10)
-  const [last = settled] = [range.last.slice(0, 10), settled].toSorted()
-  if (!dayText.test(first) || !dayText.test(last)) return null
+  const last = range.last.slice(0, 10)
+  if (!dayText.test(first) || !dayText.test(last)) return { days: {} }
   const query =
     `SELECT toDate(timestamp) AS day, count() AS rows FROM events WHERE import_job_id = 0 ` +
     `AND timestamp >= '${first} 00:00:00' AND timestamp <= '${last} 23:59:59' GROUP BY day ORDER BY day LIMIT 50000`
+  let refused: number | null = null
   const body = await api.ask('POST', '/query/', {
     body: { query: { kind: 'HogQLQuery', query } },
     nullFor: [400, 403, 404, 422],
+    onRefused: status => {
+      refused = status
+    },
   })
-  if (body === null || !Array.isArray(body.results)) return null
+  if (body === null || !Array.isArray(body.results)) return { refused }
   const rows = body.results.filter(Array.isArray)
-  return Object.fromEntries(rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0]))
+  const days = rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0])
+  return { days: Object.fromEntries(days) }
+}
+
+/** The days to which live events hardly come any more: those that end before the last 48 hours. */
+export function settledDays(days: Readonly<Record<string, number>>, nowMs: number): Record<string, number> {
+  const settled = new Date(nowMs - 3 * 86_400_000).toISOString().slice(0, 10)
+  return Object.fromEntries(Object.entries(days).filter(([day]) => day <= settled))
 }
 
 /** More is no fault: a client that was offline may have sent its own old events meanwhile. */
@@ -201,9 +213,10 @@ async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceAp
   if (before === null || days.length === 0)
     return { name: 'live_data', state: before === null ? 'not_checked' : 'equal', compared: 0, differences: [] }
   const now = await liveCounts(api, { first: days[0]!, last: days.at(-1)! })
-  if (now === null) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
+  if (!('days' in now)) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
+  const countNow = (day: string) => now.days[day] ?? 0
   const differences = days.flatMap(day =>
-    (now[day] ?? 0) < before[day]! ? [`${day}: ${before[day]} live events before, ${now[day] ?? 0} now`] : [],
+    countNow(day) < before[day]! ? [`${day}: ${before[day]} live events before, ${countNow(day)} now`] : [],
   )
   return checkOf('live_data', days.length, differences)
 }
