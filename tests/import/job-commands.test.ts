@@ -148,6 +148,29 @@ describe('an import from the command line', () => {
     assert.equal((await commands.call('run', '--max-reject-share', '3%')).exitCode, 0)
   })
 
+  it('names a file of the job that is damaged, and goes on once it is gone', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('raw.jsonl', goodLine)])
+    await commands.call('run')
+    const files = [
+      ['manifest.json', 'run'],
+      ['stats.json', 'run'],
+      ['rehearsal/report.json', 'run'],
+      ['approval.json', 'status'],
+      ['checkpoint.json', 'status'],
+    ] as const
+    for (const [name, command] of files) {
+      writeFileSync(join(commands.job, name), '{"v": 1, "par')
+      const { exitCode, stderr } = await commands.call(command)
+      assert.equal(exitCode, 2, name)
+      assert.match(stderr, new RegExp(`^(\\{.*\\}\n)?pennon: .*/${name} is damaged\\. Delete it and .*\n$`))
+      rmSync(join(commands.job, name))
+      assert.equal((await commands.call('run')).exitCode, 0)
+    }
+    writeFileSync(join(commands.job, 'plan.json'), '')
+    assert.match((await commands.call('run')).stderr, /^pennon: .*plan\.json is damaged\. Put back a copy of it\..*\n$/)
+  })
+
   it('says at once what is wrong with a plan', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', goodLine)

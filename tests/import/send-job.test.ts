@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
-import { dirname } from 'node:path'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ProjectDiff } from '#importer/send/compare-projects.ts'
@@ -100,6 +101,11 @@ describe('an import to a running instance', () => {
       (await run('report')).stdout,
       /What is stored is what was sent\..*Events at random, all fields +equal/s,
     )
+    const finalPath = join(commands.job, 'final/report.json')
+    const final = readFileSync(finalPath, 'utf8')
+    writeFileSync(finalPath, final.replaceAll('"isBalanced": true', '"isBalanced": false'))
+    assert.match((await commands.call('publish', ...project)).stderr, /do not balance.*--unverified/)
+    writeFileSync(finalPath, final)
     assert.match(
       (await run('publish', ...project)).stdout,
       /^Published.*\n50 persons at random: 50 are as the import says\./m,

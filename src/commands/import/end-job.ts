@@ -3,6 +3,7 @@
 
 import { JobPaused } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
+import { type FinalReport, finalReportNames } from '#importer/send/final-report.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
 import { noteSentence } from '#importer/send/note-words.ts'
@@ -138,6 +139,10 @@ function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
   if (!verification.ok)
     refuse(
       `what is stored was found to differ from what was sent: pennon import report ${at} shows where, pennon import run ${at} compares again, --unverified publishes it all the same`,
+    )
+  if (folder.readJson<FinalReport>(finalReportNames.json)?.balance.isBalanced !== true)
+    refuse(
+      `the figures of the import do not balance, or are not there; see pennon import report ${path}. To publish it all the same: --unverified`,
     )
 }
 

@@ -4,7 +4,7 @@ import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { type ImportPlan, planFile, readPlan } from '#importer/job/plan.ts'
+import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { readLockHolder, tryFileLock } from '#processes/data-lock.ts'
@@ -22,9 +22,18 @@ export interface Job {
 /** @param path as the user gave it, for messages. */
 export function openJob(path: string): Job {
   const folder = new JobFolder(resolve(path))
-  const plan = existsSync(folder.file(planFile)) ? readPlan(folder) : null
+  const plan = planIn(folder)
   if (plan === null) refuse(`${path} holds no import. Begin one: pennon import plan ${path} FILES --source NAME`)
   return { folder, plan, source: sourceNamed(plan.source) }
+}
+
+function planIn(folder: JobFolder): ImportPlan | null {
+  try {
+    return readPlan(folder)
+  } catch (error) {
+    if (error instanceof JobStopped) refuse(printable(error.message))
+    throw error
+  }
 }
 
 export function sourceNamed(name: string): ImportSource {

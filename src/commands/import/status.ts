@@ -11,7 +11,7 @@ import { printable } from '../client/printable.ts'
 import { askService, type ServiceAnswer, serviceWords } from './ask-service.ts'
 import { readReport } from './job-stages.ts'
 import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
-import { isJobRunning, type Job, openJob } from './open-job.ts'
+import { isJobRunning, type Job, openJob, orStop } from './open-job.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 
 /** As commander gives them. */
@@ -27,9 +27,13 @@ type Running =
   /** Another command, such as publish. */
   | { readonly kind: 'command' }
 
-export async function showStatus(path: string, { json = false }: StatusOptions): Promise<void> {
+export async function showStatus(path: string, options: StatusOptions): Promise<void> {
   endWithOutput()
   const job = openJob(path)
+  await orStop(job.folder, () => tellStatus(job, path, options))
+}
+
+async function tellStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
   const progress = job.folder.readJson<ProgressFigures>(progressFile)
   const running = runningIn(job, progress)
   const service = await askService(job)

@@ -60,5 +60,5 @@ export function changesSince({ hashes }: Approval, plan: ImportPlan, manifest: M
 }
 
 export function readApproval(folder: JobFolder): Approval | null {
-  return folder.readJson<Approval>(approvalFile)
+  return folder.readJson<Approval>(approvalFile, ['hashes', 'sha256'])
 }

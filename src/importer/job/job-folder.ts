@@ -10,6 +10,20 @@
 
 import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { JobStopped } from './job-paused.ts'
+
+/** What to do about a damaged file that is not simply made anew. */
+const waysOut: Readonly<Record<string, string>> = {
+  'plan.json':
+    'Put back a copy of it. Without one, discard the import at the service if some of it is sent, and plan it in another folder',
+  'manifest.json':
+    'Delete it and run again: it is made anew from the files of the export, and is the same as long as they are',
+  'approval.json': 'Delete it and approve again with pennon import approve: of the same job it is the same',
+  'checkpoint.json':
+    'Delete it and run again: everything is sent once more, and what the service has already counts once',
+  'service-job.json':
+    'Put back a copy of it; it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
+}
 
 export class JobFolder {
   readonly path: string
@@ -22,14 +36,22 @@ export class JobFolder {
     return join(this.path, ...names)
   }
 
-  /** @returns what the file holds; null when there is none. */
-  readJson<T>(name: string): T | null {
+  /**
+   * @param keys that an object in the file has when it is whole.
+   * @returns what the file holds; null when there is none.
+   * @throws JobStopped for a damaged file, with what to do about it.
+   */
+  readJson<T extends object>(name: string, keys: readonly (keyof T & string)[] = []): T | null {
+    let text: string
     try {
-      return JSON.parse(readFileSync(this.file(name), 'utf8')) as T
+      text = readFileSync(this.file(name), 'utf8')
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     }
+    const value = objectIn(text)
+    if (value === null || !keys.every(key => Object.hasOwn(value, key))) throw this.#damaged(name)
+    return value as T
   }
 
   writeJson(name: string, value: unknown): void {
@@ -50,9 +72,36 @@ export class JobFolder {
       closeSync(file)
     }
     renameSync(next, path)
+    syncFolder(dirname(path))
+  }
+
+  #damaged(name: string): JobStopped {
+    const wayOut = waysOut[name] ?? 'Delete it and run again: it is made anew'
+    return new JobStopped(`${this.file(name)} is damaged. ${wayOut}`)
   }
 
   remove(...names: readonly string[]): void {
     for (const name of names) rmSync(this.file(name), { recursive: true, force: true })
+  }
+}
+
+/** @returns null for anything but JSON of an object. */
+function objectIn(text: string): object | null {
+  try {
+    const value: unknown = JSON.parse(text)
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
+  } catch {
+    // That it is no JSON is all that the caller has to know.
+    return null
+  }
+}
+
+/** A new name is on the disk once its folder is: without that, a power failure may leave the file of before, or none. */
+export function syncFolder(path: string): void {
+  const folder = openSync(path, 'r')
+  try {
+    fsyncSync(folder)
+  } finally {
+    closeSync(folder)
   }
 }

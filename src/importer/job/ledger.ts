@@ -32,8 +32,13 @@ export class JobLedger implements ImportLedger {
 
   constructor(path: string) {
     const database = new Database(path)
-    // What is lost with the power is scanned again.
-    database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`)
+    try {
+      // What is lost with the power is scanned again.
+      database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`)
+    } catch (error) {
+      database.close()
+      throw error
+    }
     this.#database = database
     this.#statements = {
       fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
@@ -50,19 +55,18 @@ export class JobLedger implements ImportLedger {
     }
   }
 
-  /** @returns whether the file is missing or a whole database; everything in it is read for that. */
-  static isReadable(path: string): boolean {
-    if (!existsSync(path)) return true
-    let database: Database.Database | undefined
+  /** @returns null where there is no file, or one that is no whole database; everything in it is read for that. */
+  static openWhole(path: string): JobLedger | null {
+    if (!existsSync(path)) return null
+    let ledger: JobLedger | undefined
     try {
-      database = new Database(path)
-      return database.pragma('quick_check(1)', { simple: true }) === 'ok'
+      ledger = new JobLedger(path)
+      if (ledger.#database.pragma('quick_check(1)', { simple: true }) === 'ok') return ledger
     } catch (error) {
-      if (error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code)) return false
-      throw error
-    } finally {
-      database?.close()
+      if (!(error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))) throw error
     }
+    ledger?.close()
+    return null
   }
 
   /** Everything until `commit` counts only with it. */

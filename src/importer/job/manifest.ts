@@ -43,7 +43,7 @@ export interface Manifest {
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  const stored = folder.readJson<StoredObject>(manifestFile)
+  const stored = folder.readJson<StoredObject>(manifestFile, ['raw', 'objects', 'parts', 'totals'])
   return stored && (withKeys(stored, camelCase) as unknown as Manifest)
 }
 

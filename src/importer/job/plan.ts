@@ -53,7 +53,7 @@ export interface ImportPlan {
 export const planFile = 'plan.json'
 
 export function readPlan(folder: JobFolder): ImportPlan | null {
-  return folder.readJson<ImportPlan>(planFile)
+  return folder.readJson<ImportPlan>(planFile, ['source', 'config', 'files', 'limits', 'createdAt'])
 }
 
 export function writePlan(folder: JobFolder, plan: ImportPlan): void {

@@ -118,7 +118,7 @@ export function newProgress(id: string, sha256: string): PartProgress {
 }
 
 export function readCheckpoint(folder: JobFolder): Checkpoint | null {
-  return folder.readJson<Checkpoint>(checkpointFile)
+  return folder.readJson<Checkpoint>(checkpointFile, ['phase', 'parts', 'identity'])
 }
 
 /**

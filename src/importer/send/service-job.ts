@@ -31,7 +31,7 @@ export interface NewServiceJob {
 }
 
 export function readServiceJob(folder: JobFolder): ServiceJob | null {
-  return folder.readJson<ServiceJob>(serviceJobFile)
+  return folder.readJson<ServiceJob>(serviceJobFile, ['id', 'target', 'project'])
 }
 
 /** A crash between the two leaves an empty job at the service, which does nothing. */

@@ -1,7 +1,7 @@
 // `rejects/<part>.jsonl`: every refused record with the place where its user finds it, and what to do about it.
 // Source: docs/wire/import.md §2.6.
 
-import { closeSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -70,6 +70,7 @@ export class RejectFile {
 
   end(): void {
     if (this.#file === null) return
+    fsyncSync(this.#file)
     closeSync(this.#file)
     renameSync(`${this.#path}.next`, this.#path)
   }

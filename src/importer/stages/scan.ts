@@ -2,7 +2,7 @@
 // which device, what is news about groups and persons, and which records repeat. Because it goes through everything in
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
-import { existsSync, mkdirSync } from 'node:fs'
+import { mkdirSync } from 'node:fs'
 import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -60,17 +60,11 @@ export const ledgerFile = 'ledger.db'
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source, progress } = options
   const scannedSha256 = manifestSha256(manifest)
-  if (folder.readJson<ScanStats>(statsFile) !== null || !JobLedger.isReadable(folder.file(ledgerFile)))
-    forgetScan(folder)
-  let ledger = new JobLedger(folder.file(ledgerFile))
+  // What a scan has finished is made anew as a whole; only one that was stopped goes on.
+  if (folder.readJson<ScanStats>(statsFile) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
+  const ledger = new JobLedger(folder.file(ledgerFile))
   try {
-    const scanned = ledger.readProgress<string>('manifest')
-    if (scanned !== scannedSha256) {
-      ledger.close()
-      forgetScan(folder)
-      ledger = new JobLedger(folder.file(ledgerFile))
-      ledger.putProgress('manifest', scannedSha256)
-    }
+    ledger.putProgress('manifest', scannedSha256)
     const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
     const passes = conversion.converter.factsOf === undefined ? 1 : 2
     progress.begin('scan', { records: manifest.totals.records * passes })
@@ -94,15 +88,27 @@ export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | nul
   const stats = folder.readJson<ScanStats>(statsFile)
   if (stats?.scannedSha256 !== manifestSha256(manifest)) return null
   if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
-  const path = folder.file(ledgerFile)
-  if (!existsSync(path) || !JobLedger.isReadable(path)) return null
-  const ledger = new JobLedger(path)
-  try {
-    const isWhole =
+  const isWhole = ledgerSays(
+    folder,
+    ledger =>
       ledger.readProgress<ScanCounts>('counts')?.parts === manifest.parts.length &&
       ledger.readProgress<string>('manifest') === stats.scannedSha256 &&
-      ledger.generatedCount() === stats.groupEvents + stats.linkEvents
-    return isWhole ? stats : null
+      ledger.generatedCount() === stats.groupEvents + stats.linkEvents,
+  )
+  return isWhole ? stats : null
+}
+
+/** Whether what there is of a scan is of these bytes. */
+function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
+  return ledgerSays(folder, ledger => ledger.readProgress<string>('manifest') === scannedSha256)
+}
+
+/** @returns false without a ledger that can be read. */
+function ledgerSays(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
+  const ledger = JobLedger.openWhole(folder.file(ledgerFile))
+  if (ledger === null) return false
+  try {
+    return question(ledger)
   } finally {
     ledger.close()
   }
