@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { createWriteStream } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { Readable } from 'node:stream'
 import { pipeline } from 'node:stream/promises'
 import { describe, it, type TestContext } from 'node:test'
@@ -39,7 +39,7 @@ async function read(t: TestContext, { block, times }: { block: Buffer; times: nu
   let records = 0
   let highest = before
   const outcomes: string[] = []
-  for await (const { parsed } of recordReader()({ path, object: path })) {
+  for await (const { parsed } of recordReader({ spool: { folder: dirname(path) } })({ path, object: path })) {
     records++
     if (records % 1_000 === 0) highest = Math.max(highest, process.memoryUsage.rss())
     if ('rejected' in parsed) outcomes.push(parsed.rejected.reason)

@@ -42,7 +42,8 @@ export const stage: JobStage = {
     folder.remove(manifestFile, 'rejects', 'rehearsal')
     forgetScan(folder)
     const { converter } = jobConversion(plan, source, () => null)
-    const read = recordReader(plan.format === null ? {} : { format: plan.format })
+    const spool = { folder: folder.file('spill') }
+    const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     await stageRecords({ folder, plan, read, converter, progress, signal })
   },
 }

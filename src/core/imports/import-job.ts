@@ -53,6 +53,9 @@ export function newPublicImportJobId(random: () => number): number {
   return high * 0x1_0000_0000 + random()
 }
 
+/** How many events the importer sends in one request at most. Source: docs/wire/import.md §2.5. */
+export const importBatchEventsMax = 5_000
+
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 

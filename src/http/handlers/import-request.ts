@@ -4,7 +4,7 @@
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
-import { isOpen } from '#core/imports/import-job.ts'
+import { importBatchEventsMax, isOpen } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
@@ -97,15 +97,13 @@ export function reportReading(
   }
 }
 
-/** What the importer sends at most; anybody with a project's public key can ask. */
-const identitiesMax = 5_000
-
 async function countStored(
   events: ImportRequestDeps['events'],
   projectId: number,
   identities: readonly EventIdentity[],
 ): Promise<number> {
-  if (identities.length > identitiesMax) return 0
+  // Anybody with a project's public key can ask for it.
+  if (identities.length > importBatchEventsMax) return 0
   return events.countStored(identities.map(identity => ({ ...identity, projectId }))).catch(ignoreStore)
 }
 

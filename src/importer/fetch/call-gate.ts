@@ -33,6 +33,7 @@ export class CallGate {
   /** Resolves when a call may be made, and counts it. */
   take(signal: AbortSignal): Promise<void> {
     const turn = this.#turn.then(() => this.#wait(signal))
+    // Whoever has the turn hears of its failure; the next one only waits for its end.
     this.#turn = turn.catch(() => undefined)
     return turn
   }

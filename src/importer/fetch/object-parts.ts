@@ -112,6 +112,7 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
     }
     await sync()
   } catch (cause) {
+    // Bytes whose sync fails too stay uncounted and are fetched again; the first failure is the one to tell of.
     if (at > synced && !(cause instanceof BrokenAnswer)) await sync().catch(() => undefined)
     throw cause
   } finally {

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { describe, it } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
 import { BlobWriter, TextReader, ZipWriter } from '@zip.js/zip.js'
@@ -68,7 +68,7 @@ async function read(path: string, bytes: Buffer) {
   writeFileSync(path, bytes)
   const values: unknown[] = []
   const rejects: string[] = []
-  for await (const { parsed } of recordReader()({ path, object: 'file.json' })) {
+  for await (const { parsed } of recordReader({ spool: { folder: dirname(path) } })({ path, object: 'file.json' })) {
     if ('value' in parsed) values.push(parsed.value)
     else rejects.push('rejected' in parsed ? parsed.rejected.reason : parsed.skipped)
   }

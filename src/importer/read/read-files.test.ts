@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdCompressSync } from 'node:zlib'
@@ -10,8 +9,11 @@ import fc from 'fast-check'
 import { parquetWriteBuffer } from 'hyparquet-writer'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { findRawFiles } from './raw-files.ts'
-import { recordReader } from './read-files.ts'
+import { type ReadOptions, recordReader } from './read-files.ts'
 
+/** For files that need none. */
+const noSpool: ReadOptions = { spool: { folder: '/dev/null/none' } }
+const parquet = Buffer.from(parquetWriteBuffer({ columnData: [{ name: 'n', data: [1, 2], type: 'INT32' }] }))
 const lines = '{"n":1,"t":"é"}\r\n\n{"n":2}\nbroken\n{"n":3}'
 
 describe('the records of a file', () => {
@@ -31,7 +33,7 @@ describe('the records of a file', () => {
       fc.asyncProperty(rows, fc.boolean(), fc.integer({ min: 1, max: 40 }), async (texts, isPacked, chunkBytes) => {
         const text = texts.join('\n')
         const bytes = isPacked ? gzipSync(text) : Buffer.from(text)
-        assert.deepEqual(await read(t, { 'a.json': bytes }, chunkBytes), await read(t, { 'a.json': bytes }))
+        assert.deepEqual(await read(t, { 'a.json': bytes }, { chunkBytes }), await read(t, { 'a.json': bytes }))
       }),
       { numRuns: 50 },
     )
@@ -45,24 +47,33 @@ describe('the records of a file', () => {
     ])
   })
 
-  it('of Parquet in an archive need no place on the disk afterwards', async t => {
-    const bytes = Buffer.from(parquetWriteBuffer({ columnData: [{ name: 'n', data: [1, 2], type: 'INT32' }] }))
-    const before = await copies()
-    for (const packed of [bytes, gzipSync(bytes)]) {
-      const found = await read(t, { 'events.parquet': packed })
-      assert.deepEqual(
-        found.map(({ outcome }) => outcome),
-        [{ n: 1 }, { n: 2 }],
-      )
-    }
-    assert.deepEqual(await copies(), before)
+  it('of Parquet in an archive are unpacked into the given folder, which is empty afterwards', async t => {
+    const spool = { folder: join(tempDir(t), 'spill') }
+    const outcomes = async (packed: Buffer) =>
+      (await read(t, { 'events.parquet': packed }, { spool })).map(one => one.outcome)
+    assert.deepEqual(await outcomes(parquet), [{ n: 1 }, { n: 2 }])
+    assert.ok(!existsSync(spool.folder))
+    assert.deepEqual(await outcomes(gzipSync(parquet)), [{ n: 1 }, { n: 2 }])
+    assert.deepEqual(await readdir(spool.folder), [])
+    writeFileSync(join(spool.folder, 'unpacked'), 'left by a crash')
+    assert.deepEqual(await outcomes(gzipSync(parquet)), [{ n: 1 }, { n: 2 }])
+    assert.deepEqual(await readdir(spool.folder), [])
+  })
+
+  it('of Parquet are refused where they unpack to more than may be', async t => {
+    const spool = { folder: tempDir(t), bytesMax: parquet.length }
+    const outcomes = async (bytes: Buffer) =>
+      (await read(t, { 'a.parquet.gz': gzipSync(bytes), 'b.json': '{}' }, { spool })).map(one => one.outcome)
+    assert.deepEqual(await outcomes(parquet), [{ n: 1 }, { n: 2 }, {}])
+    assert.deepEqual(await outcomes(Buffer.concat([parquet, Buffer.alloc(1)])), ['compressed_input', {}])
+    assert.deepEqual(await readdir(spool.folder), [])
   })
 
   it('that nobody takes any more leave nothing open', async t => {
     const folder = tempDir(t)
     const path = join(folder, 'a.json.gz')
     writeFileSync(path, gzipSync(lines.repeat(10_000)))
-    for (let times = 0; times < 20; times++) for await (const _ of recordReader()({ path, object: path })) break
+    for (let times = 0; times < 20; times++) for await (const _ of recordReader(noSpool)({ path, object: path })) break
     assert.ok((await readdir('/proc/self/fd').catch(() => [])).length < 100)
   })
 
@@ -96,13 +107,17 @@ describe('the files of an import', () => {
   })
 })
 
-async function read(t: TestContext, files: Readonly<Record<string, Buffer | string>>, chunkBytes?: number) {
+async function read(
+  t: TestContext,
+  files: Readonly<Record<string, Buffer | string>>,
+  options: Partial<ReadOptions> = {},
+) {
   const folder = tempDir(t)
   const found: { object: string; line: number; table: string | null; outcome: unknown }[] = []
   for (const [name, bytes] of Object.entries(files)) {
     const path = join(folder, name)
     writeFileSync(path, bytes)
-    const reader = recordReader(chunkBytes === undefined ? {} : { chunkBytes })
+    const reader = recordReader({ ...noSpool, ...options })
     for await (const { raw, parsed, table } of reader({ path, object: name })) {
       const outcome = 'value' in parsed ? parsed.value : 'skipped' in parsed ? parsed.skipped : parsed.rejected.reason
       found.push({ object: raw.object, line: raw.line, table, outcome })
@@ -115,8 +130,4 @@ async function zip(files: Readonly<Record<string, string>>): Promise<Buffer> {
   const writer = new ZipWriter(new BlobWriter(), { useWebWorkers: false })
   for (const [name, text] of Object.entries(files)) await writer.add(name, new TextReader(text))
   return Buffer.from(await (await writer.close()).arrayBuffer())
-}
-
-async function copies(): Promise<string[]> {
-  return (await readdir(tmpdir())).filter(name => name.startsWith('pennon-import-'))
 }

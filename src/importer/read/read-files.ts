@@ -5,14 +5,17 @@ import { createReadStream } from 'node:fs'
 import { RecordReject } from '../records/imported-event.ts'
 import { avroRecords, isAvro } from './avro-records.ts'
 import { ByteReader } from './byte-reader.ts'
+import { PackingDamage } from './decompress.ts'
 import { isParquet, parquetRecords } from './parquet-records.ts'
 import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
-import { onDisk } from './spooled-file.ts'
+import { onDisk, type SpoolOptions } from './spooled-file.ts'
 import { tableOf } from './table-name.ts'
 import { textFormat, textRecords } from './text-records.ts'
 import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
 
 export interface ReadOptions {
+  /** Where packed Parquet is unpacked to, which has to be read from its end. Made when it is needed. */
+  readonly spool: SpoolOptions
   /** What texts hold; found from each file unless given. A JSON list is always one. */
   readonly format?: 'json' | 'csv'
   /** Longer records are rejected; `recordBytesMax` of split-records.ts unless given. */
@@ -24,7 +27,7 @@ export interface ReadOptions {
 const chunkBytes = 256 * 1024
 const magicBytes = 4
 
-export function recordReader(options: ReadOptions = {}): ReadRecords {
+export function recordReader(options: ReadOptions): ReadRecords {
   return file => readFile(file, options)
 }
 
@@ -40,7 +43,7 @@ async function* readFile(file: RawFile, options: ReadOptions): AsyncGenerator<Re
 async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
   const beginning = await unpacked.bytes.peek(magicBytes)
   if (isAvro(beginning)) yield* avroRecords(unpacked)
-  else if (isParquet(beginning)) yield* parquetOf(unpacked, file)
+  else if (isParquet(beginning)) yield* parquetOf(unpacked, file, options)
   else {
     const found = await textFormat(unpacked)
     const format = found === 'array' ? found : (options.format ?? found)
@@ -49,13 +52,17 @@ async function* recordsOf(unpacked: UnpackedFile, file: RawFile, options: ReadOp
 }
 
 /** The list of what a Parquet file holds is at its end, so a packed one is unpacked to a file of its own. */
-async function* parquetOf(unpacked: UnpackedFile, file: RawFile): AsyncGenerator<ReadRecord> {
-  await using disk = await onDisk(unpacked, file.path)
-  const damage = unpacked.damage()
-  if (damage === null) {
-    yield* parquetRecords(disk.path, unpacked.object)
-    return
+async function* parquetOf(unpacked: UnpackedFile, file: RawFile, { spool }: ReadOptions): AsyncGenerator<ReadRecord> {
+  let damage: PackingDamage | null
+  try {
+    await using disk = await onDisk(unpacked, file.path, spool)
+    damage = unpacked.damage()
+    if (damage === null) yield* parquetRecords(disk.path, unpacked.object)
+  } catch (error) {
+    if (!(error instanceof PackingDamage)) throw error
+    damage = error
   }
+  if (damage === null) return
   const parsed = new RecordReject(damage.reason, null, damage.message).outcome()
   const raw = { object: unpacked.object, line: 1, byte: 0 }
   yield { raw, bytes: Buffer.alloc(0), parsed, isJson: true, table: tableOf(unpacked.object) }

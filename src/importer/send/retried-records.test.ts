@@ -59,7 +59,10 @@ async function rehearsed(t: TestContext, text = csv) {
   const folder = tempDir(t)
   const raw = join(folder, 'raw.csv')
   writeFileSync(raw, text)
-  const job = new TestJob(join(folder, 'job'), generic, [raw], { config: { mapping }, read: recordReader() })
+  const job = new TestJob(join(folder, 'job'), generic, [raw], {
+    config: { mapping },
+    read: recordReader({ spool: { folder } }),
+  })
   await job.stage()
   await job.scan()
   const report = await job.rehearse()

@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import fc from 'fast-check'
+import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
-import { batchBytesMax, batchEventsMax, type Round, type RoundOptions, roundsOf } from './rounds.ts'
+import { batchBytesMax, type Round, type RoundOptions, roundsOf } from './rounds.ts'
 
 const dayUs = 86_400_000_000
 
@@ -53,7 +54,7 @@ describe('the rounds of a part', () => {
           const laneOf = new Map<string, number>()
           for (const [lane, batches] of round.lanes.entries())
             for (const { events, day } of batches) {
-              assert.ok(events.length <= batchEventsMax)
+              assert.ok(events.length <= importBatchEventsMax)
               const bytes = Buffer.byteLength(JSON.stringify({ batch: events.map(({ text }) => JSON.parse(text)) }))
               assert.ok(bytes <= batchBytesMax, String(bytes))
               for (const { event } of events) {

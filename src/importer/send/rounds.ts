@@ -4,12 +4,12 @@
 
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
 import { type EncodedEvent, type EventMarks, encodeEvent, eventBytesMax } from './encode-event.ts'
 
-export const batchEventsMax = 5_000
 export const batchBytesMax = 9 * 1024 * 1024
 /** Around the list of events in a request: key, option, brackets. */
 const envelopeBytes = 1_024
@@ -68,7 +68,7 @@ export async function* roundsOf(
   outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
   options: RoundOptions,
 ): AsyncGenerator<Round> {
-  const eventsMax = Math.min(options.eventsMax ?? Infinity, batchEventsMax * options.lanes * roundShare)
+  const eventsMax = Math.min(options.eventsMax ?? Infinity, importBatchEventsMax * options.lanes * roundShare)
   const bytesMax = batchBytesMax * options.lanes * roundShare
   let mustEndAt = options.firstToLine ?? null
   let open = new OpenRound(options)
@@ -184,7 +184,8 @@ export function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
     const last = batches.at(-1)
     // The comma between events counts as well.
     bytes += each.bytes + 1
-    const fits = last?.day === day && last.events.length < batchEventsMax && bytes <= batchBytesMax - envelopeBytes
+    const fits =
+      last?.day === day && last.events.length < importBatchEventsMax && bytes <= batchBytesMax - envelopeBytes
     if (fits) last.events.push(each)
     else {
       batches.push({ day, events: [each] })

@@ -309,7 +309,8 @@ async function* oneAhead(rounds: AsyncGenerator<Round>): AsyncGenerator<Round> {
       const { value, done } = await next
       if (done === true) return
       next = rounds.next()
-      // Heard of when it is awaited; until then it must not count as unhandled.
+      // Heard of when it is awaited; until then it must not count as unhandled. Where sending fails first, that is told,
+      // and the next run meets the fault of the part again.
       next.catch(() => undefined)
       yield value
     }

@@ -1,0 +1,26 @@
+// What a file of a job promises for a power failure, as the kernel sees it: the content is synced before the file has its
+// name, and the folder after that.
+
+import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { hasStrace } from '../support/strace.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+it('a checkpoint is synced, renamed, and then its folder is synced', t => {
+  if (!hasStrace()) return t.skip('strace is not installed: apt-get install strace')
+  const folder = tempDir(t)
+  const trace = join(folder, 'trace')
+  const program = `
+    const { JobFolder } = await import('#importer/job/job-folder.ts')
+    new JobFolder(${JSON.stringify(join(folder, 'job'))}).writeJson('checkpoint.json', { v: 1 })`
+  const node = [process.execPath, '--disable-warning=ExperimentalWarning', '--input-type=module', '--eval', program]
+  execFileSync('strace', ['-f', '-y', '-e', 'trace=fsync,rename,renameat,renameat2', '-o', trace, ...node])
+  const calls = readFileSync(trace, 'utf8')
+    .split('\n')
+    .filter(line => line.includes('/job'))
+    .map(line => /(fsync|rename)\w*\(.*?(\/job[^>"]*)[>"]/.exec(line)?.slice(1).join(' '))
+  assert.deepEqual(calls, ['fsync /job/checkpoint.json.next', 'rename /job/checkpoint.json.next', 'fsync /job'])
+})
