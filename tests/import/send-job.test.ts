@@ -146,6 +146,14 @@ describe('an import to a running instance', () => {
   })
 
   it('is not sent over live events of the same days, nor where the key may not look for them, unless told to', async t => {
+    const personUpdates = async () => {
+      const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
+      const options = ['--source', 'posthog', '--host', pennon.url, '--project-key', testProjectKey]
+      const { stdout } = await commands.plan([commands.file('raw.jsonl', '{}')], ...options)
+      const plan = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as { config: JsonObject }
+      return [plan.config.strip_person_updates, stdout.includes('The project has live events, so $set')]
+    }
+    assert.deepEqual(await personUpdates(), [false, false])
     const atMs = Date.now() - 3_600_000
     const day = new Date(atMs).toISOString().slice(0, 10)
     await pennon.post('/capture/', {
@@ -153,6 +161,7 @@ describe('an import to a running instance', () => {
       timestamp: new Date(atMs).toISOString(),
     })
     await pennon.caughtUp()
+    assert.deepEqual(await personUpdates(), [true, true])
     const record = { id: 'r', event: 'old', user: 'u', at: new Date(atMs).toISOString() }
     const { commands, project } = await approvedOf(t, `${JSON.stringify(record)}\n`)
     const refused = await commands.call('run')

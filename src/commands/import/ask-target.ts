@@ -22,6 +22,25 @@ export async function askTarget(options: PlanOptions): Promise<ImportTarget | nu
   return { address: address.value, projectKey, ...(await projectOf(address.value, projectKey, read.value)) }
 }
 
+/**
+ * Whether the project has events that no import brought.
+ * @returns null where that cannot be asked: the personal key is missing, another project's, or without `query:read`.
+ */
+export async function hasLiveEvents({ address, projectId }: ImportTarget): Promise<boolean | null> {
+  const read = readConfig(process.env)
+  if (!read.ok || read.value.personalKey === null || projectId === null) return null
+  const { personalKey } = read.value
+  const query = 'SELECT event FROM events WHERE import_job_id = 0 LIMIT 1'
+  try {
+    const api = new PrivateApi({ instance: address, personalKey, project: projectId, timeoutMs })
+    const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query } })
+    return Array.isArray(results) ? results.length > 0 : null
+  } catch (error) {
+    if (error instanceof ClientError) return null
+    throw error
+  }
+}
+
 /** Asks for the public configuration of the project, which every instance gives to anybody with the key. */
 async function checkKey(address: string, projectKey: string): Promise<void> {
   let response: Response

@@ -7,7 +7,7 @@ import { resolve } from 'node:path'
 import type { JsonObject } from '#core/json.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
-import { type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
@@ -17,7 +17,7 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
-import { askTarget } from './ask-target.ts'
+import { askTarget, hasLiveEvents } from './ask-target.ts'
 import { sizeOf } from './job-stages.ts'
 import { lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
@@ -40,13 +40,14 @@ export async function planImport(path: string, files: readonly string[], options
       if (existsSync(folder.file(checkpointFile)))
         refuse(`${path} has been sent already, at least in part. Plan the next import in another folder`)
       const target = await askTarget(options)
+      const { config, note } = await withPersonUpdates(source.name, sourceConfig(options), target)
       const plan: ImportPlan = {
         v: 1,
         jobId: randomUUID(),
         createdAt: new Date().toISOString(),
         toolVersion: version,
         source: source.name,
-        config: sourceConfig(options),
+        config,
         ...raw,
         format: options.format ?? null,
         target,
@@ -57,10 +58,36 @@ export async function planImport(path: string, files: readonly string[], options
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       writePlan(folder, plan)
       folder.remove('approval.json')
-      show(plan, path, options)
+      show(plan, note, path, options)
     })
   } finally {
     unlock()
+  }
+}
+
+/**
+ * Events of PostHog say what they changed about their persons. A new project wants that; one that has live events knows
+ * better by now. Source: docs/wire/import.md §1.8.
+ */
+async function withPersonUpdates(
+  source: string,
+  config: JsonObject,
+  target: ImportTarget | null,
+): Promise<{ readonly config: JsonObject; readonly note: string | null }> {
+  if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined)
+    return { config, note: null }
+  const isLive = await hasLiveEvents(target)
+  const key = '"strip_person_updates"'
+  if (isLive === null)
+    return {
+      config,
+      note: `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --config with ${key}: true leaves them out.`,
+    }
+  return {
+    config: { ...config, strip_person_updates: isLive },
+    note: isLive
+      ? `The project has live events, so $set, $set_once and $unset are left out; --config with ${key}: false keeps them.`
+      : null,
   }
 }
 
@@ -82,7 +109,7 @@ async function rawOf(folder: JobFolder, files: readonly string[]): Promise<Pick<
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null }
 }
 
-function show(plan: ImportPlan, path: string, { json = false }: PlanOptions): void {
+function show(plan: ImportPlan, note: string | null, path: string, { json = false }: PlanOptions): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
   if (json) {
@@ -100,6 +127,7 @@ function show(plan: ImportPlan, path: string, { json = false }: PlanOptions): vo
     target === null
       ? 'No target: give --project-key to send it later; a rehearsal needs none.'
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
+    ...(note === null ? [] : [note]),
     `Nothing was sent. Next: pennon import run ${path}`,
   ]
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)

@@ -21,6 +21,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS snapshot (kind TEXT, key TEXT, properties TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS generated (id INTEGER PRIMARY KEY, kind TEXT, time_us INTEGER, uuid TEXT, event TEXT);
   CREATE INDEX IF NOT EXISTS generated_in_order ON generated (kind, time_us, uuid, id);
+  CREATE INDEX IF NOT EXISTS generated_groups ON generated (uuid) WHERE kind = 'group';
   CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
 
 export class JobLedger implements ImportLedger {
@@ -50,6 +51,7 @@ export class JobLedger implements ImportLedger {
       ),
       putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
       putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
+      forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
       progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
       putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
     }
@@ -125,7 +127,12 @@ export class JobLedger implements ImportLedger {
     return this.#replace('person', distinctId, () => properties)
   }
 
+  /**
+   * A group that is again what it once was has the uuid of before, of which the receiver takes one: only the last one
+   * leaves the group as it is.
+   */
   addGenerated(kind: GeneratedKind, event: ImportedEvent): void {
+    if (kind === 'group') this.#statements.forgetGroup.run(event.uuid)
     this.#statements.putGenerated.run(kind, event.timeUs, event.uuid, JSON.stringify(event))
   }
 

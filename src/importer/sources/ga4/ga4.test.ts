@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { ga4 } from './ga4.ts'
 
 const row = (value: JsonObject): JsonObject => ({
@@ -32,6 +32,9 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(event!.properties, { $ga4_user_pseudo_id: '111.222' })
     const uuids = Object.keys(parts).map(part => eventsOf(ga4, [row({ ...parts, [part]: '99' })])[0]!.uuid)
     assert.equal(new Set([event!.uuid, ...uuids]).size, 6)
+    const { convert } = ga4.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+    const outcome = convert({ value: row(parts), table: null, ordinal: 1 })
+    assert.deepEqual('events' in outcome && outcome.dropped, Object.keys(parts))
   })
 
   it('is the same event when whole numbers are numbers', () => {

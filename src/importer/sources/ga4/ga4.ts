@@ -7,7 +7,7 @@ import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { type Conversion, skipped } from '#importer/records/imported-event.ts'
-import { eventName } from '#importer/records/record-fields.ts'
+import { eventName, isEmptyValue } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { usPerMs } from '#importer/records/source-time.ts'
@@ -48,9 +48,16 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const event = eventNames.get(name) ?? name
   const events = [{ uuid: uuidOf(row), event, distinctId, timeUs, properties: ga4Properties(row) }]
   const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
-  if (userId === null || deviceId === null) return { events }
-  return { events, links: [{ userId, deviceId, timeUs, properties: {} }] }
+  const dropped = notKept.filter(field => !isEmptyValue(ownValue(row, field)))
+  if (userId === null || deviceId === null) return { events, dropped }
+  return { events, dropped, links: [{ userId, deviceId, timeUs, properties: {} }] }
 }
+
+/** What only the uuid is made of, or repeats the time. */
+const notKept = [
+  ...['event_date', 'stream_id', 'event_bundle_sequence_id'],
+  ...['batch_page_id', 'batch_ordering_id', 'batch_event_index'],
+]
 
 /** What the export has in place of an id. It may not be unique: the report counts what collides. */
 function uuidOf(row: JsonObject): string {

@@ -37,9 +37,19 @@ const readKeys: ReadonlySet<string> = new Set([
   ...['ip', 'locale', 'timezone', 'userAgent', 'campaign', 'page', 'traits', 'groupId'],
 ])
 
-/** Parts of the context that have no property here. */
+/** Parts of the context that have no property here, such as `network` or `page.search`. */
 export function unreadContext(context: JsonObject): string[] {
-  return Object.keys(context).filter(key => !readKeys.has(key))
+  const unread = Object.keys(context).filter(key => !readKeys.has(key))
+  for (const [part, names] of Object.entries(readFields))
+    for (const field of Object.keys(objectField(context, part)))
+      if (!names.includes(field)) unread.push(`${part}.${field}`)
+  return unread
+}
+
+const readFields: Readonly<Record<string, readonly string[]>> = {
+  ...Object.fromEntries(Object.entries(targets).map(([part, byField]) => [part, Object.keys(byField)])),
+  device: [...Object.keys(targets.device!), 'type'],
+  page: ['url', 'path', 'referrer', 'title'],
 }
 
 /**

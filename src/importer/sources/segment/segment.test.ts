@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { segment } from './segment.ts'
 
 const message = (fields: JsonObject): JsonObject => ({
@@ -21,6 +21,19 @@ describe('a message of Segment', () => {
   it('keeps the name of a track, and its own fields that have no other meaning', () => {
     const { event, properties } = only({ properties: { total: 5, gone: '' }, channel: 'server', writeKey: 'secret' })
     assert.deepEqual([event, properties], ['Tap', { total: 5, channel: 'server', ...mark }])
+  })
+
+  it('names the parts of its context that no property carries', () => {
+    const { convert } = segment.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+    const context = { network: { wifi: true }, page: { path: '/', search: '?q' }, device: { type: 'ios', token: 'x' } }
+    const outcome = convert({ value: message({ context, writeKey: 'secret' }), table: null, ordinal: 1 })
+    assert.ok('events' in outcome)
+    assert.deepEqual(outcome.dropped?.toSorted(), [
+      'context.device.token',
+      'context.network',
+      'context.page.search',
+      'writeKey',
+    ])
   })
 
   it('is a page view whose own properties say which page, before the context does', () => {
