@@ -71,6 +71,18 @@ describe('pennon import convert', () => {
     ])
   })
 
+  it('takes the mapping and the zone as plan does', async t => {
+    const path = join(tempDir(t), 'mapping.json')
+    writeFileSync(path, JSON.stringify({ event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }))
+    const options = ['--source', 'generic', '--format', 'csv', '--mapping', path, '--source-timezone', 'Europe/Berlin']
+    const { exitCode, stdout, stderr } = await convert([...options, ...now], 'uid,ts\nada,2024-05-01 12:00:00\n')
+    assert.equal(exitCode, 0, stderr)
+    assert.partialDeepStrictEqual(answers(stdout)[0], { events: [{ timestamp: '2024-05-01T10:00:00.000Z' }] })
+    const broken = await convert(['--source', 'generic', '--mapping', `${path}.gone`, ...now], '')
+    assert.equal(broken.exitCode, 2)
+    assert.match(broken.stderr, /--mapping .*mapping\.json\.gone cannot be read/)
+  })
+
   it('holds back the live window when the configuration says so', async t => {
     const recent = line({ userId: 'ada', timestamp: '2026-01-14T00:00:00Z' })
     const config = configFile(t, { hold_live_window: true })

@@ -96,7 +96,7 @@ describe('an import to a running instance', () => {
     const again = await retryAndVerify(commands, run, sentBefore)
     assert.equal(again.verification.stored_rows, report.verification.stored_rows + 1)
     const { stdout: status } = await run('status')
-    assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\. Then: pennon import publish/)
+    assert.match(status, /\nSent: \d,\d{3} events, verified; import job \d+\.\n.*\nNext: pennon import publish/s)
     assert.match(
       (await run('report')).stdout,
       /What is stored is what was sent\..*Events at random, all fields +equal/s,

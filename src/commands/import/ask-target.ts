@@ -10,8 +10,14 @@ import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
 
+/** The target, and sentences for people on what it lacks. */
+export interface TargetOfPlan {
+  readonly target: ImportTarget
+  readonly notes: readonly string[]
+}
+
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
-export async function askTarget(options: PlanOptions): Promise<ImportTarget | null> {
+export async function askTarget(options: Pick<PlanOptions, 'projectKey' | 'host'>): Promise<TargetOfPlan | null> {
   const projectKey = options.projectKey ?? process.env.PENNON_PROJECT_KEY
   if (projectKey === undefined) return null
   const read = readConfig(process.env)
@@ -19,7 +25,8 @@ export async function askTarget(options: PlanOptions): Promise<ImportTarget | nu
   const address = instanceAddress(options.host, read.value, '--host')
   if (!address.ok) refuse(address.error)
   await checkKey(address.value, projectKey)
-  return { address: address.value, projectKey, ...(await projectOf(address.value, projectKey, read.value)) }
+  const { notes, ...project } = await projectOf(address.value, projectKey, read.value)
+  return { target: { address: address.value, projectKey, ...project }, notes }
 }
 
 /**
@@ -63,20 +70,75 @@ async function checkKey(address: string, projectKey: string): Promise<void> {
   )
 }
 
-/** Told only to a personal key of the same project; without it, approving asks for the address instead of the name. */
+/** What a project of the target says of itself. */
+export interface KnownProject {
+  readonly id: string
+  readonly name: string | null
+}
+
+/** @returns null when the personal key sees no project with this public key. @throws ClientError */
+export async function projectWithKey(
+  instance: string,
+  personalKey: string,
+  projectKey: string,
+): Promise<KnownProject | null> {
+  // Of the projects that the key may see, whichever is its first.
+  const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
+  const project = found.find(({ api_token }) => api_token === projectKey)
+  return project === undefined
+    ? null
+    : { id: String(project.id), name: typeof project.name === 'string' ? project.name : null }
+}
+
+/**
+ * Told only to a personal key of the same project; without it, approving asks for the address instead of the name. A key
+ * that the instance does not know is refused, since it would only be found out when everything is to be sent.
+ */
 async function projectOf(
   instance: string,
   projectKey: string,
   { personalKey }: Config,
-): Promise<Pick<ImportTarget, 'projectId' | 'projectName'>> {
+): Promise<Pick<TargetOfPlan, 'notes'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
   const unknown = { projectId: null, projectName: null }
-  if (personalKey === null) return unknown
+  if (personalKey === null)
+    return {
+      ...unknown,
+      notes: [
+        'PENNON_PERSONAL_KEY is not set. Rehearsing needs none, but without one nobody can ask what the project has already; sending needs one with the scopes import_job:write, project:read, query:read and person:read (pennon new-key, where the instance runs).',
+      ],
+    }
   try {
-    const project = await new PrivateApi({ instance, personalKey, project: '@current', timeoutMs }).get('/')
-    if (project.api_token !== projectKey) return unknown
-    return { projectId: String(project.id), projectName: typeof project.name === 'string' ? project.name : null }
+    const project = await projectWithKey(instance, personalKey, projectKey)
+    if (project === null)
+      return {
+        ...unknown,
+        notes: [
+          `PENNON_PERSONAL_KEY is a key of ${instance}, but sees no project with the key ${projectKey}: sending will be refused.`,
+        ],
+      }
+    const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
+    return { projectId: project.id, projectName: project.name, notes: await missingRights(api) }
   } catch (error) {
-    if (error instanceof ClientError) return unknown
-    throw error
+    if (!(error instanceof ClientError)) throw error
+    if (error.status === 401) refuse(`${error.message} Nothing was sent`)
+    return { ...unknown, notes: [`The project was not asked: ${error.message}`] }
   }
+}
+
+/** What sending and verifying will ask for. @returns a sentence for each right that the personal key lacks. */
+async function missingRights(api: PrivateApi): Promise<readonly string[]> {
+  const asked: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ['import jobs', () => api.get('/import_jobs/', { limit: 1 })],
+    ['stored events', () => api.post('/query/', { query: { kind: 'HogQLQuery', query: 'SELECT 1' } })],
+    ['persons', () => api.get('/persons/', { limit: 1 })],
+  ]
+  const notes: string[] = []
+  for (const [what, ask] of asked)
+    try {
+      await ask()
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error
+      notes.push(`PENNON_PERSONAL_KEY may not read ${what}, which the import needs: ${error.message}`)
+    }
+  return notes
 }

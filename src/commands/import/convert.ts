@@ -1,9 +1,8 @@
 // `pennon import convert`: records from stdin, what becomes of each to stdout. No stage, no job, no connection and no
 // clock; a ledger that ends with the process. Source: docs/wire/import.md §2.1, §9.
 
-import { readFileSync } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import type { JsonObject } from '#core/json.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
@@ -15,10 +14,13 @@ import { readTime, timeText, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
+import { readJsonFile } from './plan-options.ts'
 
 export interface ConvertOptions {
   readonly source: string
   readonly config?: string
+  readonly mapping?: string
+  readonly sourceTimezone?: string
   readonly now: string
   readonly format: 'json' | 'csv'
 }
@@ -64,13 +66,16 @@ function converterOf(source: ImportSource, options: ConvertOptions): (value: Jso
 
 function prepare(
   source: ImportSource,
-  { config, now }: ConvertOptions,
+  { config, mapping, sourceTimezone, now }: ConvertOptions,
   findFact: (kind: string, key: string) => string | null,
 ): RecordConverter {
   const nowUs = readTime(now, { zone: 'UTC' }, 'now')
   if (nowUs === null) refuse(`--now has to be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
   // A choice of the whole import, whatever the source.
-  const { hold_live_window: holdLiveWindow = false, ...own } = config === undefined ? {} : readConfig(config)
+  const { hold_live_window: holdLiveWindow = false, ...own } =
+    config === undefined ? {} : readJsonFile(config, '--config')
+  if (mapping !== undefined) own.mapping = readJsonFile(mapping, '--mapping')
+  if (sourceTimezone !== undefined) own.source_timezone = sourceTimezone
   if (typeof holdLiveWindow !== 'boolean') refuse('hold_live_window in the configuration has to be true or false')
   try {
     return source.prepare(own, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact })
@@ -106,14 +111,4 @@ async function* parsedRecords(input: AsyncIterable<Buffer>, format: 'json' | 'cs
       columns = header.columns
     }
   }
-}
-
-function readConfig(path: string): JsonObject {
-  let config: JsonValue
-  try {
-    config = parseJson(readFileSync(path, 'utf8'))
-  } catch (error) {
-    refuse(`--config ${path} cannot be read: ${(error as Error).message}`)
-  }
-  return isJsonObject(config) ? config : refuse(`--config ${path} holds no JSON object`)
 }

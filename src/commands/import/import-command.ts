@@ -26,6 +26,8 @@ Exit codes: 0 done; 1 it broke off; 2 it would not begin, and one line on stderr
     )
     .requiredOption('--source <name>', 'the product that the records are from')
     .option('--config <file>', 'JSON with what the source needs to know, such as {"source_timezone": "Europe/Berlin"}')
+    .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
+    .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
     .requiredOption(
       '--now <time>',
       'the time that counts as now, such as 2026-01-15T00:00:00Z: for records of the future',
@@ -52,7 +54,7 @@ something about it is new. Events are shown without the four properties that eve
 historical_migration, analytics_source, $import_job_id.
 
   $ head -5 export.jsonl | pennon import convert --source mixpanel --now 2026-01-15T00:00:00Z
-  $ pennon import convert --source generic --format csv --config mapping.json --now 2026-01-15T00:00:00Z < orders.csv
+  $ pennon import convert --source generic --format csv --mapping mapping.json --now 2026-01-15T00:00:00Z < orders.csv
   $ zcat export.json.gz | pennon import convert --source amplitude --now 2026-01-15T00:00:00Z | grep -c '"rejected"'`,
     )
     .action(async (options: ConvertOptions) => (await import('./convert.ts')).convert(options))

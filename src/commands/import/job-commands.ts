@@ -4,8 +4,8 @@
 import { type Command, Option } from 'commander'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ApproveOptions } from './approve.ts'
+import type { GivenPlanOptions } from './ask-plan.ts'
 import type { EndOptions } from './end-job.ts'
-import type { PlanOptions } from './plan-options.ts'
 import type { RejectsOptions } from './rejects.ts'
 import type { ReportOptions } from './report.ts'
 import type { RetryOptions } from './retry.ts'
@@ -94,10 +94,17 @@ function addPlan(command: Command): void {
   command
     .command('plan <folder> [files...]')
     .description('begin an import in a folder of its own: which files, of which product, to which project')
-    .requiredOption('--source <name>', 'the product that the files are from; convert --help lists them')
+    .option(
+      '--source <name>',
+      'the product that the files are from (convert --help lists them); what was fetched says it, and a terminal is asked',
+    )
     .option('--config <file>', 'JSON with what the source needs to know')
     .option('--mapping <file>', 'JSON that says where the parts of an event stand, for the source generic')
     .option('--source-timezone <zone>', 'zone of times that name none, such as Europe/Berlin')
+    .option(
+      '--profile-timestamp <time>',
+      'when rows of Mixpanel profiles were exported; the end of what was fetched, or the last event, unless given',
+    )
     .addOption(
       new Option('--format <format>', 'how texts are written; found from each file unless given').choices([
         'json',
@@ -128,7 +135,7 @@ pennon import fetch put into the folder. The target is only asked whether it kno
   $ pennon import plan history export/ --source mixpanel --project-key phc_…
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
     )
-    .action(async (folder: string, files: readonly string[], options: PlanOptions) =>
+    .action(async (folder: string, files: readonly string[], options: GivenPlanOptions) =>
       (await import('./plan.ts')).planImport(folder, files, options),
     )
 }
@@ -149,6 +156,7 @@ function addRun(command: Command): void {
     .option('--canary', 'stop after the first 1,000 events, for a look at what is stored of them')
     .option('--overlap-ok', 'send although the project has live events of the same days')
     .option('--rate <events>', 'events per second at first; 1,000 unless given')
+    .option('--rehearse-again', 'rehearse although nothing changed, such as to ask the target again')
     .option('--json', 'print the report as JSON')
     .addHelpText(
       'after',

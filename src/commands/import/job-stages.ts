@@ -5,7 +5,7 @@ import { statSync } from 'node:fs'
 import { manifestSha256 } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
 import { recordReader } from '#importer/read/read-files.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
@@ -14,7 +14,9 @@ import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { forgetScan, readScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
+import { askTargetFacts } from './ask-target-facts.ts'
 import type { Job } from './open-job.ts'
+import { planWithProfileTime } from './profile-time.ts'
 
 export interface StageRun extends Job {
   readonly progress: StageProgress
@@ -35,16 +37,26 @@ export const stage: JobStage = {
     if (manifest === null) return false
     if (manifest.mappingSha256 !== mappingSha256(plan)) return false
     await checkUnchanged(manifest.raw)
-    return true
+    return (await planWithProfileTime(folder, plan, manifest)) === null
   },
   async run({ folder, plan, source, progress, signal }) {
     // What another mapping left says nothing any more.
     folder.remove(manifestFile, 'rejects', 'rehearsal')
     forgetScan(folder)
-    const { converter } = jobConversion(plan, source, () => null)
     const spool = { folder: folder.file('spill') }
     const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
-    await stageRecords({ folder, plan, read, converter, progress, signal })
+    const stageBy = (current: ImportPlan) => {
+      const { converter } = jobConversion(current, source, () => null)
+      return stageRecords({ folder, plan: current, read, converter, progress, signal })
+    }
+    const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
+    if (withTime === null) return
+    progress.say(
+      `Profiles say no time: they count as of the last event, ${String(withTime.config.profile_timestamp)} (--profile-timestamp says another). Staging anew.`,
+    )
+    writePlan(folder, withTime)
+    folder.remove(manifestFile)
+    await stageBy(withTime)
   },
 }
 
@@ -72,12 +84,14 @@ export const rehearsal: JobStage = {
       report.hashes.mapping === mappingSha256(plan)
     )
   },
-  async run({ folder, plan, source, progress, signal }) {
+  async run(run) {
+    const { folder, plan, source, progress, signal } = run
     const stats = folder.readJson<ScanStats>(statsFile)!
     const manifest = manifestOf(folder)
     await rehearse({
       ...{ folder, plan, manifest, stats, source, progress, signal },
       monotonicNowMs: () => performance.now(),
+      askTarget: asked => askTargetFacts(run, asked),
     })
   },
 }

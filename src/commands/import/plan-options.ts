@@ -11,6 +11,7 @@ export interface PlanOptions {
   readonly config?: string
   readonly mapping?: string
   readonly sourceTimezone?: string
+  readonly profileTimestamp?: string
   readonly format?: 'json' | 'csv'
   readonly host?: string
   readonly projectKey?: string
@@ -37,6 +38,7 @@ export function sourceConfig(options: PlanOptions): JsonObject {
   delete config.hold_live_window
   if (options.mapping !== undefined) config.mapping = readJsonFile(options.mapping, '--mapping')
   if (options.sourceTimezone !== undefined) config.source_timezone = options.sourceTimezone
+  if (options.profileTimestamp !== undefined) config.profile_timestamp = options.profileTimestamp
   for (const [option, key] of Object.entries(switches))
     if (options[option as keyof typeof switches] === true) config[key] = true
   return config
@@ -72,7 +74,8 @@ function wholeDays(text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days is a number of days, not ${text}`)
 }
 
-function readJsonFile(path: string, option: string): JsonObject {
+/** Refuses a file that holds no JSON object. @param option that names it, for the message. */
+export function readJsonFile(path: string, option: string): JsonObject {
   let value: JsonValue
   try {
     value = parseJson(readFileSync(path, 'utf8'))

@@ -5,7 +5,7 @@ import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync } from 'node:fs'
 import { resolve } from 'node:path'
 import type { JsonObject } from '#core/json.ts'
-import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
@@ -17,40 +17,51 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
+import { completed, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
 import { sizeOf } from './job-stages.ts'
+import { nextLine, quoted } from './next-step.ts'
 import { lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+import { withEndOfFetch } from './profile-time.ts'
 
 /** Staging and rehearsal together go through the bytes about three times. */
 const bytesPerSecond = 10_000_000
 /** What a job keeps beside the raw files at most, as a multiple of them unpacked; packed files hold more. */
 const spaceFactor = 2
 
-export async function planImport(path: string, files: readonly string[], options: PlanOptions): Promise<void> {
+export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
   const folder = new JobFolder(resolve(path))
+  const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
+  const { options, files } = await completed(
+    given,
+    namedFiles,
+    fetched === null ? undefined : { source: sourceOfFetch(fetched) },
+  )
   const source = sourceNamed(options.source)
-  const raw = await rawOf(folder, files)
+  const raw = await rawOf(fetched, files)
   mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
   try {
     await orStop(folder, async () => {
       if (existsSync(folder.file(checkpointFile)))
-        refuse(`${path} has been sent already, at least in part. Plan the next import in another folder`)
-      const target = await askTarget(options)
-      const { config, note } = await withPersonUpdates(source.name, sourceConfig(options), target)
+        refuse(
+          `${path} has been sent already, at least in part. Plan the next import in another folder: pennon import plan`,
+        )
+      const asked = await askTarget(options)
+      const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
       const plan: ImportPlan = {
         v: 1,
         jobId: randomUUID(),
         createdAt: new Date().toISOString(),
         toolVersion: version,
         source: source.name,
-        config,
+        config: withEndOfFetch(config, source.name, fetched),
         ...raw,
         format: options.format ?? null,
-        target,
+        target: asked?.target ?? null,
         limits: limitsOf(options),
       }
       const nowMs = Date.parse(plan.createdAt)
@@ -58,7 +69,7 @@ export async function planImport(path: string, files: readonly string[], options
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       writePlan(folder, plan)
       folder.remove('approval.json')
-      show(plan, note, path, options)
+      show(plan, [...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {
     unlock()
@@ -73,28 +84,39 @@ async function withPersonUpdates(
   source: string,
   config: JsonObject,
   target: ImportTarget | null,
-): Promise<{ readonly config: JsonObject; readonly note: string | null }> {
-  if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined)
-    return { config, note: null }
+): Promise<{ readonly config: JsonObject; readonly notes: readonly string[] }> {
+  if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined) return { config, notes: [] }
   const isLive = await hasLiveEvents(target)
   const key = '"strip_person_updates"'
   if (isLive === null)
     return {
       config,
-      note: `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --config with ${key}: true leaves them out.`,
+      notes: [
+        `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --config with ${key}: true leaves them out.`,
+      ],
     }
   return {
     config: { ...config, strip_person_updates: isLive },
-    note: isLive
-      ? `The project has live events, so $set, $set_once and $unset are left out; --config with ${key}: false keeps them.`
-      : null,
+    notes: isLive
+      ? [
+          `The project has live events, so $set, $set_once and $unset are left out; --config with ${key}: false keeps them.`,
+        ]
+      : [],
   }
 }
 
+/** Where it was fetched from, when that is a product and not a bucket or a list of addresses. */
+function sourceOfFetch({ config }: FetchedParts): string | null {
+  const { source } = config as { source?: unknown }
+  return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
+}
+
 /** The files that are named; without any, what `pennon import fetch` puts into the folder. */
-async function rawOf(folder: JobFolder, files: readonly string[]): Promise<Pick<ImportPlan, 'files' | 'fetch'>> {
+async function rawOf(
+  fetched: FetchedParts | null,
+  files: readonly string[],
+): Promise<Pick<ImportPlan, 'files' | 'fetch'>> {
   if (files.length === 0) {
-    const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
     if (fetched === null)
       refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
     return { files: [], fetch: fetched.config as JsonObject }
@@ -109,11 +131,11 @@ async function rawOf(folder: JobFolder, files: readonly string[]): Promise<Pick<
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null }
 }
 
-function show(plan: ImportPlan, note: string | null, path: string, { json = false }: PlanOptions): void {
+function show(plan: ImportPlan, notes: readonly string[], path: string, { json = false }: PlanOptions): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
   if (json) {
-    process.stdout.write(`${JSON.stringify({ ...plan, bytes, seconds })}\n`)
+    process.stdout.write(`${JSON.stringify({ ...plan, bytes, seconds, notes })}\n`)
     return
   }
   const { target } = plan
@@ -127,8 +149,9 @@ function show(plan: ImportPlan, note: string | null, path: string, { json = fals
     target === null
       ? 'No target: give --project-key to send it later; a rehearsal needs none.'
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
-    ...(note === null ? [] : [note]),
-    `Nothing was sent. Next: pennon import run ${path}`,
+    ...notes,
+    'Nothing was sent.',
+    nextLine({ command: `pennon import run ${quoted(path)}`, why: 'rehearses it; nothing is sent' }),
   ]
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)
 }

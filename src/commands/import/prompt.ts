@@ -14,8 +14,9 @@ export function canAsk(): boolean {
 export async function ask(question: string, byDefault = ''): Promise<string> {
   const terminal = createInterface({ input: process.stdin, output: process.stdout })
   const stop = new AbortController()
-  terminal.once('SIGINT', () => stop.abort())
-  terminal.once('close', () => stop.abort())
+  const abort = () => stop.abort()
+  terminal.once('SIGINT', abort)
+  terminal.once('close', abort)
   try {
     const shown = byDefault === '' ? '' : ` [${byDefault}]`
     const answer = (await terminal.question(printable(`${question}${shown}: `), { signal: stop.signal })).trim()
@@ -26,7 +27,7 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
     process.stderr.write('\npennon: stopped; nothing was changed.\n')
     process.exit(130)
   } finally {
-    terminal.removeAllListeners('close')
+    terminal.off('close', abort)
     terminal.close()
   }
 }

@@ -2,7 +2,6 @@
 // trying, and shows what that holds beside the target. Source: docs/wire/import.md §2.7, §2.11.
 
 import { readConfig } from '#config.ts'
-import { isJsonObject, parseJson } from '#core/json.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
@@ -12,10 +11,13 @@ import { sampledJob } from '#importer/send/sampled-job.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { waitForLane } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { ClientError } from '../client/private-api.ts'
 import { tableLines } from '../client/table.ts'
 import { terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
+import { projectWithKey } from './ask-target.ts'
 import { manifestOf, type StageRun } from './job-stages.ts'
+import { quoted } from './next-step.ts'
 import { apiOf, wallClock } from './send-job.ts'
 
 export interface RehearsalProject {
@@ -25,8 +27,6 @@ export interface RehearsalProject {
   readonly rate?: number
 }
 
-const timeoutMs = 15_000
-
 /** @throws JobPaused, JobStopped */
 export async function rehearseInProject(run: StageRun, options: RehearsalProject): Promise<ProjectDiff> {
   const { plan, source, progress, signal } = run
@@ -35,7 +35,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
   if (projectKey === target.projectKey)
     throw new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
-  const project = await projectWithKey(target.address, projectKey)
+  const project = await rehearsalProjectId(target.address, projectKey)
   const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
   const manifest = manifestOf(run.folder)
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
@@ -69,24 +69,18 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
 }
 
 /** The id of the project that a public key belongs to, among those that the personal key may see. */
-async function projectWithKey(address: string, projectKey: string): Promise<string> {
+async function rehearsalProjectId(address: string, projectKey: string): Promise<string> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const response = await fetch(`${address}/api/projects/?limit=1000`, {
-    headers: { authorization: `Bearer ${read.value.personalKey ?? ''}` },
-    signal: AbortSignal.timeout(timeoutMs),
-  })
-  const body = response.ok ? parseJson(await response.text()) : null
-  const projects =
-    isJsonObject(body ?? undefined) && Array.isArray((body as { results?: unknown }).results)
-      ? (body as { results: { id: unknown; api_token?: unknown }[] }).results
-      : []
-  const found = projects.find(({ api_token }) => api_token === projectKey)
-  if (found === undefined)
-    throw new JobStopped(
-      `the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${address} (${response.status})`,
-    )
-  return String(found.id)
+  let why = ''
+  try {
+    const found = await projectWithKey(address, read.value.personalKey ?? '', projectKey)
+    if (found !== null) return found.id
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    why = `: ${error.message}`
+  }
+  throw new JobStopped(`the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${address}${why}`)
 }
 
 export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
@@ -121,7 +115,8 @@ export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
       ? ['All that was sent is in the rehearsal project.']
       : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
     ...(diff.newInTarget.length === 0 ? [] : [`New to the target: ${diff.newInTarget.join(', ')}.`]),
-    `Nothing was sent to the target. Then: pennon import approve ${path}`,
+    'Nothing was sent to the target.',
+    `Next: pennon import approve ${quoted(path)} (once you have read it: pennon import report ${quoted(path)})`,
   ]
   process.stdout.write(`${lines.join('\n')}\n`)
 }

@@ -48,6 +48,7 @@ export function runProgress({ folder, write, width, nowMs }: RunProgressOptions)
       write(`${JSON.stringify(figures)}\n`)
     }
   }
+  keep(tracker.figures())
   const timer = setInterval(tick, everyMs)
   return {
     tracker,

@@ -2,6 +2,7 @@
 // started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
 import { existsSync } from 'node:fs'
+import { approvalFile } from '#importer/job/approval.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
@@ -34,6 +35,8 @@ export interface RunOptions {
   readonly canary?: boolean
   readonly overlapOk?: boolean
   readonly rate?: string
+  /** Rehearse although nothing changed, such as to ask the target again. */
+  readonly rehearseAgain?: boolean
   readonly json?: boolean
 }
 
@@ -47,6 +50,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   try {
     await orStop(job.folder, async () => {
       job = withOptions(job, options)
+      if (options.rehearseAgain === true) forgetRehearsal(job, path)
       let sent: SentJob | null = null
       const send: JobStage = {
         name: 'send',
@@ -61,12 +65,21 @@ export async function runImport(path: string, options: RunOptions): Promise<void
         return
       }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path)
+      // Stages complete the plan: what was fetched, when profiles were exported.
+      job = { ...job, plan: readPlan(job.folder)! }
       if (sent === null) tellResult(job, path, options)
       else tellSent(job, path, sent, options.json ?? false)
     })
   } finally {
     unlock()
   }
+}
+
+/** What was approved was the report that goes away. */
+function forgetRehearsal({ folder }: Job, path: string): void {
+  if (existsSync(folder.file(checkpointFile)))
+    refuse(`${path} has been sent already, at least in part, so it is not rehearsed again`)
+  folder.remove(reportNames.json, approvalFile)
 }
 
 function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {

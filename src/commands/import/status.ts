@@ -24,7 +24,7 @@ type Running =
   | { readonly kind: 'nothing' }
   /** Stages, which keep their progress in the folder. */
   | { readonly kind: 'stage'; readonly progress: ProgressFigures }
-  /** Another command, such as publish. */
+  /** Another command, such as publish, or a run that has just begun. */
   | { readonly kind: 'command' }
 
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
@@ -121,7 +121,7 @@ function sentText(sent: SentSoFar | null): string[] {
 const heldUpMs = 15_000
 
 function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
-  if (running.kind === 'command') return 'Another command works on it: publish, discard, approve, plan or retry.'
+  if (running.kind === 'command') return 'Another process works on it, and does not say how far it is.'
   const { progress } = running
   const silentMs = Date.now() - Date.parse(progress.updatedAt)
   const silent = silentMs < heldUpMs ? '' : ` It has not said so for ${duration(silentMs / 1_000)}: is it stopped?`

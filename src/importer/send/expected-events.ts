@@ -11,6 +11,7 @@ import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
+import { joinedId } from '../records/joined-id.ts'
 import { timeText, utcDay } from '../records/source-time.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
 import { bucketCount } from './job-report.ts'
@@ -32,6 +33,7 @@ export interface ExpectedEvents {
   readonly names: ReadonlyMap<string, EventSpan>
   /** Chosen by their hash, so that another run of the same job asks for the same ones. */
   readonly samples: readonly ImportedEvent[]
+  /** Events that join two ids, and that tell of a group: of records as well as generated. */
   readonly links: number
   readonly groups: number
 }
@@ -117,8 +119,6 @@ class Tally {
 
   addGenerated(event: ImportedEvent): void {
     if (!this.#generatedSeen.add(keyOf(event))) return
-    if (event.event === '$groupidentify') this.#groups++
-    else this.#links++
     this.#count(event)
   }
 
@@ -152,6 +152,8 @@ class Tally {
 
   #count(event: ImportedEvent): void {
     this.#rows++
+    if (event.event === '$groupidentify') this.#groups++
+    else if (joinedId(event) !== null) this.#links++
     const day = utcDay(event.timeUs)
     const names = this.#counts.get(day) ?? new Map<string, number>()
     this.#counts.set(day, names)

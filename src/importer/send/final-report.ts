@@ -190,7 +190,7 @@ function outcome(report: FinalReport): Section {
       `${number(sums.sent)} events were sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
       verification.ok ? 'What is stored is what was sent.' : 'What is stored is NOT what was sent; see below.',
       `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${number(retries)} retries.`,
-      `${number(report.links)} links of a device and a user, ${number(report.groups)} changes of groups.`,
+      `${number(report.links)} events link two ids, ${number(report.groups)} tell of groups.`,
       `${number(recent)} events were counted as recent; the service said of ${number(duplicates)} that it had them already.`,
     ],
     tables: [],

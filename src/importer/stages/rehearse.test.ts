@@ -8,6 +8,7 @@ import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import { posthog } from '../sources/posthog.ts'
+import { segment } from '../sources/segment/segment.ts'
 import type { RejectLine } from './reject-files.ts'
 
 const mapping = {
@@ -150,6 +151,31 @@ describe('a rehearsal', () => {
       none.map(({ code }) => code),
       ['frequent_distinct_id'],
     )
+  })
+
+  it('predicts persons, merges and groups also where records are events of their own', async t => {
+    const at = '2024-05-01T12:00:00Z'
+    const records = [
+      { type: 'identify', userId: 's-1', anonymousId: 'an-1', messageId: 'm1', timestamp: at, traits: { plan: 'pro' } },
+      {
+        type: 'identify',
+        userId: 's-1',
+        anonymousId: 'an-1',
+        messageId: 'm2',
+        timestamp: at,
+        traits: { plan: 'free' },
+      },
+      { type: 'track', event: 'Tap', userId: 's-2', anonymousId: 'an-2', messageId: 'm3', timestamp: at },
+      { type: 'identify', userId: 's-3', anonymousId: 'an-2', messageId: 'm4', timestamp: '2024-05-01T14:00:00Z' },
+      { type: 'alias', userId: 's-4', previousId: 'old-4', messageId: 'm5', timestamp: at },
+      { type: 'group', userId: 's-4', groupId: 'g-1', messageId: 'm6', timestamp: at },
+      { type: 'group', userId: 's-4', groupId: 'g-2', messageId: 'm7', timestamp: at },
+    ]
+    const job = await staged(t, records.map(line), { config: {} }, segment)
+    const { predicted, identity, groups } = await job.rehearse()
+    // s-1 with an-1, s-2 with an-2, s-3 alone, s-4 with old-4.
+    assert.partialDeepStrictEqual(predicted, { persons: 4, merges: 3, groups: 2 })
+    assert.deepEqual([identity.links, identity.sharedDevices, groups.events], [3, 1, 2])
   })
 
   it('counts events of the live window as recent, with their days', async t => {

@@ -16,6 +16,7 @@ import { reportMarkdown } from '#importer/stages/report/report-markdown.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
 import { percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
+import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
 import { approvalHashes } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -25,6 +26,7 @@ import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
+import { joinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
 import { openStagedJob } from './open-staged-job.ts'
@@ -53,6 +55,8 @@ export interface RehearseOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   readonly monotonicNowMs: () => number
+  /** Asks the target what it has already; without it, the report says that nobody was asked. */
+  readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
 
 export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
@@ -80,12 +84,23 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   }
   progress.day(null)
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
-  const report = counts.report((monotonicNowMs() - startMs) / 1_000)
+  const seconds = (monotonicNowMs() - startMs) / 1_000
+  const report = counts.report(seconds, await askedTarget(options, counts))
   folder.write(reportNames.md, reportMarkdown(report))
   folder.write(reportNames.html, reportHtml(report, counts.samples.all))
   // The last one: with it the stage is done.
   folder.writeJson(reportNames.json, report)
   return report
+}
+
+async function askedTarget({ askTarget, progress }: RehearseOptions, counts: RehearsalCounts): Promise<TargetAnswer> {
+  if (askTarget === undefined) return { notAsked: 'this rehearsal had nobody to ask.' }
+  progress.waiting('what the target has of the same days')
+  try {
+    return await askTarget(counts.asked())
+  } finally {
+    progress.waiting(null)
+  }
 }
 
 function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
@@ -101,6 +116,8 @@ class RehearsalCounts {
   readonly #skips = new ReasonCounts()
   readonly #ids = new DistinctCount(exactIdsMax)
   readonly #groups = new DistinctCount(exactIdsMax)
+  /** Ids whose person becomes one with that of another id. */
+  readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
   readonly #reused: ReusedIds
   readonly #notes = new Map<string, number>()
@@ -111,6 +128,7 @@ class RehearsalCounts {
   #givingEvents = 0
   #collapsed = 0
   #generated = 0
+  #groupEvents = 0
   #measuredBytes = 0
   #measured = 0
 
@@ -125,8 +143,6 @@ class RehearsalCounts {
   generated(event: ImportedEvent): void {
     this.#generated++
     this.#event(event)
-    const { $group_type, $group_key } = event.properties
-    if (typeof $group_type === 'string') this.#groups.add(JSON.stringify([$group_type, $group_key]))
   }
 
   outcome(part: string, outcome: StagedOutcome): void {
@@ -158,7 +174,14 @@ class RehearsalCounts {
     }
   }
 
-  report(seconds: number): RehearsalReport {
+  asked(): AskedOfTarget {
+    return {
+      names: this.#events.names().map(({ event }) => event),
+      days: this.#events.days().map(({ day }) => day),
+    }
+  }
+
+  report(seconds: number, targetAnswer: TargetAnswer): RehearsalReport {
     const { plan, manifest, stats } = this.#options
     const { limits, target } = plan
     const balance = this.#balance()
@@ -166,6 +189,7 @@ class RehearsalCounts {
     const days = this.#events.days()
     const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason))
     const distinctIds = this.#ids.estimate()
+    const merges = this.#joined.estimate().count
     const hashes = approvalHashes(plan, manifest)
     return {
       v: 1,
@@ -176,6 +200,7 @@ class RehearsalCounts {
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
       hashes: { manifest: hashes.manifest, mapping: hashes.mapping },
+      targetAnswer,
       range: this.#events.range(),
       balance,
       events,
@@ -185,11 +210,12 @@ class RehearsalCounts {
       rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
       maxRejectShare: limits.maxRejectShare,
       distinctIds,
-      identity: { links: stats.linkEvents, sharedDevices: stats.sharedDevices },
-      groups: { events: stats.groupEvents, types: this.#suspicions.groupTypes() },
+      identity: { links: merges, sharedDevices: stats.sharedDevices },
+      groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
       dropped: counted(this.#dropped).map(([field, count]) => ({ field, count })),
       notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
+        ...targetWarnings(targetAnswer),
         ...warningsOfCounts(events, days, rejects),
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...this.#warningsOfIds(stats),
@@ -197,9 +223,9 @@ class RehearsalCounts {
       ],
       predicted: {
         events: balance.toSend,
-        persons: Math.max(0, distinctIds.count - stats.linkEvents),
+        persons: Math.max(0, distinctIds.count - merges),
         groups: this.#groups.estimate().count,
-        merges: stats.linkEvents,
+        merges,
         bytes: Math.round((this.#measuredBytes / Math.max(1, this.#measured)) * balance.toSend),
         seconds: Math.ceil(balance.toSend / eventsPerSecond),
         charged: 0,
@@ -213,8 +239,16 @@ class RehearsalCounts {
   #event(event: ImportedEvent): void {
     this.#events.add(event)
     this.#ids.add(event.distinctId)
-    const { $anon_distinct_id } = event.properties
-    if (event.event === '$identify' && typeof $anon_distinct_id === 'string') this.#ids.add($anon_distinct_id)
+    const { $group_type, $group_key } = event.properties
+    if (event.event === '$groupidentify' && typeof $group_type === 'string') {
+      this.#groupEvents++
+      this.#groups.add(JSON.stringify([$group_type, $group_key]))
+    }
+    const joined = joinedId(event)
+    if (joined !== null) {
+      this.#ids.add(joined)
+      this.#joined.add(joined)
+    }
     if (isRecent(event.timeUs, this.#nowMs)) {
       this.#recent++
       this.#recentDays.add(utcDay(event.timeUs))

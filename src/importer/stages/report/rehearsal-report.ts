@@ -2,6 +2,7 @@
 
 import type { ImportTarget } from '#importer/job/plan.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
+import type { TargetAnswer } from './target-facts.ts'
 
 export interface RehearsalReport {
   readonly v: 1
@@ -12,6 +13,8 @@ export interface RehearsalReport {
   readonly sourceTimezone: string | null
   readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
   readonly hashes: { readonly manifest: string; readonly mapping: string }
+  /** What the target has of the same days and names; absent in reports that were made before it was asked. */
+  readonly targetAnswer?: TargetAnswer
   /** Times of the first and the last event; null when there are none. */
   readonly range: { readonly first: string; readonly last: string } | null
   readonly balance: Balance

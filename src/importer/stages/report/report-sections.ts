@@ -3,6 +3,7 @@
 import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
+import { overlapRows, targetLines } from './target-facts.ts'
 
 export interface Table {
   readonly caption: string
@@ -23,6 +24,7 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
     summary(report),
     balance(report),
     warnings(report),
+    ...inTarget(report),
     { title: 'Events', lines: [], tables: [eventTable(report)] },
     { title: 'Days', lines: gapLine(report.days), tables: [dayTable(report)] },
     rejects(report),
@@ -42,7 +44,7 @@ function summary({ predicted, range, rejectShare, maxRejectShare, target }: Rehe
   const lines = [
     where,
     range === null ? 'No record gives an event.' : `The events are from ${range.first} to ${range.last}.`,
-    `${number(events)} events would be sent, of about ${number(persons)} persons and ${number(groups)} groups, with ${number(merges)} merges of a device and a user: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    `${number(events)} events would be sent, of about ${number(persons)} persons and ${number(groups)} groups, with ${number(merges)} merges of two ids into one person: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
@@ -94,6 +96,29 @@ function warnings({ warnings: all }: RehearsalReport): Section {
   }
 }
 
+function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
+  if (targetAnswer === undefined) return []
+  const rows = 'notAsked' in targetAnswer ? [] : overlapRows(targetAnswer, days)
+  const table: Table = {
+    caption: 'Days of this import that the project has events of',
+    columns: [
+      { title: 'Day' },
+      { title: 'To send', isNumber: true },
+      { title: 'Live', isNumber: true },
+      { title: 'Imported', isNumber: true },
+      { title: 'Import jobs' },
+    ],
+    rows,
+  }
+  return [
+    {
+      title: 'In the project already',
+      lines: targetLines(targetAnswer),
+      tables: rows.length === 0 ? [] : [limited(table)],
+    },
+  ]
+}
+
 function eventTable({ events }: RehearsalReport): Table {
   return limited({
     caption: 'Events by name',
@@ -136,7 +161,7 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
     `${number(count)} distinct ids${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
-    `${number(identity.links)} devices are joined with their first user; ${number(identity.sharedDevices)} times another user came to a device, which stays apart.`,
+    `${number(identity.links)} ids, such as those of devices, are joined with the person of another; ${number(identity.sharedDevices)} times another user came to a device, which stays apart.`,
     groups.types.length === 0
       ? 'No groups.'
       : `Groups of the types ${groups.types.join(', ')}, told of ${number(groups.events)} times.`,

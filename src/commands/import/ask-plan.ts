@@ -1,0 +1,53 @@
+// What `pennon import plan` asks for on a terminal when it was not said: the source, the files, the project. A script gives
+// options, and is told which of them are missing.
+
+import { sourceNames } from '#importer/sources/sources.ts'
+import { refuse } from '../refuse.ts'
+import type { PlanOptions } from './plan-options.ts'
+import { ask, canAsk } from './prompt.ts'
+
+/** As commander gives them: nothing is required, since a terminal can be asked. */
+export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
+
+export interface CompletedPlan {
+  readonly options: PlanOptions
+  readonly files: readonly string[]
+}
+
+/** @param fetched what the folder was fetched from; undefined when nothing was fetched into it. */
+export async function completed(
+  given: GivenPlanOptions,
+  files: readonly string[],
+  fetched: { readonly source: string | null } | undefined,
+): Promise<CompletedPlan> {
+  const source = given.source ?? fetched?.source ?? (await askForSource())
+  const named = files.length === 0 && fetched === undefined ? await askForFiles() : files
+  return { options: { ...given, source, ...(await askForTarget(given)) }, files: named }
+}
+
+async function askForSource(): Promise<string> {
+  if (!canAsk()) refuse(`say what product it is from: --source is one of ${sourceNames.join(', ')}`)
+  for (;;) {
+    const source = await ask(`What product is it from? ${sourceNames.join(', ')}`)
+    if (sourceNames.includes(source)) return source
+  }
+}
+
+/** Paths are taken as they are typed: only a shell knows `*` and `~`. */
+async function askForFiles(): Promise<readonly string[]> {
+  if (!canAsk()) return []
+  const path = await ask('File or folder of the export')
+  return path === '' ? [] : [path]
+}
+
+async function askForTarget({
+  projectKey,
+  host,
+  json,
+}: GivenPlanOptions): Promise<{ projectKey?: string; host?: string }> {
+  if (projectKey !== undefined || process.env.PENNON_PROJECT_KEY !== undefined || !canAsk() || json === true) return {}
+  const typed = await ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
+  if (typed === '') return {}
+  const address = host ?? (await ask('Address of the instance; empty for the one that HOST and PORT say'))
+  return { projectKey: typed, ...(address !== '' && { host: address }) }
+}

@@ -1,0 +1,104 @@
+// Asks the target of a job what it has already of the same days and names, for the report of the rehearsal. Reads only, and
+// a target that does not answer is no reason not to rehearse. Source: docs/wire/import.md §2.7.
+
+import { readConfig } from '#config.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { readServiceJob } from '#importer/send/service-job.ts'
+import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
+import { ClientError, PrivateApi } from '../client/private-api.ts'
+import type { Job } from './open-job.ts'
+
+/** Counting the events of years takes its time. */
+const timeoutMs = 120_000
+/** Names that the target is asked about; a query may have 131,000 bytes of values. */
+const namesMax = 500
+const daysMax = 50_000
+
+export async function askTargetFacts({ folder, plan }: Job, asked: AskedOfTarget): Promise<TargetAnswer> {
+  const { target } = plan
+  if (target === null)
+    return { notAsked: 'no target is planned. Plan it with --project-key, and set PENNON_PERSONAL_KEY.' }
+  const read = readConfig(process.env)
+  if (!read.ok) return { notAsked: read.error }
+  const { personalKey } = read.value
+  if (personalKey === null)
+    return {
+      notAsked:
+        'set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run --rehearse-again.',
+    }
+  const api = new PrivateApi({
+    instance: target.address,
+    personalKey,
+    project: target.projectId ?? '@current',
+    timeoutMs,
+  })
+  try {
+    return await factsOf(api, asked, readServiceJob(folder)?.id ?? null)
+  } catch (error) {
+    if (error instanceof ClientError) return { notAsked: error.message }
+    throw error
+  }
+}
+
+async function factsOf(api: PrivateApi, { names, days }: AskedOfTarget, ownJob: string | null): Promise<TargetFacts> {
+  const project = await api.get('/')
+  const asked = names.slice(0, namesMax)
+  const known = new Set(
+    (
+      await rowsOf(api, `SELECT DISTINCT event FROM events WHERE event IN {names} LIMIT ${namesMax}`, { names: asked })
+    ).map(([name]) => String(name)),
+  )
+  const hasEvents = known.size > 0 || (await rowsOf(api, 'SELECT event FROM events LIMIT 1')).length > 0
+  return {
+    askedAt: new Date().toISOString(),
+    timezone: typeof project.timezone === 'string' ? project.timezone : null,
+    dropsLiveOlderThanSeconds: numberOf(project.drop_events_older_than_seconds ?? null) ?? null,
+    hasEvents,
+    overlap: hasEvents ? await overlapOf(api, days) : [],
+    pendingJobs: (await api.list('/import_jobs/')).flatMap(job => pendingJob(job, days, ownJob)),
+    newNames: asked.filter(name => !known.has(name)),
+  }
+}
+
+async function overlapOf(api: PrivateApi, days: readonly string[]): Promise<readonly OverlapDay[]> {
+  const [first, last] = [days[0], days.at(-1)]
+  if (first === undefined || last === undefined) return []
+  const query =
+    'SELECT toDate(timestamp) AS day, countIf(import_job_id = 0) AS live, countIf(import_job_id > 0) AS imported, ' +
+    'arraySlice(arraySort(groupUniqArrayIf(import_job_id, import_job_id > 0)), 1, 10) AS jobs FROM events ' +
+    'WHERE timestamp >= toDateTime64({first}, 3) AND timestamp < toDateTime64({last}, 3) + INTERVAL 1 DAY ' +
+    `GROUP BY day ORDER BY day LIMIT ${daysMax}`
+  const rows = await rowsOf(api, query, { first: `${first} 00:00:00`, last: `${last} 00:00:00` })
+  const wanted = new Set(days)
+  return rows
+    .map(([day, live, imported, jobs]) => ({
+      day: String(day).slice(0, 10),
+      live: numberOf(live ?? null) ?? 0,
+      imported: numberOf(imported ?? null) ?? 0,
+      jobs: Array.isArray(jobs) ? jobs.map(String) : [],
+    }))
+    .filter(({ day }) => wanted.has(day))
+}
+
+async function rowsOf(
+  api: PrivateApi,
+  query: string,
+  values: JsonObject = {},
+): Promise<readonly (readonly JsonValue[])[]> {
+  const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query, values } })
+  return Array.isArray(results) ? results.filter(Array.isArray) : []
+}
+
+/** A job that somebody else works on, and that says that it has some of the days. */
+function pendingJob(
+  { id, name, state, plan }: JsonObject,
+  days: readonly string[],
+  ownJob: string | null,
+): TargetFacts['pendingJobs'] {
+  const isEnded = ['published', 'publishing', 'discarded', 'discarding'].includes(String(state))
+  const range = isJsonObject(plan) ? ownValue(plan as JsonObject, 'range') : undefined
+  if (isEnded || String(id) === ownJob || !isJsonObject(range)) return []
+  const [first = '', last = ''] = ['first', 'last'].map(key => String(ownValue(range as JsonObject, key)).slice(0, 10))
+  if (!days.some(day => first <= day && day <= last)) return []
+  return [{ id: String(id), name: String(name), state: String(state) }]
+}

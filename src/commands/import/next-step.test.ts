@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { ServiceAnswer } from './ask-service.ts'
+import { nextLine, nextStep, type Standing } from './next-step.ts'
+
+const fresh: Standing = { isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null }
+const rehearsed: Standing = { ...fresh, isRehearsed: true }
+const approved: Standing = { ...rehearsed, changed: [] }
+const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7' }
+const inService = (state: string): ServiceAnswer => ({
+  ...{ id: '7', state, step: null },
+  ...{ publishedAt: null, discardedAt: null },
+})
+
+describe('the next step of an import', () => {
+  const cases: readonly (readonly [what: string, standing: Standing, service: ServiceAnswer, command: string])[] = [
+    ['of a plan', fresh, null, 'run it'],
+    ['of a rehearsal', rehearsed, null, 'approve it'],
+    ['of too many rejects', { ...rehearsed, hasTooManyRejects: true }, null, 'rejects it --group'],
+    ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
+    ['of an approval', approved, null, 'run it'],
+    ['of an approval of something else', { ...approved, changed: ['the limits'] }, null, 'approve it'],
+    ['of a half', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
+    ['before verifying', { ...approved, sent: { ...sent, isVerified: null } }, inService('verifying'), 'run it'],
+    ['of differences', { ...approved, sent: { ...sent, isVerified: false } }, inService('verifying'), 'run it'],
+    ['of what is verified', { ...approved, sent }, inService('pending'), 'publish it'],
+    ['where the service is silent', { ...approved, sent }, { id: '7', unknownBecause: 'away' }, 'publish it'],
+    ['while it is published', { ...approved, sent }, inService('publishing'), 'publish it'],
+    ['once it is published', { ...approved, sent }, inService('published'), 'discard it'],
+    ['while it is discarded', { ...approved, sent }, inService('discarding'), 'discard it'],
+    ['once it is discarded', { ...approved, sent }, inService('discarded'), 'plan ANOTHER-FOLDER'],
+    ['of a failure', { ...approved, sent }, inService('failed'), 'discard it'],
+  ]
+  for (const [what, standing, service, command] of cases)
+    it(`${what} is ${command}`, () => {
+      assert.equal(nextStep('it', standing, service).command, `pennon import ${command}`)
+    })
+
+  it('can be typed as it is, whatever the folder is called', () => {
+    assert.equal(
+      nextLine({ ...nextStep("ada's jobs", fresh, null), why: 'why' }),
+      "Next: pennon import run 'ada'\\''s jobs' (why)",
+    )
+  })
+})

@@ -1,0 +1,52 @@
+// When the profiles of a Mixpanel export were as they are in it: rows of profiles say no time, and the clock of the import
+// would be wrong for all of them. Source: docs/wire/import.md §1.2 (profile row).
+
+import type { JsonObject } from '#core/json.ts'
+import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { Manifest } from '#importer/job/manifest.ts'
+import type { ImportPlan } from '#importer/job/plan.ts'
+import { isProfile } from '#importer/sources/mixpanel/mixpanel-profile.ts'
+import { partLines } from '#importer/stages/part-lines.ts'
+import { unknownDay } from '#importer/stages/spill.ts'
+
+const key = 'profile_timestamp'
+const source = 'mixpanel'
+const dayMs = 86_400_000
+
+/** @returns the configuration with the end of the range that was fetched, unless it says when the profiles were exported. */
+export function withEndOfFetch(config: JsonObject, plannedSource: string, fetched: FetchedParts | null): JsonObject {
+  if (plannedSource !== source || config[key] !== undefined || fetched === null) return config
+  const { to } = fetched.config as { to?: unknown }
+  const lastDayMs = typeof to === 'string' ? Date.parse(to) : Number.NaN
+  return Number.isNaN(lastDayMs) ? config : { ...config, [key]: new Date(lastDayMs + dayMs).toISOString() }
+}
+
+/**
+ * For files, whose end nobody said: the time of the last event beside the profiles.
+ * @returns the plan to stage anew by; null when there are no profiles, or their time is known.
+ * @throws JobStopped when there is no event to take the time from.
+ */
+export async function planWithProfileTime(
+  folder: JobFolder,
+  plan: ImportPlan,
+  manifest: Manifest,
+): Promise<ImportPlan | null> {
+  if (plan.source !== source || plan.config[key] !== undefined) return null
+  if (!(await hasProfiles(folder, manifest))) return null
+  const { sourceRange } = manifest
+  if (sourceRange === null)
+    throw new JobStopped(
+      'the rows of profiles say no time, and there is no event beside them to take it from. Say when they were exported: plan it again with --profile-timestamp 2024-06-01T00:00:00Z',
+    )
+  return { ...plan, config: { ...plan.config, [key]: sourceRange.last } }
+}
+
+/** Profiles without a time are among the records whose day is not known. */
+async function hasProfiles(folder: JobFolder, { parts }: Manifest): Promise<boolean> {
+  for (const part of parts.filter(({ id }) => id.startsWith(`${unknownDay}/`)))
+    for await (const { staged } of partLines(folder, part))
+      if ('value' in staged.parsed && isProfile(staged.parsed.value)) return true
+  return false
+}

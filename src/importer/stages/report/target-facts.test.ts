@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type TargetFacts, targetLines, targetWarnings } from './target-facts.ts'
+
+const empty: TargetFacts = {
+  askedAt: '2026-01-15T00:00:00.000Z',
+  timezone: 'Europe/Berlin',
+  dropsLiveOlderThanSeconds: 864_000,
+  hasEvents: true,
+  overlap: [],
+  pendingJobs: [],
+  newNames: [],
+}
+const day = (text: string, live: number, imported: number) => ({ day: text, live, imported, jobs: ['4'] })
+
+describe('what a target has already', () => {
+  it('is no warning where it has nothing of it', () => {
+    assert.deepEqual(targetWarnings(empty), [])
+    assert.match(
+      targetLines(empty)[0]!,
+      /zone is Europe\/Berlin.*drops live events that are older than 10 days; imported ones are exempt/,
+    )
+  })
+
+  it('warns of live events and of earlier imports apart, with their days', () => {
+    const overlap = [day('2024-02-28', 3, 0), day('2024-02-29', 2, 5), day('2024-03-01', 1, 0), day('2024-03-05', 1, 0)]
+    const warnings = targetWarnings({ ...empty, overlap })
+    assert.deepEqual(
+      warnings.map(({ code }) => code),
+      ['overlap_live', 'overlap_import'],
+    )
+    assert.match(
+      warnings[0]!.text,
+      /live events of 4 days of this import \(2024-02-28 to 2024-03-01, 2024-03-05\) already, 7 in all/,
+    )
+    assert.match(
+      warnings[1]!.text,
+      /imported events of 1 day of this import \(2024-02-29\) already, 5 in all \(import job 4\)/,
+    )
+  })
+
+  it('warns of new names unless the whole project is new', () => {
+    const newNames = ['Paid', 'Left']
+    assert.deepEqual(
+      targetWarnings({ ...empty, newNames }).map(({ code }) => code),
+      ['new_event_names'],
+    )
+    assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }), [])
+  })
+
+  it('says why it was not asked', () => {
+    assert.deepEqual(targetWarnings({ notAsked: 'no key' }), [])
+    assert.deepEqual(targetLines({ notAsked: 'no key' }), ['The target was not asked what it has already: no key'])
+  })
+})

@@ -1,0 +1,144 @@
+// What the target of an import says of itself, for the report of a rehearsal: what it has of the same days already, and
+// which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
+
+import type { DayCount, Warning } from './rehearsal-report.ts'
+
+/** What a rehearsal found that the target is asked about. */
+export interface AskedOfTarget {
+  /** Names of events, the most frequent first. */
+  readonly names: readonly string[]
+  /** UTC days with events, ascending. */
+  readonly days: readonly string[]
+}
+
+export interface TargetFacts {
+  /** ISO 8601. */
+  readonly askedAt: string
+  readonly timezone: string | null
+  /** The target drops live events that are older; those of an import are exempt. */
+  readonly dropsLiveOlderThanSeconds: number | null
+  /** Whether the project has any event at all. */
+  readonly hasEvents: boolean
+  /** Days of the import that the project has events of already. */
+  readonly overlap: readonly OverlapDay[]
+  /** Import jobs that wait to be published and say that they cover days of this one. */
+  readonly pendingJobs: readonly { readonly id: string; readonly name: string; readonly state: string }[]
+  /** Names of the import that the project has no event of. */
+  readonly newNames: readonly string[]
+}
+
+export interface OverlapDay {
+  /** UTC. */
+  readonly day: string
+  readonly live: number
+  readonly imported: number
+  /** Ids of the published import jobs, at most ten. */
+  readonly jobs: readonly string[]
+}
+
+/** The facts, or in words why nobody was asked and what to do about it. */
+export type TargetAnswer = TargetFacts | { readonly notAsked: string }
+
+const shownMax = 10
+const dayMs = 86_400_000
+
+export function targetWarnings(answer: TargetAnswer): readonly Warning[] {
+  if ('notAsked' in answer) return []
+  const { overlap, pendingJobs, newNames, hasEvents } = answer
+  const live = overlap.filter(day => day.live > 0)
+  const imported = overlap.filter(day => day.imported > 0)
+  const jobs = [...new Set(imported.flatMap(day => day.jobs))]
+  return [
+    ...(live.length === 0
+      ? []
+      : [
+          {
+            code: 'overlap_live',
+            text:
+              `The project has live events of ${days(live)} already, ${sum(live, 'live')} in all. ` +
+              'Where they are the same events under other ids, they would be there twice: leave those days out. It is sent only with --overlap-ok.',
+          },
+        ]),
+    ...(imported.length === 0
+      ? []
+      : [
+          {
+            code: 'overlap_import',
+            text:
+              `The project has imported events of ${days(imported)} already, ${sum(imported, 'imported')} in all (${jobs.length === 1 ? 'import job' : 'import jobs'} ${jobs.join(', ')}). ` +
+              'Events that are the same count once.',
+          },
+        ]),
+    ...(pendingJobs.length === 0
+      ? []
+      : [
+          {
+            code: 'overlap_pending',
+            text: `Other import jobs cover some of the days and are not published yet: ${pendingJobs.map(({ id, name, state }) => `${id} (${name}, ${state})`).join(', ')}.`,
+          },
+        ]),
+    ...(newNames.length === 0 || !hasEvents
+      ? []
+      : [
+          {
+            code: 'new_event_names',
+            text: `The project has no events yet of the ${newNames.length === 1 ? 'name' : 'names'} ${listed(newNames.map(name => JSON.stringify(name)))}: new ones, or called otherwise there.`,
+          },
+        ]),
+  ]
+}
+
+/** Sentences for the report. */
+export function targetLines(answer: TargetAnswer): readonly string[] {
+  if ('notAsked' in answer) return [`The target was not asked what it has already: ${answer.notAsked}`]
+  const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents, overlap, newNames } = answer
+  const drops =
+    dropsLiveOlderThanSeconds === null
+      ? 'It keeps events of any age.'
+      : `It drops live events that are older than ${(dropsLiveOlderThanSeconds / 86_400).toLocaleString('en')} days; imported ones are exempt.`
+  return [
+    `Asked at ${askedAt}. The project's zone is ${timezone ?? 'not known'}; days are days in UTC here. ${drops}`,
+    ...(hasEvents ? [] : ['The project has no events yet.']),
+    overlap.length === 0
+      ? 'It has no events of the days of this import.'
+      : `It has events of ${overlap.length.toLocaleString('en')} of the days of this import already.`,
+    ...(newNames.length === 0 ? ['It knows all names of events.'] : []),
+  ]
+}
+
+/** @param days of the rehearsal. @returns rows of day, events to send, live ones, imported ones, jobs. */
+export function overlapRows({ overlap }: TargetFacts, days: readonly DayCount[]): readonly (readonly string[])[] {
+  const toSend = new Map(days.map(({ day, count }) => [day, count]))
+  const number = (value: number) => value.toLocaleString('en')
+  return overlap.map(({ day, live, imported, jobs }) => [
+    day,
+    number(toSend.get(day) ?? 0),
+    number(live),
+    number(imported),
+    jobs.join(', '),
+  ])
+}
+
+function days(overlap: readonly OverlapDay[]): string {
+  return `${overlap.length.toLocaleString('en')} ${overlap.length === 1 ? 'day' : 'days'} of this import (${listed(spans(overlap.map(({ day }) => day)))})`
+}
+
+/** Neighbouring days as one. @param days ascending. */
+function spans(days: readonly string[]): readonly string[] {
+  const found: { first: string; last: string }[] = []
+  for (const day of days) {
+    const span = found.at(-1)
+    if (span !== undefined && Date.parse(day) - Date.parse(span.last) === dayMs) span.last = day
+    else found.push({ first: day, last: day })
+  }
+  return found.map(({ first, last }) => (first === last ? first : `${first} to ${last}`))
+}
+
+function listed(names: readonly string[]): string {
+  const shown = names.slice(0, shownMax).join(', ')
+  return names.length <= shownMax ? shown : `${shown}, and ${(names.length - shownMax).toLocaleString('en')} more`
+}
+
+function sum(overlap: readonly OverlapDay[], key: 'live' | 'imported'): string {
+  return overlap.reduce((total, day) => total + day[key], 0).toLocaleString('en')
+}

@@ -1,0 +1,74 @@
+// When the profiles of a Mixpanel export are dated, which their rows do not say.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import type { ImportPlan } from '#importer/job/plan.ts'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { withEndOfFetch } from '../../src/commands/import/profile-time.ts'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const profile = `${JSON.stringify({ $distinct_id: 'u-1', $properties: { $email: 'u1@example.test', plan: 'pro' } })}\n`
+const event = (time: number) =>
+  `${JSON.stringify({ event: 'Paid', properties: { time, distinct_id: 'u-1', $insert_id: String(time) } })}\n`
+const lastEvent = 1_714_564_800
+
+describe('rows of Mixpanel profiles', () => {
+  it('count as of the last event where nothing says when they were exported', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const files = [
+      commands.file('profiles.jsonl', profile),
+      commands.file('events.jsonl', `${event(lastEvent)}${event(lastEvent - 86_400)}`),
+    ]
+    assert.equal((await commands.plan(files, '--source', 'mixpanel')).exitCode, 0)
+    const ran = await commands.call('run')
+    assert.match(ran.stderr, /Profiles say no time: they count as of the last event, 2024-05-01T12:00:00/)
+    assert.match(ran.stdout, /^Next: pennon import plan .*the plan has no project/m)
+    const report = JSON.parse((await commands.call('report', '--json')).stdout) as RehearsalReport
+    assert.deepEqual(report.balance.rejected, 0)
+    assert.deepEqual(
+      report.events.map(({ event: name, first, last }) => [name, first.slice(0, 10), last.slice(0, 10)]),
+      [
+        ['Paid', '2024-04-30', '2024-05-01'],
+        ['$set', '2024-05-01', '2024-05-01'],
+      ],
+    )
+    assert.doesNotMatch((await commands.call('run')).stderr, /Staging anew/)
+  })
+
+  it('count as of the time that is said', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('profiles.jsonl', profile)
+    await commands.plan([raw], '--source', 'mixpanel', '--profile-timestamp', '2024-06-01T00:00:00Z')
+    const report = JSON.parse((await commands.call('run', '--json')).stdout) as RehearsalReport
+    assert.deepEqual(
+      report.events.map(({ event: name, first }) => [name, first]),
+      [['$set', '2024-06-01T00:00:00.000Z']],
+    )
+  })
+
+  it('stop the job where there is nothing to take the time from', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('profiles.jsonl', profile)], '--source', 'mixpanel')
+    for (const _ of [1, 2]) {
+      const { exitCode, stderr } = await commands.call('run')
+      assert.equal(exitCode, 2)
+      assert.match(stderr, /no event beside them.*--profile-timestamp/)
+    }
+    const plan = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.deepEqual(plan.config, {})
+  })
+
+  it('count as of the end of what was fetched', () => {
+    const fetched = (config: object) => ({ config, isComplete: true, parts: [], partsWaiting: 0, partsEmpty: 0 })
+    assert.deepEqual(withEndOfFetch({}, 'mixpanel', fetched({ source: 'mixpanel', to: '2024-05-31' })), {
+      profile_timestamp: '2024-06-01T00:00:00.000Z',
+    })
+    const said = { profile_timestamp: '2024-05-02T00:00:00Z' }
+    assert.deepEqual(withEndOfFetch(said, 'mixpanel', fetched({ to: '2024-05-31' })), said)
+    assert.deepEqual(withEndOfFetch({}, 'amplitude', fetched({ to: '2024-05-31' })), {})
+    assert.deepEqual(withEndOfFetch({}, 'mixpanel', null), {})
+  })
+})

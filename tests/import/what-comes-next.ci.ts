@@ -1,0 +1,216 @@
+// What a person is told on the way of an import: where it stands, what the service says of it, and what to type next.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { ImportCommands } from '../support/import-command.ts'
+import { ctrlC, ctrlD, OnTerminal } from '../support/on-a-terminal.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { runCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const keys = { PENNON_PERSONAL_KEY: testPersonalKey, PENNON_PROJECT_KEY: testProjectKey }
+
+/** An event of each day, of two persons. */
+function linesOf(days: readonly string[], event = 'Paid'): string {
+  return days
+    .map(
+      day => `${JSON.stringify({ id: `${event}-${day}`, event, user: `u-${day.at(-1)}`, at: `${day}T12:00:00Z` })}\n`,
+    )
+    .join('')
+}
+
+describe('a person who imports', () => {
+  let pennon: Pennon
+  let project: readonly string[]
+  before(async () => {
+    pennon = await startPennon()
+    const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
+    project = ['--project', name]
+  })
+  after(() => pennon.stop())
+
+  async function planned(t: TestContext, text: string, settings: Readonly<Record<string, string>> = keys) {
+    const commands = new ImportCommands(tempDir(t), settings)
+    const { exitCode, stderr, stdout } = await commands.plan(
+      [commands.file('raw.jsonl', text)],
+      ...['--host', pennon.url, '--project-key', testProjectKey],
+    )
+    assert.equal(exitCode, 0, stderr)
+    const call = async (...args: [string, ...string[]]) => {
+      const ended = await commands.call(...args)
+      return ended.stdout + ended.stderr
+    }
+    const next = async () => /^Next: (.*)$/m.exec(await call('status'))?.[1] ?? ''
+    return { commands, call, next, planText: stdout }
+  }
+
+  it('is told the next command at every step, and what the service says of the job', async t => {
+    const { commands, call, next, planText } = await planned(t, linesOf(['2024-05-01', '2024-05-02']))
+    assert.match(planText, /^Next: pennon import run .*job \(rehearses it; nothing is sent\)$/m)
+    assert.match(await next(), /^pennon import run .*\(rehearses it/)
+    assert.match(await call('run'), /^Next: pennon import approve .*once you have read it: pennon import report/m)
+    assert.match(await next(), /^pennon import approve /)
+    assert.match(await call('approve', ...project), /^Approved as .*\nNext: pennon import run .*\(sends it\)$/m)
+    assert.match(await next(), /^pennon import run .*\(sends it\)/)
+    assert.match(await call('run'), /^Next: pennon import publish /m)
+    const pending = await call('status')
+    assert.match(pending, /^Import job \d+ in the service: pending; nothing of it is visible/m)
+    assert.match(pending, /^Next: pennon import publish /m)
+    const published = await call('publish', ...project)
+    assert.match(published, /^Published: .*^Next: nothing has to be done\. .*pennon import discard/ms)
+    assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)
+    assert.match(await next(), /^pennon import discard /)
+    const again = await call('run')
+    assert.match(again, /is published, so nothing more is sent\. To take it back: pennon import discard /)
+    assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
+    assert.match(await call('discard', ...project), /^All that it did .* is taken back\.\nNext: /m)
+    assert.match(await call('status'), /in the service: discarded 20/)
+    const late = await commands.call('publish', ...project)
+    assert.equal(late.exitCode, 2)
+    assert.match(late.stderr, /was discarded, so there is nothing to publish\. Next: /)
+    const states = JSON.parse((await commands.call('status', '--json')).stdout) as {
+      service: { state: string }
+      next: { command: string }
+    }
+    assert.equal(states.service.state, 'discarded')
+    assert.match(states.next.command, /^pennon import plan /)
+  })
+
+  it('looks at a job without the service as well', async t => {
+    const { commands, call } = await planned(t, linesOf(['2024-05-01'], 'Away'))
+    await call('run')
+    await call('approve', ...project)
+    await call('run')
+    const without = new ImportCommands(join(commands.job, '..'), {})
+    const { stdout } = await without.call('status')
+    assert.match(stdout, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
+    assert.match(stdout, /^Next: pennon import publish /m)
+    await call('discard', ...project)
+  })
+
+  it('sees before approving what the project has of the same days, and which names are new to it', async t => {
+    const first = await planned(t, linesOf(['2024-06-01', '2024-06-02'], 'Rented'))
+    const untouched = await first.call('run')
+    assert.doesNotMatch(untouched, /overlap|has no events yet of the name/)
+    await first.call('approve', ...project)
+    await first.call('run')
+    const waiting = await planned(t, linesOf(['2024-06-02', '2024-06-03', '2024-06-04'], 'Returned'))
+    assert.match(
+      await waiting.call('run'),
+      /Other import jobs cover some of the days .*generic 2024-06-01 to 2024-06-02, pending/,
+    )
+    await first.call('publish', ...project)
+    await pennon.post('/capture/', {
+      ...{ api_key: testProjectKey, event: 'Seen live', distinct_id: 'ada', timestamp: '2024-06-03T01:00:00Z' },
+    })
+    await pennon.caughtUp()
+    const told = await waiting.call('run', '--rehearse-again')
+    assert.match(told, /has live events of 1 day of this import \(2024-06-03\) already, 1 in all\./)
+    assert.match(
+      told,
+      /has imported events of 1 day of this import \(2024-06-02\) already, 1 in all \(import job \d+\)/,
+    )
+    assert.match(told, /no events yet of the name "Returned"/)
+    const report = JSON.parse(await waiting.call('report', '--json')) as RehearsalReport
+    const answer = report.targetAnswer!
+    assert.ok('overlap' in answer)
+    assert.deepEqual(
+      answer.overlap.map(({ day, live, imported }) => [day, live, imported]),
+      [
+        ['2024-06-02', 0, 1],
+        ['2024-06-03', 1, 0],
+      ],
+    )
+    assert.match(await waiting.call('report'), /^2024-06-02 +1 +0 +1 +\d+$/m)
+    await first.call('discard', ...project)
+  })
+
+  it('is told what was not asked without a personal key, and how to have it asked', async t => {
+    const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
+    assert.match(planText, /PENNON_PERSONAL_KEY is not set\..*sending needs one with the scopes import_job:write/)
+    await call('run')
+    assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
+  })
+
+  it('is refused a personal key of another instance before anything is done', async t => {
+    const commands = new ImportCommands(tempDir(t), { ...keys, PENNON_PERSONAL_KEY: `phx_other${'0'.repeat(30)}` })
+    const { exitCode, stderr } = await commands.plan(
+      [commands.file('raw.jsonl', linesOf(['2024-05-01']))],
+      '--host',
+      pennon.url,
+    )
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /does not know the key in PENNON_PERSONAL_KEY.*Nothing was sent/)
+  })
+
+  it('sees all import jobs of the project, with the days that they cover', async t => {
+    const jobs = [
+      { range: { first: '2023-01-01T00:00:00Z', last: '2023-01-31T23:00:00Z' } },
+      { range: { first: '2023-01-30T00:00:00Z', last: '2023-02-10T23:00:00Z' } },
+    ]
+    const made: number[] = []
+    for (const plan of jobs) {
+      const body = { source: 'mixpanel', name: 'Two <b>winters', plan }
+      made.push((await pennon.api<{ id: number }>('POST', '/api/projects/@current/import_jobs/', body)).id)
+    }
+    const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
+    const { stdout, exitCode } = await runCommand(settings, 'import', 'list', '--host', pennon.url)
+    assert.equal(exitCode, 0)
+    const [first, second] = made
+    assert.match(stdout, new RegExp(`^ *${second} +planned +mixpanel +2023-01-30 +2023-02-10 .*Two <b>winters$`, 'm'))
+    assert.match(stdout, new RegExp(`^2023-01-01 +2023-01-29 +29 +job ${first} \\(planned\\)$`, 'm'))
+    assert.match(
+      stdout,
+      new RegExp(`^2023-01-30 +2023-01-31 +2 +jobs ${first} \\(planned\\), ${second} \\(planned\\)$`, 'm'),
+    )
+    const keyless = await runCommand({}, 'import', 'list', '--host', pennon.url)
+    assert.equal(keyless.exitCode, 2)
+    assert.match(keyless.stderr, /scope import_job:read/)
+    for (const id of made) await pennon.api('POST', `/api/projects/@current/import_jobs/${id}/discard/`)
+    t.diagnostic(stdout)
+  })
+
+  it('is asked on a terminal for what is missing, and types the name of the project to approve', async t => {
+    const folder = tempDir(t)
+    const job = join(folder, 'job')
+    const commands = new ImportCommands(folder, keys)
+    const raw = commands.file('raw.jsonl', '{"event":"Paid","properties":{"time":1714564800,"distinct_id":"u-1"}}\n')
+    const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
+    const onTerminal = (...args: string[]) => {
+      const terminal = new OnTerminal(settings, 'import', ...args)
+      t.after(() => terminal.stop())
+      return terminal
+    }
+    const plan = onTerminal('plan', job)
+    await plan.answer(/What product is it from\?[^\n]*: /, 'mixpanle\r')
+    await plan.answer(/What product is it from\?[^\n]*: /, 'mixpanel\r')
+    await plan.answer(/File or folder of the export: /, `${raw}\r`)
+    await plan.answer(/Public key[^\n]*: /, `${testProjectKey}\r`)
+    await plan.answer(/Address of the instance[^\n]*: /, `${pennon.url}\r`)
+    assert.equal(await plan.ended(), 0, plan.shown)
+    assert.doesNotMatch(plan.shown + readFileSync(join(job, 'plan.json'), 'utf8'), /phx_/)
+    assert.equal((await commands.call('run')).exitCode, 0)
+    for (const key of [ctrlC, ctrlD]) {
+      const left = onTerminal('approve', job)
+      await left.answer(/Type the name of the target[^\n]*: /, key)
+      assert.equal(await left.ended(), 130, left.shown)
+      assert.match(left.shown, /stopped; nothing was changed/)
+      assert.ok(left.isSane(), left.shown)
+    }
+    const approve = onTerminal('approve', job)
+    await approve.answer(/Type the name of the target[^\n]*: /, `${project[1]}\r`)
+    assert.equal(await approve.ended(), 0, approve.shown)
+    assert.match(approve.shown, /Approved as .*\r\nNext: pennon import run /)
+  })
+
+  it('asks for nothing in a script', async t => {
+    const commands = new ImportCommands(tempDir(t), keys)
+    const raw = commands.file('raw.jsonl', linesOf(['2024-05-01']))
+    const { exitCode, stderr } = await runCommand(keys, 'import', 'plan', commands.job, raw)
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /--source is one of .*mixpanel/)
+  })
+})

@@ -1,0 +1,61 @@
+// A command on a terminal of its own, by `script` of util-linux: what it shows can be waited for, and keys be pressed.
+
+import { type ChildProcessWithoutNullStreams, spawn } from 'node:child_process'
+import { eventually } from './eventually.ts'
+
+export const ctrlC = '\u0003'
+export const ctrlD = '\u0004'
+
+export class OnTerminal {
+  readonly #child: ChildProcessWithoutNullStreams
+  #shown = ''
+  #read = 0
+  #exitCode: number | null = null
+
+  /** @param settings the whole environment but for PATH and HOME. The terminal's state is told after the command. */
+  constructor(settings: Readonly<Record<string, string>>, ...args: readonly string[]) {
+    const words = [process.execPath, '--disable-warning=ExperimentalWarning', 'src/main.ts', ...args]
+    const command = words.map(word => `'${word.replaceAll("'", `'\\''`)}'`).join(' ')
+    const env = { PATH: process.env.PATH, HOME: process.env.HOME, TERM: 'xterm', NO_COLOR: '1', ...settings }
+    const line = `stty cols 200; ${command}; code=$?; stty -a; exit $code`
+    this.#child = spawn('script', ['-qec', line, '/dev/null'], { env })
+    this.#child.stdout.on('data', chunk => {
+      this.#shown += chunk
+    })
+    this.#child.once('exit', code => {
+      this.#exitCode = code ?? -1
+    })
+  }
+
+  get shown(): string {
+    return this.#shown
+  }
+
+  /** Waits for a text that has not been waited for yet, then presses keys. */
+  async answer(question: RegExp, keys: string): Promise<void> {
+    await eventually(
+      () => {
+        const found = question.exec(this.#shown.slice(this.#read))
+        if (found !== null) this.#read += found.index + found[0].length
+        return found !== null || this.#exitCode !== null
+      },
+      { what: `${question} on the terminal (${this.#shown})` },
+    )
+    this.#child.stdin.write(keys)
+  }
+
+  /** @returns the exit code of the command. */
+  async ended(): Promise<number> {
+    await eventually(() => this.#exitCode !== null, { what: `the end (${this.#shown})` })
+    return this.#exitCode!
+  }
+
+  /** Whether the terminal still shows what is typed and takes it line by line. */
+  isSane(): boolean {
+    return / icanon /.test(this.#shown) && / echo /.test(this.#shown)
+  }
+
+  stop(): void {
+    this.#child.kill()
+  }
+}
