@@ -223,7 +223,8 @@ const rooms: Record<string, readonly string[]> = {
   'commands/events': ['commands', 'commands/client'],
   'commands/doctor': ['commands'],
   'commands/flags': ['commands/client'],
-  'commands/import': ['commands', 'commands/client'],
+  'commands/import/service': ['commands/client'],
+  'commands/import': ['commands', 'commands/client', 'commands/import/service'],
   'commands/tail': ['commands', 'commands/client'],
 }
 

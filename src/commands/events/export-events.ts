@@ -52,12 +52,16 @@ export function exportEvents(file: string, options: ExportOptions): Promise<void
       await completeFile(file, part.handle)
       tell(file, asked, written, next, options.json === true)
     } catch (error) {
-      await part.handle.close().catch(() => undefined)
+      // What ended the download is what is told; that the file could not be closed either, beside it.
+      const unclosed = await part.handle.close().then(
+        () => null,
+        (cause: Error) => cause,
+      )
       const goOn =
         asked.format === 'parquet'
           ? `${partOf(file)} cannot be gone on with: begin anew with --force.`
           : `Go on with: pennon events export ${quoted(file)} --resume`
-      const have = `${written.rowCount.toLocaleString('en')} rows are in ${partOf(file)}.`
+      const have = haveWords(written.rowCount, partOf(file), unclosed)
       if (stop.signal.aborted) {
         process.stderr.write(`pennon: stopped. ${have} ${goOn}\n`)
         process.exit(interruptedExitCode)
@@ -200,6 +204,15 @@ function tell(
   const most = isParquet && limit !== null ? `, at most ${limit.toLocaleString('en')} rows` : ''
   const cut = isCut ? ', as many as --limit allows' : most
   process.stdout.write(`${file}: ${what}${readableBytes(written.bytes)}${cut}\n`)
+}
+
+/**
+ * What a download that ended too early has left. Going on counts the rows of the file itself, so it is right even if some were lost.
+ * @param unclosed why the file could not be closed, after which the system may not have kept the last rows.
+ */
+export function haveWords(rowCount: number, part: string, unclosed: Error | null): string {
+  const rows = `${rowCount.toLocaleString('en')} rows are in ${part}`
+  return unclosed === null ? `${rows}.` : `${rows}, or fewer: it could not be closed (${unclosed.message}).`
 }
 
 function whyOf(error: unknown, file: string): string {

@@ -6,6 +6,10 @@ import type { ConvertOptions } from './convert.ts'
 import { addFetchCommand } from './fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
 
+/** Of every command about an import; docs/import.md has the same table. */
+const exitCodes = `Exit codes: 0 done; 1 it failed on the way, such as for a full disk: run it again; 2 it would not begin, or cannot go on as it
+is, and a line on stderr says what to do; 130 Ctrl-C or SIGTERM paused it: the same command goes on.`
+
 export function addImportCommand(program: Command): void {
   const command = program
     .command('import')
@@ -13,7 +17,19 @@ export function addImportCommand(program: Command): void {
     .addHelpText(
       'after',
       `
-Exit codes: 0 done; 1 it broke off; 2 it would not begin, and one line on stderr says what to do.`,
+An import is a folder. Each command says which one is next, and \`pennon import status FOLDER\` says it at any time:
+
+  $ pennon import plan history export/ --source mixpanel    fixes what is imported, and to which project
+  $ pennon import run history                               rehearses all of it; nothing is sent
+  $ pennon import report history                            what would happen
+  $ pennon import approve history                           signs it off
+  $ pennon import run history                               sends it and compares what is stored; nothing is visible
+  $ pennon import publish history                           makes it visible; discard takes it back
+
+The public key of the project is in PENNON_PROJECT_KEY, and a personal key with the scopes import_job:write, project:read,
+query:read and person:read in PENNON_PERSONAL_KEY. The guide is docs/import.md.
+
+${exitCodes}`,
     )
 
   addFetchCommand(command)

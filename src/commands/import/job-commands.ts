@@ -19,6 +19,15 @@ export function addJobCommands(command: Command): void {
     .command('status <folder>')
     .description('where an import stands, also while it runs in another terminal')
     .option('--json', 'print it as JSON')
+    .addHelpText(
+      'after',
+      `
+With PENNON_PERSONAL_KEY it also asks the service for the state of the job. The last line is what to type next.
+
+  $ pennon import status history
+  $ pennon import status history --json | jq -r .next.command
+  $ watch pennon import status history`,
+    )
     .action(async (folder: string, options: StatusOptions) => (await import('./status.ts')).showStatus(folder, options))
   command
     .command('list')
@@ -35,7 +44,7 @@ in both counts once. A job of somebody else is published and discarded from the 
   $ pennon import list
   $ pennon import list --host https://pennon.example --json | jq '.covered[] | select(.ids == [])'`,
     )
-    .action(async (options: ClientOptions) => (await import('./list-jobs.ts')).listJobs(options))
+    .action(async (options: ClientOptions) => (await import('./service/list-jobs.ts')).listJobs(options))
   command
     .command('report <folder>')
     .description('what the rehearsal found, or the final report once everything is sent')
@@ -44,6 +53,17 @@ in both counts once. A job of somebody else is published and discarded from the 
     .option('--samples', 'show records beside the events that they make, or the reason why not')
     .option('--of <event>', 'samples of this event only, or of reject:REASON or skip:REASON')
     .option('--day <day>', 'samples of this day only')
+    .addHelpText(
+      'after',
+      `
+Once everything is sent, it is the final report, with what is stored beside what was sent. As a page it is in
+rehearsal/report.html or final/report.html of the folder. Next: pennon import approve, or publish.
+
+  $ pennon import report history
+  $ pennon import report history --samples --of Ordered
+  $ pennon import report history --samples --of reject:timestamp_invalid
+  $ pennon import report history --markdown > report.md`,
+    )
     .action(async (folder: string, options: ReportOptions) => (await import('./report.ts')).showReport(folder, options))
   command
     .command('rejects <folder>')
@@ -51,6 +71,15 @@ in both counts once. A job of somebody else is published and discarded from the 
     .option('--group', 'by reason: how many, three of them, and what to do')
     .option('--reason <reason>', 'only of this reason')
     .option('--json', 'print whole rejects as JSON')
+    .addHelpText(
+      'after',
+      `
+Lines are those of your files. Next: mend the mapping or the files and plan again before sending, or repair the records and
+send them afterwards with pennon import retry.
+
+  $ pennon import rejects history --group
+  $ pennon import rejects history --reason distinct_id_missing --json > to-repair.jsonl`,
+    )
     .action(async (folder: string, options: RejectsOptions) =>
       (await import('./rejects.ts')).showRejects(folder, options),
     )
@@ -58,6 +87,15 @@ in both counts once. A job of somebody else is published and discarded from the 
     .command('approve <folder>')
     .description('sign off what the rehearsal found, so that it can be sent')
     .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .addHelpText(
+      'after',
+      `
+What is approved is what was rehearsed: other bytes, another mapping, target or limit need another approval. A terminal asks
+for the name of the project. Next: pennon import run, which sends it.
+
+  $ pennon import approve history
+  $ pennon import approve history --project 'Default project'`,
+    )
     .action(async (folder: string, options: ApproveOptions) =>
       (await import('./approve.ts')).approveImport(folder, options),
     )
@@ -72,12 +110,30 @@ function addEnds(command: Command): void {
       '--rejects <file>',
       'lines of rejects/ with a repaired source, or repaired records as JSON, one a line',
     )
+    .addHelpText(
+      'after',
+      `
+Repaired records get the ids that they would have had, so repeating it adds nothing. Next: pennon import run, which compares
+what is stored with what was sent.
+
+  $ pennon import rejects history --reason distinct_id_missing --json > repaired.jsonl
+  $ pennon import retry history --rejects repaired.jsonl`,
+    )
     .action(async (folder: string, options: RetryOptions) => (await import('./retry.ts')).retryRejects(folder, options))
   command
     .command('publish <folder>')
     .description('make what was sent part of the project; it can be undone for 30 days')
     .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
     .option('--unverified', 'although what is stored was not found to be what was sent')
+    .addHelpText(
+      'after',
+      `
+The service links persons, joins properties and moves the events; Ctrl-C only ends the waiting. A terminal asks for the name of
+the project. Next: nothing; within 30 days pennon import discard takes it back.
+
+  $ pennon import publish history
+  $ pennon import publish history --project 'Default project'`,
+    )
     .action(async (folder: string, options: EndOptions) =>
       (await import('./end-job.ts')).endImport(folder, 'publish', options),
     )
@@ -85,6 +141,15 @@ function addEnds(command: Command): void {
     .command('discard <folder>')
     .description('take back all that was sent, before or up to 30 days after publishing')
     .option('--project <name>', 'the name of the target project instead of typing it; its address without a name')
+    .addHelpText(
+      'after',
+      `
+What the import wrote goes back to what was there before. What somebody else has written or built on since stays, and is
+listed with its reason and count; docs/import.md explains the reasons.
+
+  $ pennon import discard history
+  $ pennon import discard history --project 'Default project'`,
+    )
     .action(async (folder: string, options: EndOptions) =>
       (await import('./end-job.ts')).endImport(folder, 'discard', options),
     )
@@ -130,7 +195,8 @@ function addPlan(command: Command): void {
       'after',
       `
 FILES are files and folders: JSONL, JSON, CSV, Parquet or Avro, also packed with gzip, zip or zstd. Without any, those that
-pennon import fetch put into the folder. The target is only asked whether it knows the key; nothing is sent.
+pennon import fetch put into the folder. The target is only asked whether it knows the keys; nothing is sent. A terminal is
+asked for what is missing. Next: pennon import run.
 
   $ pennon import plan history export/ --source mixpanel --project-key phc_…
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
@@ -162,7 +228,8 @@ function addRun(command: Command): void {
       'after',
       `
 All records are converted as they will be sent, and nothing is sent before somebody approves what is found. Ctrl-C pauses;
-nothing that is done is lost, wherever it is stopped.
+nothing that is done is lost, wherever it is stopped. Once it is approved, the same command sends it and compares what is
+stored. Another terminal asks with pennon import status.
 
   $ pennon import run history
   $ pennon import report history

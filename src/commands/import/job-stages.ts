@@ -14,9 +14,9 @@ import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { forgetScan, readScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
-import { askTargetFacts } from './ask-target-facts.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
+import { askTargetFacts } from './service/ask-target-facts.ts'
 
 export interface StageRun extends Job {
   readonly progress: StageProgress

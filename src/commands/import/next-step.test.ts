@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ServiceAnswer } from './ask-service.ts'
 import { nextLine, nextStep, type Standing } from './next-step.ts'
+import type { ServiceAnswer } from './service/ask-service.ts'
 
 const fresh: Standing = { isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }

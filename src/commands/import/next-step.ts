@@ -5,9 +5,9 @@ import { readManifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { isShareTooLarge } from '#importer/stages/report/reject-share.ts'
-import type { ServiceAnswer } from './ask-service.ts'
 import { readReport } from './job-stages.ts'
 import type { Job } from './open-job.ts'
+import type { ServiceAnswer } from './service/ask-service.ts'
 
 export interface NextStep {
   readonly command: string

@@ -12,7 +12,7 @@ import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { sendStage } from '#importer/send/send-stage.ts'
+import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import { ensureServiceJob, readServiceJob, stateOf, tellState } from '#importer/send/service-job.ts'
 import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
@@ -114,6 +114,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
       await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint))
     return { state, report }
+  } catch (error) {
+    if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(folder.path)}`)
+    throw error
   } finally {
     job.close()
   }
@@ -129,6 +132,15 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
     )
   const project = target.projectId ?? '@current'
   return new ServiceApi({ address: target.address, personalKey, project, clock: wallClock, progress, signal })
+}
+
+/** Another limit is another approval. */
+function afterRefusals(path: string): string {
+  const at = quoted(path)
+  return (
+    `Next: mend the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share 5%, ` +
+    `pennon import approve ${at}, pennon import run ${at}; or take it back: pennon import discard ${at}`
+  )
 }
 
 /** @throws JobStopped for a job that was published or discarded, before anything that is known of it is thrown away. */

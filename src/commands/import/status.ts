@@ -8,11 +8,11 @@ import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
-import { askService, type ServiceAnswer, serviceWords } from './ask-service.ts'
 import { readReport } from './job-stages.ts'
 import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
 import { isJobRunning, type Job, openJob, orStop } from './open-job.ts'
 import { progressFile, progressLine } from './run-progress.ts'
+import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
 
 /** As commander gives them. */
 export interface StatusOptions {

@@ -65,6 +65,9 @@ const lanesDefault = 4
 /** Refusals are weighed against at least so many events. Source: docs/wire/import.md §2.6. */
 const weighedEventsMin = 1_000
 
+/** The service refused more than the user allows, or everything; what it refused last is sent again by the next run. */
+export class TooManyRefused extends JobStopped {}
+
 /** @throws JobPaused, JobStopped */
 export async function sendStage(options: SendOptions): Promise<SendResult> {
   const sender = new Sender(options)
@@ -235,9 +238,9 @@ class Sender {
     let count = refused + refusedBefore
     return ({ reason, detail }) => {
       if (++count <= weighed * this.#options.maxRejectShare) return
-      throw new JobStopped(
+      throw new TooManyRefused(
         `${this.checkpoint.target} refused ${count} of ${weighed} events, more than --max-reject-share allows; the last: ` +
-          `${reason}${detail === null ? '' : ` (${detail})`}. Mend the cause, or allow more, and run again.`,
+          `${reason}${detail === null ? '' : ` (${detail})`}.`,
       )
     }
   }
@@ -246,9 +249,9 @@ class Sender {
   #checkWelcome({ sent, refused }: Delivered): void {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
-    throw new JobStopped(
+    throw new TooManyRefused(
       `${this.checkpoint.target} took none of the first ${refused.length} events: ${last.reason}` +
-        `${last.detail === null ? '' : ` (${last.detail})`}. Mend the cause and run again; --max-reject-share 1 goes on regardless.`,
+        `${last.detail === null ? '' : ` (${last.detail})`}.`,
     )
   }
 

@@ -230,6 +230,8 @@ describe('a rehearsal', () => {
     assert.match(html, /<svg[^>]* role="img" aria-label="Events by day/)
     assert.equal(html.match(/<h1>/g)?.length, 1)
     assert.ok(!/(?:src|href)=/.test(html), 'nothing is loaded')
+    assert.match(html, /Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/)
+    assert.equal(html.match(/<div class="wide" role="region" tabindex="0" aria-label="/g)?.length, tables.length)
   })
 
   it('leaves the same files when it is done again', async t => {

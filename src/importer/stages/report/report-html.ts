@@ -28,6 +28,7 @@ export function sectionsHtml(
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'">
 <title>${escaped(title)}</title>
 <style>${style}</style>
 </head>
@@ -45,10 +46,12 @@ ${end}
 const style = `
 :root { color-scheme: light dark; }
 body { font: 16px/1.5 system-ui, sans-serif; margin: 0; }
-main { max-width: 64rem; margin: 0 auto; padding: 1rem; }
+main { max-width: 64rem; margin: 0 auto; padding: 1rem; overflow-wrap: anywhere; }
 .wide { overflow-x: auto; }
-table { border-collapse: collapse; margin: 1rem 0; }
+table { border-collapse: collapse; margin: 1rem 0; min-width: min(100%, 24rem); }
 caption { text-align: left; font-weight: 600; padding: .25rem 0; }
+th[scope=row], .t { min-width: 12rem; }
+figure { margin: 1rem 0; }
 th, td { border-bottom: 1px solid #8888; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { overflow: auto; max-height: 20rem; border: 1px solid #8888; padding: .5rem; white-space: pre-wrap; overflow-wrap: anywhere; }
@@ -66,7 +69,8 @@ ${tables.map(table).join('\n')}
 }
 
 function table({ caption, columns, rows }: Table): string {
-  const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : '')
+  // Texts keep a width at which words stay whole; a narrow screen scrolls the table and not the page.
+  const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
   const head = columns.map(({ title }, index) => `<th scope="col"${className(index)}>${escaped(title)}</th>`).join('')
   const body = rows.map(row => {
     const cells = row.map((cell, index) =>
@@ -74,7 +78,7 @@ function table({ caption, columns, rows }: Table): string {
     )
     return `<tr>${cells.join('')}</tr>`
   })
-  return `<div class="wide"><table>
+  return `<div class="wide" role="region" tabindex="0" aria-label="${escaped(caption)}"><table>
 <caption>${escaped(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>

@@ -1,8 +1,6 @@
 // What the target of an import says of itself, for the report of a rehearsal: what it has of the same days already, and
 // which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
-import type { DayCount, Warning } from './rehearsal-report.ts'
-
 /** What a rehearsal found that the target is asked about. */
 export interface AskedOfTarget {
   /** Names of events, the most frequent first. */
@@ -42,7 +40,7 @@ export type TargetAnswer = TargetFacts | { readonly notAsked: string }
 const shownMax = 10
 const dayMs = 86_400_000
 
-export function targetWarnings(answer: TargetAnswer): readonly Warning[] {
+export function targetWarnings(answer: TargetAnswer): readonly { readonly code: string; readonly text: string }[] {
   if ('notAsked' in answer) return []
   const { overlap, pendingJobs, newNames, hasEvents } = answer
   const live = overlap.filter(day => day.live > 0)
@@ -107,7 +105,10 @@ export function targetLines(answer: TargetAnswer): readonly string[] {
 }
 
 /** @param days of the rehearsal. @returns rows of day, events to send, live ones, imported ones, jobs. */
-export function overlapRows({ overlap }: TargetFacts, days: readonly DayCount[]): readonly (readonly string[])[] {
+export function overlapRows(
+  { overlap }: TargetFacts,
+  days: readonly { readonly day: string; readonly count: number }[],
+): readonly (readonly string[])[] {
   const toSend = new Map(days.map(({ day, count }) => [day, count]))
   const number = (value: number) => value.toLocaleString('en')
   return overlap.map(({ day, live, imported, jobs }) => [

@@ -3,10 +3,11 @@
 
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import type { ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
-import { ClientError, PrivateApi } from '../client/private-api.ts'
-import type { Job } from './open-job.ts'
+import { ClientError, PrivateApi } from '../../client/private-api.ts'
 
 /** Counting the events of years takes its time. */
 const timeoutMs = 120_000
@@ -14,7 +15,10 @@ const timeoutMs = 120_000
 const namesMax = 500
 const daysMax = 50_000
 
-export async function askTargetFacts({ folder, plan }: Job, asked: AskedOfTarget): Promise<TargetAnswer> {
+export async function askTargetFacts(
+  { folder, plan }: { folder: JobFolder; plan: ImportPlan },
+  asked: AskedOfTarget,
+): Promise<TargetAnswer> {
   const { target } = plan
   if (target === null)
     return { notAsked: 'no target is planned. Plan it with --project-key, and set PENNON_PERSONAL_KEY.' }

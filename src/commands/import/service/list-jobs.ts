@@ -2,9 +2,9 @@
 // has to keep notes. Source: docs/wire/import.md §2.8, §5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import { type ClientOptions, runClient } from '../client/run-client.ts'
-import { type Column, tableLines } from '../client/table.ts'
-import { type Style, type Terminal, terminalOf } from '../client/terminal.ts'
+import { type ClientOptions, runClient } from '../../client/run-client.ts'
+import { type Column, tableLines } from '../../client/table.ts'
+import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
 import { coveredDays, type DaySpan, type JobDays } from './covered-days.ts'
 
 /** What the list shows of a job of the private API. */

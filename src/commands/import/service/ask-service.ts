@@ -4,9 +4,10 @@
 import { readConfig } from '#config.ts'
 import { undoDays } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import type { ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
-import { ClientError, PrivateApi } from '../client/private-api.ts'
-import type { Job } from './open-job.ts'
+import { ClientError, PrivateApi } from '../../client/private-api.ts'
 
 const timeoutMs = 5_000
 
@@ -23,7 +24,7 @@ export interface ServiceState {
 /** Null before anything was sent. */
 export type ServiceAnswer = ServiceState | { readonly id: string; readonly unknownBecause: string } | null
 
-export async function askService({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<ServiceAnswer> {
+export async function askService({ folder, plan }: { folder: JobFolder; plan: ImportPlan }): Promise<ServiceAnswer> {
   const known = readServiceJob(folder)
   if (known === null || plan.target === null) return null
   const { id, project } = known
