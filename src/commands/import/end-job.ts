@@ -142,7 +142,7 @@ function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
     )
   if (folder.readJson<FinalReport>(finalReportNames.json)?.balance.isBalanced !== true)
     refuse(
-      `the figures of the import do not balance, or are not there; see pennon import report ${path}. To publish it all the same: --unverified`,
+      `the figures of the import do not balance, or are not there; see pennon import report ${at}. To publish it all the same: --unverified`,
     )
 }
 

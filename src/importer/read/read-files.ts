@@ -28,15 +28,30 @@ const chunkBytes = 256 * 1024
 const magicBytes = 4
 
 export function recordReader(options: ReadOptions): ReadRecords {
-  return file => readFile(file, options)
+  return (file, onDiskBytes) => readFile(file, options, onDiskBytes)
 }
 
-async function* readFile(file: RawFile, options: ReadOptions): AsyncGenerator<ReadRecord> {
-  const source = new ByteReader(createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes }))
+async function* readFile(
+  file: RawFile,
+  options: ReadOptions,
+  onDiskBytes: (bytes: number) => void = () => {},
+): AsyncGenerator<ReadRecord> {
+  const stream = createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes })
+  const source = new ByteReader(counted(stream, onDiskBytes))
   try {
     for await (const unpacked of unpackedFiles(file.object, source)) yield* recordsOf(unpacked, file, options)
   } finally {
     await source.close()
+  }
+}
+
+async function* counted(
+  stream: AsyncIterable<Buffer>,
+  onDiskBytes: (bytes: number) => void,
+): AsyncGenerator<Buffer, void> {
+  for await (const chunk of stream) {
+    onDiskBytes(chunk.length)
+    yield chunk
   }
 }
 

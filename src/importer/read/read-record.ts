@@ -40,6 +40,8 @@ export interface RawFile {
 
 /**
  * All records of a file, in the same order and with the same positions whenever it is read.
+ * @param onDiskBytes told how much was read from the disk, which is less than what is unpacked; of formats that are not
+ *   read from their beginning it may be told less than there is.
  * @throws only where the file cannot be opened or the disk fails.
  */
-export type ReadRecords = (file: RawFile) => AsyncIterable<ReadRecord>
+export type ReadRecords = (file: RawFile, onDiskBytes?: (bytes: number) => void) => AsyncIterable<ReadRecord>

@@ -45,7 +45,7 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
   days.cutTo(note.days)
   for (const [index, file] of files.entries()) {
     if (index < note.files) {
-      progress.add({ bytes: statSync(file.path, { throwIfNoEntry: false })?.size ?? 0, isEarlier: true })
+      progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
       continue
     }
     const objects = [...note.objects]
@@ -55,6 +55,11 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
     folder.writeJson(noteFile, note)
   }
   return note
+}
+
+/** @returns bytes; 0 for a file that is not there. */
+function sizeOnDisk({ path }: RawFile): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 export function dayFile(folder: JobFolder, day: string): string {
@@ -70,7 +75,12 @@ async function spillFile(
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
   const ordinals = new Map<string, number>()
-  for await (const record of read(file)) {
+  let bytesRead = 0
+  const onDiskBytes = (bytes: number) => {
+    bytesRead += bytes
+    progress.add({ bytes })
+  }
+  for await (const record of read(file, onDiskBytes)) {
     checkPause(signal)
     const { raw, table, parsed } = record
     const name = JSON.stringify([raw.object, table])
@@ -91,8 +101,9 @@ async function spillFile(
     const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
     days.add(timeUs === null ? unknownDay : utcDay(timeUs), encodeLine(record, key, ordinal))
-    progress.add({ records: 1, bytes: record.bytes.length + 1, rejects: 'rejected' in parsed ? 1 : 0 })
+    progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
+  progress.add({ bytes: Math.max(0, sizeOnDisk(file) - bytesRead) })
   for (const [index, blank] of blanks) objects[index] = { ...objects[index]!, blank }
 }
 

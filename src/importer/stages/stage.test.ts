@@ -2,11 +2,16 @@ import assert from 'node:assert/strict'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { zstdDecompressSync } from 'node:zlib'
+import { gzipSync, zstdDecompressSync } from 'node:zlib'
+import type { StageProgress } from '#importer/job/progress.ts'
+import { ProgressTracker } from '#importer/job/progress-figures.ts'
+import { recordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { jobConversion } from './job-conversion.ts'
+import { stageRecords } from './stage.ts'
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
 const config = { mapping }
@@ -65,6 +70,35 @@ describe('staging', () => {
       skips.map(({ reason, count, files }) => [reason, count, files]),
       [['blank_line', 30_002, ['0.jsonl', '1.jsonl']]],
     )
+  })
+
+  it('is as far as it has read of the files, however they are packed', async t => {
+    const lines = Array.from({ length: 5_000 }, (_, index) => recordAt(index, index))
+    const job = jobOf(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
+    const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
+    const seen: number[] = []
+    const progress: StageProgress = {
+      begin: (stage, totals) => tracker.begin(stage, totals),
+      ...{ day: () => {}, waiting: () => {}, say: () => {} },
+      add: done => {
+        tracker.add(done)
+        seen.push(tracker.figures().bytesDone)
+      },
+    }
+    const { folder, plan, source, signal } = job
+    const { converter } = jobConversion(plan, source, () => null)
+    await stageRecords({
+      folder,
+      plan,
+      read: recordReader({ spool: { folder: folder.file('spill') }, chunkBytes: 1_024 }),
+      converter,
+      progress,
+      signal,
+    })
+    const { bytesDone, bytesTotal, recordsDone } = tracker.figures()
+    assert.deepEqual([bytesDone, recordsDone], [bytesTotal, 5_000])
+    assert.ok(new Set(seen).size > 10, 'it grows on the way')
+    assert.ok(Math.max(...seen) <= bytesTotal!, 'it is never further than the end')
   })
 
   it('cuts a day into parts of limited size, in order', async t => {
@@ -155,7 +189,7 @@ function recordAt(id: number, seconds: number, isBroken = false): string {
   return `${JSON.stringify({ id: String(id), event: 'e', user: isBroken ? null : `u-${id % 17}`, at })}\n`
 }
 
-function jobOf(t: TestContext, texts: readonly string[], options: TestJobOptions = {}): TestJob {
+function jobOf(t: TestContext, texts: readonly (string | Buffer)[], options: TestJobOptions = {}): TestJob {
   const raw = tempDir(t)
   const files = texts.map((text, index) => {
     const path = join(raw, `${index}.jsonl`)
