@@ -1,7 +1,7 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
-import { JobPaused } from '#importer/job/job-paused.ts'
+import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, finalReportNames } from '#importer/send/final-report.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
@@ -74,7 +74,14 @@ async function end(
     what: `${how} the import`,
     scripted: `pennon import ${how} ${at}`,
   })
-  await endServiceJob(api, serviceJob.id, how, tellSteps(how))
+  try {
+    await endServiceJob(api, serviceJob.id, how, tellSteps(how))
+  } catch (error) {
+    if (!(error instanceof JobStopped)) throw error
+    throw new JobStopped(
+      `${error.message.replace(/\.$/, '')}. Next: pennon import ${how} ${at} tries again, pennon import status ${at} asks how it is`,
+    )
+  }
   const { notes } = await readJobReport(api, serviceJob.id)
   const left = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   if (how === 'publish') {
@@ -101,7 +108,7 @@ function afterPublish(at: string): string {
 function tellSteps(how: string): (step: string | null) => void {
   let told: string | null = null
   return step => {
-    if (step !== null && step !== told) say(`${how}: ${stepWords[step] ?? step}`)
+    if (step !== null && step !== told) say(`${how}: ${stepWords[`${how} ${step}`] ?? stepWords[step] ?? step}`)
     told = step
   }
 }
@@ -111,7 +118,8 @@ const stepWords: Readonly<Record<string, string>> = {
   links: 'linking persons',
   persons: 'joining properties of persons',
   groups: 'joining groups',
-  rows: 'moving the events',
+  'publish rows': 'making the events visible',
+  'discard rows': 'removing the events',
   undo_merges: 'splitting persons',
   undo_persons: 'putting persons back',
   undo_groups: 'putting groups back',

@@ -70,9 +70,12 @@ export function progressLine(figures: ProgressFigures): string {
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
   return [
     day === null ? stage : `${stage} ${day}`,
-    `${count(recordsDone)}${of} records`,
+    // Nothing is read yet while files are fetched.
+    `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : 'records'}`,
     ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
-    `${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`,
+    ...(stage === 'fetch'
+      ? []
+      : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),
     ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
     ...(retries === 0 ? [] : [`${count(retries)} retries`]),
     ...(waiting === null ? [] : [`waiting: ${waiting}`]),

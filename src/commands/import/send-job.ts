@@ -180,7 +180,7 @@ async function liveEvents(
   if (names.length > 0 && !overlapOk)
     throw new JobStopped(
       `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        'If they are not the ones that you are about to import: --overlap-ok',
+        `Next: if they are not the ones that you are about to import, pennon import run ${quoted(folder.path)} --overlap-ok; if they are, leave those days out of the export and plan it again`,
     )
   const days = settledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })

@@ -8,6 +8,7 @@ import { duration, number, reportSections, type Section, type Table } from '#imp
 import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
+import { noteSentence } from './note-words.ts'
 import type { RetriedJob } from './retried-records.ts'
 import type { Verification } from './verify-stage.ts'
 
@@ -253,8 +254,8 @@ function verified({ verification: { checks, notes, expected_rows, stored_rows } 
   }
   const noted: Table = {
     caption: 'What the service noted',
-    columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }],
-    rows: notes.map(({ reason, count }) => [reason, number(count)]),
+    columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
+    rows: notes.map(note => [note.reason, number(note.count), noteSentence(note)]),
   }
   return {
     title: 'Verification',

@@ -285,7 +285,7 @@ class RehearsalCounts {
     }
     if (sharedDevices > 0) {
       const share = percent(sharedDevices / (sharedDevices + linkEvents))
-      const text = `${sharedDevices} times a device was used by another user than its first (${share} of all links); these are not joined.`
+      const text = `${sharedDevices} ${sharedDevices === 1 ? 'time' : 'times'} a device was used by another user than its first (${share} of all links); these are not joined.`
       warnings.push({ code: 'shared_devices', text })
     }
     return warnings

@@ -7,6 +7,7 @@ import { FrequentTexts } from './frequent-texts.ts'
 import type { DayCount, EventCount, ReasonCount, Warning } from './rehearsal-report.ts'
 
 const frequentIdShare = 0.05
+const frequentIdsShown = 5
 const frequentTimeShare = 0.01
 const frequentTimesMin = 100
 
@@ -65,10 +66,7 @@ export class Suspicions {
         code: 'property_without_dollar',
         text: `${count} events have the property ${name}; the receiver only reads $${name}.`,
       })),
-      ...this.#ids.above(frequentIdShare).map(({ text, share }) => ({
-        code: 'frequent_distinct_id',
-        text: `${percent(share)} of all events are of the id ${JSON.stringify(text)}: often one that stands for nobody.`,
-      })),
+      ...this.#frequentIds(),
       ...this.#longestRuns
         .filter(({ count }) => count > frequentTimeShare * this.#total)
         .toSorted((a, b) => b.count - a.count)
@@ -86,6 +84,21 @@ export class Suspicions {
           ]
         : []),
     ]
+  }
+
+  /** One warning however many there are: a small export has hardly any id that is not frequent. */
+  #frequentIds(): readonly Warning[] {
+    const ids = this.#ids.above(frequentIdShare).toSorted((a, b) => b.share - a.share)
+    if (ids.length === 0) return []
+    const shown = ids
+      .slice(0, frequentIdsShown)
+      .map(({ text, share }) => `${percent(share)} are of the id ${JSON.stringify(text)}`)
+    const more =
+      ids.length > shown.length
+        ? `, and ${ids.length - shown.length} more ids have above ${percent(frequentIdShare)}`
+        : ''
+    const text = `Of all events, ${shown.join(', ')}${more}: often ids that stand for nobody.`
+    return [{ code: 'frequent_distinct_id', text }]
   }
 
   #countTime(timeUs: number): void {
