@@ -19,7 +19,7 @@ export function startCommand(settings: Readonly<Record<string, string>>, ...args
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings }
     child = execFile(
       process.execPath,
-      ['--disable-warning=ExperimentalWarning', 'src/main.ts', ...args],
+      ['--disable-warning=ExperimentalWarning', '--import', './bin/compile-cache.js', 'src/main.ts', ...args],
       { env },
       (error, stdout, stderr) => resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     )
