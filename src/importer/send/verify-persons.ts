@@ -4,9 +4,11 @@
 import { hash } from 'node:crypto'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
+import type { PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { listAt, type ServiceApi } from './job-api.ts'
+import { personMaps } from './person-maps.ts'
 
 export interface PersonsCheck {
   readonly compared: number
@@ -59,13 +61,14 @@ async function chosenPersons(job: StagedJob, personOf: (id: string) => string, c
   let chosen = new Map<string, ExpectedPerson>()
   let worst = 'g'
   const add = (event: ImportedEvent): void => {
-    if (!saysOfPerson(event)) return
+    const maps = personMaps(event)
+    if (event.event !== '$identify' && maps.set === null && maps.setOnce === null) return
     const id = personOf(event.distinctId)
     const rank = hash('sha1', id)
     if (rank > worst) return
     const person = chosen.get(id) ?? { rank, id, ids: new Set([id]), set: new Map(), once: new Map() }
     chosen.set(id, person)
-    addTo(person, event)
+    addTo(person, event, maps)
     if (chosen.size < 4 * count) return
     const best = [...chosen].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
     chosen = new Map(best)
@@ -77,23 +80,19 @@ async function chosenPersons(job: StagedJob, personOf: (id: string) => string, c
   return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
 }
 
-function saysOfPerson({ event, properties }: ImportedEvent): boolean {
-  if (properties.$process_person_profile === false) return false
-  return event === '$identify' || '$set' in properties || '$set_once' in properties
-}
-
 function addTo(
   { ids, set, once }: ExpectedPerson,
   { event, distinctId, timeUs, uuid, properties }: ImportedEvent,
+  maps: PersonMaps,
 ): void {
   ids.add(distinctId)
   if (event === '$identify' && typeof properties.$anon_distinct_id === 'string') ids.add(properties.$anon_distinct_id)
   // The latest `$set` counts, and the earliest `$set_once`, whatever the order of arrival.
-  for (const [key, value] of entriesOf(properties.$set)) {
+  for (const [key, value] of Object.entries(maps.set ?? {})) {
     const known = set.get(key)
     if (known === undefined || isBefore(known, { timeUs, uuid })) set.set(key, { value, timeUs, uuid })
   }
-  for (const [key, value] of entriesOf(properties.$set_once)) {
+  for (const [key, value] of Object.entries(maps.setOnce ?? {})) {
     const known = once.get(key)
     if (known === undefined || isBefore({ timeUs, uuid }, known)) once.set(key, { value, timeUs, uuid })
   }
@@ -103,10 +102,6 @@ function addTo(
 
 function isBefore(a: Omit<KnownValue, 'value'>, b: Omit<KnownValue, 'value'>): boolean {
   return a.timeUs < b.timeUs || (a.timeUs === b.timeUs && a.uuid < b.uuid)
-}
-
-function entriesOf(value: JsonValue | undefined): [string, JsonValue][] {
-  return isJsonObject(value) ? Object.entries(value as JsonObject) : []
 }
 
 function differenceOf({ ids, set, once }: ExpectedPerson, found: JsonObject): string | null {

@@ -2,7 +2,6 @@
 
 import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import { isSameJson } from '#core/json-equal.ts'
 import { sleepUntil } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -10,11 +9,12 @@ import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { Checkpoint } from './checkpoint.ts'
-import { type EventMarks, sentProperties } from './encode-event.ts'
+import type { EventMarks } from './encode-event.ts'
 import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
 import { listAt, type ServiceApi } from './job-api.ts'
 import { type JobReport, readJobReport } from './job-report.ts'
 import type { RetriedJob } from './retried-records.ts'
+import { propertyDifference } from './stored-properties.ts'
 
 export const verifyFile = 'verify.json'
 
@@ -153,9 +153,6 @@ async function checkSamples(samples: readonly ImportedEvent[], marks: EventMarks
   return checkOf('random_events', samples.length, differences)
 }
 
-/** Properties that are columns of a stored event. */
-const movedProperties = new Set(['distinct_id', '$elements_chain'])
-
 /** @returns the first field that is not as it was sent, in words. */
 function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
   const time = Date.parse(String(stored.timestamp))
@@ -163,14 +160,7 @@ function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks
   if (stored.distinct_id !== sent.distinctId) return `the distinct id is ${String(stored.distinct_id)}`
   if (time !== Math.floor(sent.timeUs / usPerMs) && !mayBeGenerated(sent.event, sent.uuid))
     return `the time is ${String(stored.timestamp)}`
-  const properties: JsonObject = isJsonObject(stored.properties) ? stored.properties : {}
-  for (const [key, value] of Object.entries(sentProperties(sent, marks))) {
-    if (movedProperties.has(key)) continue
-    const found: JsonValue | undefined = ownValue(properties, key)
-    if (found === undefined) return `the property ${key} is missing`
-    if (!isSameJson(value, found)) return `the property ${key} is ${JSON.stringify(found).slice(0, 100)}`
-  }
-  return null
+  return propertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
 }
 
 /** Live events by UTC day; without them, the status of the refusal, or null for an answer that cannot be read. */
