@@ -7,7 +7,7 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { sentProperties } from './encode-event.ts'
 import type { ServiceApi } from './job-api.ts'
 import { propertyDifference } from './stored-properties.ts'
-import { verifyPersons } from './verify-persons.ts'
+import { type PersonsCheck, verifyPersons } from './verify-persons.ts'
 
 const marks = { source: 'mixpanel', jobId: '1' }
 const timeUs = Date.UTC(2024, 4, 1) * 1_000
@@ -60,6 +60,25 @@ describe('the properties that are stored of an event', () => {
   })
 })
 
+/** The check of persons against a world that has processed the events. */
+async function checked(events: readonly ImportedEvent[], id: string): Promise<PersonsCheck> {
+  const world = applyingWorld()
+  for (const each of events)
+    await world.apply(anImportedEvent(each.event, each.distinctId, each.timeUs / 1_000, sentProperties(each, marks)))
+  const { properties } = world.person(id)!
+  const ids = [...new Set(events.map(each => each.distinctId))].filter(each => world.person(each) === world.person(id))
+  const job = {
+    parts: [{}],
+    generatedEvents: () => [],
+    async *readPart() {
+      yield { result: { kind: 'events', events } }
+    },
+  }
+  const person = { uuid: 'p', properties, distinct_ids: ids, distinct_id_count: ids.length }
+  const api = { call: async (_: string, path: string) => ({ results: path === '/persons/' ? [person] : [] }) }
+  return verifyPersons(job as unknown as StagedJob, '1', each => each, api as unknown as ServiceApi)
+}
+
 describe('the persons of a published import', () => {
   it('have what later events say of their browser and system, and what the first one said', async () => {
     const events = [
@@ -67,20 +86,15 @@ describe('the persons of a published import', () => {
       sent('$set', { $set: { $os: 'Linux', plan: 'pro' }, $set_once: { $initial_os: 'Linux' } }, 2),
       sent('Paid', { $os: 'Mac OS X' }, 3),
     ]
-    const world = applyingWorld()
-    for (const each of events)
-      await world.apply(anImportedEvent(each.event, each.distinctId, each.timeUs / 1_000, sentProperties(each, marks)))
-    const { properties } = world.person('ada')!
-    const job = {
-      parts: [{}],
-      generatedEvents: () => [],
-      async *readPart() {
-        yield { result: { kind: 'events', events } }
-      },
-    }
-    const person = { uuid: 'p', properties, distinct_ids: ['ada'], distinct_id_count: 1 }
-    const api = { call: async (_: string, path: string) => ({ results: path === '/persons/' ? [person] : [] }) }
-    const check = await verifyPersons(job as unknown as StagedJob, '1', id => id, api as unknown as ServiceApi)
-    assert.deepEqual(check, { compared: 1, equal: 1, newer: 0, differences: [] })
+    assert.deepEqual(await checked(events, 'ada'), { compared: 1, equal: 1, newer: 0, differences: [] })
+  })
+
+  it('have what is said of all ids that events of the export link', async () => {
+    const events = [
+      { ...sent('Opened', { $set: { plan: 'free', theme: 'dark' } }, 1), distinctId: 'device' },
+      sent('$identify', { $anon_distinct_id: 'device', $set: { plan: 'pro' } }, 2),
+      { ...sent('Opened', { $set: { plan: 'team' } }, 3), distinctId: 'device' },
+    ]
+    assert.deepEqual((await checked(events, 'ada')).differences, [])
   })
 })

@@ -44,16 +44,55 @@ export async function verifyPersons(
   count: number = personsDefault,
 ): Promise<PersonsCheck> {
   const persons = await chosenPersons(job, personOf, count)
+  const found = new Map<ExpectedPerson, JsonObject | undefined>()
+  for (const person of persons)
+    found.set(person, listAt(await api.call('GET', '/persons/', { query: { distinct_id: person.id } }), 'results')[0])
+  const joined = await joinedPersons(job, found, personOf)
   const differences: string[] = []
   let [equal, newer] = [0, 0]
-  for (const person of persons) {
-    const [found] = listAt(await api.call('GET', '/persons/', { query: { distinct_id: person.id } }), 'results')
-    const difference = found === undefined ? 'there is no such person' : differenceOf(person, found)
+  for (const [person, stored] of found) {
+    const difference =
+      stored === undefined ? 'there is no such person' : differenceOf(joined.get(person) ?? person, stored)
     if (difference === null) equal++
-    else if (found !== undefined && (await isTouchedByOthers(String(found.uuid), jobId, api))) newer++
+    else if (stored !== undefined && (await isTouchedByOthers(String(stored.uuid), jobId, api))) newer++
     else differences.push(`${person.id}: ${difference}`)
   }
   return { compared: persons.length, equal, newer, differences }
+}
+
+/**
+ * Exports may hold events that link ids themselves. Whoever has more ids than links of the import's own gave is looked at
+ * once more with all that is said of any of them.
+ */
+async function joinedPersons(
+  job: StagedJob,
+  found: ReadonlyMap<ExpectedPerson, JsonObject | undefined>,
+  personOf: (distinctId: string) => string,
+) {
+  const joined = new Map<ExpectedPerson, ExpectedPerson>()
+  const byId = new Map<string, ExpectedPerson[]>()
+  for (const [person, stored] of found) {
+    const ids = idsOf(stored)
+    const isJoined = ids.some(id => personOf(id) !== person.id)
+    if (stored === undefined || !isJoined || differenceOf(person, stored) === null) continue
+    const whole = newPerson(person.id)
+    joined.set(person, whole)
+    for (const id of ids) byId.set(id, [...(byId.get(id) ?? []), whole])
+  }
+  if (joined.size === 0) return joined
+  for await (const event of eventsOf(job))
+    for (const person of byId.get(event.distinctId) ?? []) addTo(person, event, personMaps(event))
+  return joined
+}
+
+async function* eventsOf(job: StagedJob): AsyncGenerator<ImportedEvent> {
+  for (const { event } of job.generatedEvents()) yield event
+  for (const part of job.parts)
+    for await (const { result } of job.readPart(part)) if (result.kind === 'events') yield* result.events
+}
+
+function newPerson(id: string): ExpectedPerson {
+  return { rank: hash('sha1', id), id, ids: new Set([id]), set: new Map(), once: new Map() }
 }
 
 /** The persons whose hash is smallest, of those of whom anything is said: one pass, and each is seen from its first event. */
@@ -64,9 +103,8 @@ async function chosenPersons(job: StagedJob, personOf: (id: string) => string, c
     const maps = personMaps(event)
     if (event.event !== '$identify' && maps.set === null && maps.setOnce === null) return
     const id = personOf(event.distinctId)
-    const rank = hash('sha1', id)
-    if (rank > worst) return
-    const person = chosen.get(id) ?? { rank, id, ids: new Set([id]), set: new Map(), once: new Map() }
+    const person = chosen.get(id) ?? newPerson(id)
+    if (person.rank > worst) return
     chosen.set(id, person)
     addTo(person, event, maps)
     if (chosen.size < 4 * count) return
@@ -74,9 +112,7 @@ async function chosenPersons(job: StagedJob, personOf: (id: string) => string, c
     chosen = new Map(best)
     worst = best.at(-1)![1].rank
   }
-  for (const { event } of job.generatedEvents()) add(event)
-  for (const part of job.parts)
-    for await (const { result } of job.readPart(part)) if (result.kind === 'events') result.events.forEach(add)
+  for await (const event of eventsOf(job)) add(event)
   return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
 }
 
@@ -112,10 +148,16 @@ function differenceOf({ ids, set, once }: ExpectedPerson, found: JsonObject): st
     if (stored === undefined) return `the property ${key} is missing`
     if (!isSameJson(stored, value)) return `the property ${key} is ${JSON.stringify(stored).slice(0, 100)}`
   }
-  const shown = Array.isArray(found.distinct_ids) ? found.distinct_ids : []
+  const shown = idsOf(found)
   const areAllShown = Number(found.distinct_id_count) <= shown.length
   const missing = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
   return missing === undefined ? null : `the id ${missing} is not one of its ids`
+}
+
+/** A person of very many ids shows only some of them. */
+function idsOf(found: JsonObject | undefined): readonly string[] {
+  const ids = found?.distinct_ids
+  return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []
 }
 
 const eventsLooked = 1_000
