@@ -59,6 +59,9 @@ describe('a person who imports', () => {
     const pending = await call('status')
     assert.match(pending, /^Import job \d+ in the service: pending; nothing of it is visible/m)
     assert.match(pending, /^Next: pennon import publish /m)
+    const { stdout: alone } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
+    assert.match(alone, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
+    assert.match(alone, /^Next: pennon import publish /m)
     const published = await call('publish', ...project)
     assert.match(published, /^Published: .*^Next: nothing has to be done\. .*pennon import discard/ms)
     assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)
@@ -77,18 +80,6 @@ describe('a person who imports', () => {
     }
     assert.equal(states.service.state, 'discarded')
     assert.match(states.next.command, /^pennon import plan /)
-  })
-
-  it('looks at a job without the service as well', async t => {
-    const { commands, call } = await planned(t, linesOf(['2024-05-01'], 'Away'))
-    await call('run')
-    await call('approve', ...project)
-    await call('run')
-    const without = new ImportCommands(join(commands.job, '..'), {})
-    const { stdout } = await without.call('status')
-    assert.match(stdout, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
-    assert.match(stdout, /^Next: pennon import publish /m)
-    await call('discard', ...project)
   })
 
   it('sees before approving what the project has of the same days, and which names are new to it', async t => {

@@ -16,17 +16,27 @@ export interface TargetOfPlan {
   readonly notes: readonly string[]
 }
 
+type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
+
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
-export async function askTarget(options: Pick<PlanOptions, 'projectKey' | 'host'>): Promise<TargetOfPlan | null> {
+export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
   const projectKey = options.projectKey ?? process.env.PENNON_PROJECT_KEY
   if (projectKey === undefined) return null
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const address = instanceAddress(options.host, read.value, '--host')
-  if (!address.ok) refuse(address.error)
-  await checkKey(address.value, projectKey)
-  const { notes, ...project } = await projectOf(address.value, projectKey, read.value)
-  return { target: { address: address.value, projectKey, ...project }, notes }
+  const { address, api } = addressesOf(options, read.value)
+  await checkKey(address, projectKey)
+  const { notes, ...project } = await projectOf(api, projectKey, read.value)
+  return { target: { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }, notes }
+}
+
+/** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
+function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
+  const sent = instanceAddress(host, { ...config, adminPort: null }, '--host')
+  if (!sent.ok) refuse(sent.error)
+  const asked = instanceAddress(apiHost ?? host, config, '--host')
+  if (!asked.ok) refuse(asked.error)
+  return { address: sent.value, api: asked.value }
 }
 
 /**
@@ -121,7 +131,9 @@ async function projectOf(
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
     if (error.status === 401) refuse(`${error.message} Nothing was sent`)
-    return { ...unknown, notes: [`The project was not asked: ${error.message}`] }
+    const wayOut =
+      error.status === 404 ? ' Where the private API has a port of its own, say its address with --api-host.' : ''
+    return { ...unknown, notes: [`The project was not asked: ${error.message}${wayOut}`] }
   }
 }
 

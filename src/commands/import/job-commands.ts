@@ -177,6 +177,7 @@ function addPlan(command: Command): void {
       ]),
     )
     .option('--host <address>', 'of the target; by HOST and PORT unless given')
+    .option('--api-host <address>', 'of its private API, where that has a port of its own (PENNON_ADMIN_PORT)')
     .option('--project-key <key>', 'the public key of the target project; PENNON_PROJECT_KEY unless given')
     .option('--max-reject-share <share>', 'pause when more records than this are rejected', '1%')
     .option('--hold-live-window', 'leave out events of the last 48 hours instead of sending them')

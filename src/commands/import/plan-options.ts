@@ -14,6 +14,7 @@ export interface PlanOptions {
   readonly profileTimestamp?: string
   readonly format?: 'json' | 'csv'
   readonly host?: string
+  readonly apiHost?: string
   readonly projectKey?: string
   readonly maxRejectShare: string
   readonly holdLiveWindow?: boolean

@@ -4,7 +4,7 @@
 import { readConfig } from '#config.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { mappingSha256 } from '#importer/job/plan.ts'
+import { apiAddressOf, mappingSha256 } from '#importer/job/plan.ts'
 import { compareProjects, type ProjectDiff } from '#importer/send/compare-projects.ts'
 import { expectedEvents } from '#importer/send/expected-events.ts'
 import { sampledJob } from '#importer/send/sampled-job.ts'
@@ -35,7 +35,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
   if (projectKey === target.projectKey)
     throw new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
-  const project = await rehearsalProjectId(target.address, projectKey)
+  const project = await rehearsalProjectId(apiAddressOf(target), projectKey)
   const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
   const manifest = manifestOf(run.folder)
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })

@@ -6,7 +6,7 @@ import { readConfig } from '#config.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { type ImportTarget, mappingSha256 } from '#importer/job/plan.ts'
+import { apiAddressOf, type ImportTarget, mappingSha256 } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
@@ -131,7 +131,7 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
       'Set PENNON_PERSONAL_KEY to a personal API key with the scopes import_job:write, query:read and project:read. A new one: pennon new-key, where the instance runs.',
     )
   const project = target.projectId ?? '@current'
-  return new ServiceApi({ address: target.address, personalKey, project, clock: wallClock, progress, signal })
+  return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })
 }
 
 /** Another limit is another approval. */

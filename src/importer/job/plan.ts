@@ -10,6 +10,8 @@ import { sha256Hex } from './sha256.ts'
 export interface ImportTarget {
   /** Address of the instance, without a slash at the end. */
   readonly address: string
+  /** Address of the private API, where an instance serves that on a port of its own; `address` when absent. */
+  readonly apiAddress?: string
   /** The project's public API key. */
   readonly projectKey: string
   /** As the instance tells them to a personal key; null when it could not be asked. */
@@ -28,6 +30,11 @@ export interface ImportLimits {
   readonly groupTypesMax: number
   /** How values meet those of live events when the job is published, as the service takes it; the usual when absent. */
   readonly joining?: JsonObject
+}
+
+/** Where the private API of a target is. */
+export function apiAddressOf({ address, apiAddress = address }: ImportTarget): string {
+  return apiAddress
 }
 
 export interface ImportPlan {

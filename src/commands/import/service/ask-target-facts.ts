@@ -4,7 +4,7 @@
 import { readConfig } from '#config.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import type { ImportPlan } from '#importer/job/plan.ts'
+import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
@@ -31,7 +31,7 @@ export async function askTargetFacts(
         'set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run --rehearse-again.',
     }
   const api = new PrivateApi({
-    instance: target.address,
+    instance: apiAddressOf(target),
     personalKey,
     project: target.projectId ?? '@current',
     timeoutMs,

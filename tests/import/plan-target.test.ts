@@ -1,0 +1,85 @@
+// What planning an import asks of its target, and what it says when the answer is no.
+
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportPlan } from '#importer/job/plan.ts'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
+const project = { id: 7, name: 'Shop', api_token: 'phc_shop' }
+
+describe('the target of a planned import', () => {
+  it('has a private API at another address where that has a port of its own', async t => {
+    const host = await server(t, { '/array/phc_shop/config': {} })
+    const apiHost = await server(t, {
+      '/api/projects/': { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null },
+      '/api/projects/7/import_jobs/': { results: [] },
+      '/api/projects/7/query/': { results: [] },
+      '/api/projects/7/persons/': { results: [] },
+    })
+    const { commands, plan } = planning(t)
+    const { exitCode, stderr, stdout } = await plan('--host', host, '--api-host', apiHost)
+    assert.equal(exitCode, 0, stderr)
+    assert.match(stdout, /^Target: Shop on http.*\nNothing was sent\.$/m)
+    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.deepEqual(target, {
+      ...{ address: host, apiAddress: apiHost, projectKey: 'phc_shop' },
+      ...{ projectId: '7', projectName: 'Shop' },
+    })
+    const { stdout: note } = await plan('--host', host)
+    assert.match(note, /The project was not asked: .*--api-host\./)
+  })
+
+  it('is told which rights the personal key lacks', async t => {
+    const refused = { status: 403, detail: 'The key lacks the scope.' }
+    const host = await server(t, {
+      '/array/phc_shop/config': {},
+      '/api/projects/': { results: [project], next: null },
+      '/api/projects/7/import_jobs/': refused,
+      '/api/projects/7/query/': { results: [] },
+      '/api/projects/7/persons/': refused,
+    })
+    const { stdout } = await planning(t).plan('--host', host)
+    const lacks = stdout.match(/^PENNON_PERSONAL_KEY may not read .*$/gm)
+    assert.deepEqual(
+      lacks?.map(line => /read ([a-z ]+),/.exec(line)![1]),
+      ['import jobs', 'persons'],
+    )
+  })
+
+  it('refuses a personal key that it does not know, and notices one of another project', async t => {
+    const known = { '/array/phc_shop/config': {} }
+    const refusing = await server(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })
+    const { exitCode, stderr } = await planning(t).plan('--host', refusing)
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /does not know the key in PENNON_PERSONAL_KEY: Unknown key\..*Nothing was sent/)
+    const other = await server(t, { ...known, '/api/projects/': { results: [], next: null } })
+    assert.match((await planning(t).plan('--host', other)).stdout, /sees no project with the key phc_shop/)
+  })
+})
+
+function planning(t: TestContext) {
+  const commands = new ImportCommands(tempDir(t), {
+    PENNON_PERSONAL_KEY: `phx_${'1'.repeat(30)}`,
+    PENNON_PROJECT_KEY: 'phc_shop',
+  })
+  const raw = commands.file('raw.jsonl', record)
+  return { commands, plan: (...options: string[]) => commands.plan([raw], ...options) }
+}
+
+/** Answers the paths that it is given, and 404 for others. */
+async function server(t: TestContext, answers: Readonly<Record<string, object>>): Promise<string> {
+  const http = createServer((request, response) => {
+    const body = answers[request.url!.replace(/\?.*/, '')] ?? { status: 404, detail: 'There is nothing here.' }
+    response.statusCode = (body as { status?: number }).status ?? 200
+    response.end(JSON.stringify(body))
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => http.close())
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+}
