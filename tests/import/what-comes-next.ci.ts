@@ -66,6 +66,7 @@ describe('a person who imports', () => {
     assert.match(published, /^Published: .*^Next: nothing has to be done\. .*pennon import discard/ms)
     assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)
     assert.match(await next(), /^pennon import discard /)
+    assert.match(await call('report'), /^As a page: .*final\/report\.html\nNext: pennon import discard /m)
     const again = await call('run')
     assert.match(again, /is published, so nothing more is sent\. To take it back: pennon import discard /)
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')

@@ -11,7 +11,9 @@ import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { readReport } from './job-stages.ts'
+import { nextLine, nextStep, standingOf } from './next-step.ts'
 import { openJob } from './open-job.ts'
+import { askService } from './service/ask-service.ts'
 
 /** As commander gives them. */
 export interface ReportOptions {
@@ -23,10 +25,11 @@ export interface ReportOptions {
   readonly day?: string
 }
 
-export function showReport(path: string, options: ReportOptions): void {
+export async function showReport(path: string, options: ReportOptions): Promise<void> {
   const { json = false, markdown = false, samples = false } = options
   endWithOutput()
-  const { folder } = openJob(path)
+  const job = openJob(path)
+  const { folder } = job
   const report = readReport(folder)
   if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
   if (samples) {
@@ -42,7 +45,8 @@ export function showReport(path: string, options: ReportOptions): void {
   const terminal = terminalOf(process.stdout)
   const sections = final === null ? reportSections(report) : finalSections(final)
   const lines = sections.flatMap(section => sectionLines(section, terminal))
-  process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n`)
+  const next = nextLine(nextStep(path, standingOf(job), await askService(job)))
+  process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
 }
 
 /** Source records beside what becomes of them. */
