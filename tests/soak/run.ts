@@ -11,11 +11,14 @@ import { runExports } from './exports.ts'
 import { runFaults } from './faults.ts'
 import { runFlood } from './flood.ts'
 import { runImportBesideLive } from './import-beside-live.ts'
+import { runImportKills, writeExports } from './import-kills.ts'
 import { runInsights } from './insights.ts'
 import { runInsightsBesideCapture } from './insights-beside-capture.ts'
 import { runMerges, runPersons } from './persons.ts'
 import { runTrendsSpeed } from './trends-speed.ts'
 import { runUsageSpeed } from './usage-speed.ts'
+
+const ofSource = process.env.SOURCE === undefined ? {} : { sourceName: process.env.SOURCE }
 
 const soaks: Record<string, () => Promise<boolean>> = {
   kill: async () => {
@@ -78,6 +81,18 @@ const soaks: Record<string, () => Promise<boolean>> = {
       isPinned: process.env.PIN === '1',
       log: console.log,
     }),
+  'import-kills': async () => {
+    const seed = testSeed()
+    console.log(`SEED=${seed}`)
+    const count = Number(process.env.EVENTS ?? 1_000_000)
+    const kills = Number(process.env.KILLS ?? 100)
+    return runImportKills({ count, kills, seed, ...ofSource, log: console.log })
+  },
+  'synthetic-exports': () => {
+    const folder = process.env.FOLDER ?? 'synthetic-exports'
+    const count = Number(process.env.EVENTS ?? 1_000_000)
+    return writeExports(folder, { count, seed: Number(process.env.SEED ?? 1), ...ofSource, log: console.log })
+  },
   backlog: async () => {
     const seed = testSeed()
     const eventCount = Number(process.env.EVENTS ?? 3_000_000)

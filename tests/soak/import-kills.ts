@@ -1,0 +1,82 @@
+// The tests of `tests/import/kill-….ci.ts` at length: for each source a million records and a hundred kills, and how fast
+// everything went. A failure says what differs and ends the run of its source.
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { type KillSourceFigures, killCount, killSource, killsInWords } from '../support/killed-imports/kill-source.ts'
+import { startPennon } from '../support/pennon.ts'
+import { syntheticSources, writeSyntheticExport } from '../support/synthetic-exports/synthetic-exports.ts'
+import type { SyntheticSource } from '../support/synthetic-exports/synthetic-source.ts'
+import { removeFolder } from '../support/temp-dir.ts'
+
+/** Larger exports are compared by sums alone. */
+const keptCountMax = 100_000
+
+export interface ImportKillsOptions {
+  readonly count: number
+  readonly kills: number
+  /** All sources unless given. */
+  readonly sourceName?: string
+  readonly seed: number
+  readonly log: (line: string) => void
+}
+
+/** @returns whether every source left what it had to leave, with at least four of five kills. */
+export async function runImportKills({ count, kills, sourceName, seed, log }: ImportKillsOptions): Promise<boolean> {
+  let isWell = true
+  for (const source of chosen(sourceName)) {
+    const folder = mkdtempSync(join(tmpdir(), 'pennon-import-kills-'))
+    const pennon = await startPennon({ dataFolder: join(folder, 'data') })
+    try {
+      const options = { count, kills, seed, keepsLines: count <= keptCountMax, log }
+      const figures = await killSource(pennon, folder, source, options)
+      for (const line of figureLines(source, figures)) log(line)
+      isWell &&= killCount(figures.killed.kills) >= kills * 0.8
+    } catch (error) {
+      isWell = false
+      log(`${source.name}: ${String(error)}`)
+    } finally {
+      await pennon.stop()
+      await removeFolder(folder)
+    }
+  }
+  return isWell
+}
+
+/** Writes exports and leaves them there, to try an importer on by hand. */
+export async function writeExports(
+  folder: string,
+  { count, seed, sourceName, log }: Omit<ImportKillsOptions, 'kills'>,
+): Promise<boolean> {
+  for (const source of chosen(sourceName)) {
+    const plan = await writeSyntheticExport(source, join(folder, source.name), { count, seed })
+    log(`pennon import plan JOB ${plan.join(' ')}`)
+  }
+  return true
+}
+
+function chosen(name: string | undefined): readonly SyntheticSource[] {
+  const found = syntheticSources.filter(source => name === undefined || source.name === name)
+  if (found.length === 0)
+    throw new Error(`SOURCE has to be one of ${syntheticSources.map(source => source.name).join(', ')}, not ${name}`)
+  return found
+}
+
+function figureLines({ name }: SyntheticSource, figures: KillSourceFigures): string[] {
+  const { records, eventsSent, eventsStored, straight, killedMs, killed, addedBySecondRun } = figures
+  const seconds = (ms: number) => (ms / 1_000).toFixed(1)
+  const total = Object.values(straight).reduce((sum, ms) => sum + ms, 0)
+  const prepared = straight.stage + straight.scan + straight.rehearse
+  return [
+    `${name}: ${records} records, ${eventsStored} events stored; straight ${seconds(total)} s`,
+    `  staged, scanned and rehearsed ${perSecond(records, prepared)} records/s, sent ${perSecond(eventsSent, straight.send)} events/s`,
+    `  ${killsInWords(killed)}; ${seconds(killedMs)} s`,
+    `  differences 0, added by the second run ${addedBySecondRun}`,
+    `  memory of the importer at most ${Math.round(killed.rssMaxBytes / 2 ** 20)} MiB, longest time until a call went on sending ${seconds(killed.resumeMsMax)} s`,
+  ]
+}
+
+function perSecond(count: number, ms: number): number {
+  return Math.round((count * 1_000) / ms)
+}
