@@ -5,6 +5,7 @@ import { hash } from 'node:crypto'
 import { createReadStream, existsSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { crc32 } from 'node:zlib'
+import { normalizeDistinctId, storedName } from '#core/capture/normalize-event.ts'
 import { mayBeGenerated } from '#core/events/generated-event.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -99,6 +100,13 @@ function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
   return `${uuid}\n${distinctId}\n${event}`
 }
 
+/** With the name and the id that the service makes of them. */
+function asStored(event: ImportedEvent): ImportedEvent {
+  const name = storedName(event.event.toWellFormed(), true)
+  const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
+  return name === event.event && distinctId === event.distinctId ? event : { ...event, event: name, distinctId }
+}
+
 class Tally {
   readonly #sampleCount: number
   readonly #counts = new Map<string, Map<string, number>>()
@@ -117,12 +125,14 @@ class Tally {
     this.#sampleCount = sampleCount
   }
 
-  addGenerated(event: ImportedEvent): void {
+  addGenerated(sent: ImportedEvent): void {
+    const event = asStored(sent)
     if (!this.#generatedSeen.add(keyOf(event))) return
     this.#count(event)
   }
 
-  add(event: ImportedEvent): void {
+  add(sent: ImportedEvent): void {
+    const event = asStored(sent)
     const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(utcDay(event.timeUs))
     if (seen.add(keyOf(event))) this.#count(event)
   }

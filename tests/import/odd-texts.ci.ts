@@ -1,0 +1,63 @@
+// Texts that no store keeps as they are, numbers that no double holds, and names that the service knows better: what it
+// makes of them is no difference to what was sent.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { FinalReport } from '#importer/send/final-report.ts'
+import { ImportCommands, mapping } from '../support/import-command.ts'
+import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const base = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+const group = { $group_type: 'company', $group_key: 'acme', $group_set: { size: 5 } }
+const records: readonly string[] = [
+  JSON.stringify({ ...base, user: 'a\0b' }),
+  JSON.stringify({ ...base, user: 'a\ud800b' }),
+  JSON.stringify({ ...base, user: '\u{1f600}'.repeat(100) }),
+  JSON.stringify({ ...base, event: 'a\0b' }),
+  JSON.stringify({ ...base, event: 'a\ud800b' }),
+  JSON.stringify({ ...base, event: '$group_identify', props: group }),
+  JSON.stringify({ ...base, event: '$exception', props: { $exception_list: [] } }),
+  JSON.stringify({
+    ...base,
+    props: { text: 'a\0b', lone: 'a\ud800b', 'ke\0y': 1, list: ['\0'], deep: { a: '\udc00' } },
+  }),
+  `{"event":"Paid","user":"u-1","at":"2024-05-01T12:00:00Z","props":{"big":12345678901234567890,"one":1.0,"huge":1e400,"small":1e-7,"minus":-0,"long":0.1000000000000000055}}`,
+  JSON.stringify({
+    ...base,
+    props: { __proto__x: 1, constructor: 2, '': 3, $ip: 'x', timestamp: 'y', uuid: 'z', token: 't' },
+  }),
+]
+
+it('odd texts, numbers and names are found to be stored as they were sent', async t => {
+  const pennon = await startPennon()
+  t.after(() => pennon.stop())
+  const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
+  const rules = commands.file('mapping.json', JSON.stringify({ ...mapping, uuid: undefined }))
+  const raw = commands.file(
+    'raw.jsonl',
+    records.map((record, index) => `${record.slice(0, -1)},"n":${index}}\n`).join(''),
+  )
+  const planned = await commands.plan(
+    [raw],
+    '--source',
+    'generic',
+    '--mapping',
+    rules,
+    '--host',
+    pennon.url,
+    '--project-key',
+    testProjectKey,
+  )
+  assert.equal(planned.exitCode, 0, planned.stderr)
+  await commands.call('run')
+  const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
+  assert.equal((await commands.call('approve', '--project', name)).exitCode, 0)
+  const sent = await commands.call('run', '--json')
+  const { verification, balance } = JSON.parse(sent.stdout) as FinalReport
+  assert.deepEqual(
+    verification.checks.flatMap(({ differences }) => differences),
+    [],
+  )
+  assert.equal(balance.sent, records.length, (await commands.call('rejects')).stdout)
+})
