@@ -1,5 +1,5 @@
-// Texts that no store keeps as they are, numbers that no double holds, and names that the service knows better: what it
-// makes of them is no difference to what was sent.
+// Texts that no store keeps as they are, numbers that no double holds, names and properties of which the service knows
+// more: what it makes of them is no difference to what was sent.
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
@@ -27,6 +27,25 @@ const records: readonly string[] = [
     ...base,
     props: { __proto__x: 1, constructor: 2, '': 3, $ip: 'x', timestamp: 'y', uuid: 'z', token: 't' },
   }),
+  JSON.stringify({
+    ...base,
+    props: { $browser: 'Chrome', $os: 'iOS', $set: { a: 1 }, $set_once: { b: 2 }, utm_source: 'y' },
+  }),
+  JSON.stringify({
+    ...base,
+    props: { $session_id: '018F3A10-0000-7000-8000-000000000701', $ip: '192.0.2.1', $os_name: 'x' },
+  }),
+  JSON.stringify({ ...base, props: { $process_person_profile: true } }),
+  JSON.stringify({ ...base, props: { $process_person_profile: false, $group_0: 'x', $set: { a: 1 } } }),
+  JSON.stringify({ ...base, event: '$autocapture', props: { $elements: [{ tag_name: 'a', $el_text: 'x' }] } }),
+  JSON.stringify({ ...base, event: '$ai_generation', props: { $ai_gateway_x: 1 } }),
+  ...[1, 2].map(n =>
+    JSON.stringify({
+      ...base,
+      event: '$feature_flag_called',
+      props: { $feature_flag: 'a', $feature_flag_response: true, n },
+    }),
+  ),
 ]
 
 it('odd texts, numbers and names are found to be stored as they were sent', async t => {
@@ -51,6 +70,7 @@ it('odd texts, numbers and names are found to be stored as they were sent', asyn
   )
   assert.equal(planned.exitCode, 0, planned.stderr)
   await commands.call('run')
+  await pennon.api('PATCH', '/api/projects/@current/', { anonymize_ips: true })
   const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
   assert.equal((await commands.call('approve', '--project', name)).exitCode, 0)
   const sent = await commands.call('run', '--json')

@@ -63,7 +63,8 @@ export function buildStoredEvent(
   }
 }
 
-const internalKeys = [
+/** No stored event has these among its properties. */
+export const internalKeys = [
   '$elements',
   '$elements_chain',
   '$heatmap_data',

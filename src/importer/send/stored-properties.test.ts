@@ -1,100 +1,54 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type JsonObject, parseJson } from '#core/json.ts'
-import { anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
-import type { StagedJob } from '../job/staged-part.ts'
-import type { ImportedEvent } from '../records/imported-event.ts'
+import type { JsonObject } from '#core/json.ts'
 import { sentProperties } from './encode-event.ts'
-import type { ServiceApi } from './job-api.ts'
 import { propertyDifference } from './stored-properties.ts'
-import { type PersonsCheck, verifyPersons } from './verify-persons.ts'
 
-const marks = { source: 'mixpanel', jobId: '1' }
-const timeUs = Date.UTC(2024, 4, 1) * 1_000
+const marks = { source: 'generic', jobId: '7' }
 
-function sent(event: string, properties: JsonObject, minutes = 0): ImportedEvent {
-  const at = timeUs + minutes * 60_000_000
-  return { uuid: '5a5a5a5a-0000-4000-8000-000000000000', event, distinctId: 'ada', timeUs: at, properties }
+function difference(properties: JsonObject, stored: JsonObject, event = 'Paid'): string | null {
+  const sent = { uuid: '0b9d1f9e-6a51-5f0a-9a55-0d2c0e2a3b4c', event, distinctId: 'u', timeUs: 0, properties }
+  return propertyDifference(sent, { ...sentProperties({ ...sent, properties: {} }, marks), ...stored }, marks)
 }
 
-/** Stored by the real rules of processing. */
-async function stored(event: ImportedEvent, project = {}): Promise<JsonObject> {
-  const world = applyingWorld({ project })
-  const properties = sentProperties(event, marks)
-  await world.apply(anImportedEvent(event.event, event.distinctId, event.timeUs / 1_000, properties))
-  return parseJson(world.rows[0]!.propertiesJson) as JsonObject
-}
-
-describe('the properties that are stored of an event', () => {
-  const sets = { $set: { plan: 'pro' }, $set_once: { $initial_os: 'Linux' } }
-  const events: Record<string, ImportedEvent> = {
-    'with properties of the person beside its own $set': sent('Paid', { $browser: 'Firefox', $pathname: '/', ...sets }),
-    'with the older name of the system': sent('Paid', { $os_name: 'Linux', $set: { plan: 'pro' } }),
-    'with a person by its own word': sent('Paid', { $process_person_profile: true, ...sets }),
-    'without a person': sent('Paid', { $process_person_profile: false, ...sets }),
-    'of a group': sent('$groupidentify', { $group_type: 'company', $group_key: 'acme', $group_set: {}, ...sets }),
-    'with elements and a column of a group': sent('$autocapture', { $elements_chain: 'a:text="Go"', $group_0: 'acme' }),
-    'of a flag': sent('$feature_flag_called', { $feature_flag: 'f', $feature_flag_response: true, own: 1, ...sets }),
-    'in a session': sent('Paid', { $session_id: '018F3398-C100-7929-9314-7FD0EAB51840' }),
-  }
-  for (const [name, event] of Object.entries(events))
-    it(`are those that were sent: an event ${name}`, async () => {
-      assert.equal(propertyDifference(event, await stored(event), marks), null)
-    })
-
-  it('are those that were sent although the project keeps neither addresses nor persons', async () => {
-    const event = sent('Paid', { $ip: '192.0.2.1', $browser: 'Firefox', ...sets })
-    assert.equal(propertyDifference(event, await stored(event, { anonymizeIps: true }), marks), null)
-    const ingestion = { thinsFlagCalls: false, personProcessingOptOut: true }
-    assert.equal(propertyDifference(event, await stored(event, { ingestion }), marks), null)
+describe('the properties of a stored event', () => {
+  it('are compared one by one', () => {
+    assert.equal(difference({ a: 1, b: [1] }, { b: [1], a: 1, $ip: 'x' }), null)
+    assert.equal(difference({ a: 1 }, {}), 'the property a is missing')
+    assert.equal(difference({ a: 1 }, { a: 2 }), 'the property a is 2')
+    assert.equal(difference({ a: 'x' }, { a: 'X' }), 'the property a is "X"')
   })
 
-  it('differ when one is missing or another', async () => {
-    const event = sent('Paid', { amount: 5, $browser: 'Firefox', ...sets })
-    const properties = await stored(event)
-    const of = (more: JsonObject) => propertyDifference(event, { ...properties, ...more }, marks)
-    assert.equal(of({ amount: 6 }), 'the property amount is 6')
-    assert.match(of({ $set: sets.$set })!, /^the property \$set is /)
-    const { amount: _, ...rest } = properties
-    assert.equal(propertyDifference(event, rest, marks), 'the property amount is missing')
-  })
-})
-
-/** The check of persons against a world that has processed the events. */
-async function checked(events: readonly ImportedEvent[], id: string): Promise<PersonsCheck> {
-  const world = applyingWorld()
-  for (const each of events)
-    await world.apply(anImportedEvent(each.event, each.distinctId, each.timeUs / 1_000, sentProperties(each, marks)))
-  const { properties } = world.person(id)!
-  const ids = [...new Set(events.map(each => each.distinctId))].filter(each => world.person(each) === world.person(id))
-  const job = {
-    parts: [{}],
-    generatedEvents: () => [],
-    async *readPart() {
-      yield { result: { kind: 'events', events } }
-    },
-  }
-  const person = { uuid: 'p', properties, distinct_ids: ids, distinct_id_count: ids.length }
-  const api = { call: async (_: string, path: string) => ({ results: path === '/persons/' ? [person] : [] }) }
-  return verifyPersons(job as unknown as StagedJob, '1', each => each, api as unknown as ServiceApi)
-}
-
-describe('the persons of a published import', () => {
-  it('have what later events say of their browser and system, and what the first one said', async () => {
-    const events = [
-      sent('Paid', { $os: 'Windows' }, 1),
-      sent('$set', { $set: { $os: 'Linux', plan: 'pro' }, $set_once: { $initial_os: 'Linux' } }, 2),
-      sent('Paid', { $os: 'Mac OS X' }, 3),
-    ]
-    assert.deepEqual(await checked(events, 'ada'), { compared: 1, equal: 1, newer: 0, differences: [] })
+  it('have more in the maps of the person, but only what the event says, and only where there is a profile', () => {
+    const sent = { $set: { a: 1 }, $set_once: { b: 1 } }
+    assert.equal(difference(sent, sent), null)
+    const $initial_browser = 'x'
+    const lifted = { $browser: 'x', $set: { $browser: 'x', a: 1 }, $set_once: { $initial_browser, b: 1 } }
+    assert.equal(difference({ ...sent, $browser: 'x' }, lifted), null)
+    assert.match(difference(sent, { ...sent, $set: { a: 1, c: 1 } })!, /^the property \$set is /)
+    assert.equal(difference(sent, { $set: { a: 2 }, $set_once: { b: 1 } }), 'the property $set is {"a":2}')
+    assert.equal(difference(sent, { $set: {}, $set_once: { b: 1 } }), 'the property $set is {}')
+    assert.equal(difference(sent, {}), 'the property $set is missing')
+    assert.equal(difference({ ...sent, $process_person_profile: false }, { $process_person_profile: false }), null)
   })
 
-  it('have what is said of all ids that events of the export link', async () => {
-    const events = [
-      { ...sent('Opened', { $set: { plan: 'free', theme: 'dark' } }, 1), distinctId: 'device' },
-      sent('$identify', { $anon_distinct_id: 'device', $set: { plan: 'pro' } }, 2),
-      { ...sent('Opened', { $set: { plan: 'team' } }, 3), distinctId: 'device' },
-    ]
-    assert.deepEqual((await checked(events, 'ada')).differences, [])
+  it('are less those that become columns or that the service keeps of no event', () => {
+    assert.equal(difference({ $elements: [], $elements_chain: 'a', $group_0: 'x', distinct_id: 'u' }, {}), null)
+    assert.equal(difference({ $process_person_profile: true, $ip: '192.0.2.1' }, {}), null)
+    assert.equal(difference({ $ip: '192.0.2.1' }, { $ip: '192.0.2.2' }), 'the property $ip is "192.0.2.2"')
+    const call = { $feature_flag: 'f', $feature_flag_response: true, n: 1 }
+    assert.equal(difference(call, { $feature_flag: 'f', $feature_flag_response: true }, '$feature_flag_called'), null)
+    assert.match(difference(call, { n: 1, $feature_flag: 'f' }, '$feature_flag_called')!, /response is missing/)
+    assert.match(
+      difference({ ...call, $feature_flag_response: 'v' }, call, '$feature_flag_called')!,
+      /response is true/,
+    )
+    assert.equal(difference({ $ai_gateway_x: 1 }, {}, '$ai_generation'), null)
+    assert.match(difference({ $ai_gateway_x: 1 }, {})!, /missing/)
+  })
+
+  it('have the session in small letters', () => {
+    assert.equal(difference({ $session_id: 'ABC' }, { $session_id: 'abc' }), null)
+    assert.equal(difference({ $session_id: 'ABC' }, { $session_id: 'abd' }), 'the property $session_id is "abd"')
   })
 })
