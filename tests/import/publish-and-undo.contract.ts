@@ -16,6 +16,6 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   leftBehindContract(engine, open)
   heldLinksContract(engine, open)
   jobsOfDaysContract(engine, open)
-  twoJobsContract(engine, open)
+  twoJobsContract(engine, open, numRuns)
   replayModelContract(engine, open, numRuns)
 }

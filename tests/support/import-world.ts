@@ -155,7 +155,13 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
       )
       return {
         persons: persons.map(({ id, ...person }) => ({
-          ...(person as { uuid: string; properties: string; is_identified: number; created_at: number }),
+          ...(person as {
+            uuid: string
+            properties: string
+            property_marks: string
+            is_identified: number
+            created_at: number
+          }),
           ids: ids.flatMap(row => (row.person_id === id ? [row.distinct_id as string] : [])).join(' '),
         })),
         groups: await query(

@@ -50,6 +50,11 @@ const undoWords = {
     'groups that the import made stay',
     'events that are not of the import use the group',
   ],
+  'undo_left:group_type_is_used': [
+    'group type that the import made stays',
+    'group types that the import made stay',
+    'a flag, a group or events that are not of the import use it',
+  ],
   'undo_left:person_is_gone': [
     'person is not put back',
     'persons are not put back',

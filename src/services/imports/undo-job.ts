@@ -11,7 +11,7 @@ import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import { undoMerges } from '#core/processing/imports/split-merges.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
-import { undoGroups, undoPersons } from '#core/processing/imports/undo-publish.ts'
+import { leaveGroupType, undoGroups, undoPersons } from '#core/processing/imports/undo-publish.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 
 const batchSize = 250
@@ -138,16 +138,33 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
 
 /** Types that the job added are deleted unless something else uses them meanwhile: a group, an event, or a flag. */
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  const { id, projectId } = job
-  for (const { subject, before } of await deps.jobs.listImportImages(id, 'group_type', 100)) {
-    if (before !== null) continue
-    const typeIndex = Number(subject)
-    const { results } = await deps.jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
-    if (results.length > 0 || (await deps.events.hasRowsOfGroupType(projectId, id, typeIndex))) continue
-    const started = await deps.jobs.startDeletingGroupType(projectId, typeIndex)
-    if (!started.ok) continue
-    while (!signal.aborted && (await deps.jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
+  for (const image of await deps.jobs.listImportImages(job.id, 'group_type', 100)) {
+    if (signal.aborted) return
+    if (await deleteGroupType(job, deps, Number(image.subject), signal)) continue
+    const [heir] = await deps.jobs.listLaterImportJobs(job)
+    await runBatch(
+      deps,
+      signal,
+      [image],
+      () => allIdsOf(job, []),
+      () => ({ overrides: [], changes: leaveGroupType(image, heir ?? null) }),
+    )
   }
+}
+
+/** @returns false for a type that stays. */
+async function deleteGroupType(
+  { id, projectId }: ImportJob,
+  { jobs, events }: ImportWorkDeps,
+  typeIndex: number,
+  signal: AbortSignal,
+): Promise<boolean> {
+  const { results } = await jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
+  if (results.length > 0 || (await events.hasRowsOfGroupType(projectId, id, typeIndex))) return false
+  const started = await jobs.startDeletingGroupType(projectId, typeIndex)
+  if (!started.ok) return started.error === 'not_found'
+  while (!signal.aborted && (await jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
+  return true
 }
 
 /** Loads the persons of these ids with all their ids. */

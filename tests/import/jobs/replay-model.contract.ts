@@ -158,6 +158,7 @@ function hasCause(
     case 'property_was_written':
       return meanwhile.length > 0 && key !== undefined
     case 'group_is_used':
+    case 'group_type_is_used':
       return meanwhile.some(({ name }) => name === '$groupidentify')
     default:
       return false

@@ -1,12 +1,24 @@
 // Jobs that have events, persons or links in common.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
-import { anImportedEvent } from '../../support/apply-events.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
-import { day, personWith } from './random-acts.ts'
+import { describe, it, type TestContext } from 'node:test'
+import fc from 'fast-check'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import {
+  acts,
+  applyAll,
+  assertRowsHaveTheirPersons,
+  day,
+  imported,
+  isAboutUndoing,
+  live,
+  personWith,
+} from './random-acts.ts'
 
-export function twoJobsContract(engine: string, open: OpenImportState): void {
+/** @param numRuns random runs of each property. */
+export function twoJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
   describe(`two jobs with the same events on ${engine}`, () => {
     it('count them once, and keep them when one is discarded', async t => {
       const world = await importWorld(t, open)
@@ -63,4 +75,70 @@ export function twoJobsContract(engine: string, open: OpenImportState): void {
       )
     })
   })
+
+  describe(`two jobs that write to the same on ${engine}`, () => {
+    it('leave nothing when both are undone, in whichever order', async t => {
+      await fc.assert(
+        fc.asyncProperty(acts, acts, acts, fc.boolean(), async (before, ofFirst, ofSecond, isBackwards) => {
+          const world = await importWorld(t, open)
+          await applyAll(world, before.map(live))
+          const stored = inOrder(await world.stored())
+          const jobs = [await world.createJob(), await world.createJob()] as const
+          await applyAll(world, ofFirst.map(imported(jobs[0].id)))
+          await applyAll(world, ofSecond.map(imported(jobs[1].id)))
+          for (const job of jobs) await world.publish(job)
+          for (const job of isBackwards ? jobs.toReversed() : jobs) await world.discard(job)
+          assert.deepEqual(inOrder(await world.stored()), stored)
+          await assertRowsHaveTheirPersons(world)
+          if (isBackwards)
+            for (const job of jobs)
+              assert.deepEqual(
+                Object.keys(await world.notes(job)).filter(isAboutUndoing),
+                [],
+                'the last one goes first',
+              )
+        }),
+        { numRuns },
+      )
+    })
+
+    const both = async (t: TestContext, first: JsonObject, second: JsonObject, liveProperties: JsonObject = {}) => {
+      const world = await importWorld(t, open)
+      await world.apply(anEvent('e', 'a', liveProperties, { timestampMs: 200 * day }))
+      const jobs = [await world.createJob(), await world.createJob()] as const
+      await world.apply(anImportedEvent('e', 'a', 2 * day, first, { importJobId: jobs[0].id }))
+      await world.apply(anImportedEvent('e', 'a', 3 * day, second, { importJobId: jobs[1].id }))
+      for (const job of jobs) await world.publish(job)
+      await world.discard(jobs[0])
+      const left = (await personWith(world, 'a'))!
+      const notes = await world.notes(jobs[0])
+      await world.discard(jobs[1])
+      const { properties, property_marks, created_at } = (await personWith(world, 'a'))!
+      return { left: JSON.parse(left.properties) as JsonObject, notes, properties, property_marks, created_at }
+    }
+
+    it('leave the value of the second, and after it none', async t => {
+      const { left, notes, properties, created_at } = await both(t, { $set: { k: 1 } }, { $set: { k: 2 } })
+      assert.equal(left.k, 2)
+      assert.deepEqual(notes, { 'undo_left:property_was_written': 1 })
+      assert.ok(!('k' in (JSON.parse(properties) as JsonObject)))
+      assert.equal(created_at, 200 * day)
+    })
+
+    it('leave no tombstones', async t => {
+      const { properties, property_marks } = await both(t, { $set: { k: 1 } }, { $unset: ['k'] }, { $set: { live: 1 } })
+      assert.ok(!('k' in (JSON.parse(properties) as JsonObject)))
+      assert.equal(property_marks, '[]')
+    })
+  })
+}
+
+/** Keys that were removed and came back stand at the end. */
+function inOrder({ persons, groups, ...stored }: Awaited<ReturnType<ImportWorld['stored']>>) {
+  const ordered = (text: unknown) => Object.entries(JSON.parse(String(text)) as JsonObject).toSorted()
+  return {
+    ...stored,
+    persons: persons.map(({ properties, ...person }) => ({ ...person, properties: ordered(properties) })),
+    groups: groups.map(({ group_properties, ...group }) => ({ ...group, properties: ordered(group_properties) })),
+  }
 }

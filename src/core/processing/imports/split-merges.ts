@@ -58,17 +58,19 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
     })
     return
   }
-  const ofLaterJobs = new Set(ids.filter(({ distinctId }) => isOfLaterJob(found, uuid, distinctId)))
+  const ofLaterJobs = new Set(ids.filter(({ distinctId }) => found.bringerOf(distinctId, uuid) !== null))
   if (ids.length - ofLaterJobs.size !== count.after.count) {
     leave(found, undoing, uuid, [moved], { reason: 'undo_left:merge_was_built_on', byJobId: null })
     return
   }
   const holds = holdsOf(found, ids, moved)
-  for (const [origin, piece] of pieces) {
-    const hold = holds.get(origin) ?? ownHold(found, undoing, piece)
-    if (hold !== null) leave(found, undoing, uuid, [piece], hold)
-    else split(found, undoing, uuid, piece)
-  }
+  const held = Array.from(pieces, ([origin, piece]) => ({
+    piece,
+    hold: holds.get(origin) ?? ownHold(found, undoing, piece),
+  }))
+  // Jobs that get some of them have their counts when the others go.
+  for (const { piece, hold } of held) if (hold !== null) leave(found, undoing, uuid, [piece], hold)
+  for (const { piece, hold } of held) if (hold === null) split(found, undoing, uuid, piece)
 }
 
 /** The person that had the id before the job; a name of its own for an id without one. */
@@ -76,13 +78,6 @@ function originOf({ projectId }: Found, { subject, before, after }: ImageOf<'map
   if (before !== null) return before.personUuid
   const derived = personUuid(projectId, subject)
   return derived === after?.personUuid ? derived : `id ${subject}`
-}
-
-function isOfLaterJob(found: Found, uuid: string, distinctId: string): boolean {
-  if (found.image('mapping', distinctId) !== undefined) return false
-  return found
-    .laterImages('mapping', distinctId)
-    .some(({ before, after }) => after?.personUuid === uuid && before?.personUuid !== uuid)
 }
 
 /** The pieces that are linked with other ids of the survivor by later events of somebody else, by origin. */
@@ -230,9 +225,18 @@ function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>[
   if (count !== undefined && found.imageOfJob(toJobId, 'id_count', uuid) === undefined) found.handOver(count, toJobId)
   const ours = found.image('person', uuid)
   if (ours === undefined || merged === null) return
+  // A survivor that the job made has an id to begin with.
+  if (ours.before === null)
+    for (const { distinctId } of found.idsOf(uuid)) {
+      const mapping = found.image('mapping', distinctId)
+      if (mapping !== undefined && originOf(found, mapping) === uuid) found.handOver(mapping, toJobId)
+    }
   const theirs = found.imageOfJob(toJobId, 'person', uuid)
   if (theirs === undefined) found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: -1 } })
-  else found.rewrite({ ...theirs, before: revertedImage(theirs, ours.before, merged).before })
+  else {
+    const before = ours.before === null ? null : revertedImage(theirs, ours.before, ours.after ?? merged).before
+    found.rewrite({ ...theirs, before })
+  }
 }
 
 function mergedImage(

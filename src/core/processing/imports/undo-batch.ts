@@ -32,6 +32,7 @@ export type UndoRefusal =
   /** The job made it, and other events use it. */
   | 'undo_left:person_is_used'
   | 'undo_left:group_is_used'
+  | 'undo_left:group_type_is_used'
   /** Deleted since. */
   | 'undo_left:person_is_gone'
   | 'undo_left:group_is_gone'
@@ -176,6 +177,14 @@ export class Found {
   /** The images that later jobs have of a subject. */
   laterImages<Kind extends SubjectImage['kind']>(kind: Kind, subject: string): ImageOf<Kind>[] {
     return this.laterJobIds.flatMap(id => this.imageOfJob(id, kind, subject) ?? [])
+  }
+
+  /** The later job that has brought an id to a person; null if it was there before, or others have. */
+  bringerOf(distinctId: string, uuid: string): number | null {
+    if (this.image('mapping', distinctId)?.after?.personUuid === uuid) return null
+    const moves = this.laterImages('mapping', distinctId)
+    const move = moves.find(({ before, after }) => after?.personUuid === uuid && before?.personUuid !== uuid)
+    return move?.importJobId ?? null
   }
 
   rewrite(image: SubjectImage): void {

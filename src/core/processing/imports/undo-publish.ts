@@ -4,8 +4,9 @@
 // Pure; `services/imports/undo-job.ts` loads and commits. Source: docs/wire/import.md §2.11.
 
 import type { Group } from '#core/groups/group.ts'
-import type { ImageOf } from '#core/imports/import-changes.ts'
+import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
+import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { reverted, revertedImage, withSetOnces, withVersion } from './revert.ts'
 import {
@@ -41,6 +42,21 @@ export function undoGroups(batch: UndoBatch, subjects: readonly string[]): Publi
       if (image.after !== null) undoGroup(found, undoing, image, image.after)
     }
   })
+}
+
+/** Notes a group type that something else uses, and leaves it to a later job to delete it. */
+export function leaveGroupType(image: SubjectImage, heirId: number | null): ChunkChanges {
+  const { importJobId, subject } = image
+  const details = { groupTypeIndex: Number(subject) }
+  return {
+    ...noChunkChanges,
+    imports: {
+      ...noImportChanges,
+      rewrittenImages: heirId === null ? [] : [{ ...image, importJobId: heirId }],
+      doneImages: [image],
+      notes: [{ importJobId, reason: 'undo_left:group_type_is_used', count: 1, samples: [details] }],
+    },
+  }
 }
 
 type PersonImage = NonNullable<ImageOf<'person'>['before']>
@@ -113,7 +129,12 @@ function keepPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>): n
     reason: 'undo_left:person_is_used',
     details: { personId: subject, distinctIds: shownIds(ids) },
   })
-  const heir = found.heirOf(ids.flatMap(({ distinctId }) => found.usesOf(distinctId).map(use => use.importJobId)))
+  const heir = found.heirOf(
+    ids.flatMap(
+      ({ distinctId }) =>
+        found.bringerOf(distinctId, subject) ?? found.usesOf(distinctId).map(({ importJobId }) => importJobId),
+    ),
+  )
   if (heir === null) return null
   for (const { distinctId } of ids) {
     const mapping = found.image('mapping', distinctId)
