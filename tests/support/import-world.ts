@@ -162,6 +162,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
             is_identified: number
             created_at: number
           }),
+          created_at: Number(person.created_at),
           ids: ids.flatMap(row => (row.person_id === id ? [row.distinct_id as string] : [])).join(' '),
         })),
         groups: await query(

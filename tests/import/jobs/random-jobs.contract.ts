@@ -5,10 +5,9 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
-import { PortError } from '#ports/port-error.ts'
-import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
-import { anImportedEvent } from '../../support/apply-events.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { finishWithCrashes } from './finish-with-crashes.ts'
 import {
   type Act,
   acts,
@@ -68,6 +67,34 @@ export function randomJobsContract(engine: string, open: OpenImportState, numRun
         [0, 0, []],
       )
     })
+  })
+
+  it(`an import job of several batches on ${engine} goes on after a crash between any two`, async t => {
+    for (const first of [0, 1, 2]) {
+      const world = await importWorld(t, open)
+      await world.apply(anEvent('e', 'end', { $set: { k: 1 } }, { timestampMs: 200 * day }))
+      await world.assign('end', { beta: 'end' })
+      const [stored, assignments] = [await world.stored(), await world.assignments()]
+      const job = await world.createJob()
+      const batch = Array.from({ length: 300 }, (_, index) => [
+        anImportedEvent('e', `user${index}`, day + index, { $set: { k: index } }, { importJobId: job.id }),
+        anImportedEvent('$merge_dangerously', 'end', day + index, { alias: `device${index}` }, { importJobId: job.id }),
+      ])
+      await world.apply(...batch.flat())
+      assert.ok((await world.startPublishing(job)).ok)
+      await finishWithCrashes(world, job.id, 'published', first)
+      await assertRowsHaveTheirPersons(world)
+      await world.apply(anEvent('e', 'user1', { $set: { k: 'live' } }, { timestampMs: 201 * day }))
+      assert.ok((await world.startDiscarding(job)).ok)
+      await finishWithCrashes(world, job.id, 'discarded', first)
+      const { persons, ...rest } = await world.stored()
+      assert.deepEqual({ ...rest, persons: persons.filter(({ ids }) => ids !== 'user1') }, stored)
+      assert.deepEqual(await world.assignments(), assignments)
+      assert.deepEqual(await world.notes(job), {
+        'undo_left:person_is_used': 1,
+        'undo_left:property_was_written': 1,
+      })
+    }
   })
 
   describe(`a published import job on ${engine}`, () => {
@@ -142,16 +169,16 @@ export function randomJobsContract(engine: string, open: OpenImportState, numRun
       }))
 
     it('goes on after a crash at any write, and comes to the same end', t =>
-      check(t, async (world, before, during) => {
+      check(t, async (world, before, during, { length: first }) => {
         await applyAll(world, before.map(live))
         const stored = await world.stored()
         const job = await world.createJob()
         await applyAll(world, during.map(imported(job.id)))
         assert.ok((await world.startPublishing(job)).ok)
-        await finishWithCrashes(world, job.id, 'published')
+        await finishWithCrashes(world, job.id, 'published', first)
         await assertRowsHaveTheirPersons(world)
         assert.ok((await world.startDiscarding(job)).ok)
-        await finishWithCrashes(world, job.id, 'discarded')
+        await finishWithCrashes(world, job.id, 'discarded', first)
         assert.deepEqual(await world.stored(), stored)
       }))
   })
@@ -163,49 +190,4 @@ function isLastOfPerson(name: string, acts: readonly Act[]): boolean {
   return acts
     .filter(act => Object.hasOwn((act.properties.$set ?? {}) as JsonObject, key))
     .every(act => `${act.id} ${key}` === name)
-}
-
-/** Every third write fails, before or after it is made, as if the worker had been killed there. */
-async function finishWithCrashes(world: ImportWorld, jobId: number, state: string): Promise<void> {
-  let writes = 0
-  const failing =
-    <Args extends unknown[], Result>(write: (...args: Args) => Promise<Result>) =>
-    async (...args: Args): Promise<Result> => {
-      const turn = ++writes % 6
-      if (turn === 2) throw new PortError('state', 'unavailable')
-      const result = await write(...args)
-      if (turn === 5) throw new PortError('state', 'unavailable')
-      return result
-    }
-  const { chunks, management, events } = world
-  const over: Partial<ImportWorkDeps> = {
-    state: { ...chunks, commitChunk: failing(chunks.commitChunk) },
-    jobs: {
-      ...management,
-      updateImportJob: failing(management.updateImportJob),
-      clearShelf: failing(management.clearShelf),
-    },
-    events: {
-      insert: failing(events.insert.bind(events)),
-      publishJob: failing(events.publishJob.bind(events)),
-      discardJob: failing(events.discardJob.bind(events)),
-      discardDay: failing(events.discardDay.bind(events)),
-      findOverrides: events.findOverrides.bind(events),
-      findUsedIds: events.findUsedIds.bind(events),
-      findOtherGroupUses: events.findOtherGroupUses.bind(events),
-      findLaterSetOnces: events.findLaterSetOnces.bind(events),
-      findOtherUses: events.findOtherUses.bind(events),
-      hasRowsOfGroupType: events.hasRowsOfGroupType.bind(events),
-      countPendingRows: events.countPendingRows.bind(events),
-    },
-  }
-  world.clock.advance(10_000)
-  for (let attempt = 0; (await management.findImportJob(jobId))?.state !== state; attempt++) {
-    assert.ok(attempt < 500, 'it never ends')
-    try {
-      await world.work(over).workNow(new AbortController().signal)
-    } catch (cause) {
-      assert.ok(cause instanceof PortError)
-    }
-  }
 }

@@ -1,0 +1,76 @@
+// Lets a worker publish or discard a job that crashes again and again.
+
+import assert from 'node:assert/strict'
+import { PortError } from '#ports/port-error.ts'
+import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
+import type { ImportWorld } from '../../support/import-world.ts'
+
+const writes = [
+  ...['commitChunk', 'updateImportJob', 'clearShelf', 'deleteImportImages', 'forgetGenerated'],
+  ...['startDeletingGroupType', 'deleteGroupsOfType', 'insert', 'publishJob', 'discardJob', 'discardDay'],
+]
+const reads = [
+  ...['findOverrides', 'findOtherUses', 'findLaterSetOnces', 'findOtherGroupUses', 'hasRowsOfGroupType'],
+  ...['loadChunk', 'listImportImages', 'findImportImages', 'listLaterImportJobs'],
+]
+
+/** How many calls come through between two failures, in turn. */
+const writeGaps = [0, 1, 2, 3, 5, 8]
+const readGaps = [7, 19, 31]
+
+/**
+ * Writes fail in short distances, before or after they are made, as if the worker had been killed there, and reads in
+ * longer ones.
+ * @param first shifts which writes these are.
+ */
+export async function finishWithCrashes(
+  { chunks, management, events, clock, work }: ImportWorld,
+  jobId: number,
+  state: string,
+  first: number,
+): Promise<void> {
+  const failure = () => new PortError('state', 'unavailable')
+  const [isWriteDue, isReadDue] = [everySome(writeGaps, first), everySome(readGaps, first)]
+  let failsAfter = first % 2 === 0
+  const failing = <Port extends object>(port: Port): Port =>
+    new Proxy(port, {
+      get(target, name) {
+        const value: unknown = Reflect.get(target, name, target)
+        if (typeof value !== 'function') return value
+        const [isWrite, isRead] = [writes, reads].map(names => names.includes(String(name)))
+        return async (...args: unknown[]): Promise<unknown> => {
+          if (isRead === true && isReadDue()) throw failure()
+          const fails = isWrite === true && isWriteDue()
+          if (fails) failsAfter = !failsAfter
+          if (fails && !failsAfter) throw failure()
+          const result: unknown = await Reflect.apply(value, target, args)
+          if (fails) throw failure()
+          return result
+        }
+      },
+    })
+  const over: Partial<ImportWorkDeps> = {
+    state: failing(chunks),
+    jobs: failing(management),
+    events: failing(events),
+  }
+  clock.advance(10_000)
+  for (let attempt = 0; (await management.findImportJob(jobId))?.state !== state; attempt++) {
+    assert.ok(attempt < 500, 'it never ends')
+    try {
+      await work(over).workNow(new AbortController().signal)
+    } catch (cause) {
+      assert.ok(cause instanceof PortError)
+    }
+  }
+}
+
+function everySome(gaps: readonly number[], first: number): () => boolean {
+  let place = first
+  let left = gaps[place % gaps.length]!
+  return () => {
+    if (left-- > 0) return false
+    left = gaps[++place % gaps.length]!
+    return true
+  }
+}
