@@ -70,7 +70,7 @@ async function runSuites(): Promise<void> {
   secretKeyStoreContract('postgres', openManagement)
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)
-  importJobsContract('postgres', openImportState, 10)
+  importJobsContract('postgres', openImportState, 6)
   pendingJobsContract('postgres', openImportState)
 
   async function openDefinitions(t: Parameters<OpenManagement>[0]) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportOptions } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
+import { PortError } from '#ports/port-error.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
 import { day, personWith } from './random-acts.ts'
@@ -56,5 +57,27 @@ export function jobLifeContract(engine: string, open: OpenImportState): void {
     for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
     assert.equal((await world.management.findImportJob(job.id))?.state, 'discarded')
     assert.deepEqual([(await world.stored()).shelved, world.events.pending.length], [0, 0])
+  })
+
+  it(`waits on ${engine} while another one of its project is on its way`, async t => {
+    const world = await importWorld(t, open)
+    const [first, second] = [await world.createJob(), await world.createJob()]
+    const set = (plan: string, importJobId: number) =>
+      anImportedEvent('e', 'a', day, { $set: { plan } }, { importJobId })
+    await world.apply(set('first', first.id), set('second', second.id))
+    await world.startPublishing(first)
+    await world.startPublishing(second)
+    world.clock.advance(10_000)
+    const publishJob = () => Promise.reject(new PortError('event-store', 'unavailable'))
+    const events = new Proxy(world.events, {
+      get: (target, name) => (name === 'publishJob' ? publishJob : Reflect.get(target, name, target).bind(target)),
+    })
+    for (let turn = 0; turn < 2; turn++)
+      await assert.rejects(world.work({ events }).workNow(new AbortController().signal), PortError)
+    const steps = async () =>
+      Promise.all([first, second].map(async ({ id }) => (await world.management.findImportJob(id))?.step))
+    assert.deepEqual(await steps(), ['rows', 'draining'])
+    for (let turn = 0; turn < 2; turn++) await world.work().workNow(new AbortController().signal)
+    assert.deepEqual(await steps(), [null, null])
   })
 }

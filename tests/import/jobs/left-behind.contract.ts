@@ -69,6 +69,80 @@ export function leftBehindContract(engine: string, open: OpenImportState): void 
       assert.equal((await world.notes(job))['undo_left:person_is_used'], 1)
     })
 
+    it('is a time of creation that a live merge has taken over', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const [first, second] = [anEvent('e', 'user', {}, { timestampMs: 200 * day }), 201 * day]
+      await world.apply(first, anEvent('e', 'device', {}, { timestampMs: second }))
+      await world.apply(anImportedEvent('e', 'device', day, { $set: { k: 1 } }, { importJobId: job.id }))
+      await world.publish(job)
+      await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'device' }, { timestampMs: 202 * day }))
+      await world.discard(job)
+      const { ids, created_at, properties } = (await personWith(world, 'user'))!
+      assert.deepEqual([ids, created_at, 'k' in JSON.parse(properties)], ['device user', day, false])
+      assert.deepEqual(await world.notes(job), { 'undo_left:created_at_was_merged': 1 })
+    })
+
+    it('is not a link that live data made with a person of the job', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
+      await world.apply(anImportedEvent('e', 'device', 300 * day, { $set: { k: 1 } }, { importJobId: job.id }))
+      await world.publish(job)
+      await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'device' }, { timestampMs: 202 * day }))
+      await world.discard(job)
+      const { ids, created_at, properties } = (await personWith(world, 'user'))!
+      assert.deepEqual([ids, created_at, 'k' in JSON.parse(properties)], ['device user', 200 * day, false])
+      assert.deepEqual(await world.notes(job), {})
+    })
+
+    it('is a group that live events describe, without the values of the job', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      const group = { $group_type: 'org', $group_key: 'x' }
+      await world.apply(
+        anImportedEvent('$groupidentify', 'a', day, { ...group, $group_set: { tier: 1 } }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      await world.apply(anEvent('$groupidentify', 'a', { ...group, $group_set: {} }, { timestampMs: 200 * day }))
+      await world.discard(job)
+      const { groups } = await world.stored()
+      assert.deepEqual(
+        groups.map(({ group_key, group_properties }) => [group_key, group_properties]),
+        [['x', '{}']],
+      )
+      const { 'undo_left:group_is_used': used, 'undo_left:group_type_is_used': types } = await world.notes(job)
+      assert.deepEqual([used, types], [1, 1])
+    })
+
+    it('is not a first touch that came second: it takes its place', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      await world.apply(anImportedEvent('e', 'a', day, { $set_once: { source: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      await world.apply(anEvent('e', 'a', { $set_once: { source: 'live' } }, { timestampMs: 201 * day }))
+      await world.discard(job)
+      const { properties, property_marks } = (await personWith(world, 'a'))!
+      assert.equal((JSON.parse(properties) as JsonObject).source, 'live')
+      assert.match(property_marks, new RegExp(String(201 * day)))
+    })
+
+    it('is a link of others that was refused because of the job', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(
+        anImportedEvent('$identify', 'user', day, { $anon_distinct_id: 'device' }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      await world.apply(
+        anEvent('e', 'other', {}, { timestampMs: 200 * day }),
+        anEvent('$identify', 'other', { $anon_distinct_id: 'device' }, { timestampMs: 200 * day }),
+      )
+      await world.discard(job)
+      assert.deepEqual(await world.notes(job), { 'undo_left:link_was_refused': 1 })
+    })
+
     it('is a job that was published more than 30 days ago', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()

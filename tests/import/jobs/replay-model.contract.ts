@@ -139,7 +139,8 @@ function hasCause(
   const ids = new Set(distinctIds)
   const links = meanwhile.filter(({ name }) => name === '$identify')
   const writes = meanwhile.filter(
-    ({ properties }) => '$set' in properties || '$set_once' in properties || '$unset' in properties,
+    ({ properties }) =>
+      '$set' in properties || '$set_once' in properties || '$unset' in properties || '$group_set' in properties,
   )
   switch (reason) {
     case 'merge_was_built_on':
@@ -156,11 +157,17 @@ function hasCause(
     case 'person_is_used':
       return meanwhile.some(({ id, properties }) => ids.has(id) || ids.has(properties.$anon_distinct_id as string))
     case 'property_was_written':
-      return meanwhile.length > 0 && key !== undefined
+      return writes.some(({ properties }) => namesOf(properties).has(key!))
     case 'group_is_used':
     case 'group_type_is_used':
       return meanwhile.some(({ name }) => name === '$groupidentify')
     default:
       return false
   }
+}
+
+/** The properties that an event writes. */
+function namesOf({ $set, $set_once, $unset, $group_set }: JsonObject): ReadonlySet<string> {
+  const maps = [$set, $set_once, $group_set].flatMap(map => Object.keys((map ?? {}) as JsonObject))
+  return new Set([...maps, ...(($unset ?? []) as string[])])
 }

@@ -81,8 +81,9 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
   const changed = withSetOnces(without, person, found.setOncesOf(ids))
-  for (const key of left)
-    undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: person.uuid, key } })
+  // What the survivor of a later merge has instead, may always have been its own.
+  for (const key of isSame ? left : [])
+    undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
