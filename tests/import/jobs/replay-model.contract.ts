@@ -157,7 +157,8 @@ function hasCause(
     case 'person_is_used':
       return meanwhile.some(({ id, properties }) => ids.has(id) || ids.has(properties.$anon_distinct_id as string))
     case 'property_was_written':
-      return writes.some(({ properties }) => namesOf(properties).has(key!))
+      // A merge writes what the other person had.
+      return links.length > 0 || writes.some(({ properties }) => namesOf(properties).has(key!))
     case 'group_is_used':
     case 'group_type_is_used':
       return meanwhile.some(({ name }) => name === '$groupidentify')
