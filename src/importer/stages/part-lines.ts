@@ -1,6 +1,6 @@
 // The lines of a staged part.
 
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { setImmediate as turn } from 'node:timers/promises'
 import { zstdDecompressSync } from 'node:zlib'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -34,10 +34,11 @@ export async function* partLines(folder: JobFolder, part: StagedPart, afterLine 
 }
 
 function unpackPart(folder: JobFolder, part: StagedPart): Buffer {
-  const packed = readFileSync(folder.file(part.object))
-  if (sha256Hex(packed) !== part.sha256)
+  const path = folder.file(part.object)
+  const packed = existsSync(path) ? readFileSync(path) : null
+  if (packed === null || sha256Hex(packed) !== part.sha256)
     throw new JobStopped(
-      `${folder.file(part.object)} is not as it was staged. Put it back, or plan the job anew in another folder`,
+      `${path} is ${packed === null ? 'gone' : 'not as it was staged'}. Put it back, or plan the job anew in another folder`,
     )
   return zstdDecompressSync(packed)
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdDecompressSync } from 'node:zlib'
@@ -173,7 +173,7 @@ describe('staging', () => {
     )
   })
 
-  it('refuses a part whose bytes changed', async t => {
+  it('refuses a part whose bytes changed, or are gone', async t => {
     const job = jobOf(t, [recordAt(1, 0)])
     const { parts } = await job.stage()
     await job.scan()
@@ -181,6 +181,8 @@ describe('staging', () => {
     const staged = job.open()
     t.after(() => staged.close())
     await assert.rejects(outcomesOf(staged), /is not as it was staged/)
+    rmSync(job.folder.file(parts[0]!.object))
+    await assert.rejects(outcomesOf(staged), /is gone\. Put it back/)
   })
 })
 
