@@ -7,6 +7,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { anEvent, anImportedEvent } from '../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../support/import-world.ts'
+import { loadWhole } from '../support/load-chunk.ts'
 
 const day = 86_400_000
 
@@ -245,5 +246,16 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       await world.applyWith({ afterLoad: finish }, use)
       await assertPersonIsThere(world, job)
     })
+  })
+
+  it(`tells the worker on ${engine} whether an import job wants the locations of recorded addresses`, async t => {
+    const world = await importWorld(t, open)
+    const jobs = [await world.createJob(), await world.createJob({ looksUpGeoip: true })]
+    const importJobIds = jobs.map(({ id }) => id)
+    const loaded = await loadWhole(world.chunks, { distinctIds: [], groups: [], projectIds: [1], importJobIds })
+    assert.deepEqual(
+      loaded.importJobs?.map(({ looksUpGeoip }) => looksUpGeoip),
+      [false, true],
+    )
   })
 }

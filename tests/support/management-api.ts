@@ -136,11 +136,15 @@ export async function startManagement(t: TestContext, options: StartManagementOp
 
   const clock = fixedClock('2026-05-01T12:00:00.000Z')
   let uuidCount = 0
+  let randomCount = 0
   const context = testContext({
     clock,
     monotonicNowMs: () => clock.nowMs(),
     newUuid: () => `00000000-0000-4000-8000-${String(++uuidCount).padStart(12, '0')}`,
-    randomBytes: size => Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount) % 256),
+    randomBytes: size => {
+      randomCount++
+      return Uint8Array.from({ length: size }, (_, index) => (index * 7 + uuidCount + randomCount) % 256)
+    },
     geoip: options.geoip ?? null,
     ...(options.logger && { logger: options.logger }),
     settings: {

@@ -17,7 +17,16 @@ export function loadImports(
     const job = state.importJobs.get(id)
     if (job === undefined) return []
     const hasNotes = state.importNotes.values().some(({ importJobId }) => importJobId === id)
-    return [{ id, projectId: job.projectId, state: job.state, step: job.step, hasNotes }]
+    return [
+      {
+        id,
+        projectId: job.projectId,
+        state: job.state,
+        step: job.step,
+        hasNotes,
+        looksUpGeoip: job.options.looksUpGeoip,
+      },
+    ]
   })
   const seenBefore = generated.flatMap(({ projectId, uuid }) => {
     return state.importGenerated.get(keyOf(projectId, uuid)) ?? []

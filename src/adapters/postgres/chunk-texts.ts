@@ -50,7 +50,7 @@ export const chunkTexts: ChunkTexts<string> = {
 
   /** job ids */
   loadImportJobs: `
-  SELECT id, project_id, state, step,
+  SELECT id, project_id, state, step, options,
     (EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id))::int AS has_notes
   FROM import_job WHERE id = ANY($1::bigint[])`,
 

@@ -42,7 +42,7 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
 
   /** Parameters: job ids. */
   loadImportJobs: count => `
-  SELECT id, project_id, state, step, EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id) AS has_notes
+  SELECT id, project_id, state, step, options, EXISTS (SELECT 1 FROM import_note WHERE import_job_id = import_job.id) AS has_notes
   FROM import_job WHERE id IN ${placeholders(count)}`,
 
   /** Parameters: project_id, then uuids. */

@@ -59,15 +59,21 @@ export const importBatchEventsMax = 5_000
 /** The header of `POST /batch/` that names the job of its events. */
 export const importJobHeader = 'x-import-job'
 
-/** How an import treats what live events wrote to persons. Source: docs/wire/import.md 3.4 R4, R9. */
+/** How an import treats what live events wrote to persons, and what is added to it. Source: docs/wire/import.md 3.4 R4, R9; 3.8. */
 export interface ImportOptions {
   /** Its `$set`s replace live values when it is published, as they do at PostHog. */
   readonly overwritesPersons: boolean
   /** Its `$set_once`s replace those of later live events. */
   readonly backdatesFirstTouch: boolean
+  /** Its events get the location of the `$ip` that they were recorded with. */
+  readonly looksUpGeoip: boolean
 }
 
-export const usualOptions: ImportOptions = { overwritesPersons: false, backdatesFirstTouch: false }
+export const usualOptions: ImportOptions = {
+  overwritesPersons: false,
+  backdatesFirstTouch: false,
+  looksUpGeoip: false,
+}
 
 export interface ImportJob {
   /** The number that rows, partitions, marks and the shelf name it by; counts up, and is no secret. */
@@ -103,6 +109,7 @@ export interface ImportJobStatus {
   readonly step: ImportStep | null
   /** Whether something was noted about its events before. */
   readonly hasNotes: boolean
+  readonly looksUpGeoip: boolean
 }
 
 export function isOpen(state: ImportJobState): state is OpenState {

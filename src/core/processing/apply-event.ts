@@ -29,6 +29,8 @@ export interface ApplyContext {
   readonly state: ProjectState
   readonly warn: RaiseWarning
   readonly geoipOf: GeoipOf
+  /** The event's job asked for the location of recorded addresses. */
+  readonly looksUpImport: boolean
   /** The event's merge lost against other writers on every try, so the event is processed without it. */
   readonly mergeIsLost: boolean
   readonly flagCalls: FlagCalls
@@ -58,7 +60,7 @@ export function applyEvent(context: ApplyContext, item: ParsedEvent): AppliedEve
   warnOfOddities(event, properties, use, warn)
   const keys = Object.keys(properties)
   const draft = new PropertiesDraft(event.propertiesJson, properties)
-  const geoip = addAddress(state.project, context.geoipOf, item, draft)
+  const geoip = addAddress(state.project, context, item, draft)
   const maps = addPersonMaps(item, keys, geoip, use, draft)
   const person = tieToPerson(context, item, use, maps)
   if (groupEventNames.has(event.name) && use === 'full') describeGroup(context, item)

@@ -5,7 +5,7 @@ import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
-import type { GeoipProperties } from '../geoip.ts'
+import { type GeoipProperties, geoipKeys } from '../geoip.ts'
 import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
@@ -18,12 +18,13 @@ export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'
 
 /**
  * Adds `$ip`, `$sent_at` and the location of the address. An imported event, whatever its lane, does not get the
- * sender's address, which would put it where the importer runs.
+ * sender's address, which would put it where the importer runs. Where its job asks for it, it gets the location of the
+ * address that it was recorded with, whatever its `$geoip_disable` says, unless it has one already.
  * Source: docs/wire/ingestion.md 6.8, 7; docs/wire/import.md 3.8.
  */
 export function addAddress(
   project: Project,
-  geoipOf: GeoipOf,
+  { geoipOf, looksUpImport }: { readonly geoipOf: GeoipOf; readonly looksUpImport: boolean },
   item: ParsedEvent,
   draft: PropertiesDraft,
 ): GeoipProperties | null {
@@ -37,11 +38,18 @@ export function addAddress(
     if (address !== '' && !isImported && !project.anonymizeIps) draft.set('$ip', address)
   }
   if (project.anonymizeIps) draft.remove('$ip')
-  if (isImported || !project.geoipEnabled || address === '') return null
-  if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
+  if (isImported) {
+    const wasRecorded = typeof sent === 'string' && address === sent
+    if (!looksUpImport || !wasRecorded || hasLocation(properties)) return null
+  } else if (properties.$geoip_disable !== undefined && isTruthy(properties.$geoip_disable)) return null
+  if (!project.geoipEnabled || address === '') return null
   const geoip = geoipOf(address)
   if (geoip !== null) for (const key of Object.keys(geoip.event)) draft.set(key, geoip.event[key]!)
   return geoip
+}
+
+function hasLocation(properties: JsonObject): boolean {
+  return geoipKeys.some(key => properties[`$geoip_${key}`] !== undefined)
 }
 
 /** The latest result of `instantText`, since all events of a request have the same send time. */

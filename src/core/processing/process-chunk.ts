@@ -266,7 +266,9 @@ function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): Sto
   if (event.notes !== 0) warnOfNotes(event, warn)
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
-    const applied = applyEvent({ state, geoipOf, warn, mergeIsLost, flagCalls: work.flagCalls }, record)
+    const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
+    const context = { state, geoipOf, looksUpImport, warn, mergeIsLost, flagCalls: work.flagCalls }
+    const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'thinned') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {
       report.count(event.projectId, event.lane, 'stored', '')

@@ -58,6 +58,11 @@ const tooManyJobs = wireError(
   'conflict',
   `The project has ${openJobCountMax} import jobs that are neither published nor discarded: end one first.`,
 )
+/** Source: docs/wire/import.md §3.10. */
+const noDestinations = invalidInput(
+  'replay_side_effects',
+  'This service sends events to no destinations, webhooks or workflows, so an import can switch none on: leave it empty.',
+)
 const noSuchJob = missing('The project has no import job with this id.')
 
 export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
@@ -90,6 +95,9 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const { source, name = source, plan = {} } = body
         const tooLong = whichIsTooLong({ plan })
         if (tooLong !== null) return tooLong
+        if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
+        const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
+        if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEvents(secondsMax))
         if ((await management.countOpenImportJobs(project.id)) >= openJobCountMax) return refusal(tooManyJobs)
         const job = await createJob(deps, {
           ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
@@ -224,6 +232,17 @@ function answerJob(result: Result<ImportJob, JobRefusal>): Answer {
   }
   if (result.error === 'not_found') return refusal(noSuchJob)
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
+}
+
+/** Source: docs/wire/import.md §3.6. */
+function dropsOldEvents(seconds: number) {
+  return wireError(
+    409,
+    'project_drops_old_events',
+    `The project drops events that are older than ${seconds} seconds (drop_events_older_than_seconds): ` +
+      'set that to 0, or send "accept_old": true to import older ones all the same.',
+    'accept_old',
+  )
 }
 
 function whichIsTooLong(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {

@@ -28,6 +28,11 @@ const optionsSchema = Type.Object({
   first_touch_backdate: Type.Optional(
     Type.Boolean({ description: 'Whether its $set_once replaces those of later live events. false unless given.' }),
   ),
+  geoip: Type.Optional(
+    Type.Boolean({
+      description: 'Whether its events get the location of the $ip that they were recorded with. false unless given.',
+    }),
+  ),
 })
 
 export const importJobSchema = Type.Object({
@@ -62,6 +67,17 @@ export const createImportJobSchema = Type.Object({
   name: Type.Optional(nameSchema),
   source: Type.String({ minLength: 1, maxLength: 100, description: 'Where the events are from, such as "mixpanel".' }),
   options: Type.Optional(optionsSchema),
+  replay_side_effects: Type.Optional(
+    Type.Array(Type.String(), {
+      maxItems: 100,
+      description: 'Destinations that get the events all the same. There are none yet, so the list has to be empty.',
+    }),
+  ),
+  accept_old: Type.Optional(
+    Type.Boolean({
+      description: 'Import although the project drops old events (drop_events_older_than_seconds). false unless given.',
+    }),
+  ),
   plan: Type.Optional(planSchema),
 })
 
@@ -69,6 +85,7 @@ export function decodeImportOptions(sent: Static<typeof optionsSchema> = {}): Im
   return {
     overwritesPersons: sent.person_properties === 'overwrite',
     backdatesFirstTouch: sent.first_touch_backdate === true,
+    looksUpGeoip: sent.geoip === true,
   }
 }
 
@@ -124,6 +141,7 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
     options: {
       person_properties: job.options.overwritesPersons ? 'overwrite' : 'keep',
       first_touch_backdate: job.options.backdatesFirstTouch,
+      geoip: job.options.looksUpGeoip,
     },
     step: job.step,
     plan: job.plan,

@@ -3,10 +3,10 @@
 
 import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
-import { type ImportJobStatus, shelfIdOf } from '#core/imports/import-job.ts'
+import { type ImportJobStatus, type ImportOptions, shelfIdOf } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { groupTypeOf, projectOf } from '../tables/rows.ts'
+import { groupTypeOf, jsonObjectOf, projectOf } from '../tables/rows.ts'
 import type { GroupTypeTable, ImportJobTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
@@ -52,7 +52,7 @@ export interface ChunkReads {
 export type LoadedProjectRow = Selectable<ProjectTable> & { readonly is_undone: number }
 
 /** `has_notes` is 0 or 1. */
-export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step'> & {
+export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step' | 'options'> & {
   readonly has_notes: number
 }
 
@@ -132,6 +132,7 @@ function jobStatusOf(row: ImportJobRow): ImportJobStatus {
     state: row.state as ImportJobStatus['state'],
     step: row.step as ImportJobStatus['step'],
     hasNotes: Number(row.has_notes) === 1,
+    looksUpGeoip: (jsonObjectOf(row.options) as Partial<ImportOptions>).looksUpGeoip === true,
   }
 }
 

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { anImportedEvent } from '../../../tests/support/apply-events.ts'
+import { aProject } from '../../../tests/support/state-builders.ts'
+import { PropertiesDraft } from '../events/properties-draft.ts'
+import { geoipProperties } from '../geoip.ts'
+import { type JsonObject, parseJson } from '../json.ts'
+import { addAddress } from './enrich-event.ts'
+
+/** The event's country, and the address that was looked up. */
+function locate(properties: JsonObject, looksUpImport: boolean, over: Parameters<typeof aProject>[0] = {}) {
+  const event = anImportedEvent('e', 'a', 0, properties, { ip: '203.0.113.9' })
+  const asked: string[] = []
+  const geoipOf = (address: string) => {
+    asked.push(address)
+    return geoipProperties({ country_code: 'NO' })
+  }
+  const draft = new PropertiesDraft(event.propertiesJson, properties)
+  const item = { kind: 'event', offset: 0, event, properties, set: null, setOnce: null } as const
+  addAddress(aProject(over), { geoipOf, looksUpImport }, item, draft)
+  return [(parseJson(draft.json()) as JsonObject).$geoip_country_code, asked]
+}
+
+describe('the location of an imported event', () => {
+  it('is not looked up unless its job asks for it', () => {
+    assert.deepEqual(locate({ $ip: '198.51.100.1' }, false), [undefined, []])
+  })
+
+  it('is that of the recorded address, although the importer switched look-ups off', () => {
+    assert.deepEqual(locate({ $ip: '198.51.100.1', $geoip_disable: true }, true), ['NO', ['198.51.100.1']])
+  })
+
+  it('is never that of the sender', () => {
+    for (const properties of [{}, { $ip: '' }, { $ip: 7 }]) assert.deepEqual(locate(properties, true), [undefined, []])
+  })
+
+  it('stays what the event says', () => {
+    assert.deepEqual(locate({ $ip: '198.51.100.1', $geoip_country_code: 'FR' }, true), ['FR', []])
+  })
+
+  it('is not looked up where the project wants none', () => {
+    assert.deepEqual(locate({ $ip: '198.51.100.1' }, true, { geoipEnabled: false }), [undefined, []])
+  })
+})

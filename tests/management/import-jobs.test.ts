@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const jobs = '/api/projects/1/import_jobs/'
+
+async function create(api: ManagementApi, more: object = {}) {
+  const created = await api.call('POST', jobs, { body: { source: 'csv', ...more } })
+  assert.equal(created.status, 201, created.text)
+  return created.body
+}
+
+describe('import jobs', () => {
+  it('have an id that nobody guesses and a number, and are found by both', async t => {
+    const api = await startManagement(t)
+    const [first, second] = [await create(api), await create(api)]
+    assert.deepEqual([first.number, second.number], [2, 3])
+    for (const { id } of [first, second]) assert.ok(Number.isSafeInteger(id) && id > 2 ** 32, String(id))
+    for (const name of [second.id, second.number])
+      assert.equal((await api.call('PATCH', `${jobs}${name}/`, { body: { name: String(name) } })).body.id, second.id)
+    const { body } = await api.call('GET', jobs)
+    assert.deepEqual(
+      body.results.map(({ id }: { id: number }) => id),
+      [second.id, first.id],
+    )
+    for (const name of ['0', '-1', '1e3', '9007199254740993', '4'])
+      assert.equal((await api.call('GET', `${jobs}${name}/`)).status, 404, name)
+  })
+
+  it('keep their options', async t => {
+    const api = await startManagement(t)
+    assert.deepEqual((await create(api)).options, {
+      person_properties: 'keep',
+      first_touch_backdate: false,
+      geoip: false,
+    })
+    const { options } = await create(api, { options: { geoip: true, person_properties: 'overwrite' } })
+    assert.deepEqual(options, { person_properties: 'overwrite', first_touch_backdate: false, geoip: true })
+  })
+
+  it('refuse destinations, since there are none', async t => {
+    const api = await startManagement(t)
+    await create(api, { replay_side_effects: [] })
+    const refused = await api.call('POST', jobs, { body: { source: 'csv', replay_side_effects: ['webhook'] } })
+    assert.deepEqual(
+      [refused.status, refused.body.code, refused.body.attr],
+      [400, 'invalid_input', 'replay_side_effects'],
+    )
+  })
+
+  it('are refused where the project drops old events, unless that is meant', async t => {
+    const api = await startManagement(t)
+    const setting = (seconds: number) =>
+      api.call('PATCH', '/api/projects/1/', { body: { drop_events_older_than_seconds: seconds } })
+    assert.equal((await setting(86_400)).status, 200)
+    const refused = await api.call('POST', jobs, { body: { source: 'csv' } })
+    assert.deepEqual([refused.status, refused.body.code], [409, 'project_drops_old_events'])
+    assert.match(refused.body.detail, /86400 seconds/)
+    await create(api, { accept_old: true })
+    await setting(0)
+    await create(api)
+  })
+})
