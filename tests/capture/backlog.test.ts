@@ -38,7 +38,7 @@ describe('what a project has waiting', () => {
 
   it('counts nothing of a request that is refused for its imports alone', async t => {
     const backlog = backlogOf(10)
-    const refusing = { take: () => null, settle: () => assert.fail('nothing was taken') }
+    const refusing = { take: () => null, settle: () => assert.fail('nothing was taken'), isBelowShare: () => false }
     const server = await startCaptureServer(t, {
       backlogOf: traffic => (traffic === 'live' ? backlog : refusing),
       rerouteOlderThanDays: 1,

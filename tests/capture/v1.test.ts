@@ -301,7 +301,7 @@ describe('v1 capture, keys and the log', () => {
   })
 
   it('keeps what is dropped for good where the project has too much waiting, once', async t => {
-    const backlog = { take: () => null, settle: () => undefined }
+    const backlog = { take: () => null, settle: () => undefined, isBelowShare: () => false }
     const server = await startCaptureServer(t, { backlogOf: () => backlog })
     const { json } = await sendV1(server, v1Batch([v1Event(1), v1Event(2, { event: '' })]))
     assert.deepEqual(json.results, {

@@ -44,9 +44,10 @@ export function composeCapture(
     metrics,
     logger,
   }
+  const importBacklog = backlogOf('import')
   const captureOptions: CaptureOptions = {
     ...shared,
-    importBacklog: backlogOf('import'),
+    importBacklog,
     importOnly: config.importOnly,
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
@@ -66,7 +67,11 @@ export function composeCapture(
   const imports = {
     findProject: shared.findProject,
     openJobs: createOpenJobs({ jobs: stores.management, clock }),
-    pace: createImportPace({ processedUntil: () => parts.host.processedUntil?.('import') ?? null, clock }),
+    pace: createImportPace({
+      processedUntil: () => parts.host.processedUntil?.('import') ?? null,
+      isBelowShare: importBacklog.isBelowShare,
+      clock,
+    }),
     events: stores.eventStore,
   }
   const forRoutes = { decodeThreads, trustedProxies, clock, random }
@@ -85,5 +90,6 @@ function composeBacklog({ config, clock, host, definitions }: FrontParts, traffi
     hasOtherProjects: () => definitions.projectCount() > 1,
     clock,
     unitsMax: projectBacklogUnitsMax[traffic] / config.frontProcesses,
+    isShared: traffic === 'import',
   })
 }

@@ -117,8 +117,10 @@ function handleCapture(
   const imports = deps.imports === undefined ? null : parseImportRequest(headers)
   if (imports !== null && !imports.ok) return sendError(reply, imports.error)
   const importRequest = imports?.value ?? null
-  const tooFast = importRequest === null ? null : paceImport(deps.imports!, reply)
-  if (tooFast !== null) return sendError(reply, tooFast)
+  if (importRequest !== null && importRequest.publicJobId === null) {
+    const tooFast = paceImport(deps.imports!, reply, null)
+    if (tooFast !== null) return sendError(reply, tooFast)
+  }
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -165,6 +167,8 @@ async function answerForJob(
   try {
     const job = await findNamedJob(deps.imports!, exchange.reply, publicJobId, received.ip)
     if (!job.ok) return sendError(exchange.reply, job.error)
+    const tooFast = paceImport(deps.imports!, exchange.reply, job.value.projectId)
+    if (tooFast !== null) return sendError(exchange.reply, tooFast)
     return await prepareAndAnswer(deps, input, received, { ...exchange, job: job.value })
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause

@@ -29,15 +29,21 @@ export interface ImportRequestDeps {
 /** The job that a request names. */
 export interface NamedJob {
   readonly id: number
+  readonly projectId: number
   readonly publicId: number
   /** The sender's. */
   readonly address: string
 }
 
-/** Sets the rate, and says whether the importer has to pause. @returns the refusal, or null. */
-export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply): WireError | null {
-  reply.header(importRateHeader, String(pace.rate()))
-  const pauseSeconds = pace.pauseSeconds()
+/** Sets the rate, and says whether the importer has to pause. Only the job tells the project before the body is read.
+ * @returns the refusal, or null. */
+export function paceImport(
+  { pace }: ImportRequestDeps,
+  reply: FastifyReply,
+  projectId: number | null,
+): WireError | null {
+  reply.header(importRateHeader, String(pace.rate(projectId)))
+  const pauseSeconds = pace.pauseSeconds(projectId)
   if (pauseSeconds === null) return null
   reply.header('retry-after', String(pauseSeconds))
   return importErrors.tooFast
@@ -58,7 +64,9 @@ export async function findNamedJob(
     reply.header('retry-after', '60')
     return err(importErrors.tooManyUnknown)
   }
-  return job === null ? err(importErrors.unknownJob) : ok({ id: job.id, publicId: publicJobId, address })
+  return job === null
+    ? err(importErrors.unknownJob)
+    : ok({ id: job.id, projectId: job.projectId, publicId: publicJobId, address })
 }
 
 /**

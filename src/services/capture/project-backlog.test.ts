@@ -5,7 +5,7 @@ import { createProjectBacklog } from './project-backlog.ts'
 
 const records = (recordCount: number, bytes = 0) => ({ recordCount, bytes: new Uint8Array(bytes) })
 
-function startBacklog() {
+function startBacklog(over: { readonly isShared?: boolean } = {}) {
   const world = {
     nowMs: 1_000_000,
     untilMs: 1_000_000 as number | null,
@@ -20,6 +20,7 @@ function startBacklog() {
     hasOtherProjects: () => world.hasOthers,
     clock: { nowMs: () => world.nowMs },
     unitsMax: 100,
+    ...over,
   })
   const store = (projectId: number, count: number, bytes = 0) => {
     const units = backlog.take(projectId, records(count, bytes))
@@ -56,6 +57,22 @@ describe('what one project has waiting for the worker', () => {
     world.deferred = { projectIds: [1], appendedBeforeMs: 1_000_001 }
     assert.ok(store(1, 1))
   })
+  it('is a share of the whole for projects that import at once, however much one of them had before', () => {
+    const { world, backlog, store } = startBacklog({ isShared: true })
+    assert.ok(store(1, 100))
+    assert.ok(store(2, 40), 'there is room for one that comes later')
+    world.nowMs += 1_000
+    assert.equal(store(1, 1), false)
+    assert.ok(store(2, 10))
+    assert.equal(store(2, 1), false, 'each of the two has half of it')
+    world.nowMs += 1_000
+    assert.deepEqual([backlog.isBelowShare(1), backlog.isBelowShare(2)], [false, true])
+    world.untilMs = world.nowMs
+    world.nowMs += 1_000
+    assert.ok(store(2, 100), 'it is all its own when the other has nothing waiting')
+    assert.equal(backlog.isBelowShare(2), false)
+  })
+
   it('counts large records for more, and takes a request of any size when nothing else waits', () => {
     const { store } = startBacklog()
     assert.ok(store(1, 5_000))

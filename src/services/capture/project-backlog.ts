@@ -15,6 +15,8 @@ export interface ProjectBacklog {
    */
   take(projectId: number, records: EncodedRecords): number | null
   settle(projectId: number, units: number, isStored: boolean): void
+  /** Whether others have something waiting, and this project clearly less than its share of what waits altogether. */
+  isBelowShare(projectId: number): boolean
 }
 
 export interface ProjectBacklogOptions {
@@ -27,12 +29,15 @@ export interface ProjectBacklogOptions {
   readonly clock: Clock
   /** How much one project may have waiting, in records; each 2 KiB count as one more. */
   readonly unitsMax: number
+  /** Whether the projects that have something waiting share `unitsMax`, instead of each having as much. */
+  readonly isShared?: boolean
 }
 
 /**
  * For live events, two seconds of a worker's work on one core. Imports may be late, so for them it is twenty: enough
  * that one importer keeps the worker busy while it waits to come again, and too little to fill the log at other
- * importers' expense.
+ * importers' expense. Projects that import at once share it: the lane is as long as for one of them, and one that floods
+ * it takes no more of it than the others.
  * Source: ours; docs/decisions/0030-one-project-has-so-much-waiting.md.
  */
 export const projectBacklogUnitsMax = { live: 30_000, import: 300_000 } as const satisfies Record<Traffic, number>
@@ -41,6 +46,8 @@ export const projectBacklogUnitsMax = { live: 30_000, import: 300_000 } as const
 export const backlogReason = 'project_backlog_full'
 
 const unitBytes = 2_048
+/** How old the count of what all projects have waiting may be. */
+const countedMs = 100
 /** Records stored within this time share one entry. */
 const entryMs = 50
 /** Once a project has this many entries, further records join the newest, which delays when they are forgotten. */
@@ -62,6 +69,7 @@ interface Waiting {
 export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBacklog {
   const { clock, unitsMax } = options
   const waitingOf = new Map<number, Waiting>()
+  let counted = { atMs: Number.NEGATIVE_INFINITY, projects: 0, units: 0 }
 
   return {
     take(projectId, { recordCount, bytes }) {
@@ -69,7 +77,8 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
       const waiting = waitingOf.get(projectId) ?? { entries: [], units: 0 }
       waitingOf.set(projectId, waiting)
       forgetProcessed(projectId, waiting)
-      const isTooMuch = waiting.units > 0 && waiting.units + units > unitsMax
+      const share = options.isShared === true ? unitsMax / Math.max(1, countWaiting().projects) : unitsMax
+      const isTooMuch = waiting.units > 0 && waiting.units + units > share
       if (isTooMuch && options.isProcessing() && options.hasOtherProjects()) return null
       waiting.units += units
       return units
@@ -79,6 +88,23 @@ export function createProjectBacklog(options: ProjectBacklogOptions): ProjectBac
       if (isStored) note(waiting, units)
       else waiting.units -= units
     },
+    isBelowShare(projectId) {
+      const { projects, units } = countWaiting()
+      return projects > 1 && (waitingOf.get(projectId)?.units ?? 0) * projects < units * 0.9
+    },
+  }
+
+  /** At most `countedMs` old. Projects that have nothing waiting are forgotten. */
+  function countWaiting(): { readonly projects: number; readonly units: number } {
+    const nowMs = clock.nowMs()
+    if (Math.abs(nowMs - counted.atMs) < countedMs) return counted
+    counted = { atMs: nowMs, projects: 0, units: 0 }
+    for (const [projectId, waiting] of waitingOf) {
+      forgetProcessed(projectId, waiting)
+      counted.units += waiting.units
+      if (waiting.units > 0) counted.projects++
+    }
+    return counted
   }
 
   function note({ entries }: Waiting, units: number): void {

@@ -3,10 +3,17 @@ import { describe, it } from 'node:test'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createImportPace } from './import-pace.ts'
 
+/** A project that has little waiting, beside one that has much. */
+const lightProject = 2
+
 function aPace() {
   const clock = fixedClock(1_000_000)
   let appendedBeforeMs = clock.nowMs()
-  const pace = createImportPace({ clock, processedUntil: () => ({ appendedBeforeMs, deferred: null }) })
+  const pace = createImportPace({
+    clock,
+    processedUntil: () => ({ appendedBeforeMs, deferred: null }),
+    isBelowShare: projectId => projectId === lightProject,
+  })
   return {
     clock,
     pace,
@@ -20,44 +27,58 @@ describe('the pace of imports', () => {
   it('lets an importer begin after any pause, though the worker has not reported since', () => {
     const { clock, pace } = aPace()
     clock.advance(3_600_000)
-    const before = pace.rate()
-    assert.equal(pace.pauseSeconds(), null)
+    const before = pace.rate(1)
+    assert.equal(pace.pauseSeconds(1), null)
     clock.advance(2_000)
-    assert.ok(pace.rate() >= before)
-    assert.equal(pace.pauseSeconds(), null)
+    assert.ok(pace.rate(1) >= before)
+    assert.equal(pace.pauseSeconds(1), null)
   })
 
   it('slows down while imports wait, and asks for a pause when they wait for long', () => {
     const { clock, pace, processed } = aPace()
-    assert.equal(pace.pauseSeconds(), null)
+    assert.equal(pace.pauseSeconds(1), null)
     const rates: number[] = []
     for (let second = 0; second < 29; second++) {
       clock.advance(1_000)
-      rates.push(pace.rate())
-      assert.equal(pace.pauseSeconds(), null)
+      rates.push(pace.rate(1))
+      assert.equal(pace.pauseSeconds(1), null)
     }
     assert.ok(rates.at(-1)! < rates[0]!)
     clock.advance(2_000)
-    assert.ok(pace.pauseSeconds()! >= 1)
+    assert.ok(pace.pauseSeconds(1)! >= 1)
     processed()
-    assert.equal(pace.pauseSeconds(), null)
+    assert.equal(pace.pauseSeconds(1), null)
+  })
+
+  it('neither slows down nor stops a project that has little waiting, for what another one sends', () => {
+    const { clock, pace } = aPace()
+    const first = pace.rate(lightProject)
+    for (let second = 0; second < 60; second++) {
+      pace.pauseSeconds(1)
+      clock.advance(1_000)
+      pace.rate(1)
+      assert.ok(pace.rate(lightProject) >= first)
+    }
+    assert.ok(pace.rate(1) < first / 2)
+    assert.ok(pace.pauseSeconds(1)! >= 1)
+    assert.equal(pace.pauseSeconds(lightProject), null)
   })
 
   it('comes back within a minute of what a slow moment took, though importers then ask seldom', () => {
     const { clock, pace, processed } = aPace()
     clock.advance(1)
-    const first = pace.rate()
-    assert.equal(pace.pauseSeconds(), null)
+    const first = pace.rate(1)
+    assert.equal(pace.pauseSeconds(1), null)
     for (let second = 0; second < 29; second++) {
       clock.advance(1_000)
-      pace.rate()
+      pace.rate(1)
     }
-    const slowed = pace.rate()
+    const slowed = pace.rate(1)
     assert.ok(slowed < first / 2 && slowed > first / 10, `${first} → ${slowed}`)
     processed()
     const startMs = clock.nowMs()
-    while (pace.rate() < first) {
-      clock.advance(5_000 / (pace.rate() / 1_000))
+    while (pace.rate(1) < first) {
+      clock.advance(5_000 / (pace.rate(1) / 1_000))
       processed()
     }
     assert.ok(clock.nowMs() - startMs < 60_000, String(clock.nowMs() - startMs))

@@ -1,15 +1,19 @@
 // How fast importers may send: as fast as the worker follows. The rate grows while imports are processed soon after
 // they arrive and shrinks while they wait; when they wait for long, importers are asked to pause. Live events have a
-// stream of their own and never wait for an import. Source: docs/wire/import.md §2.5, §3.1.
+// stream of their own and never wait for an import. A project that has less than its share of what waits neither slows down
+// nor pauses for what others send. Source: docs/wire/import.md §2.5, §3.1.
 
 import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 
 export interface ImportPace {
-  /** Events per second that all importers together may send. */
-  rate(): number
+  /**
+   * Events per second that the importers of a project together may send.
+   * @param projectId null where it is not known yet.
+   */
+  rate(projectId: number | null): number
   /** How long an importer has to pause, in seconds; null when it may send, which is taken to happen. */
-  pauseSeconds(): number | null
+  pauseSeconds(projectId: number | null): number | null
 }
 
 const rateMin = 500
@@ -27,16 +31,25 @@ const lateMs = 10_000
 /** Some 300,000 events at the usual pace of a worker, which is what a project may have waiting. */
 const pauseFromMs = 30_000
 const pauseSecondsMax = 30
+/** Projects that import at once are few; one that is forgotten begins anew. */
+const projectCountMax = 1_000
+
+interface Pace {
+  /** Events. */
+  ratePerSecond: number
+  adaptedAtMs: number
+  shrunkAtMs: number
+}
 
 export function createImportPace(options: {
   /** How far the worker has processed imports, as it last reported; null before its first report. */
   readonly processedUntil: () => ProcessedUntil | null
+  /** Whether a project has less waiting than its share, beside others. */
+  readonly isBelowShare: (projectId: number) => boolean
   readonly clock: Clock
 }): ImportPace {
-  const { processedUntil, clock } = options
-  let ratePerSecond = rateFirst
-  let adaptedAtMs = clock.nowMs()
-  let shrunkAtMs = Number.NEGATIVE_INFINITY
+  const { processedUntil, isBelowShare, clock } = options
+  const paces = new Map<number | null, Pace>()
 
   /** When the latest import was let in, and when the first since everything had been processed; null before any. */
   let letIn: { lastMs: number; firstMs: number } | null = null
@@ -54,28 +67,44 @@ export function createImportPace(options: {
     letIn = { lastMs: nowMs, firstMs: isIdle ? nowMs : letIn!.firstMs }
   }
 
-  function grow(elapsedMs: number): void {
+  function grow(pace: Pace, elapsedMs: number): void {
     const factor = Math.min(growthMax, growthPerSecond ** (elapsedMs / 1_000))
-    ratePerSecond = Math.min(rateMax, ratePerSecond * factor)
+    pace.ratePerSecond = Math.min(rateMax, pace.ratePerSecond * factor)
+  }
+
+  function paceOf(projectId: number | null): Pace {
+    let pace = paces.get(projectId)
+    if (pace === undefined) {
+      if (paces.size >= projectCountMax) paces.clear()
+      pace = { ratePerSecond: rateFirst, adaptedAtMs: clock.nowMs(), shrunkAtMs: Number.NEGATIVE_INFINITY }
+      paces.set(projectId, pace)
+    }
+    return pace
+  }
+
+  function isLight(projectId: number | null): boolean {
+    return projectId !== null && isBelowShare(projectId)
   }
 
   return {
-    rate: () => {
+    rate: projectId => {
       const nowMs = clock.nowMs()
-      const elapsedMs = Math.abs(nowMs - adaptedAtMs)
-      if (elapsedMs < everyMs) return Math.round(ratePerSecond)
-      adaptedAtMs = nowMs
+      const pace = paceOf(projectId)
+      const elapsedMs = Math.abs(nowMs - pace.adaptedAtMs)
+      if (elapsedMs < everyMs) return Math.round(pace.ratePerSecond)
+      pace.adaptedAtMs = nowMs
       const lag = lagMs()
-      if (lag < soonMs) grow(elapsedMs)
-      else if (lag > lateMs && Math.abs(nowMs - shrunkAtMs) >= shrinkEveryMs) {
-        shrunkAtMs = nowMs
-        ratePerSecond = Math.max(rateMin, ratePerSecond * shrinkage)
+      if (lag < soonMs) grow(pace, elapsedMs)
+      else if (lag > lateMs && !isLight(projectId) && Math.abs(nowMs - pace.shrunkAtMs) >= shrinkEveryMs) {
+        pace.shrunkAtMs = nowMs
+        pace.ratePerSecond = Math.max(rateMin, pace.ratePerSecond * shrinkage)
       }
-      return Math.round(ratePerSecond)
+      return Math.round(pace.ratePerSecond)
     },
-    pauseSeconds: () => {
+    pauseSeconds: projectId => {
       const lag = lagMs()
-      if (lag >= pauseFromMs) return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
+      if (lag >= pauseFromMs && !isLight(projectId))
+        return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
       noteLetIn()
       return null
     },
