@@ -15,9 +15,19 @@ const numberedTexts = Object.fromEntries(Object.entries(texts).map(([name, text]
 }
 
 const keepPersonText = `${numberedTexts.hasPersonText} FOR SHARE`
-const keepJobText = `${numberedTexts.hasJobText} FOR SHARE`
 
+// A chunk may have events of very many jobs: lists, because each statement is a round trip.
 const listTexts = {
+  /** ids, states, steps or '' */
+  keepJobs: `
+  SELECT 1 FROM import_job AS j JOIN unnest($1::bigint[], $2::text[], $3::text[]) AS k (id, state, step)
+    ON j.id = k.id AND j.state = k.state AND coalesce(j.step, '') = k.step ORDER BY j.id FOR SHARE OF j`,
+
+  /** ids, counts */
+  countStoredRows: `
+  UPDATE import_job AS j SET stored_rows = j.stored_rows + k.count
+  FROM unnest($1::bigint[], $2::bigint[]) AS k (id, count) WHERE j.id = k.id`,
+
   /** import job ids, distinct ids, other ids, dangerously, timestamps, uuids */
   insertLinks: `
   INSERT INTO import_link (import_job_id, distinct_id, other_id, dangerously, timestamp, uuid)
@@ -92,11 +102,14 @@ export async function writeImportChanges(
   expectCount: (count: number, expected: number) => void,
 ): Promise<void> {
   // Before the locks below, which two chunks may share: each would wait for the other to give its own up.
-  for (const { importJobId, count } of changes.storedRows.toSorted((a, b) => a.importJobId - b.importJobId))
-    await session.query(numberedTexts.countStoredRowsText, [count, importJobId])
+  await inLists(
+    session,
+    listTexts.countStoredRows,
+    changes.storedRows.map(({ importJobId, count }) => [importJobId, count]),
+  )
   // Locked, so that a job is closed only after what was processed for it is committed.
-  for (const { id, state, step } of changes.jobs)
-    expectCount((await session.query(keepJobText, [id, state, step ?? ''])).rowCount ?? 0, 1)
+  const jobs = changes.jobs.map(({ id, state, step }) => [id, state, step ?? ''] as const)
+  expectCount((await inLists(session, listTexts.keepJobs, jobs)).rowCount, jobs.length)
   await inLists(
     session,
     listTexts.insertLinks,
