@@ -37,6 +37,7 @@ export async function startFlagServer(
   const call = (what: string, query = '', flagId: string | number = made.body.id) =>
     api.call('GET', `${flags}${flagId}/${what}/${query}`)
   return {
+    api,
     projectId,
     call,
     async answer(what: string, query = '') {

@@ -17,6 +17,8 @@ export interface PlainCall {
   readonly flag: string
   readonly value: string
   readonly person: string
+  /** Of an import job that does not count in experiments. */
+  readonly isImported: boolean
 }
 
 const hourMs = 3_600_000
@@ -183,10 +185,11 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       for (const { event } of rows.values()) {
         if (event.flagCalled === '') continue
         const { timestampMs, flagCalled: flag, flagResponse: value } = event
-        counted.push({ timestampMs, flag, value, person: personAt(event.distinctId) })
+        const isImported = event.importJobId > 0
+        counted.push({ timestampMs, flag, value, person: personAt(event.distinctId), isImported })
       }
       for (const [key, { timestampMs, flag, response: value, distinctId }] of thinned)
-        if (!rows.has(key)) counted.push({ timestampMs, flag, value, person: personAt(distinctId) })
+        if (!rows.has(key)) counted.push({ timestampMs, flag, value, person: personAt(distinctId), isImported: false })
       return counted
     },
   }

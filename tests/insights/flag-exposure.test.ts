@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { anEvent, imported } from '../support/an-event.ts'
 import { eventStoreForTests } from './event-store-for-tests.ts'
 import { type ACall, startFlagServer } from './flag-calls-server.ts'
 
@@ -53,6 +54,24 @@ describe('GET …/feature_flags/:id/exposure/', () => {
       cumulative: { control: [1, 1, 1], test: [0, 2, 3] },
       srm: null,
     })
+  })
+
+  it('counts imported calls of those jobs alone that were created for it', async t => {
+    const { api, projectId, insert, answer } = await startFlagServer(t, events.store, { flag: halves })
+    await insert(seen(1, '2026-03-28T12:00:00Z', 'control'))
+    for (const [person, options] of [
+      [2, {}],
+      [3, { experiments: true }],
+    ] as const) {
+      const body = { source: 'csv', options }
+      const { number } = (await api.call('POST', `/api/projects/${projectId}/import_jobs/`, { body })).body
+      const { response, ...call } = seen(person, '2026-03-29T12:00:00Z', 'control')
+      const properties = { $feature_flag: 'beta', $feature_flag_response: response }
+      const event = { ...call, projectId, event: '$feature_flag_called', propertiesJson: JSON.stringify(properties) }
+      await events.store.insert({ ...nothing, pendingEvents: [imported(anEvent(event), number)] })
+      await events.store.publishJob(number)
+    }
+    assert.deepEqual((await answer('exposure', range)).cumulative.control, [1, 2, 2])
   })
 
   it('takes two persons for one once they are merged, also when each saw another variant', async t => {

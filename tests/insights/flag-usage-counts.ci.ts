@@ -36,7 +36,12 @@ describe('usage and exposure of flags', () => {
           const expected = plainUsage(world.calls(), 'beta', wallClock(timezone, interval))
           const range = '?date_from=2026-03-01&date_to=2026-04-10'
           assert.deepEqual(countsOf(await answer('usage', `${range}&interval=${interval}`), interval), expected, when)
-          const exposed = plainExposure(world.calls(), 'beta', variants, wallClock(timezone, interval))
+          const exposed = plainExposure(
+            world.calls().filter(({ isImported }) => !isImported),
+            'beta',
+            variants,
+            wallClock(timezone, interval),
+          )
           const exposure = exposureOf(await answer('exposure', `${range}&interval=${interval}`), interval)
           assert.deepEqual(exposure, exposed, when)
         }

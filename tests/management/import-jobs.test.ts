@@ -33,9 +33,15 @@ describe('import jobs', () => {
       person_properties: 'keep',
       first_touch_backdate: false,
       geoip: false,
+      experiments: false,
     })
     const { options } = await create(api, { options: { geoip: true, person_properties: 'overwrite' } })
-    assert.deepEqual(options, { person_properties: 'overwrite', first_touch_backdate: false, geoip: true })
+    assert.deepEqual(options, {
+      person_properties: 'overwrite',
+      first_touch_backdate: false,
+      geoip: true,
+      experiments: false,
+    })
   })
 
   it('refuse destinations, since there are none', async t => {

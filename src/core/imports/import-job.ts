@@ -67,12 +67,15 @@ export interface ImportOptions {
   readonly backdatesFirstTouch: boolean
   /** Its events get the location of the `$ip` that they were recorded with. */
   readonly looksUpGeoip: boolean
+  /** Its flag calls count in experiments, by the time of the event. Source: docs/wire/import.md 3.3. */
+  readonly countsInExperiments: boolean
 }
 
 export const usualOptions: ImportOptions = {
   overwritesPersons: false,
   backdatesFirstTouch: false,
   looksUpGeoip: false,
+  countsInExperiments: false,
 }
 
 export interface ImportJob {

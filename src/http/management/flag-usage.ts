@@ -3,6 +3,7 @@
 import type { Clock } from '#ports/clock.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { answerExposure } from '#services/insights/flag-exposure.ts'
 import { answerFlagUsage, type FlagCallRange, type FlagCallRangeIssue } from '#services/insights/flag-usage.ts'
 import {
@@ -18,7 +19,7 @@ import { flagRoutes } from './kit/flag-endpoint.ts'
 import { choiceParam, textParam, withDefault } from './kit/query-params.ts'
 
 export type FlagCallsEndpointDeps = EndpointDeps & {
-  readonly management: Pick<FlagStore, 'findFlag' | 'listLastCalls'>
+  readonly management: Pick<FlagStore, 'findFlag' | 'listLastCalls'> & Pick<ImportJobStore, 'listJobsInExperiments'>
   readonly events: InsightQueries
   readonly clock: Clock
 }
@@ -63,12 +64,14 @@ export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] 
       scope: 'feature_flag:read',
       query,
       success: { status: 200, schema: flagExposureSchema },
-      handle: ({ project, item: flag, query, signal }) =>
-        answerFromEventStore(async () => {
-          const counted = await answerExposure(insights, project, flag, rangeOf(query), signal)
+      handle: async ({ project, item: flag, query, signal }) => {
+        const range = { ...rangeOf(query), importJobIds: await deps.management.listJobsInExperiments(project.id) }
+        return answerFromEventStore(async () => {
+          const counted = await answerExposure(insights, project, flag, range, signal)
           if (!counted.ok) return refusal(rangeError(counted.error))
           return answer(200, encodeFlagExposure(counted.value, project.timezone))
-        }),
+        })
+      },
     }),
   ]
 }

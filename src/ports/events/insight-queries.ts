@@ -68,6 +68,8 @@ export type BreakdownValue = readonly string[]
 export interface ExposureQuery extends FlagUsageQuery {
   /** The answers that expose a person, each once; calls with other answers do not count. */
   readonly variants: readonly string[]
+  /** Import jobs whose calls count; other imports expose nobody. */
+  readonly importJobIds: readonly number[]
 }
 
 export interface FlagExposure {

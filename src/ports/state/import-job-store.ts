@@ -28,6 +28,8 @@ export interface ImportJobStore {
   createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<ImportJob | null>
   findImportJobByPublicId(publicId: number): Promise<ImportJob | null>
+  /** The numbers of the project's jobs whose flag calls count in experiments. */
+  listJobsInExperiments(projectId: number): Promise<readonly number[]>
   /** How many jobs of the project take events or are being published or discarded. */
   countOpenImportJobs(projectId: number): Promise<number>
   /** The newest first. */

@@ -5,7 +5,7 @@ import type { Buckets } from '#core/insights/buckets.ts'
 import { expectedVariants, type ShareTest, testShares, type VariantExposure } from '#core/insights/exposure.ts'
 import type { Project } from '#core/project.ts'
 import { ok, type Result } from '#core/result.ts'
-import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import type { ExposureQuery, InsightQueries } from '#ports/events/insight-queries.ts'
 import { type FlagCallRange, type FlagCallRangeIssue, type FlagCallsDeps, flagCallBuckets } from './flag-usage.ts'
 
 export interface Exposure {
@@ -22,7 +22,7 @@ export async function answerExposure(
   deps: Pick<FlagCallsDeps, 'clock'> & { insights: Pick<InsightQueries, 'findFirstEventTime' | 'countExposures'> },
   project: Project,
   flag: Pick<Flag, 'key' | 'filters'>,
-  range: FlagCallRange,
+  { importJobIds, ...range }: FlagCallRange & Pick<ExposureQuery, 'importJobIds'>,
   signal: AbortSignal,
 ): Promise<Result<Exposure, FlagCallRangeIssue>> {
   const buckets = await flagCallBuckets(deps, project, range, signal)
@@ -33,6 +33,7 @@ export async function answerExposure(
     flagKey: flag.key,
     buckets: buckets.value,
     variants: expected.map(({ variant }) => variant),
+    importJobIds,
   }
   const { firsts, multiple } = await deps.insights.countExposures(query, signal)
   const variants = expected.map((variant, index) => ({ ...variant, firsts: firsts[index]! }))

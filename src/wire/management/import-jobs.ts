@@ -28,6 +28,11 @@ const optionsSchema = Type.Object({
   first_touch_backdate: Type.Optional(
     Type.Boolean({ description: 'Whether its $set_once replaces those of later live events. false unless given.' }),
   ),
+  experiments: Type.Optional(
+    Type.Boolean({
+      description: 'Whether its flag calls count in exposures of flags, by the time of the event. false unless given.',
+    }),
+  ),
   geoip: Type.Optional(
     Type.Boolean({
       description: 'Whether its events get the location of the $ip that they were recorded with. false unless given.',
@@ -86,6 +91,7 @@ export function decodeImportOptions(sent: Static<typeof optionsSchema> = {}): Im
     overwritesPersons: sent.person_properties === 'overwrite',
     backdatesFirstTouch: sent.first_touch_backdate === true,
     looksUpGeoip: sent.geoip === true,
+    countsInExperiments: sent.experiments === true,
   }
 }
 
@@ -142,6 +148,7 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
       person_properties: job.options.overwritesPersons ? 'overwrite' : 'keep',
       first_touch_backdate: job.options.backdatesFirstTouch,
       geoip: job.options.looksUpGeoip,
+      experiments: job.options.countsInExperiments,
     },
     step: job.step,
     plan: job.plan,

@@ -13,13 +13,20 @@ export interface FlagCallRows {
   readonly params: Record<string, unknown>
 }
 
-/** Thinned calls are joined to persons only if the flag has any. */
+/**
+ * Thinned calls are joined to persons only if the flag has any.
+ * @param importJobIds of imported calls, only those of these jobs; all of them unless given.
+ */
 export async function flagCallRows(
   client: ClickHouseClient,
   { projectId, flagKey, buckets }: FlagUsageQuery,
   signal: AbortSignal,
+  importJobIds?: readonly number[],
 ): Promise<FlagCallRows> {
-  const params = { ...bucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName }
+  const params = {
+    ...{ ...bucketParams(buckets), project: projectId, flag: flagKey, flag_call: flagCallEventName },
+    ...(importJobIds !== undefined && { jobs: [...importJobIds] }),
+  }
   const result = await client.query({
     query: `SELECT 1 FROM thinned_flag_calls WHERE ${thinnedWithin} LIMIT 1`,
     query_params: params,
@@ -28,7 +35,7 @@ export async function flagCallRows(
     abort_signal: signal,
   })
   const hasThinned = (await result.json()).length > 0
-  const stored = `SELECT timestamp, value, person FROM (${storedCalls})`
+  const stored = `SELECT timestamp, value, person FROM (${storedCalls(importJobIds !== undefined)})`
   return { sql: hasThinned ? `${stored} UNION ALL ${thinnedCalls}` : stored, params }
 }
 
@@ -37,10 +44,13 @@ const dayOf = (ms: string) => `toDate32(fromUnixTimestamp64Milli(${ms}, 'UTC'))`
 const onDays = `toDate32(timestamp) BETWEEN ${dayOf('{from:Int64}')} AND ${dayOf('{end:Int64} - 1')}`
 const thinnedWithin = `project_id = {project:UInt32} AND ${isWithin('timestamp')} AND feature_flag = {flag:String}`
 
-const storedCalls = eventsWithPersons(
-  'timestamp, distinct_id, flag_response AS value',
-  `WHERE ${ofFlag} AND ${isWithin('timestamp')}`,
-)
+function storedCalls(ofJobs: boolean): string {
+  const imported = ofJobs ? ' AND (NOT historical_migration OR import_job_id IN {jobs:Array(UInt32)})' : ''
+  return eventsWithPersons(
+    'timestamp, distinct_id, flag_response AS value',
+    `WHERE ${ofFlag} AND ${isWithin('timestamp')}${imported}`,
+  )
+}
 
 /**
  * A thinned call has no person of its own: it repeats a stored call of its distinct id and UTC day, whose person made it.

@@ -11,7 +11,7 @@ export async function countExposures(
   query: ExposureQuery,
   signal: AbortSignal,
 ): Promise<FlagExposure> {
-  const rows = await flagCallRows(client, query, signal)
+  const rows = await flagCallRows(client, query, signal, query.importJobIds)
   const result = await client.query({
     query: `SELECT is_multiple, if(is_multiple, '', variant) AS only, if(is_multiple, 0, start) AS first,
         toFloat64(count())

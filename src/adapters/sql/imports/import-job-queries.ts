@@ -93,6 +93,17 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       return row === undefined ? null : importJobOf(row)
     },
 
+    async listJobsInExperiments(projectId) {
+      const rows = await db
+        .selectFrom('import_job')
+        .select('id')
+        .where('project_id', '=', projectId)
+        .where('options', 'like', '%"countsInExperiments":true%')
+        .orderBy('id')
+        .execute()
+      return rows.map(({ id }) => Number(id))
+    },
+
     async countOpenImportJobs(projectId) {
       const { count } = await db
         .selectFrom('import_job')
