@@ -2,7 +2,7 @@
 // published job is undone.
 
 import type { Group } from '#core/groups/group.ts'
-import type { ImageOf, SubjectImage, SubjectName } from '#core/imports/import-changes.ts'
+import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import type { ProjectState } from '#core/processing/chunk-state.ts'
@@ -88,13 +88,6 @@ export function idCountImages(
       before: null,
       after: { count: mappings.length, anyId: mappings[0]?.distinctId ?? '' },
     }))
-}
-
-/** The counts of persons that an earlier batch has linked and this one merges: their survivors have all their ids. */
-export function absorbedCounts({ importJobId }: { readonly importJobId: number }, state: ProjectState): SubjectName[] {
-  return state.persons
-    .filter(({ mergedInto, loadedVersion }) => mergedInto !== null && loadedVersion !== null)
-    .map(({ uuid }) => ({ importJobId, kind: 'id_count', subject: uuid }))
 }
 
 export function groupSubject({ typeIndex, key }: Pick<Group, 'typeIndex' | 'key'>): string {

@@ -15,7 +15,7 @@ import { applyPersonEvent } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
-import { absorbedCounts, idCountImages, imagesOf } from './before-images.ts'
+import { idCountImages, imagesOf } from './before-images.ts'
 
 export interface PublishedBatch {
   readonly changes: ChunkChanges
@@ -64,7 +64,6 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
     return {
       doneLinkIds: links.map(({ id }) => id),
       images: idCountImages(batch.importJobId, state, linked),
-      doneImages: absorbedCounts(batch, state),
       keepsAssignmentsFor: batch.importJobId,
     }
   })
