@@ -65,6 +65,8 @@ async function end(
   const wanted = how === 'publish' ? 'published' : 'discarded'
   if (before === wanted) {
     say(`Import job ${serviceJob.id} is ${wanted} already.`)
+    // Whoever stopped waiting has not heard of the persons yet.
+    if (how === 'publish' && folder.readJson(personsFile) === null) await tellPersons(job, serviceJob.id, api)
     return say(how === 'publish' ? afterPublish(at) : afterDiscard)
   }
   if (how === 'publish' && before === 'discarded')

@@ -141,7 +141,7 @@ export class ImportRun {
           break
         }
         mustSucceed(result)
-        endedRuns++
+        assert.ok(++endedRuns < endedRunsMax, `the job stays at ${stage}: ${result.stdout}`)
       }
     }
     while (this.stage() !== 'done') await this.next()
@@ -224,6 +224,8 @@ export class ImportRun {
 
 const pollMs = 4
 const pollsPerRss = 10
+/** Beyond this a command ends well and leaves the job where it was. */
+const endedRunsMax = 50
 
 /** @returns 0 for a process that is gone, and on systems without `/proc`. */
 function residentBytes(pid: number): number {
