@@ -213,7 +213,7 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
           discardDay: id => events.discardDay(id),
           findOverrides: ids => events.findOverrides(ids),
           hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
-          findLaterSetOnces: (...args) => events.findLaterSetOnces(...args),
+          findLaterWrites: (...args) => events.findLaterWrites(...args),
           findOtherGroupUses: (...args) => events.findOtherGroupUses(...args),
           countPendingRows: (...args) => events.countPendingRows(...args),
           findUsedIds: (...args) => events.findUsedIds(...args),

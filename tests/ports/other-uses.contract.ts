@@ -7,7 +7,7 @@ import type { EventWriter } from '#ports/events/event-writer.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 
-type OtherUses = Pick<ImportedRows, 'findOtherUses' | 'findLaterSetOnces' | 'findOtherGroupUses'>
+type OtherUses = Pick<ImportedRows, 'findOtherUses' | 'findLaterWrites' | 'findOtherGroupUses'>
 
 export function otherUsesContract(subject: {
   store(): Pick<EventWriter, 'insert'> & OtherUses
@@ -57,22 +57,28 @@ export function otherUsesContract(subject: {
     )
   })
 
-  it('tells what live events set once since, each kind once', async () => {
+  it('tells what live events wrote since, each kind once', async () => {
     const [projectId, job] = [newProject(), newJob()]
     const event = (properties: object, over: Partial<StoredEvent> = {}) =>
       anEvent({ projectId, distinctId: 'a', propertiesJson: JSON.stringify(properties), personMode: 'full', ...over })
     const first = event({ $set_once: { k: 1.5 } })
+    const set = event({ $set: { k: 2 } })
     await insert(
       first,
       event({ $set_once: {} }),
-      event({ $set: { k: 2 } }),
+      set,
       event({ $set_once: { k: 3 } }, { event: '$exception' }),
       imported(event({ $set_once: { k: 4 } }), job),
     )
-    const { distinctId, timestampMs, uuid } = first
-    const setOnces = await store().findLaterSetOnces(projectId, ['a'], nowMs())
-    assert.deepEqual(setOnces, [{ distinctId, setOnce: { k: 1.5 }, timestampMs, uuid }])
-    assert.deepEqual(await store().findLaterSetOnces(projectId, ['a'], nowMs() + 1), [])
+    const laterWrites = await store().findLaterWrites(projectId, ['a'], nowMs())
+    const written = (op: string, { distinctId, timestampMs, uuid }: StoredEvent, properties: object) => {
+      return { distinctId, op, properties, timestampMs, uuid }
+    }
+    assert.deepEqual(
+      laterWrites.toSorted(byId),
+      [written('set', set, { k: 2 }), written('set_once', first, { k: 1.5 })].toSorted(byId),
+    )
+    assert.deepEqual(await store().findLaterWrites(projectId, ['a'], nowMs() + 1), [])
   })
 
   it('tells who else describes groups', async () => {

@@ -15,7 +15,7 @@ import type {
   StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
@@ -176,7 +176,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return [...uses.values()]
   }
 
-  async findLaterSetOnces(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<LaterSetOnce[]> {
+  async findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<LaterWrite[]> {
     const asked = new Set(distinctIds)
     return Array.from(this.copies.values(), copies => copies.get(0))
       .filter(copy => copy !== undefined)
@@ -184,9 +184,16 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       .filter(({ row }) => asked.has(row.distinctId) && row.personMode === 'full' && row.event !== '$exception')
       .toSorted((a, b) => a.place - b.place)
       .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson } }) => {
-        const setOnce = (parseJson(propertiesJson) as JsonObject).$set_once
-        const hasKeys = isJsonObject(setOnce) && Object.keys(setOnce).length > 0
-        return hasKeys ? { distinctId, setOnce, timestampMs, uuid } : []
+        const { $set, $set_once } = parseJson(propertiesJson) as JsonObject
+        const maps = [
+          ['set', $set],
+          ['set_once', $set_once],
+        ] as const
+        return maps.flatMap(([op, properties]) =>
+          isJsonObject(properties) && Object.keys(properties).length > 0
+            ? { distinctId, op, properties, timestampMs, uuid }
+            : [],
+        )
       })
   }
 

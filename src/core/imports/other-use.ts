@@ -15,10 +15,14 @@ export interface OtherUse {
   readonly writes: boolean
 }
 
-/** A `$set_once` of a live event, which had no effect where the job had written before it. */
-export interface LaterSetOnce {
+/**
+ * What a live event wrote after the job was published: a `$set_once` had no effect where the job had written before it, a
+ * `$set` none where a merge of the job had brought the same value.
+ */
+export interface LaterWrite {
   readonly distinctId: string
-  readonly setOnce: JsonObject
+  readonly op: 'set' | 'set_once'
+  readonly properties: JsonObject
   readonly timestampMs: number
   readonly uuid: string
 }

@@ -2,10 +2,10 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { ImportedCounts } from '#core/imports/imported-counts.ts'
-import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
 
-export const laterSetOnceCountMax = 100
+export const laterWriteCountMax = 100
 
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {
@@ -30,14 +30,10 @@ export interface ImportedRows {
     sinceMs: number,
   ): Promise<readonly OtherUse[]>
   /**
-   * The `$set_once` of live events that were stored from `sinceMs` on, the first of each kind, in the order in which they
-   * were stored: at most `laterSetOnceCountMax` of a distinct id.
+   * The `$set` and `$set_once` of live events that were stored from `sinceMs` on, each content once: at most
+   * `laterWriteCountMax` of either for a distinct id, the latest of `$set`, and the earliest of `$set_once` in their order.
    */
-  findLaterSetOnces(
-    projectId: number,
-    distinctIds: readonly string[],
-    sinceMs: number,
-  ): Promise<readonly LaterSetOnce[]>
+  findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<readonly LaterWrite[]>
   /** Those of the groups that `$groupidentify` events of anything but this job describe. */
   findOtherGroupUses(
     projectId: number,

@@ -29,7 +29,7 @@ export interface ImportWorkDeps {
       ImportedRows,
       | 'findUsedIds'
       | 'findOtherUses'
-      | 'findLaterSetOnces'
+      | 'findLaterWrites'
       | 'findOtherGroupUses'
       | 'hasRowsOfGroupType'
       | 'countPendingRows'

@@ -129,7 +129,7 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
         const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
         const groupUses = await deps.events.findOtherGroupUses(projectId, id, groups)
-        const batch = { ...batchOf(job, deps, loaded, told), images, uses: [], setOnces: [], groupUses, laterJobIds }
+        const batch = { ...batchOf(job, deps, loaded, told), images, uses: [], laterWrites: [], groupUses, laterJobIds }
         return undoGroups(batch, names)
       },
     )
@@ -140,6 +140,8 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
 async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
   for (const image of await deps.jobs.listImportImages(job.id, 'group_type', 100)) {
     if (signal.aborted) return
+    // A type that was there before the job is only named by it.
+    if (image.before !== null) continue
     if (await deleteGroupType(job, deps, Number(image.subject), signal)) continue
     const [heir] = await deps.jobs.listLaterImportJobs(job)
     await runBatch(
@@ -202,7 +204,7 @@ async function undoBatchOf(
     ...batchOf(job, deps, loaded, told),
     images: [...mappings, ...ofPersons.flat()],
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
-    setOnces: await events.findLaterSetOnces(projectId, ids, sinceMs),
+    laterWrites: await events.findLaterWrites(projectId, ids, sinceMs),
     groupUses: [],
     laterJobIds,
   }

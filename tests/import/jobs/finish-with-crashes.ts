@@ -10,7 +10,7 @@ const writes = [
   ...['startDeletingGroupType', 'deleteGroupsOfType', 'insert', 'publishJob', 'discardJob', 'discardDay'],
 ]
 const reads = [
-  ...['findOverrides', 'findOtherUses', 'findLaterSetOnces', 'findOtherGroupUses', 'hasRowsOfGroupType'],
+  ...['findOverrides', 'findOtherUses', 'findLaterWrites', 'findOtherGroupUses', 'hasRowsOfGroupType'],
   ...['loadChunk', 'listImportImages', 'findImportImages', 'listLaterImportJobs'],
 ]
 

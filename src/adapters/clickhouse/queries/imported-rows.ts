@@ -4,10 +4,10 @@
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { type ImportedCounts, idBucketCount } from '#core/imports/imported-counts.ts'
-import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import { type ImportedRows, laterSetOnceCountMax } from '#ports/events/imported-rows.ts'
+import { type ImportedRows, laterWriteCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
@@ -48,12 +48,12 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
         )
       return uses
     },
-    findLaterSetOnces: async (projectId, distinctIds, sinceMs) => {
-      const found: LaterSetOnce[] = []
+    findLaterWrites: async (projectId, distinctIds, sinceMs) => {
+      const found: LaterWrite[] = []
       for (const ids of fieldLists(distinctIds, id => id.length + 4))
         found.push(
           ...(await clients.read((client, signal) =>
-            laterSetOnces(client, { project: projectId, since: sinceMs, ids }, signal),
+            laterWrites(client, { project: projectId, since: sinceMs, ids }, signal),
           )),
         )
       return found
@@ -226,27 +226,31 @@ async function otherUses(
   }))
 }
 
-async function laterSetOnces(
+async function laterWrites(
   client: ClickHouseClient,
   query_params: { project: number; since: number; ids: string[] },
   signal: AbortSignal,
-): Promise<LaterSetOnce[]> {
+): Promise<LaterWrite[]> {
   const result = await client.query({
-    query: `SELECT distinct_id, JSONExtractRaw(properties, '$set_once') AS once,
-        argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at, toString(argMin(uuid, created_at)) AS uuid,
-        min(created_at) AS first
+    query: `SELECT distinct_id, op, map,
+        argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at, toString(argMin(uuid, created_at)) AS uuid
       FROM events
+      ARRAY JOIN ['set', 'set_once'] AS op,
+        [JSONExtractRaw(properties, '$set'), JSONExtractRaw(properties, '$set_once')] AS map
       PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
       WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
-        AND startsWith(once, '{') AND once != '{}'
-      GROUP BY distinct_id, once ORDER BY first, at LIMIT ${laterSetOnceCountMax} BY distinct_id`,
+        AND startsWith(map, '{') AND map != '{}'
+      GROUP BY distinct_id, op, map
+      ORDER BY if(op = 'set', -toFloat64(max(created_at)), toFloat64(min(created_at))), at
+      LIMIT ${laterWriteCountMax} BY distinct_id, op`,
     query_params,
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  return (await result.json<[string, string, number | string, string]>()).map(([distinctId, once, atMs, uuid]) => {
-    return { distinctId, setOnce: parseJson(once) as JsonObject, timestampMs: Number(atMs), uuid }
+  const rows = await result.json<[string, LaterWrite['op'], string, number | string, string]>()
+  return rows.map(([distinctId, op, map, atMs, uuid]) => {
+    return { distinctId, op, properties: parseJson(map) as JsonObject, timestampMs: Number(atMs), uuid }
   })
 }
 

@@ -2,7 +2,7 @@
 // images by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
 
 import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
-import type { LaterSetOnce } from '#core/imports/other-use.ts'
+import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
@@ -89,16 +89,27 @@ export function withVersion(image: ImageOf<'person'>, versionBefore: number, ver
 }
 
 /**
- * The profile with what live `$set_once`s would have written since: keys that the job had, and that are gone with it.
+ * The profile with what live events would have written since: `$set_once` of keys that the job had and that are gone with
+ * it, and `$set` of the value that a key had already, by a merge of the job.
  * @param former with the job's values.
  */
-export function withSetOnces<Now extends Profile>(now: Now, former: Profile, setOnces: readonly LaterSetOnce[]): Now {
+export function withLaterWrites<Now extends Profile>(
+  now: Now,
+  former: Profile,
+  laterWrites: readonly LaterWrite[],
+): Now {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
-  for (const { setOnce, timestampMs, uuid } of setOnces)
-    for (const key of Object.keys(setOnce)) {
-      if (!Object.hasOwn(former.properties, key) || Object.hasOwn(draft.properties, key)) continue
-      draft.setProperty(key, setOnce[key]!)
-      draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
+  for (const { op, properties: written, timestampMs, uuid } of laterWrites)
+    for (const [key, value] of Object.entries(written)) {
+      if (!Object.hasOwn(former.properties, key)) continue
+      if (op === 'set') {
+        if (!isSameJson(former.properties[key], value) || Object.hasOwn(former.marks, key)) continue
+        draft.setProperty(key, value)
+        draft.removeMark(key)
+      } else if (!Object.hasOwn(draft.properties, key)) {
+        draft.setProperty(key, value)
+        draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
+      }
     }
   const { properties, marks } = draft.result() ?? now
   return draft.changed ? { ...now, properties, marks } : now

@@ -8,7 +8,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { revertedImage, withSetOnces } from './revert.ts'
+import { revertedImage, withLaterWrites } from './revert.ts'
 import {
   type Found,
   moveBack,
@@ -143,8 +143,10 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
     )
   if (origin === null) return
   if (person?.before != null && !found.persons.has(origin)) {
-    const setOnces = found.setOncesOf(piece.map(({ subject }) => subject))
-    const row = withSetOnces(personOf(person.before), found.persons.get(survivorUuid)!, setOnces)
+    const ids = piece.map(({ subject }) => subject)
+    // What was set stays with the survivor, and is noted; what was only set once is there no more.
+    const laterWrites = found.laterWritesOf(ids).filter(({ op }) => op === 'set_once')
+    const row = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
     undoing.persons.set(origin, { row, loadedVersion: null })
   }
   if (person !== undefined && person.after === null) undoing.doneImages.push(person)

@@ -4,7 +4,7 @@
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, type ImportChanges, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
-import type { LaterSetOnce, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -43,7 +43,7 @@ export interface UndoBatch extends JobBatch {
   /** Of the distinct ids in `loaded`. */
   readonly uses: readonly OtherUse[]
   /** Of the distinct ids in `loaded`, in the order in which they were stored. */
-  readonly setOnces: readonly LaterSetOnce[]
+  readonly laterWrites: readonly LaterWrite[]
   /** Of the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
@@ -75,7 +75,7 @@ export class Found {
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
-  readonly #setOnces: readonly LaterSetOnce[]
+  readonly #laterWrites: readonly LaterWrite[]
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
   readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
@@ -83,7 +83,16 @@ export class Found {
   readonly #images: Map<string, SubjectImage>
   readonly #rewritten = new Map<string, SubjectImage>()
 
-  constructor({ projectId, importJobId, loaded, images, uses: allUses, setOnces, groupUses, laterJobIds }: UndoBatch) {
+  constructor({
+    projectId,
+    importJobId,
+    loaded,
+    images,
+    uses: allUses,
+    laterWrites,
+    groupUses,
+    laterJobIds,
+  }: UndoBatch) {
     const isOurs = (row: { readonly projectId: number }) => row.projectId === projectId
     this.projectId = projectId
     this.importJobId = importJobId
@@ -95,7 +104,7 @@ export class Found {
     this.groups = new Map(loaded.groups.filter(isOurs).map(row => [groupSubject(row), row]))
     const uses = allUses.map(use => (isLink(use) ? use : { ...use, otherId: null }))
     this.#uses = Map.groupBy(uses, ({ distinctId }) => distinctId)
-    this.#setOnces = setOnces
+    this.#laterWrites = laterWrites
     this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) =>
@@ -113,9 +122,9 @@ export class Found {
     return this.#uses.get(distinctId) ?? []
   }
 
-  setOncesOf(distinctIds: readonly string[]): readonly LaterSetOnce[] {
+  laterWritesOf(distinctIds: readonly string[]): readonly LaterWrite[] {
     const ids = new Set(distinctIds)
-    return this.#setOnces.filter(({ distinctId }) => ids.has(distinctId))
+    return this.#laterWrites.filter(({ distinctId }) => ids.has(distinctId))
   }
 
   /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */

@@ -8,7 +8,7 @@ import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/
 import type { Person } from '#core/persons/person.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { reverted, revertedImage, withSetOnces, withVersion } from './revert.ts'
+import { reverted, revertedImage, withLaterWrites, withVersion } from './revert.ts'
 import {
   type Found,
   noteRefusedLinks,
@@ -80,7 +80,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const isUntouched = isSame && person.version === after.version
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
-  const changed = withSetOnces(without, person, found.setOncesOf(ids))
+  const changed = withLaterWrites(without, person, found.laterWritesOf(ids))
   // What the survivor of a later merge has instead, may always have been its own.
   for (const key of isSame ? left : [])
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
