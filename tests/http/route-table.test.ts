@@ -79,7 +79,7 @@ describe('the route table', () => {
     const pages = globSync('docs/wire/*.md').map(page => readFileSync(page, 'utf8'))
     const lines = pages.flatMap(page => [...page.matchAll(/^Not served yet\b.*$/gm)].map(([line]) => line))
     const paths = lines.flatMap(line => [...line.matchAll(/`(\/[^`]*)`/g)].map(([, path]) => path!.replace(/\/$/, '')))
-    assert.ok(lines.length >= 5 && paths.includes('/i/v0/ai'), 'this test’s way of looking finds them')
+    assert.ok(lines.length >= 3 && paths.includes('/i/v0/ai'), 'this test’s way of looking finds them')
     assert.deepEqual(
       paths.filter(path => served.has(path)),
       [],

@@ -1,6 +1,5 @@
 // One engine with an empty event store for the tests of a file.
 
-import { after, before } from 'node:test'
 import type { Clock } from '#ports/clock.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
@@ -20,13 +19,14 @@ export interface TestEventStore {
 
 /** Call at the top of a file; the fields can be used in its tests. */
 export function eventStoreForTests(clock: Clock = { nowMs: Date.now }): TestEventStore {
-  const server = engineForTests()
   let store: EventStore
-  before(async () => {
-    store = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock })
-    await store.migrate()
+  const server = engineForTests({
+    begin: async ({ engine }) => {
+      store = createClickHouseEventStore({ endpoint: engine.endpoint, clock })
+      await store.migrate()
+    },
+    end: () => store.close(),
   })
-  after(() => store.close())
   const command = (query: (database: string) => string) =>
     server.clients.write(async (client, database) => {
       await client.command({ query: query(database) })

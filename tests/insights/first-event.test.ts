@@ -1,7 +1,7 @@
 // Where a range of "all" times begins, and that SQL puts times into the buckets that Node made, on the real engine.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it } from 'node:test'
+import { describe, it } from 'node:test'
 import { makeBuckets } from '#core/insights/buckets.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
@@ -15,13 +15,14 @@ import { anEvent } from '../support/an-event.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
 
 describe('insights on the engine', () => {
-  const server = engineForTests()
   let store: EventStore
-  before(async () => {
-    store = createClickHouseEventStore({ endpoint: server.engine.endpoint, clock: { nowMs: Date.now } })
-    await store.migrate()
+  const server = engineForTests({
+    begin: async ({ engine }) => {
+      store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+      await store.migrate()
+    },
+    end: () => store.close(),
   })
-  after(() => store.close())
   const insert = (events: ReturnType<typeof anEvent>[]) =>
     store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
 

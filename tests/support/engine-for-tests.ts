@@ -9,20 +9,15 @@ export interface EngineForTests {
 
 /**
  * An engine and its clients for the tests of the file or `describe` in which it is called. Hooks start it before the
- * first test and end it after the last; until then the fields are undefined.
+ * first test and end it after the last; until then the fields are undefined. Hooks of a file begin side by side, so what
+ * needs the engine is given here.
  */
-export function engineForTests(): EngineForTests {
+export function engineForTests(
+  hooks: { readonly begin?: (server: EngineForTests) => Promise<void>; readonly end?: () => Promise<void> } = {},
+): EngineForTests {
   let engine: TestEngine
   let clients: ClickHouseClients
-  before(async () => {
-    engine = await startEngine()
-    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  })
-  after(async () => {
-    await clients.close()
-    await engine.stop()
-  })
-  return {
+  const server: EngineForTests = {
     get engine() {
       return engine
     },
@@ -30,4 +25,15 @@ export function engineForTests(): EngineForTests {
       return clients
     },
   }
+  before(async () => {
+    engine = await startEngine()
+    clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
+    await hooks.begin?.(server)
+  })
+  after(async () => {
+    await hooks.end?.()
+    await clients.close()
+    await engine.stop()
+  })
+  return server
 }
