@@ -146,7 +146,7 @@ describe('a person who imports', () => {
     const made: number[] = []
     for (const plan of jobs) {
       const body = { source: 'mixpanel', name: 'Two <b>winters', plan }
-      made.push((await pennon.api<{ id: number }>('POST', '/api/projects/@current/import_jobs/', body)).id)
+      made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
     }
     const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
     const { stdout, exitCode } = await runCommand(settings, 'import', 'list', '--host', pennon.url)

@@ -8,7 +8,7 @@ import { syntheticSources } from '../synthetic-exports/synthetic-exports.ts'
 import { tempDir } from '../temp-dir.ts'
 import { killCount, killSource, killsInWords, timesInWords } from './kill-source.ts'
 
-const recordCount = 20_000
+const recordCount = 2_000
 const kills = 10
 
 export function killSuite(names: readonly string[]): void {

@@ -93,16 +93,16 @@ async function rowsOf(
   return Array.isArray(results) ? results.filter(Array.isArray) : []
 }
 
-/** A job that somebody else works on, and that says that it has some of the days. */
+/** A job that somebody else works on, and that says that it has some of the days, by its number. */
 function pendingJob(
-  { id, name, state, plan }: JsonObject,
+  { number, name, state, plan }: JsonObject,
   days: readonly string[],
   ownJob: string | null,
 ): TargetFacts['pendingJobs'] {
   const isEnded = ['published', 'publishing', 'discarded', 'discarding'].includes(String(state))
   const range = isJsonObject(plan) ? ownValue(plan as JsonObject, 'range') : undefined
-  if (isEnded || String(id) === ownJob || !isJsonObject(range)) return []
+  if (isEnded || String(number) === ownJob || !isJsonObject(range)) return []
   const [first = '', last = ''] = ['first', 'last'].map(key => String(ownValue(range as JsonObject, key)).slice(0, 10))
   if (!days.some(day => first <= day && day <= last)) return []
-  return [{ id: String(id), name: String(name), state: String(state) }]
+  return [{ id: String(number), name: String(name), state: String(state) }]
 }

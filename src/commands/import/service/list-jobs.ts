@@ -9,7 +9,7 @@ import { coveredDays, type DaySpan, type JobDays } from './covered-days.ts'
 
 /** What the list shows of a job of the private API. */
 interface ListedJob {
-  readonly id: number
+  readonly number: number
   readonly name: string
   readonly source: string
   readonly state: string
@@ -31,12 +31,13 @@ export function listJobs(options: ClientOptions): Promise<void> {
   })
 }
 
-function listed({ id, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
+/** Jobs are shown by their number: the id is what lets somebody add events to one. */
+function listed({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
   const range = within(plan, 'range')
   const [first, last] = [within(range, 'first'), within(range, 'last')]
   const isRange = [first, last].every(each => typeof each === 'string' && /^\d{4}-\d\d-\d\d/.test(each))
   return {
-    id: numberOf(id ?? null) ?? 0,
+    number: numberOf(number ?? null) ?? 0,
     name: String(name),
     source: String(source),
     state: String(state),
@@ -57,14 +58,14 @@ function countOf(value: JsonValue | undefined): string {
 }
 
 /** What is gone covers nothing. */
-function daysOf({ id, state, range }: ListedJob): readonly JobDays[] {
-  return range === null || state === 'discarded' || state === 'discarding' ? [] : [{ id, ...range }]
+function daysOf({ number, state, range }: ListedJob): readonly JobDays[] {
+  return range === null || state === 'discarded' || state === 'discarding' ? [] : [{ id: number, ...range }]
 }
 
 const stateStyles: Readonly<Record<string, Style>> = { published: 'green', failed: 'red', discarded: 'dim' }
 
 const columns: readonly Column<ListedJob>[] = [
-  { title: 'JOB', value: ({ id }) => String(id), align: 'right', style: () => 'bold' },
+  { title: 'JOB', value: ({ number }) => String(number), align: 'right', style: () => 'bold' },
   { title: 'STATE', value: ({ state }) => state, style: ({ state }) => stateStyles[state] ?? 'yellow' },
   { title: 'SOURCE', value: ({ source }) => source, widthMin: 8 },
   { title: 'FROM', value: ({ range }) => range?.first ?? '' },
@@ -78,7 +79,7 @@ const columns: readonly Column<ListedJob>[] = [
 
 function listLines(jobs: readonly ListedJob[], covered: readonly DaySpan[], terminal: Terminal): string[] {
   if (jobs.length === 0) return ['No import jobs. Begin one: pennon import plan FOLDER FILES --source NAME']
-  const names = new Map(jobs.map(({ id, state }) => [id, `${id} (${state})`]))
+  const names = new Map(jobs.map(({ number, state }) => [number, `${number} (${state})`]))
   const days: readonly Column<DaySpan>[] = [
     { title: 'FROM', value: ({ first }) => first },
     { title: 'TO', value: ({ last }) => last },
