@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1 (stage 0).
 
 import { type Config, readConfig } from '#config.ts'
-import type { ImportTarget } from '#importer/job/plan.ts'
+import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
 import { instanceAddress } from '../client/instance-address.ts'
 import { ClientError, PrivateApi } from '../client/private-api.ts'
 import { refuse } from '../refuse.ts'
@@ -43,13 +43,14 @@ function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address:
  * Whether the project has events that no import brought.
  * @returns null where that cannot be asked: the personal key is missing, another project's, or without `query:read`.
  */
-export async function hasLiveEvents({ address, projectId }: ImportTarget): Promise<boolean | null> {
+export async function hasLiveEvents(target: ImportTarget): Promise<boolean | null> {
+  const { projectId } = target
   const read = readConfig(process.env)
   if (!read.ok || read.value.personalKey === null || projectId === null) return null
   const { personalKey } = read.value
   const query = 'SELECT event FROM events WHERE import_job_id = 0 LIMIT 1'
   try {
-    const api = new PrivateApi({ instance: address, personalKey, project: projectId, timeoutMs })
+    const api = new PrivateApi({ instance: apiAddressOf(target), personalKey, project: projectId, timeoutMs })
     const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query } })
     return Array.isArray(results) ? results.length > 0 : null
   } catch (error) {

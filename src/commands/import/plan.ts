@@ -11,6 +11,7 @@ import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/pla
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
+import { serviceJobFile } from '#importer/send/service-job.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '../../version.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -24,6 +25,7 @@ import { nextLine, quoted } from './next-step.ts'
 import { lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 import { withEndOfFetch } from './profile-time.ts'
+import { liveBeforeFile } from './send-job.ts'
 
 /** Staging and rehearsal together go through the bytes about three times. */
 const bytesPerSecond = 10_000_000
@@ -68,7 +70,8 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       // A configuration that cannot be used is refused now and not after hours of staging.
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       writePlan(folder, plan)
-      folder.remove('approval.json')
+      // What was looked at or made for another plan says nothing of this one.
+      folder.remove('approval.json', liveBeforeFile, serviceJobFile)
       show(plan, [...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {

@@ -37,7 +37,7 @@ export interface SentJob {
 
 const canaryEvents = 1_000
 /** Counts of live events by day, taken once before anything is sent. */
-const liveBeforeFile = 'live-before.json'
+export const liveBeforeFile = 'live-before.json'
 
 export const wallClock: FetchClock = {
   nowMs: Date.now,

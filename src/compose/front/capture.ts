@@ -45,9 +45,20 @@ export function composeCapture(
     logger,
   }
   const importBacklog = backlogOf('import')
+  const pace = createImportPace({
+    processedUntil: () => parts.host.processedUntil?.('import') ?? null,
+    isBelowShare: importBacklog.isBelowShare,
+    clock,
+  })
   const captureOptions: CaptureOptions = {
     ...shared,
-    importBacklog,
+    importBacklog: {
+      ...importBacklog,
+      settle: (projectId, units, isStored) => {
+        importBacklog.settle(projectId, units, isStored)
+        if (isStored) pace.noteStored()
+      },
+    },
     importOnly: config.importOnly,
     ...(config.hotKeyEventsPerMinute !== null && {
       hotKeys: new HotKeys({ eventsPerMinute: config.hotKeyEventsPerMinute }),
@@ -67,11 +78,7 @@ export function composeCapture(
   const imports = {
     findProject: shared.findProject,
     openJobs: createOpenJobs({ jobs: stores.management, clock }),
-    pace: createImportPace({
-      processedUntil: () => parts.host.processedUntil?.('import') ?? null,
-      isBelowShare: importBacklog.isBelowShare,
-      clock,
-    }),
+    pace,
     events: stores.eventStore,
   }
   const forRoutes = { decodeThreads, trustedProxies, clock, random }

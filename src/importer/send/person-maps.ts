@@ -2,12 +2,15 @@
 // properties that describe the person too. Asked by whoever compares what is stored with what was sent.
 // Source: docs/wire/import.md §2.10; docs/wire/ingestion.md 6.6.
 
+import { laneOf } from '#core/capture/normalize-event.ts'
 import { groupEventNames } from '#core/events/event-names.ts'
 import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 
 export function personMaps({ event, properties }: ImportedEvent): PersonMaps {
-  if (properties.$process_person_profile === false || groupEventNames.has(event)) return { set: null, setOnce: null }
+  const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
+  // AI events read persons and never write them.
+  if (isWithout || laneOf(event, true) === 'ai') return { set: null, setOnce: null }
   const keys = Object.keys(properties)
   return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
 }

@@ -94,6 +94,7 @@ class Sender {
     const known = readCheckpoint(folder)
     if (known !== null) checkSame(known, identity, job.parts)
     this.checkpoint = known ?? newCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
+    this.checkpoint.approval_sha256 = identity.approvalSha256
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#savedMs = clock.nowMs()
     this.#canaryEvents = this.#sums().sent < (options.canaryEvents ?? 0) ? options.canaryEvents! : null

@@ -84,16 +84,21 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
   return { verification, expected }
 }
 
-/** Until the lane has processed what is appended now; what comes later is not the job's. */
+/** Imported exceptions and AI events go with the live ones. */
+const streams = ['historical', 'main'] as const
+
+/** Until the service has processed what is appended now; what comes later is not the job's. */
 export async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
-  let appended: number | null = null
+  const ends = new Map<string, number>()
   for (;;) {
     const { lanes } = await api.call('GET', '/ingestion_status/')
-    const lane: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, 'historical') : undefined
-    if (lane === undefined || !isJsonObject(lane)) return
-    const { appended: end, processed } = lane as JsonObject
-    appended ??= numberOf(end ?? null) ?? 0
-    const left = appended - (numberOf(processed ?? null) ?? 0)
+    const left = streams.reduce((sum, stream) => {
+      const lane: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, stream) : undefined
+      if (lane === undefined || !isJsonObject(lane)) return sum
+      const { appended, processed } = lane as JsonObject
+      if (!ends.has(stream)) ends.set(stream, numberOf(appended ?? null) ?? 0)
+      return sum + Math.max(0, ends.get(stream)! - (numberOf(processed ?? null) ?? 0))
+    }, 0)
     progress.waiting(left > 0 ? `the service has ${left.toLocaleString('en')} records to store` : null)
     if (left <= 0) return
     const untilMs = api.clock.nowMs() + pollMs

@@ -20,28 +20,34 @@ function aPace() {
     processed: () => {
       appendedBeforeMs = clock.nowMs()
     },
+    /** A batch is let in and stored. */
+    send: (projectId: number) => {
+      assert.equal(pace.pauseSeconds(projectId), null)
+      pace.noteStored()
+    },
   }
 }
 
 describe('the pace of imports', () => {
   it('lets an importer begin after any pause, though the worker has not reported since', () => {
-    const { clock, pace } = aPace()
+    const { clock, pace, send } = aPace()
     clock.advance(3_600_000)
     const before = pace.rate(1)
-    assert.equal(pace.pauseSeconds(1), null)
+    send(1)
     clock.advance(2_000)
     assert.ok(pace.rate(1) >= before)
     assert.equal(pace.pauseSeconds(1), null)
   })
 
   it('slows down while imports wait, and asks for a pause when they wait for long', () => {
-    const { clock, pace, processed } = aPace()
-    assert.equal(pace.pauseSeconds(1), null)
+    const { clock, pace, processed, send } = aPace()
+    clock.advance(1)
+    send(1)
     const rates: number[] = []
     for (let second = 0; second < 29; second++) {
       clock.advance(1_000)
       rates.push(pace.rate(1))
-      assert.equal(pace.pauseSeconds(1), null)
+      send(1)
     }
     assert.ok(rates.at(-1)! < rates[0]!)
     clock.advance(2_000)
@@ -54,7 +60,7 @@ describe('the pace of imports', () => {
     const { clock, pace } = aPace()
     const first = pace.rate(lightProject)
     for (let second = 0; second < 60; second++) {
-      pace.pauseSeconds(1)
+      pace.noteStored()
       clock.advance(1_000)
       pace.rate(1)
       assert.ok(pace.rate(lightProject) >= first)
@@ -65,10 +71,10 @@ describe('the pace of imports', () => {
   })
 
   it('comes back within a minute of what a slow moment took, though importers then ask seldom', () => {
-    const { clock, pace, processed } = aPace()
+    const { clock, pace, processed, send } = aPace()
     clock.advance(1)
     const first = pace.rate(1)
-    assert.equal(pace.pauseSeconds(1), null)
+    send(1)
     for (let second = 0; second < 29; second++) {
       clock.advance(1_000)
       pace.rate(1)
@@ -82,5 +88,18 @@ describe('the pace of imports', () => {
       processed()
     }
     assert.ok(clock.nowMs() - startMs < 60_000, String(clock.nowMs() - startMs))
+  })
+
+  it('stops nobody for requests of which nothing was stored, nor for long for what never is processed', () => {
+    const { clock, pace, send } = aPace()
+    for (let second = 0; second < 100; second++) {
+      clock.advance(1_000)
+      assert.equal(pace.pauseSeconds(1), null)
+    }
+    send(1)
+    clock.advance(100_000)
+    assert.ok(pace.pauseSeconds(1)! >= 1)
+    clock.advance(300_000)
+    assert.equal(pace.pauseSeconds(1), null)
   })
 })

@@ -12,8 +12,10 @@ export interface ImportPace {
    * @param projectId null where it is not known yet.
    */
   rate(projectId: number | null): number
-  /** How long an importer has to pause, in seconds; null when it may send, which is taken to happen. */
+  /** How long an importer has to pause, in seconds; null when it may send. */
   pauseSeconds(projectId: number | null): number | null
+  /** Call after imports were stored in the log: only these can wait for the worker. */
+  noteStored(): void
 }
 
 const rateMin = 500
@@ -31,6 +33,8 @@ const lateMs = 10_000
 /** Some 300,000 events at the usual pace of a worker, which is what a project may have waiting. */
 const pauseFromMs = 30_000
 const pauseSecondsMax = 30
+/** After so long without anything new, whatever was taken for waiting was not there, or its worker is not. */
+const forgetAfterMs = 300_000
 /** Projects that import at once are few; one that is forgotten begins anew. */
 const projectCountMax = 1_000
 
@@ -51,20 +55,15 @@ export function createImportPace(options: {
   const { processedUntil, isBelowShare, clock } = options
   const paces = new Map<number | null, Pace>()
 
-  /** When the latest import was let in, and when the first since everything had been processed; null before any. */
-  let letIn: { lastMs: number; firstMs: number } | null = null
+  /** When the latest import was stored, and when the first since everything had been processed; null before any. */
+  let stored: { lastMs: number; firstMs: number } | null = null
 
   /** The worker stops reporting once nothing waits, so an old report is no lag. */
   function lagMs(): number {
     const until = processedUntil()
-    if (until === null || letIn === null || letIn.lastMs <= until.appendedBeforeMs) return 0
-    return Math.max(0, clock.nowMs() - Math.max(until.appendedBeforeMs, letIn.firstMs))
-  }
-
-  function noteLetIn(): void {
-    const nowMs = clock.nowMs()
-    const isIdle = letIn === null || letIn.lastMs <= (processedUntil()?.appendedBeforeMs ?? 0)
-    letIn = { lastMs: nowMs, firstMs: isIdle ? nowMs : letIn!.firstMs }
+    if (stored !== null && clock.nowMs() - stored.lastMs > forgetAfterMs) stored = null
+    if (until === null || stored === null || stored.lastMs <= until.appendedBeforeMs) return 0
+    return Math.max(0, clock.nowMs() - Math.max(until.appendedBeforeMs, stored.firstMs))
   }
 
   function grow(pace: Pace, elapsedMs: number): void {
@@ -105,8 +104,12 @@ export function createImportPace(options: {
       const lag = lagMs()
       if (lag >= pauseFromMs && !isLight(projectId))
         return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
-      noteLetIn()
       return null
+    },
+    noteStored: () => {
+      const nowMs = clock.nowMs()
+      const isIdle = stored === null || stored.lastMs <= (processedUntil()?.appendedBeforeMs ?? 0)
+      stored = { lastMs: nowMs, firstMs: isIdle ? nowMs : stored!.firstMs }
     },
   }
 }

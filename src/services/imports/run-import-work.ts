@@ -138,11 +138,13 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
     return null
   }
 
-  /** Whether every record that a front may have taken for the job is processed. */
+  /**
+   * Whether every record that a front may have taken for the job is processed. Its exceptions and AI events go with the
+   * live ones.
+   */
   async function isDrained({ updatedAtMs }: ImportJob): Promise<boolean> {
     if (clock.nowMs() - updatedAtMs < closingMs) return false
-    for (const { stream, traffic } of await deps.log.streams()) {
-      if (traffic !== 'import') continue
+    for (const { stream } of await deps.log.streams()) {
       const { doneOffset } = await findProgress(jobs, stream)
       const { appendedAtMs } = await deps.log.status(stream, doneOffset)
       if (appendedAtMs !== null && appendedAtMs <= updatedAtMs + closingMs) return false

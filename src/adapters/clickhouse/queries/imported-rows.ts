@@ -131,7 +131,11 @@ async function findRows(
       format: 'JSONCompactEachRow',
       abort_signal: signal,
     })
-    for (const row of await result.json<EventRow>()) found.set(row[1], viewOfRow(row))
+    for (const row of await result.json<EventRow>()) {
+      const view = viewOfRow(row)
+      // While the job is published, a row may be found in both tables; two rows with one uuid may differ in the rest.
+      found.set(JSON.stringify([view.uuid, view.event, view.distinctId, view.timestampMs]), view)
+    }
   }
   return [...found.values()]
 }
