@@ -2,6 +2,7 @@
 // names in `$groups`. Persons and the stored row are handled elsewhere.
 
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
+import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
@@ -38,7 +39,7 @@ export function applyGroupEvent(state: ProjectState, event: GroupEvent): Warning
   if (changed !== null) {
     const propertiesJson = JSON.stringify(profile.properties)
     state.groupTextLength += propertiesJson.length
-    if (exceedsPersonLimit(propertiesJson)) return 'group_properties_size_violation'
+    if (exceedsPersonLimit(propertiesJson) || exceedsMarksLimit(profile.marks)) return 'group_properties_size_violation'
   }
   if (before === null) state.saveGroup(createGroup(state.subjectsId, typeIndex, event, profile))
   else {

@@ -2,6 +2,7 @@
 // applies the event's property updates; `chunk-state.ts` moves the mappings and raises override versions.
 
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { trimMarks } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import { type JsonObject, ownValue } from '../json.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
@@ -106,7 +107,7 @@ function refusalOf(survivor: WorkingPerson, other: WorkingPerson, request: Merge
 
 function mergePersons(state: ProjectState, survivor: WorkingPerson, other: WorkingPerson): void {
   const merged = mergeProfiles(survivor, other)
-  const profile = exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged
+  const profile = trimMarks(exceedsPersonLimit(JSON.stringify(merged.properties)) ? trimProfile(merged) : merged)
   survivor.properties = profile.properties
   survivor.ownsProperties = false
   survivor.marks = profile.marks

@@ -2,6 +2,7 @@
 // event with a profile ends here. An event raises a person's version at most once, so the version counts events that
 // changed it.
 
+import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
 import {
   applyPersonUpdate,
   createProfile,
@@ -129,9 +130,10 @@ function createPerson(
   isIdentified: boolean,
   warn: RaiseWarning,
 ): PersonOutcome {
-  let profile = createProfile(event)
+  const takesTooMuchBack = event.historical && exceedsUnsetLimit(event.unset)
+  let profile = takesTooMuchBack ? emptyProfile : createProfile(event)
   let propertiesJson = JSON.stringify(profile.properties)
-  const isTooLarge = exceedsPersonLimit(propertiesJson)
+  const isTooLarge = takesTooMuchBack || exceedsPersonLimit(propertiesJson) || exceedsMarksLimit(profile.marks)
   if (isTooLarge) {
     warnOfSize(event, uuid, warn)
     profile = { ...emptyProfile, properties: { [creatorKey]: event.uuid } }
@@ -149,11 +151,12 @@ function updatePerson(
   warn: RaiseWarning,
 ): PersonOutcome {
   let changed = false
-  let isTooLarge = false
-  const profile = event.writesKnownPersons ? applyPersonUpdate(person, event) : null
+  let isTooLarge = event.historical && exceedsUnsetLimit(event.unset)
+  const profile = event.writesKnownPersons && !isTooLarge ? applyPersonUpdate(person, event) : null
+  if (isTooLarge) warnOfSize(event, person.uuid, warn)
   if (profile !== null) {
     const propertiesJson = textAfterChange(person.propertiesJson, profile)
-    isTooLarge = exceedsPersonLimit(propertiesJson)
+    isTooLarge = exceedsPersonLimit(propertiesJson) || (event.historical && exceedsMarksLimit(profile.marks))
     if (isTooLarge) {
       if (profile.replaced !== null) putBack(person.properties, profile.replaced)
       warnOfSize(event, person.uuid, warn)

@@ -13,6 +13,7 @@ import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import { openChunkState, type ProjectState } from '#core/processing/chunk-state.ts'
 import { applyPersonEvent } from '#core/processing/person-step.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { closeChunkState } from '#core/processing/state-changes.ts'
 import { idCountImages, imagesOf } from './before-images.ts'
@@ -178,7 +179,8 @@ function joinPerson(
   }
   needsOverride(state, distinctId)
   const joined = mergeProfiles(person, shelved, options)
-  const isTooLarge = joined !== person && exceedsPersonLimit(JSON.stringify(joined.properties))
+  const isTooLarge =
+    joined !== person && (exceedsPersonLimit(JSON.stringify(joined.properties)) || exceedsMarksLimit(joined.marks))
   if (isTooLarge)
     notes.push({ reason: 'person_properties_size_violation', details: { distinctId, personId: person.uuid } })
   const isChanged =
@@ -221,7 +223,7 @@ function joinGroup(state: ProjectState, shelved: Group, typeName: string | undef
     return
   }
   const joined = mergeProfiles(group, shelved)
-  if (exceedsPersonLimit(JSON.stringify(joined.properties))) {
+  if (exceedsPersonLimit(JSON.stringify(joined.properties)) || exceedsMarksLimit(joined.marks)) {
     notes.push({ reason: 'group_properties_size_violation', details: { groupTypeIndex: typeIndex, groupKey: key } })
     return
   }
