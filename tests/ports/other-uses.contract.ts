@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { EventWriter } from '#ports/events/event-writer.ts'
-import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import { type ImportedRows, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 
 type OtherUses = Pick<ImportedRows, 'findOtherUses' | 'findLaterWrites' | 'findOtherGroupUses'>
@@ -79,6 +79,20 @@ export function otherUsesContract(subject: {
       [written('set', set, { k: 2 }), written('set_once', first, { k: 1.5 })].toSorted(byId),
     )
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], nowMs() + 1), [])
+  })
+
+  it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {
+    const [projectId, job] = [newProject(), newJob()]
+    const link = (distinctId: string, anonymous: string) =>
+      anEvent({
+        ...{ projectId, event: '$identify', distinctId, personMode: 'full' },
+        propertiesJson: JSON.stringify({ $anon_distinct_id: anonymous }),
+      })
+    const others = Array.from({ length: otherUseCountMax + 50 }, (_, index) => `x${index}`)
+    await insert(...others.flatMap(other => [link('user', other), link(other, 'user')]), link('user', 'device'))
+    const uses = await store().findOtherUses(projectId, job, ['user', 'device'], nowMs())
+    assert.equal(uses.length, otherUseCountMax)
+    assert.ok(uses.some(({ distinctId, otherId }) => distinctId === 'user' && otherId === 'device'))
   })
 
   it('tells who else describes groups', async () => {

@@ -24,6 +24,7 @@ import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
+import { laterWriteBytesMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
@@ -173,7 +174,16 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
           writes: writes || known?.writes === true,
         })
       }
+    const isAsked = new Set(distinctIds)
+    const linksAsked = ({ distinctId, otherId }: OtherUse) => isAsked.has(distinctId) && isAsked.has(otherId ?? '')
+    const counts = new Map<string, number>()
     return [...uses.values()]
+      .toSorted((a, b) => Number(linksAsked(b)) - Number(linksAsked(a)))
+      .filter(({ distinctId, otherId }) => {
+        const id = isAsked.has(distinctId) ? distinctId : (otherId ?? '')
+        counts.set(id, (counts.get(id) ?? 0) + 1)
+        return counts.get(id)! <= otherUseCountMax
+      })
   }
 
   async findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<LaterWrite[]> {
@@ -190,7 +200,9 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
           ['set_once', $set_once],
         ] as const
         return maps.flatMap(([op, properties]) =>
-          isJsonObject(properties) && Object.keys(properties).length > 0
+          isJsonObject(properties) &&
+          Object.keys(properties).length > 0 &&
+          JSON.stringify(properties).length <= laterWriteBytesMax
             ? { distinctId, op, properties, timestampMs, uuid }
             : [],
         )

@@ -5,7 +5,10 @@ import type { ImportedCounts } from '#core/imports/imported-counts.ts'
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
 
+/** Anybody with a project's public key can make more; those that link asked ids with each other come first. */
+export const otherUseCountMax = 1_000
 export const laterWriteCountMax = 100
+export const laterWriteBytesMax = 65_536
 
 /** @throws PortError from every method, as in `EventQueries`. */
 export interface ImportedRows {
@@ -20,7 +23,7 @@ export interface ImportedRows {
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**
    * What visible rows of anything but this job have the persons of these distinct ids, each kind of them once, and the later
-   * ones that link other distinct ids with these.
+   * ones that link other distinct ids with these: at most `otherUseCountMax` of each asked id.
    * @param sinceMs rows of live events and of imports without a job are later if they were stored from then on.
    */
   findOtherUses(
@@ -30,8 +33,8 @@ export interface ImportedRows {
     sinceMs: number,
   ): Promise<readonly OtherUse[]>
   /**
-   * The `$set` and `$set_once` of live events that were stored from `sinceMs` on, each content once: at most
-   * `laterWriteCountMax` of either for a distinct id, the latest of `$set`, and the earliest of `$set_once` in their order.
+   * The `$set` and `$set_once` of live events that were stored from `sinceMs` on, each content of up to
+   * `laterWriteBytesMax` once: at most `laterWriteCountMax` of either for a distinct id, the latest of `$set`, and the earliest of `$set_once` in their order.
    */
   findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<readonly LaterWrite[]>
   /** Those of the groups that `$groupidentify` events of anything but this job describe. */

@@ -7,7 +7,12 @@ import { type ImportedCounts, idBucketCount } from '#core/imports/imported-count
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import { type ImportedRows, laterWriteCountMax } from '#ports/events/imported-rows.ts'
+import {
+  type ImportedRows,
+  laterWriteBytesMax,
+  laterWriteCountMax,
+  otherUseCountMax,
+} from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
@@ -215,7 +220,9 @@ async function otherUses(
         AND (distinct_id IN {ids:Array(String)}
           OR (event IN {links:Array(String)} AND (import_partition > 1 OR created_at >= ${timeParam('since')})
             AND other IN {ids:Array(String)}))
-      GROUP BY job, distinct_id, other`,
+      GROUP BY job, distinct_id, other
+      ORDER BY has({ids:Array(String)}, other) AND has({ids:Array(String)}, distinct_id) DESC, is_later DESC, writes DESC
+      LIMIT ${otherUseCountMax} BY if(has({ids:Array(String)}, distinct_id), distinct_id, other)`,
     query_params: { ...query_params, ids: [...query_params.ids], links: [...mergeEventNames] },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
@@ -243,7 +250,7 @@ async function laterWrites(
         [JSONExtractRaw(properties, '$set'), JSONExtractRaw(properties, '$set_once')] AS map
       PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
       WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
-        AND startsWith(map, '{') AND map != '{}'
+        AND startsWith(map, '{') AND map != '{}' AND length(map) <= ${laterWriteBytesMax}
       GROUP BY distinct_id, op, map
       ORDER BY if(op = 'set', -toFloat64(max(created_at)), toFloat64(min(created_at))), at
       LIMIT ${laterWriteCountMax} BY distinct_id, op`,
