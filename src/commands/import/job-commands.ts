@@ -191,6 +191,9 @@ function addPlan(command: Command): void {
         .default('keep'),
     )
     .option('--first-touch-backdate', 'let first values ($set_once) replace those of later live events')
+    .option('--geoip-from-record', 'let the service look up the address that each event was recorded with')
+    .option('--count-in-experiments', 'count flag calls of the import in the exposures of flags')
+    .option('--accept-old', 'import into a project that drops old events when they come live')
     .option('--json', 'print the plan as JSON')
     .addHelpText(
       'after',

@@ -24,6 +24,9 @@ export interface PlanOptions {
   readonly allowDangerousMerge?: boolean
   readonly personProperties?: 'keep' | 'overwrite'
   readonly firstTouchBackdate?: boolean
+  readonly geoipFromRecord?: boolean
+  readonly countInExperiments?: boolean
+  readonly acceptOld?: boolean
   readonly json?: boolean
 }
 
@@ -53,15 +56,25 @@ export function limitsOf(options: PlanOptions): ImportLimits {
     retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
     groupTypesMax: 5,
     ...joiningOf(options),
+    ...(options.acceptOld === true && { acceptsOld: true }),
   }
 }
 
 function joiningOf({
   personProperties = 'keep',
   firstTouchBackdate = false,
+  geoipFromRecord = false,
+  countInExperiments = false,
 }: PlanOptions): Pick<ImportLimits, 'joining'> {
-  if (personProperties === 'keep' && !firstTouchBackdate) return {}
-  return { joining: { person_properties: personProperties, first_touch_backdate: firstTouchBackdate } }
+  const joining: JsonObject = {
+    ...((personProperties !== 'keep' || firstTouchBackdate) && {
+      person_properties: personProperties,
+      first_touch_backdate: firstTouchBackdate,
+    }),
+    ...(geoipFromRecord && { geoip: true }),
+    ...(countInExperiments && { experiments: true }),
+  }
+  return Object.keys(joining).length === 0 ? {} : { joining }
 }
 
 /** @param text `1%` or `0.01`. @returns 0 to 1. */

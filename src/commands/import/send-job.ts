@@ -72,6 +72,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       name: `${plan.source} ${rehearsal.range?.first.slice(0, 10) ?? ''} to ${rehearsal.range?.last.slice(0, 10) ?? ''}`,
       source: plan.source,
       ...(plan.limits.joining !== undefined && { options: plan.limits.joining }),
+      ...(plan.limits.acceptsOld === true && { accept_old: true }),
       plan: {
         job: plan.jobId,
         range: rehearsal.range === null ? null : { ...rehearsal.range },

@@ -28,8 +28,10 @@ export interface ImportLimits {
   /** The target deletes what is older, in days; null when it keeps everything or could not be asked. */
   readonly retentionDays: number | null
   readonly groupTypesMax: number
-  /** How values meet those of live events when the job is published, as the service takes it; the usual when absent. */
+  /** How the service treats the events and their values, in its own words; as usual when absent. */
   readonly joining?: JsonObject
+  /** Whether the project takes events that it would drop for their age if they were live. */
+  readonly acceptsOld?: boolean
 }
 
 /** Where the private API of a target is. */

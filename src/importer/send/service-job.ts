@@ -26,6 +26,8 @@ export interface NewServiceJob {
   readonly source: string
   /** How its values meet those of live events. */
   readonly options?: JsonObject
+  /** Whether a project that drops old events takes these. */
+  readonly accept_old?: true
   /** Range, zone, hashes and version, as the service shows them. */
   readonly plan: JsonObject
 }

@@ -26,6 +26,11 @@ describe('the properties of a stored event', () => {
     const lifted = { $browser: 'x', $set: { $browser: 'x', a: 1 }, $set_once: { $initial_browser, b: 1 } }
     assert.equal(difference({ ...sent, $browser: 'x' }, lifted), null)
     assert.match(difference(sent, { ...sent, $set: { a: 1, c: 1 } })!, /^the property \$set is /)
+    assert.equal(difference(sent, { ...sent, $set: { a: 1, $geoip_country_code: 'NO' } }), null)
+    assert.equal(
+      difference({ $ai_model: 'm', $os: 'x', $set: { a: 1 } }, { $ai_model: 'm', $os: 'x' }, '$ai_generation'),
+      null,
+    )
     assert.equal(difference(sent, { $set: { a: 2 }, $set_once: { b: 1 } }), 'the property $set is {"a":2}')
     assert.equal(difference(sent, { $set: {}, $set_once: { b: 1 } }), 'the property $set is {}')
     assert.equal(difference(sent, {}), 'the property $set is missing')

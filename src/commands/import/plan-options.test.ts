@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { limitsOf, type PlanOptions } from './plan-options.ts'
+
+const limits = (options: Partial<PlanOptions>) => limitsOf({ maxRejectShare: '1%', ...options } as PlanOptions)
+
+describe('what a plan asks of the service', () => {
+  it('is nothing unless options say so, in the words that the service takes', () => {
+    const usual = limits({})
+    assert.deepEqual([usual.joining, usual.acceptsOld], [undefined, undefined])
+    assert.deepEqual(limits({ personProperties: 'overwrite' }).joining, {
+      person_properties: 'overwrite',
+      first_touch_backdate: false,
+    })
+    const asked = limits({ geoipFromRecord: true, countInExperiments: true, acceptOld: true })
+    assert.deepEqual([asked.joining, asked.acceptsOld], [{ geoip: true, experiments: true }, true])
+  })
+})
