@@ -1,4 +1,4 @@
-// An import that is paused, or has no room left, goes on where it stopped. What kills leave is in `kill-products.ci.ts`.
+// An import that is paused, or has no room left, goes on where it stopped. What kills leave is in `kill-sources.ci.ts`.
 
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
