@@ -17,7 +17,7 @@ export interface PlainCall {
   readonly flag: string
   readonly value: string
   readonly person: string
-  /** Of an import job that does not count in experiments. */
+  /** Whether it comes from an import job that does not count in experiments. */
   readonly isImported: boolean
 }
 

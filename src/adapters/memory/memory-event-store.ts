@@ -48,7 +48,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
   /** By uuid. */
   readonly thinned = new Map<string, ThinnedCall>()
   insertedCount = 0
-  /** Of the store. */
+  /** The clock of the store, epoch ms. */
   nowMs: () => number = () => 0
 
   /** Each event as queries see it, by `identityKey`. */

@@ -93,7 +93,7 @@ export async function projectWithKey(
   personalKey: string,
   projectKey: string,
 ): Promise<KnownProject | null> {
-  // Of the projects that the key may see, whichever is its first.
+  // The key may see several projects, so the first one need not be it.
   const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
   const project = found.find(({ api_token }) => api_token === projectKey)
   return project === undefined

@@ -86,7 +86,7 @@ export interface ImportChanges {
   readonly storedRows: readonly { readonly importJobId: number; readonly count: number }[]
   /** Where a subject has an image already, its `before` stays as it is and its `after` is replaced. */
   readonly images: readonly SubjectImage[]
-  /** Of any job: replaced as a whole, `before` included. What a job has built on may have been undone beneath it. */
+  /** Images of any job, replaced whole: what a job has built on may have been undone beneath it. */
   readonly rewrittenImages: readonly SubjectImage[]
   /** The job that keeps images of the `assignments` of persons that these changes merge away; null for none. */
   readonly keepsAssignmentsFor: number | null

@@ -31,7 +31,7 @@ export interface StagedOutcome {
   readonly text: string
   /** SHA-256, in hex, of the record's bytes in the raw file. */
   readonly sourceSha256: () => string
-  /** Of a row of CSV. */
+  /** What a row of CSV holds; absent for records of other formats. */
   readonly row?: {
     readonly columns: readonly string[]
     /** By the names of columns, without the empty ones; null where the cells do not fit to the columns. */

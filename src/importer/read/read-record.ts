@@ -25,7 +25,7 @@ export interface ReadRecord {
   readonly parsed: ParsedRecord
   /** Whether `bytes` are the JSON of the record, not a row of CSV. */
   readonly isJson: boolean
-  /** Of a row of CSV: the names in the header of its file. */
+  /** The names in the header of the file, for a row of CSV. */
   readonly columns?: readonly string[]
   /** As in `SourceRecord`. */
   readonly table: string | null

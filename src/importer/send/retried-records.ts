@@ -140,7 +140,7 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): { parsed: ParsedReco
 
 const noObject: RawObject = { object: '', table: null }
 
-/** Of a row of CSV its text counts where that was changed, else its cells by the names of their columns. */
+/** The text of a CSV row counts where it was changed, else its cells by the names of their columns. */
 function repairedSource(reject: JsonObject, columns: readonly string[] | null): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }

@@ -288,7 +288,7 @@ function sorted(events: readonly ImportedEvent[]): string[] {
   return events.map(event => JSON.stringify(event)).toSorted()
 }
 
-/** Of the events of groups with one uuid the receiver takes one, so only the last is sent. */
+/** The receiver takes one of several group events with the same uuid, so only the last is sent. */
 function lastOfGroups(events: readonly ImportedEvent[]): ImportedEvent[] {
   return events.filter(
     ({ event, uuid }, index) =>

@@ -71,7 +71,7 @@ export interface ImportWorkStore {
   listShelvedGroups(importJobId: number, limit: number): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Images of a kind, some first ones. */
   listImportImages(importJobId: number, kind: SubjectKind, limit: number): Promise<readonly SubjectImage[]>
-  /** Of one or several jobs. */
+  /** Finds what one or several jobs have kept of these subjects. */
   findImportImages(
     importJobIds: readonly number[],
     kind: SubjectKind,

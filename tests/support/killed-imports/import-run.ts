@@ -26,7 +26,7 @@ export interface KilledRun {
   readonly kills: Readonly<Record<KilledStage, number>>
   /** Calls of the importer that ended by themselves. */
   readonly endedRuns: number
-  /** Of the importer, as the system counts it. */
+  /** The most memory of the importer, as the system counts it. */
   readonly rssMaxBytes: number
   /** The longest time from the start of a call that goes on sending until more was sent; part of it is the start. */
   readonly resumeMsMax: number
@@ -202,7 +202,7 @@ export class ImportRun {
     return this.#json('final/report.json')
   }
 
-  /** Of persons who are not as the import says, after it was published. */
+  /** Says which persons are not as the import says, after it was published. */
   differencesOfPersons(): readonly string[] {
     return this.#json<{ differences: readonly string[] }>('verify-persons.json').differences
   }

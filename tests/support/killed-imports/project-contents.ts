@@ -15,7 +15,7 @@ export interface ProjectContents {
   readonly persons: Sum
   readonly groupTypes: unknown
   readonly groups: Sum
-  /** Of insights, SQL and definitions. */
+  /** The answers of insights, SQL and definitions. */
   readonly answers: Readonly<Record<string, unknown>>
   /** One for each event, person and group, so that a difference can be shown. */
   readonly lines: ReadonlySet<string>

@@ -4,7 +4,7 @@ import { lineFile } from './export-files.ts'
 import type { Happening } from './happenings.ts'
 import { jsonLine, rowsOf, type SyntheticSource } from './synthetic-source.ts'
 
-/** Of the site, which is two hours ahead of UTC. */
+/** The site's zone is two hours ahead of UTC. */
 const shiftSeconds = 7_200
 
 export const matomo: SyntheticSource = {

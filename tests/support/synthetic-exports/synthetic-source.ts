@@ -14,7 +14,7 @@ export interface SyntheticSource {
 }
 
 export interface PartOptions {
-  /** Of the export. */
+  /** The folder that the export is written to. */
   readonly folder: string
   /** From 0. Where a source has several shapes, its parts have them in turn. */
   readonly part: number

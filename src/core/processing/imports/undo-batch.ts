@@ -40,11 +40,11 @@ export type UndoRefusal =
 export interface UndoBatch extends JobBatch {
   /** The images of all subjects in `loaded`, as far as this job or later ones have any. */
   readonly images: readonly SubjectImage[]
-  /** Of the distinct ids in `loaded`. */
+  /** What others have the distinct ids in `loaded` for. */
   readonly uses: readonly OtherUse[]
-  /** Of the distinct ids in `loaded`, in the order in which they were stored. */
+  /** What live events wrote with the distinct ids in `loaded`; each `$set_once` in the order in which they were stored. */
   readonly laterWrites: readonly LaterWrite[]
-  /** Of the groups in `loaded`. */
+  /** Who else describes the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
   readonly laterJobIds: readonly number[]
