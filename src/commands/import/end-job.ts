@@ -7,6 +7,7 @@ import { type FinalReport, finalReportNames } from '#importer/send/final-report.
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
 import { noteSentence } from '#importer/send/note-words.ts'
+import { openRetries } from '#importer/send/retried-records.ts'
 import { endServiceJob, readServiceJob, stateOf } from '#importer/send/service-job.ts'
 import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
@@ -130,9 +131,13 @@ const stepWords: Readonly<Record<string, string>> = {
 
 /** Only now do persons have what the import says of them. */
 async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
-  const staged = openStagedJob({ folder, plan, manifest: manifestOf(folder), source })
+  const manifest = manifestOf(folder)
+  const staged = openStagedJob({ folder, plan, manifest, source })
   try {
-    const check = await verifyPersons(staged, serviceJobId, id => staged.personOf(id), api)
+    const retried = openRetries({ folder, plan, manifest, source })
+    const sent = [{ folder, job: staged, checkpoint: readCheckpoint(folder) }, ...retried]
+    const personOf = (id: string) => staged.personOf(id)
+    const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, api })
     folder.writeJson(personsFile, check)
     const newer = check.newer === 0 ? '' : `, ${check.newer} have newer values`
     say(`${check.compared} persons at random: ${check.equal} are as the import says${newer}.`)

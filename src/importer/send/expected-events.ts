@@ -2,8 +2,6 @@
 // One pass; memory grows with the events of one day only. Source: docs/wire/import.md §2.10, §3.12.
 
 import { hash } from 'node:crypto'
-import { createReadStream, existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import { crc32 } from 'node:zlib'
 import { normalizeDistinctId, storedName } from '#core/capture/normalize-event.ts'
 import { mayBeGenerated } from '#core/events/generated-event.ts'
@@ -14,10 +12,11 @@ import type { StagedJob } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { joinedId } from '../records/joined-id.ts'
 import { timeText, utcDay } from '../records/source-time.ts'
-import type { Checkpoint, PartProgress } from './checkpoint.ts'
+import type { Checkpoint } from './checkpoint.ts'
 import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
-import { type RetriedJob, retryPrefix } from './retried-records.ts'
+import { retryPrefix } from './retried-records.ts'
+import { type SentJob, sentSteps } from './sent-events.ts'
 
 export interface EventSpan {
   count: number
@@ -46,7 +45,7 @@ export interface ExpectedOptions {
   readonly progress: Pick<StageProgress, 'add'>
   readonly signal: AbortSignal
   /** Records that were repaired and sent later. */
-  readonly retried?: readonly RetriedJob[]
+  readonly retried?: readonly SentJob[]
   /** How many events are compared with all fields. */
   readonly sampleCount?: number
 }
@@ -56,44 +55,22 @@ const sampleCountDefault = 200
 export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
   const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault } = options
   const tally = new Tally(sampleCount)
-  const refused = await refusedUuids(folder, checkpoint.identity.progress)
-  for (const { index, event } of job.generatedEvents()) {
-    if (index >= checkpoint.identity.progress.committed.line) break
-    if (!refused.has(event.uuid)) tally.addGenerated(event)
-  }
   // Records that were sent again first: their keys are known until the parts have passed their days.
-  for (const each of retried) if (each.checkpoint !== null) await addParts(tally, each, options)
-  await addParts(tally, { folder, job, checkpoint }, options)
+  for (const each of [...retried, { folder, job, checkpoint }]) await addJob(tally, each, options)
   return tally.expected()
 }
 
-async function addParts(
-  tally: Tally,
-  { folder, job, checkpoint }: RetriedJob,
-  { progress, signal }: ExpectedOptions,
-): Promise<void> {
-  const begun = new Map(checkpoint!.parts.map(part => [part.id, part]))
-  for (const part of job.parts) {
-    const state = begun.get(part.id)
-    if (state === undefined) break
-    const refused = await refusedUuids(folder, state)
-    if (!part.id.startsWith(retryPrefix)) tally.forgetDaysBefore(part.id.slice(0, part.id.indexOf('/')))
-    for await (const { line, result } of job.readPart(part)) {
-      if (line > state.committed.line) break
+async function addJob(tally: Tally, sent: SentJob, { progress, signal }: ExpectedOptions): Promise<void> {
+  for await (const step of sentSteps(sent))
+    if (step.kind === 'generated') tally.addGenerated(step.event)
+    else if (step.kind === 'record') {
       progress.add({ records: 1 })
-      if (result.kind === 'events') for (const event of result.events) if (!refused.has(event.uuid)) tally.add(event)
+      for (const event of step.events) tally.add(event)
+    } else {
+      checkPause(signal)
+      const { id } = step.part
+      if (!id.startsWith(retryPrefix)) tally.forgetDaysBefore(id.slice(0, id.indexOf('/')))
     }
-    checkPause(signal)
-  }
-}
-
-async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgress): Promise<Set<string>> {
-  const uuids = new Set<string>()
-  const path = folder.file('rejects', `${id}.sent.jsonl`)
-  if (rejects_bytes === 0 || !existsSync(path)) return uuids
-  for await (const line of createInterface({ input: createReadStream(path, { end: rejects_bytes - 1 }) }))
-    uuids.add((JSON.parse(line) as { uuid: string }).uuid)
-  return uuids
 }
 
 function keyOf({ uuid, distinctId, event }: ImportedEvent): string {

@@ -9,7 +9,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { noteSentence } from './note-words.ts'
-import type { RetriedJob } from './retried-records.ts'
+import type { SentJob } from './sent-events.ts'
 import type { Verification } from './verify-stage.ts'
 
 export const finalReportNames = {
@@ -70,7 +70,7 @@ export interface FinalReportParts {
   readonly rehearsal: RehearsalReport
   readonly verification: Verification
   readonly expected: ExpectedEvents
-  readonly retried?: readonly RetriedJob[]
+  readonly retried?: readonly SentJob[]
 }
 
 /** Writes the report in its three forms. */
@@ -126,7 +126,7 @@ export function finalReport({
   }
 }
 
-function repairedOf(retried: readonly RetriedJob[]): FinalReport['repaired'] {
+function repairedOf(retried: readonly SentJob[]): FinalReport['repaired'] {
   const parts = retried.flatMap(({ checkpoint }) => checkpoint?.parts ?? [])
   if (parts.length === 0) return null
   const { read, sent, refused, rejected, skipped } = sumCounts(parts.map(({ counts }) => counts))

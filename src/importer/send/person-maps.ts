@@ -7,10 +7,15 @@ import { groupEventNames } from '#core/events/event-names.ts'
 import { clientMap, liftPersonMaps, type PersonMaps } from '#core/processing/properties/mapped-properties.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 
-export function personMaps({ event, properties }: ImportedEvent): PersonMaps {
-  const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
-  // AI events read persons and never write them.
-  if (isWithout || laneOf(event, true) === 'ai') return { set: null, setOnce: null }
+export function personMaps(event: ImportedEvent): PersonMaps {
+  if (!hasProfile(event)) return { set: null, setOnce: null }
+  const { properties } = event
   const keys = Object.keys(properties)
   return liftPersonMaps(properties, keys, clientMap(properties.$set, null), clientMap(properties.$set_once, null))
+}
+
+/** Whether the event may change its person. AI events read persons and never write them. */
+export function hasProfile({ event, properties }: ImportedEvent): boolean {
+  const isWithout = properties.$process_person_profile === false || groupEventNames.has(event)
+  return !isWithout && laneOf(event, true) !== 'ai'
 }

@@ -17,18 +17,12 @@ import { type ImportLedger, memoryLedger } from '../records/import-ledger.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { type JobConversion, jobConversion } from '../stages/job-conversion.ts'
 import { ledgerFile } from '../stages/scan.ts'
-import { type Checkpoint, readCheckpoint } from './checkpoint.ts'
+import { readCheckpoint } from './checkpoint.ts'
+import type { SentJob } from './sent-events.ts'
 
 const recordsFile = 'records.jsonl'
 /** Begins the ids of their parts; the ids of other parts begin with a day. */
 export const retryPrefix = 'retry/'
-
-export interface RetriedJob {
-  readonly folder: JobFolder
-  readonly job: StagedJob
-  /** Null before anything of it was sent. */
-  readonly checkpoint: Checkpoint | null
-}
 
 export interface RetryContext {
   /** The folder of the job that the records belong to. */
@@ -39,7 +33,7 @@ export interface RetryContext {
 }
 
 /** Keeps the bytes of the file in the job's folder; the same file again is the same retry, and goes on. */
-export function addRetry(context: RetryContext, path: string): RetriedJob {
+export function addRetry(context: RetryContext, path: string): SentJob {
   const sha256 = sha256Hex(readFileSync(path))
   const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
   mkdirSync(folder.path, { recursive: true })
@@ -48,12 +42,12 @@ export function addRetry(context: RetryContext, path: string): RetriedJob {
 }
 
 /** The retries that were begun, which verifying has to count as well. */
-export function openRetries(context: RetryContext): RetriedJob[] {
+export function openRetries(context: RetryContext): SentJob[] {
   const paths = globSync(`retry/*/${recordsFile}`, { cwd: context.folder.path }).toSorted()
   return paths.map(path => openRetry(context, new JobFolder(context.folder.file('retry', path.split('/')[1]!))))
 }
 
-function openRetry(context: RetryContext, folder: JobFolder): RetriedJob {
+function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   const bytes = readFileSync(folder.file(recordsFile))
   const lines = linesOf(bytes)
   const part = {

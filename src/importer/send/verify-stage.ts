@@ -13,7 +13,7 @@ import type { EventMarks } from './encode-event.ts'
 import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
 import { listAt, type ServiceApi } from './job-api.ts'
 import { type JobReport, readJobReport } from './job-report.ts'
-import type { RetriedJob } from './retried-records.ts'
+import type { SentJob } from './sent-events.ts'
 import { propertyDifference } from './stored-properties.ts'
 
 export const verifyFile = 'verify.json'
@@ -22,7 +22,7 @@ export interface VerifyOptions {
   readonly folder: JobFolder
   readonly job: StagedJob
   readonly checkpoint: Checkpoint
-  readonly retried?: readonly RetriedJob[]
+  readonly retried?: readonly SentJob[]
   readonly source: string
   readonly api: ServiceApi
   readonly progress: StageProgress

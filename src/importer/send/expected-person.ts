@@ -1,0 +1,90 @@
+// A person as the events of an import make it, by the rules that the service joins an import's properties by.
+// Source: docs/wire/import.md §2.10, §3.4.
+
+import { hash } from 'node:crypto'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
+import { emptyProfile, type Profile } from '#core/persons/profile.ts'
+import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
+import { unsetKeys } from '#core/processing/properties/person-update.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { joinedId } from '../records/joined-id.ts'
+import { usPerMs } from '../records/source-time.ts'
+import { hasProfile, personMaps } from './person-maps.ts'
+
+export interface ExpectedPerson {
+  readonly rank: string
+  /** An id that leads to the person. */
+  readonly id: string
+  readonly ids: Set<string>
+  profile: Profile
+  /** Told by exceptions, which describe only persons that they create. */
+  readonly unsureKeys: Set<string>
+}
+
+/** What is not as expected: in words, and the id where one is missing. */
+export interface PersonDifference {
+  readonly words: string
+  readonly missingId: string | null
+}
+
+export function newPerson(id: string): ExpectedPerson {
+  return { rank: hash('sha1', id), id, ids: new Set([id]), profile: emptyProfile, unsureKeys: new Set() }
+}
+
+/** Whether the event tells anything of its person that can be compared. */
+/** Whether the event tells anything of its person that can be compared. */
+export function tellsOfPerson(event: ImportedEvent): boolean {
+  if (joinedId(event) !== null) return true
+  const { set, setOnce } = personMaps(event)
+  return set !== null || setOnce !== null || unsetOf(event).length > 0
+}
+
+export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void {
+  const { distinctId, timeUs, uuid } = event
+  person.ids.add(distinctId)
+  const other = event.event === '$identify' ? joinedId(event) : null
+  if (other !== null) person.ids.add(other)
+  const { set, setOnce } = personMaps(event)
+  if (event.event === '$exception') {
+    for (const map of [set, setOnce]) for (const key of Object.keys(map ?? {})) person.unsureKeys.add(key)
+    return
+  }
+  const timestampMs = Math.floor(timeUs / usPerMs)
+  const update = { set, setOnce, unset: unsetOf(event), timestampMs, uuid, importJobId: 1 }
+  person.profile = applyImportUpdate(person.profile, update) ?? person.profile
+}
+
+function unsetOf(event: ImportedEvent): readonly string[] {
+  return hasProfile(event) ? unsetKeys(event.properties.$unset) : []
+}
+
+/** @param stored a person as the private API shows it. */
+export function differenceOfPerson(person: ExpectedPerson, stored: JsonObject): PersonDifference | null {
+  const { ids, profile, unsureKeys } = person
+  const properties = isJsonObject(stored.properties) ? (stored.properties as JsonObject) : {}
+  for (const key of Object.keys(profile.marks)) {
+    if (unsureKeys.has(key)) continue
+    const expected = ownValue(profile.properties as JsonObject, key)
+    const found = ownValue(properties, key)
+    if (expected === undefined) {
+      if (found !== undefined) return property(`the property ${key} was taken back and is still there`)
+    } else if (found === undefined) return property(`the property ${key} is missing`)
+    else if (!isSameJson(found, expected))
+      return property(`the property ${key} is ${JSON.stringify(found).slice(0, 100)}`)
+  }
+  const shown = shownIds(stored)
+  const areAllShown = Number(stored.distinct_id_count) <= shown.length
+  const missingId = areAllShown ? [...ids].find(id => !shown.includes(id)) : undefined
+  return missingId === undefined ? null : { words: `the id ${missingId} is not one of its ids`, missingId }
+}
+
+function property(words: string): PersonDifference {
+  return { words, missingId: null }
+}
+
+/** A person of very many ids shows only some of them. */
+export function shownIds(stored: JsonObject | undefined): readonly string[] {
+  const ids = stored?.distinct_ids
+  return Array.isArray(ids) ? ids.filter(id => typeof id === 'string') : []
+}

@@ -1,0 +1,65 @@
+// What the service took of a job: its staged events up to where sending is, without those that were refused.
+
+import { createReadStream, existsSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import type { JobFolder } from '../job/job-folder.ts'
+import type { StagedJob, StagedPart } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import type { Checkpoint, PartProgress } from './checkpoint.ts'
+
+export interface SentJob {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  /** Null before anything of it was sent. */
+  readonly checkpoint: Checkpoint | null
+}
+
+/** Generated events come first, then part by part what each record became; a record may have become nothing. */
+export type SentStep =
+  | { readonly kind: 'generated'; readonly event: ImportedEvent }
+  | { readonly kind: 'part'; readonly part: StagedPart }
+  | { readonly kind: 'record'; readonly events: readonly ImportedEvent[] }
+
+/** In the order of sending. */
+export async function* sentSteps({ folder, job, checkpoint }: SentJob): AsyncGenerator<SentStep> {
+  if (checkpoint === null) return
+  const generated = checkpoint.identity.progress
+  const refusedLinks = await refusedUuids(folder, generated)
+  for (const { index, event } of job.generatedEvents()) {
+    if (index >= generated.committed.line) break
+    if (!refusedLinks.has(event.uuid)) yield { kind: 'generated', event }
+  }
+  const begun = new Map(checkpoint.parts.map(part => [part.id, part]))
+  for (const part of job.parts) {
+    const state = begun.get(part.id)
+    if (state === undefined) break
+    yield { kind: 'part', part }
+    const refused = await refusedUuids(folder, state)
+    for await (const { line, result } of job.readPart(part)) {
+      if (line > state.committed.line) break
+      yield { kind: 'record', events: result.kind === 'events' ? taken(result.events, refused) : [] }
+    }
+  }
+}
+
+/** All events of the job and of its retries. */
+export async function* sentEvents(jobs: readonly SentJob[]): AsyncGenerator<ImportedEvent> {
+  for (const job of jobs)
+    for await (const step of sentSteps(job)) {
+      if (step.kind === 'generated') yield step.event
+      else if (step.kind === 'record') yield* step.events
+    }
+}
+
+function taken(events: readonly ImportedEvent[], refused: ReadonlySet<string>): readonly ImportedEvent[] {
+  return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
+}
+
+async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgress): Promise<Set<string>> {
+  const uuids = new Set<string>()
+  const path = folder.file('rejects', `${id}.sent.jsonl`)
+  if (rejects_bytes === 0 || !existsSync(path)) return uuids
+  for await (const line of createInterface({ input: createReadStream(path, { end: rejects_bytes - 1 }) }))
+    uuids.add((JSON.parse(line) as { uuid: string }).uuid)
+  return uuids
+}

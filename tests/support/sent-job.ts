@@ -1,0 +1,38 @@
+// A job of one part, each of whose lines became one event, all of which were sent.
+
+import { JobFolder } from '#importer/job/job-folder.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { newCheckpoint, newProgress } from '#importer/send/checkpoint.ts'
+import type { SentJob } from '#importer/send/sent-events.ts'
+
+const dayPart = '2024-05-01/0'
+
+/** @param folder for the files of its rejects; without any when there are none. */
+export function sentJob(folder: string, events: readonly ImportedEvent[]): SentJob {
+  const checkpoint = newCheckpoint(
+    { jobId: 'j', serviceJobId: '1', target: 't', project: '1', approvalSha256: '', mappingSha256: '' },
+    0,
+    '2026-01-01T00:00:00.000Z',
+  )
+  const progress = newProgress(dayPart, '')
+  progress.committed.line = events.length
+  checkpoint.parts.push(progress)
+  const part = { id: dayPart, object: '', sha256: '', bytes: 0, records: events.length, firstUs: null, lastUs: null }
+  return {
+    folder: new JobFolder(folder),
+    checkpoint,
+    job: {
+      parts: [part],
+      generatedCount: 0,
+      generatedEvents: () => [],
+      async *readPart() {
+        for (const [index, event] of events.entries())
+          yield {
+            ...{ line: index + 1, byteEnd: index + 1, raw: { object: '', line: index + 1, byte: index }, text: '' },
+            sourceSha256: () => '',
+            result: { kind: 'events' as const, events: [event], notes: [], dropped: [] },
+          }
+      },
+    },
+  }
+}
