@@ -136,6 +136,7 @@ export function chargedUsageContract(subject: EventWriterSubject): void {
       '',
       '\\',
       'é'.repeat(400),
+      '\u0001'.repeat(400),
     ]
     const times = ['1900-01-01T00:00:00Z', '1969-12-31T23:59:59.999Z', '2026-10-01T12:00:00Z', '2299-12-31T23:59:59Z']
     const events = Array.from({ length: 3_000 }, (_, n) =>

@@ -3,14 +3,18 @@
 /** A UTF-16 unit takes three bytes at most, or two when it is escaped. */
 const listCharsMax = 40_000
 
-/** @param charsOf how many characters an item takes in a field. */
-export function fieldLists<Item>(items: Iterable<Item>, charsOf: (item: Item) => number): Item[][] {
+/** @param charsOf how many characters an item takes in a field. @param charsMax of a list. */
+export function fieldLists<Item>(
+  items: Iterable<Item>,
+  charsOf: (item: Item) => number,
+  charsMax = listCharsMax,
+): Item[][] {
   const lists: Item[][] = []
   let charCount = Number.POSITIVE_INFINITY
   for (const item of items) {
     const chars = charsOf(item)
     charCount += chars
-    if (charCount > listCharsMax) {
+    if (charCount > charsMax) {
       lists.push([])
       charCount = chars
     }

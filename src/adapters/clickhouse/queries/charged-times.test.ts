@@ -19,13 +19,14 @@ const tooLong = new PortError(
 function aStore(limit: number, failure: PortError) {
   const sizes: number[] = []
   const client = {
-    query: async ({ query_params }: { query_params: Record<string, { values: unknown[] }[]> }) => {
-      const asked = Object.values(query_params).flat()
+    query: async ({ query_params }: { query_params: Record<string, string> }) => {
+      const lists = Object.values(query_params)
+      const asked = lists.flatMap(list => JSON.parse(Buffer.from(list, 'base64').toString()) as unknown[][])
       sizes.push(asked.length)
       if (asked.length > limit) throw failure
-      const rows = asked.map(({ values: [projectId, day, event, distinctId, uuid] }) => [
+      const rows = asked.map(([projectId, day, event, distinctId, uuid]) => [
         projectId,
-        Date.parse(String(day)) / 86_400_000,
+        day,
         event,
         distinctId,
         uuid,

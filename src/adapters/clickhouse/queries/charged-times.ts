@@ -10,12 +10,15 @@ import { identityKey } from '#core/processing/charge-once.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
-import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
+import { fieldLists } from '../parameters/field-lists.ts'
+import { askedIdentities } from '../parameters/identity-lists.ts'
 
 /** No captured event has a longer name or distinct id. */
 const textCharsMax = 1000
-/** 4 MB: twice what 10,000 ordinary identities need. */
-const listsPerQueryMax = 100
+/** Characters of an identity without its texts. */
+const charsPerIdentity = 60
+/** Of a query: three times what 10,000 ordinary identities need. */
+const queryCharsMax = 4_000_000
 /** A query of more identities than this is halved when it takes longer than this. */
 const halvedAbove = 300
 const querySecondsMax = 8
@@ -26,9 +29,9 @@ export async function findChargedTimes(
   identities: readonly EventIdentity[],
 ): Promise<(number | null)[]> {
   const times = new Map<string, number>()
-  const lists = identityLists(identities.filter(isStorable))
-  for (let from = 0; from < lists.length; from += listsPerQueryMax)
-    await findIn(clients, lists.slice(from, from + listsPerQueryMax).flat(), times)
+  const charsOf = ({ event, distinctId }: EventIdentity) => charsPerIdentity + event.length + distinctId.length
+  for (const some of fieldLists(identities.filter(isStorable), charsOf, queryCharsMax))
+    await findIn(clients, some, times)
   return identities.map(identity => times.get(identityKey(identity)) ?? null)
 }
 

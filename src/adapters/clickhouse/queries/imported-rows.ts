@@ -15,7 +15,7 @@ import {
 } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
-import { askedIdentities, identityLists } from '../parameters/identity-lists.ts'
+import { askedIdentities } from '../parameters/identity-lists.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 
@@ -31,12 +31,8 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
       clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
     findImportedRows: (projectId, importJobId, uuids) =>
       clients.read((client, signal) => findRows(client, { project: projectId, job: importJobId }, uuids, signal)),
-    countStored: async identities => {
-      const lists = identityLists(identities)
-      let count = 0
-      for (const list of lists) count += await clients.read((client, signal) => countStored(client, list, signal))
-      return count
-    },
+    countStored: async identities =>
+      identities.length === 0 ? 0 : clients.read((client, signal) => countStored(client, identities, signal)),
     findUsedIds: async (projectId, importJobId, distinctIds) => {
       const used: string[] = []
       for (const ids of fieldLists(distinctIds, id => id.length + 4))
