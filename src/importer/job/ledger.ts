@@ -12,7 +12,7 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
 
-/** How many persons and groups are kept in memory; the others are looked up. */
+/** How many persons, groups, facts and devices are kept in memory; the others are looked up. */
 const keptMax = 20_000
 
 const schema = `
@@ -30,6 +30,7 @@ export class JobLedger implements ImportLedger {
   readonly #snapshots = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
   readonly #changed = new Set<string>()
   readonly #facts = new Map<string, string | null>()
+  readonly #users = new Map<string, string | null>()
 
   constructor(path: string) {
     const database = new Database(path)
@@ -86,6 +87,7 @@ export class JobLedger implements ImportLedger {
     this.#changed.clear()
     this.#snapshots.clear()
     this.#facts.clear()
+    this.#users.clear()
     if (this.#database.inTransaction) this.#database.exec('ROLLBACK')
   }
 
@@ -109,14 +111,21 @@ export class JobLedger implements ImportLedger {
   }
 
   link(deviceId: string, userId: string): 'linked' | 'known' | 'shared' {
-    const known = this.#statements.link.get(deviceId)?.user
-    if (known === undefined) this.#statements.putLink.run(deviceId, userId)
-    return known === undefined ? 'linked' : known === userId ? 'known' : 'shared'
+    const known = this.userOf(deviceId)
+    if (known !== null) return known === userId ? 'known' : 'shared'
+    this.#statements.putLink.run(deviceId, userId)
+    this.#users.set(deviceId, userId)
+    return 'linked'
   }
 
   /** @returns the user that a device is linked to; null for other ids. */
   userOf(deviceId: string): string | null {
-    return this.#statements.link.get(deviceId)?.user ?? null
+    const known = this.#users.get(deviceId)
+    if (known !== undefined) return known
+    const user = this.#statements.link.get(deviceId)?.user ?? null
+    if (this.#users.size >= keptMax) this.#users.clear()
+    this.#users.set(deviceId, user)
+    return user
   }
 
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null {

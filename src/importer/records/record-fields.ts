@@ -8,8 +8,16 @@ const emptyTexts = new Set(['', '(not set)', '(not provided)'])
 
 /** Whether a value says nothing and is dropped: null, a blank text, or what products write for "unknown". */
 export function isEmptyValue(value: JsonValue | undefined): boolean {
-  return value === undefined || value === null || (typeof value === 'string' && emptyTexts.has(value.trim()))
+  if (value === undefined || value === null) return true
+  if (typeof value !== 'string') return false
+  const first = value.charCodeAt(0)
+  // Nearly all texts begin with neither a blank nor a bracket, and are not trimmed to be told apart.
+  return first > blank && first !== openingBracket && first < firstBeyondAscii ? false : emptyTexts.has(value.trim())
 }
+
+const blank = 0x20
+const openingBracket = 0x28
+const firstBeyondAscii = 0x80
 
 /** A text field, or null when it is absent, empty or no text. */
 export function textField(record: JsonObject, key: string): string | null {

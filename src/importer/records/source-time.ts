@@ -5,6 +5,7 @@ import { isRawNumber, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
 
 export const usPerMs = 1_000
+const usPerDay = 86_400_000_000
 export const usPerSecond = 1_000_000
 
 export type EpochUnit = 's' | 'ms' | 'us' | 'ns'
@@ -69,8 +70,13 @@ export function wallClockToUtc(wallUs: number, zone: string): number {
 
 /** The date, `YYYY-MM-DD`, that begins at this instant's UTC day. */
 export function utcDay(timeUs: number): string {
-  return new Date(Math.floor(timeUs / usPerMs)).toISOString().slice(0, 10)
+  const day = Math.floor(timeUs / usPerDay)
+  // Records come in the order of their days.
+  if (day !== lastDay.day) lastDay = { day, text: new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10) }
+  return lastDay.text
 }
+
+let lastDay = { day: 0, text: '1970-01-01' }
 
 /** RFC 3339 in UTC with three digits, or six where there are microseconds. */
 export function timeText(timeUs: number): string {

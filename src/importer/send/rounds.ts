@@ -129,10 +129,18 @@ class OpenRound {
     if (this.#toLine - this.#fromLine >= roundLinesMax) return true
     if (outgoing.length === 0) return false
     if (this.#events > 0 && (this.#events + outgoing.length > eventsMax || this.#bytes + bytes > bytesMax)) return true
-    const days = new Set([...this.#days, ...outgoing.map(({ event }) => utcDay(event.timeUs))])
-    if (this.#days.size > 0 && days.size > openDaysMax) return true
+    if (this.#days.size > 0 && this.#daysWith(outgoing) > openDaysMax) return true
     if (this.#options.groupsApart !== true || this.#isGroups === null) return false
     return this.#isGroups !== isGroupEvent(outgoing[0]!.event)
+  }
+
+  #daysWith(outgoing: readonly OutgoingEvent[]): number {
+    const added = new Set<string>()
+    for (const { event } of outgoing) {
+      const day = utcDay(event.timeUs)
+      if (!this.#days.has(day)) added.add(day)
+    }
+    return this.#days.size + added.size
   }
 
   add(outcome: StagedOutcome, { outgoing }: EncodedLine): void {

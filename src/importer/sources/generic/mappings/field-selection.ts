@@ -75,15 +75,26 @@ export function droppedFields(record: JsonObject, mapping: Mapping): string[] {
   const omitted = (mapping.omit ?? []).filter(key => Object.hasOwn(record, key))
   if (mapping.properties === undefined) return omitted
   const used = usedFields(mapping)
-  const paths = Object.values([mapping.properties].flat()).flatMap(part =>
-    typeof part === 'string' ? part : Object.values(part),
-  )
+  const paths = selectedPaths(mapping.properties)
   const isSelected = (key: string) => paths.some(path => path === key || path.startsWith(`${key}.`))
   return [...omitted, ...Object.keys(record).filter(key => !used.has(key) && !isSelected(key))]
 }
 
+const selectedPathsKept = new WeakMap<object, readonly string[]>()
+
+/** The same for every record of a job, so they are found once. */
+function selectedPaths(selection: FieldSelection): readonly string[] {
+  if (typeof selection === 'string') return [selection]
+  const kept = selectedPathsKept.get(selection)
+  if (kept !== undefined) return kept
+  const paths = Object.values(selection).flat()
+  selectedPathsKept.set(selection, paths)
+  return paths
+}
+
 /** @param names new names by old ones. A property that has the new name already stays. */
 export function renamed(properties: JsonObject, names: Readonly<Record<string, string>>): JsonObject {
+  if (Object.keys(names).length === 0) return properties
   const result: JsonObject = {}
   for (const [key, value] of Object.entries(properties)) {
     const name = Object.hasOwn(names, key) ? names[key]! : key
