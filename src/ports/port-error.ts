@@ -31,6 +31,17 @@ export class MirrorFillingError extends PortError {
   }
 }
 
+/**
+ * The query met a limit of its own: its answer is too large, or it needs too much memory or time. The store is there, and a
+ * query for less may succeed.
+ */
+export class QueryTooLargeError extends PortError {
+  declare readonly code: 'full' | 'timeout'
+  constructor(port: string, code: 'full' | 'timeout', cause: unknown) {
+    super(port, code, cause)
+  }
+}
+
 /** Our own queue in front of a store is full. The store was not asked, so this says nothing about its health. */
 export class QueueFullError extends PortError {
   declare readonly code: 'unavailable' | 'timeout'

@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportJob } from '#core/imports/import-job.ts'
+import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { anEvent, anImportedEvent } from '../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../support/import-world.ts'
@@ -89,6 +90,21 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
         [note?.reason, note?.count, note?.samples],
         ['rows_fewer_than_stored', 1, [{ stored: 2, found: 1 }]],
       )
+    })
+
+    it('are published uncounted when the event store cannot count so many', async t => {
+      const { world, job } = await twoEvents(t)
+      const tooLarge = () => Promise.reject(new QueryTooLargeError('event-store', 'full', new Error('memory')))
+      const events = new Proxy(world.events, {
+        get(target, name) {
+          if (name === 'countPendingRows') return tooLarge
+          const value: unknown = Reflect.get(target, name, target)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      })
+      await world.publish(job, { events })
+      assert.deepEqual(await world.notes(job), { rows_not_counted: 1 })
+      assert.equal(world.events.rows.size, 2)
     })
 
     it('are not counted when the event store refuses them', async t => {

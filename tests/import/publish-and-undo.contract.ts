@@ -8,6 +8,7 @@ import { leftBehindContract } from './jobs/left-behind.contract.ts'
 import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
+import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
 
 /** @param numRuns random runs of each property. */
 export function importJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
@@ -18,4 +19,5 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   jobsOfDaysContract(engine, open)
   twoJobsContract(engine, open, numRuns)
   replayModelContract(engine, open, numRuns)
+  unreadableEventsContract(engine, open)
 }

@@ -55,6 +55,11 @@ const undoWords = {
     'group types that the import made stay',
     'a flag, a group or events that are not of the import use it',
   ],
+  'undo_left:events_not_readable': [
+    'person or group stays as it is',
+    'persons and groups stay as they are',
+    'others have used it so much that the service cannot tell for what',
+  ],
   'undo_left:person_is_gone': [
     'person is not put back',
     'persons are not put back',

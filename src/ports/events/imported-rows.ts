@@ -9,8 +9,14 @@ import type { EventView } from './event-queries.ts'
 export const otherUseCountMax = 1_000
 export const laterWriteCountMax = 100
 export const laterWriteBytesMax = 65_536
+/** What one call of `ImportedRows` finds at most; it throws a `QueryTooLargeError` beyond that. */
+export const foundRowsMax = 100_000
+export const foundCharsMax = 64 * 1024 * 1024
 
-/** @throws PortError from every method, as in `EventQueries`. */
+/**
+ * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may well answer for
+ *   fewer ids or groups.
+ */
 export interface ImportedRows {
   countImportedRows(projectId: number, importJobId: number): Promise<ImportedCounts>
   /** How many pending rows a job has, each identity once. */

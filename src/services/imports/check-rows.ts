@@ -6,6 +6,7 @@ import type { JsonObject } from '#core/json.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { PortError } from '#ports/port-error.ts'
 import { commitChanges, type ImportWorkDeps } from './job-batch.ts'
+import { isOfQuestion } from './look-up.ts'
 
 export const fewerRows = 'rows_fewer_than_stored'
 export const uncountedRows = 'rows_not_counted'
@@ -30,12 +31,12 @@ export async function checkRows(job: ImportJob, deps: ImportWorkDeps): Promise<v
   if (end === 'again') throw new PortError('state', 'conflict', new Error('a note conflicts'))
 }
 
-/** Null when the event store cannot count so many rows in its time, which may be so on every try. */
+/** Null when the event store cannot count so many rows in its time and memory, which may be so on every try. */
 async function countOrNull({ id, projectId }: ImportJob, { events, logger }: ImportWorkDeps): Promise<number | null> {
   try {
     return await events.countPendingRows(projectId, id)
   } catch (cause) {
-    if (!(cause instanceof PortError) || cause.code !== 'timeout') throw cause
+    if (!isOfQuestion(cause)) throw cause
     logger.warn({ err: cause, importJob: id }, 'the rows of an import job could not be counted')
     return null
   }

@@ -17,6 +17,7 @@ import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-st
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import { isOfQuestion } from './look-up.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -48,9 +49,16 @@ export class NotOwnerError extends Error {}
 const textBytesMax = 64 * 1024 * 1024
 const conflictTryCount = 50
 
+type Compute<Item> = (
+  items: readonly Item[],
+  loaded: LoadedChunk,
+  told: readonly PersonIdOverride[],
+) => PublishedBatch | Promise<PublishedBatch>
+
 /**
- * @param items what the batch is about; it is halved when its persons are too large together.
+ * @param items what the batch is about; it is halved when its persons, or what is asked about them, are too large together.
  * @param compute called again after a conflict, with what was loaded then.
+ * @param leave computes a batch of one item instead that the event store cannot tell enough of, however often it is asked.
  * @throws PortError, NotOwnerError; what was committed before stays.
  */
 export async function runBatch<Item>(
@@ -58,11 +66,8 @@ export async function runBatch<Item>(
   signal: AbortSignal,
   items: readonly Item[],
   subjectsOf: (items: readonly Item[]) => ChunkSubjects,
-  compute: (
-    items: readonly Item[],
-    loaded: LoadedChunk,
-    told: readonly PersonIdOverride[],
-  ) => PublishedBatch | Promise<PublishedBatch>,
+  compute: Compute<Item>,
+  leave?: Compute<Item>,
 ): Promise<void> {
   if (items.length === 0) return
   const subjects = subjectsOf(items)
@@ -70,13 +75,11 @@ export async function runBatch<Item>(
   note(told, await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)))
   for (let attempt = 0; !signal.aborted; attempt++) {
     const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
-    if (loaded === 'too_large') {
-      const middle = Math.ceil(items.length / 2)
-      await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute)
-      return runBatch(deps, signal, items.slice(middle), subjectsOf, compute)
-    }
-    const { changes: computed, overrides } = await compute(items, loaded, [...told.values()])
-    const changes = withUnchanged(computed, loaded)
+    if (loaded === 'too_large') return runHalves()
+    const batch = await computed(loaded)
+    if (batch === 'too_large') return items.length > 1 ? runHalves() : runBatch(deps, signal, items, subjectsOf, leave!)
+    const { changes: computedChanges, overrides } = batch
+    const changes = withUnchanged(computedChanges, loaded)
     if (overrides.length > 0) {
       note(told, overrides)
       await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
@@ -85,6 +88,22 @@ export async function runBatch<Item>(
     if (attempt >= conflictTryCount)
       throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
     await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
+  }
+
+  async function runHalves(): Promise<void> {
+    const middle = Math.ceil(items.length / 2)
+    await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)
+    await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, leave)
+  }
+
+  async function computed(loaded: LoadedChunk): Promise<PublishedBatch | 'too_large'> {
+    try {
+      return await compute(items, loaded, [...told.values()])
+    } catch (cause) {
+      if (leave === undefined || !isOfQuestion(cause)) throw cause
+      deps.logger.warn({ err: cause, itemCount: items.length }, 'what undoing stands on could not be asked')
+      return 'too_large'
+    }
   }
 }
 

@@ -2,8 +2,9 @@
 // by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { undoDayOfGroups, undoDayOfPersons } from '#core/processing/imports/undo-day.ts'
+import { leaveDayOfPersons, undoDayOfGroups, undoDayOfPersons } from '#core/processing/imports/undo-day.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { findInHalves } from './look-up.ts'
 
 const batchSize = 250
 
@@ -41,9 +42,11 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
       },
       async (some, loaded, told) => {
         const ids = [...new Set(loaded.personMappings.map(({ distinctId }) => distinctId))]
-        const usedIds = new Set(await deps.events.findUsedIds(projectId, job.id, ids))
-        return undoDayOfPersons({ ...batchOf(job, deps, loaded, told), usedIds }, some)
+        const find = (asked: readonly string[]) => deps.events.findUsedIds(projectId, job.id, asked)
+        const used = await (some.length > 1 ? find(ids) : findInHalves(ids, find, { random: deps.random, signal }))
+        return undoDayOfPersons({ ...batchOf(job, deps, loaded, told), usedIds: new Set(used) }, some)
       },
+      (some, loaded, told) => leaveDayOfPersons(batchOf(job, deps, loaded, told), some),
     )
     after = page.at(-1)!.cursor
   }

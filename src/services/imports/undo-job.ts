@@ -9,10 +9,17 @@ import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { OtherUse } from '#core/imports/other-use.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
-import { undoMerges } from '#core/processing/imports/split-merges.ts'
-import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
-import { leaveGroupType, undoGroups, undoPersons } from '#core/processing/imports/undo-publish.ts'
+import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
+import type { UndoBatch, UndoRefusal } from '#core/processing/imports/undo-batch.ts'
+import {
+  leaveGroups,
+  leaveGroupType,
+  leavePersons,
+  undoGroups,
+  undoPersons,
+} from '#core/processing/imports/undo-publish.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
+import { findInHalves, isOfQuestion } from './look-up.ts'
 
 const batchSize = 250
 const deletedGroupsMax = 1_000
@@ -58,8 +65,9 @@ export async function undoStep(
 type ImageNamed<Kind extends SubjectKind> = Extract<SubjectImage, { readonly kind: Kind }>
 
 async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'id_count', deps, signal, (batch, images) => {
-    const { overrides, changes } = undoMerges(batch, images.map(nameOf))
+  await forPersonsOf(job, 'id_count', deps, signal, (batch, images, isKnown) => {
+    const undo = isKnown ? undoMerges : leaveMerges
+    const { overrides, changes } = undo(batch, images.map(nameOf))
     // A survivor that no longer exists is done, too.
     const imports = changes.imports ?? noImportChanges
     const doneImages = [...imports.doneImages, ...images]
@@ -68,16 +76,22 @@ async function splitMerges(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
 }
 
 async function restorePersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSignal): Promise<void> {
-  await forPersonsOf(job, 'person', deps, signal, (batch, images) => undoPersons(batch, images.map(nameOf)))
+  await forPersonsOf(job, 'person', deps, signal, (batch, images, isKnown) => {
+    const undo = isKnown ? undoPersons : leavePersons
+    return undo(batch, images.map(nameOf))
+  })
 }
 
-/** Takes the images of a kind, which are named by persons, in batches until none is left. */
+/**
+ * Takes the images of a kind, which are named by persons, in batches until none is left.
+ * @param undo `isKnown`: whether the event store has told what others have the persons for.
+ */
 async function forPersonsOf(
   job: ImportJob,
   kind: 'id_count' | 'person',
   deps: ImportWorkDeps,
   signal: AbortSignal,
-  undo: (batch: UndoBatch, images: readonly SubjectImage[]) => PublishedBatch,
+  undo: (batch: UndoBatch, images: readonly SubjectImage[], isKnown: boolean) => PublishedBatch,
 ): Promise<void> {
   for (;;) {
     const images = await deps.jobs.listImportImages(job.id, kind, batchSize)
@@ -92,7 +106,11 @@ async function forPersonsOf(
           job,
           some.flatMap(image => idOf.get(image.subject) ?? formerIdOf(image)),
         ),
-      async (some, loaded, told) => undo(await undoBatchOf(job, deps, loaded, told, some), some),
+      async (some, loaded, told) => {
+        const batch = await undoBatchOf(job, deps, loaded, told, some)
+        return undo({ ...batch, ...(await eventsOf(job, deps, signal, batch, some.length)) }, some, true)
+      },
+      async (some, loaded, told) => undo(await undoBatchOf(job, deps, loaded, told, some), some, false),
     )
   }
 }
@@ -128,9 +146,13 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const images = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
         const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
         const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
-        const groupUses = await deps.events.findOtherGroupUses(projectId, id, groups)
-        const batch = { ...batchOf(job, deps, loaded, told), images, uses: [], laterWrites: [], groupUses, laterJobIds }
-        return undoGroups(batch, names)
+        const find = (asked: readonly (typeof groups)[number][]) => deps.events.findOtherGroupUses(projectId, id, asked)
+        const groupUses = await (some.length > 1 ? find(groups) : findInHalves(groups, find, { ...deps, signal }))
+        return undoGroups({ ...batchOf(job, deps, loaded, told), ...noEvents, images, groupUses, laterJobIds }, names)
+      },
+      (some, loaded, told) => {
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images: some, laterJobIds: [] }
+        return leaveGroups(batch, some.map(nameOf))
       },
     )
   }
@@ -142,31 +164,42 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
     if (signal.aborted) return
     // A type that was there before the job is only named by it.
     if (image.before !== null) continue
-    if (await deleteGroupType(job, deps, Number(image.subject), signal)) continue
+    const left = await deleteGroupType(job, deps, Number(image.subject), signal)
+    if (left === null) continue
     const [heir] = await deps.jobs.listLaterImportJobs(job)
     await runBatch(
       deps,
       signal,
       [image],
       () => allIdsOf(job, []),
-      () => ({ overrides: [], changes: leaveGroupType(image, heir ?? null) }),
+      () => ({ overrides: [], changes: leaveGroupType(image, heir ?? null, left) }),
     )
   }
 }
 
-/** @returns false for a type that stays. */
+/** @returns why the type stays; null if it does not. */
 async function deleteGroupType(
   { id, projectId }: ImportJob,
-  { jobs, events }: ImportWorkDeps,
+  { jobs, events, random, logger }: ImportWorkDeps,
   typeIndex: number,
   signal: AbortSignal,
-): Promise<boolean> {
+): Promise<UndoRefusal | null> {
+  const isUsed = 'undo_left:group_type_is_used'
   const { results } = await jobs.listGroups(projectId, { typeIndex, limit: 1, offset: 0 })
-  if (results.length > 0 || (await events.hasRowsOfGroupType(projectId, id, typeIndex))) return false
+  if (results.length > 0) return isUsed
+  try {
+    const find = async ([index]: readonly number[]) => [await events.hasRowsOfGroupType(projectId, id, index!)]
+    const [hasRows] = await findInHalves([typeIndex], find, { random, signal })
+    if (hasRows === true) return isUsed
+  } catch (cause) {
+    if (!isOfQuestion(cause)) throw cause
+    logger.warn({ err: cause, importJob: id, typeIndex }, 'whether a group type is used could not be asked')
+    return 'undo_left:events_not_readable'
+  }
   const started = await jobs.startDeletingGroupType(projectId, typeIndex)
-  if (!started.ok) return started.error === 'not_found'
+  if (!started.ok) return started.error === 'not_found' ? null : isUsed
   while (!signal.aborted && (await jobs.deleteGroupsOfType(projectId, typeIndex, deletedGroupsMax)));
-  return true
+  return null
 }
 
 /** Loads the persons of these ids with all their ids. */
@@ -175,6 +208,9 @@ function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjec
   return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
 }
 
+const noEvents = { uses: [], laterWrites: [], groupUses: [] } as const
+
+/** What the state has of a batch. */
 async function undoBatchOf(
   job: ImportJob,
   deps: ImportWorkDeps,
@@ -182,13 +218,12 @@ async function undoBatchOf(
   told: readonly PersonIdOverride[],
   images: readonly SubjectImage[],
 ): Promise<UndoBatch> {
-  const { jobs, events } = deps
-  const { id, projectId } = job
+  const { jobs } = deps
+  const { id } = job
   const laterJobIds = await jobs.listLaterImportJobs(job)
   const imagesOf = (kind: SubjectKind, names: Iterable<string>) =>
     inSlices([...names], some => jobs.findImportImages([id, ...laterJobIds], kind, some))
-  const ids = [...new Set([...loaded.mappings, ...loaded.personMappings].map(({ distinctId }) => distinctId))]
-  const mappings = (await imagesOf('mapping', ids)) as ImageNamed<'mapping'>[]
+  const mappings = (await imagesOf('mapping', idsIn(loaded))) as ImageNamed<'mapping'>[]
   const uuids = new Set([
     ...images.map(nameOf),
     ...loaded.persons.map(({ uuid }) => uuid),
@@ -197,17 +232,40 @@ async function undoBatchOf(
   const ofPersons = await Promise.all(
     (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
   )
+  const known = [...mappings, ...ofPersons.flat()]
+  return { ...batchOf(job, deps, loaded, told), ...noEvents, images: known, laterJobIds }
+}
+
+/** What the event store tells of the ids of a batch. @param imageCount of a single one, the ids are asked about one by one at last. */
+async function eventsOf(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  { loaded, laterJobIds }: UndoBatch,
+  imageCount: number,
+): Promise<Pick<UndoBatch, 'uses' | 'laterWrites'>> {
+  const { events, random } = deps
+  const { id, projectId } = job
+  const ids = idsIn(loaded)
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
-  const uses = await events.findOtherUses(projectId, id, ids, sinceMs)
+  const find = <Row>(ask: (some: readonly string[]) => Promise<readonly Row[]>, charsOf: (row: Row) => number) =>
+    imageCount > 1 ? ask(ids) : findInHalves(ids, ask, { random, signal, charsOf })
+  const uses = await find(
+    some => events.findOtherUses(projectId, id, some, sinceMs),
+    ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
+  )
   return {
-    ...batchOf(job, deps, loaded, told),
-    images: [...mappings, ...ofPersons.flat()],
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
-    laterWrites: await events.findLaterWrites(projectId, ids, sinceMs),
-    groupUses: [],
-    laterJobIds,
+    laterWrites: await find(
+      some => events.findLaterWrites(projectId, some, sinceMs),
+      ({ properties }) => JSON.stringify(properties).length,
+    ),
   }
+}
+
+function idsIn({ mappings, personMappings }: LoadedChunk): string[] {
+  return [...new Set([...mappings, ...personMappings].map(({ distinctId }) => distinctId))]
 }
 
 /** Events of a job may be older than its publishing. */
@@ -230,6 +288,6 @@ async function inSlices<T>(
 ): Promise<T[]> {
   const found: T[] = []
   for (let from = 0; from < names.length; from += namesPerQuery)
-    found.push(...(await find(names.slice(from, from + namesPerQuery))))
+    for (const each of await find(names.slice(from, from + namesPerQuery))) found.push(each)
   return found
 }

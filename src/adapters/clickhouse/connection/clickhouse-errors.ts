@@ -3,7 +3,7 @@
 
 import { AssertionError } from 'node:assert'
 import { ClickHouseError } from '@clickhouse/client'
-import { MirrorFillingError, PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { MirrorFillingError, PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { UnprovedServerError } from './proving-agent.ts'
 
 /** What a query of the mirror throws while the mirror is filled: see `queries/persons-of-today.ts`. */
@@ -33,7 +33,17 @@ const portCodes: Readonly<Record<string, PortErrorCode>> = {
   '160': 'timeout', // TOO_SLOW
   '202': 'full', // TOO_MANY_SIMULTANEOUS_QUERIES
   '243': 'full', // NOT_ENOUGH_SPACE
-  '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of a read
+  '396': 'full', // TOO_MANY_ROWS_OR_BYTES
+}
+
+/** Limits that a read meets because of what it asks for. */
+const ownLimitCodes: Readonly<Record<string, QueryTooLargeError['code']>> = {
+  '158': 'full', // TOO_MANY_ROWS
+  '159': 'timeout', // TIMEOUT_EXCEEDED
+  '160': 'timeout', // TOO_SLOW
+  '241': 'full', // MEMORY_LIMIT_EXCEEDED
+  '307': 'full', // TOO_MANY_BYTES
+  '396': 'full', // TOO_MANY_ROWS_OR_BYTES: the caps of an answer
 }
 
 /** Refused before it began: a retry at another endpoint or with another password may succeed at once. */
@@ -58,16 +68,20 @@ export function isUnknownDatabase(error: unknown): boolean {
 }
 
 /**
- * @param during `read`: running out of memory is the query's own size (`full`); `write`: it is the server's state, and
+ * @param during `read`: running out of memory or time is the query's own size; `write`: it is the server's state, and
  *   so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is tried again.
  */
 export function storeError(error: unknown, during: 'read' | 'write'): unknown {
   if (error instanceof PortError) return error
   if (error instanceof ClickHouseError) {
     if (error.code === '395' && error.message.includes(fillingMessage)) return new MirrorFillingError(error)
-    const code = portCodes[error.code] ?? (during === 'read' && error.code === '241' ? 'full' : 'unavailable')
-    return new PortError('event-store', code, error)
+    const ownLimit = during === 'read' ? ownLimitCodes[error.code] : undefined
+    if (ownLimit !== undefined) return new QueryTooLargeError('event-store', ownLimit, error)
+    return new PortError('event-store', portCodes[error.code] ?? 'unavailable', error)
   }
+  // No text of this process holds so much.
+  if (error instanceof Error && 'code' in error && error.code === 'ERR_STRING_TOO_LONG')
+    return new QueryTooLargeError('event-store', 'full', error)
   if (error instanceof Error && error.message.startsWith('Timeout'))
     return new PortError('event-store', 'timeout', error)
   return isConnectionError(error) ? new PortError('event-store', 'unavailable', error) : error

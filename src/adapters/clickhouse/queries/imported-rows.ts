@@ -8,11 +8,14 @@ import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-us
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import {
+  foundCharsMax,
+  foundRowsMax,
   type ImportedRows,
   laterWriteBytesMax,
   laterWriteCountMax,
   otherUseCountMax,
 } from '#ports/events/imported-rows.ts'
+import { QueryTooLargeError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities } from '../parameters/identity-lists.ts'
@@ -33,43 +36,54 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
       clients.read((client, signal) => findRows(client, { project: projectId, job: importJobId }, uuids, signal)),
     countStored: async identities =>
       identities.length === 0 ? 0 : clients.read((client, signal) => countStored(client, identities, signal)),
-    findUsedIds: async (projectId, importJobId, distinctIds) => {
-      const used: string[] = []
-      for (const ids of fieldLists(distinctIds, id => id.length + 4))
-        used.push(...(await clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal))))
-      return used
-    },
-    findOtherUses: async (projectId, importJobId, distinctIds, sinceMs) => {
-      const uses: OtherUse[] = []
-      for (const ids of fieldLists(distinctIds, id => id.length + 4))
-        uses.push(
-          ...(await clients.read((client, signal) =>
+    findUsedIds: (projectId, importJobId, distinctIds) =>
+      listByList(fieldLists(distinctIds, charsOfId), ids =>
+        clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal)),
+      ),
+    findOtherUses: (projectId, importJobId, distinctIds, sinceMs) =>
+      listByList(
+        fieldLists(distinctIds, charsOfId),
+        ids =>
+          clients.read((client, signal) =>
             otherUses(client, { project: projectId, job: importJobId, since: sinceMs, ids }, signal),
-          )),
-        )
-      return uses
-    },
-    findLaterWrites: async (projectId, distinctIds, sinceMs) => {
-      const found: LaterWrite[] = []
-      for (const ids of fieldLists(distinctIds, id => id.length + 4))
-        found.push(
-          ...(await clients.read((client, signal) =>
-            laterWrites(client, { project: projectId, since: sinceMs, ids }, signal),
-          )),
-        )
-      return found
-    },
-    findOtherGroupUses: async (projectId, importJobId, groups) => {
-      const uses: OtherGroupUse[] = []
-      for (const some of fieldLists(groups, ({ typeName, key }) => typeName.length + key.length + 8))
-        uses.push(
-          ...(await clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal))),
-        )
-      return uses
-    },
+          ),
+        ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
+      ),
+    findLaterWrites: (projectId, distinctIds, sinceMs) =>
+      listByList(fieldLists(distinctIds, charsOfId), ids =>
+        clients.read((client, signal) => laterWrites(client, { project: projectId, since: sinceMs, ids }, signal)),
+      ),
+    findOtherGroupUses: (projectId, importJobId, groups) =>
+      listByList(
+        fieldLists(groups, ({ typeName, key }) => typeName.length + key.length + 8),
+        some => clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal)),
+      ),
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }
+}
+
+function charsOfId(id: string): number {
+  return id.length + 4
+}
+
+/** Asks for one list after the other. @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`. */
+async function listByList<Item, Row>(
+  lists: readonly Item[][],
+  find: (items: Item[]) => Promise<readonly Row[]>,
+  charsOf: (row: Row) => number = () => 0,
+): Promise<Row[]> {
+  const found: Row[] = []
+  let charCount = 0
+  for (const list of lists) {
+    for (const row of await find(list)) {
+      found.push(row)
+      charCount += charsOf(row)
+    }
+    if (found.length > foundRowsMax || charCount > foundCharsMax)
+      throw new QueryTooLargeError('event-store', 'full', new Error('more is found than may be read at once'))
+  }
+  return found
 }
 
 interface JobParams extends Record<string, number> {

@@ -38,7 +38,16 @@ export function undoMerges(batch: UndoBatch, survivorUuids: readonly string[]): 
   })
 }
 
-function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
+/** Leaves the merges into these persons as they are, because nobody can say what others have the persons for. */
+export function leaveMerges(batch: UndoBatch, survivorUuids: readonly string[]): PublishedBatch {
+  const unreadable: Hold = { reason: 'undo_left:events_not_readable', byJobId: null }
+  return undo(batch, (found, undoing) => {
+    for (const uuid of survivorUuids) undoMergesInto(found, undoing, uuid, unreadable)
+  })
+}
+
+/** @param ofAll holds all pieces, whatever else does. */
+function undoMergesInto(found: Found, undoing: Undoing, uuid: string, ofAll?: Hold): void {
   const count = found.image('id_count', uuid)
   if (count?.after == null) return
   undoing.doneImages.push(count)
@@ -50,6 +59,10 @@ function undoMergesInto(found: Found, undoing: Undoing, uuid: string): void {
   const moved = images.filter(image => image.after?.personUuid === uuid && originOf(found, image) !== uuid)
   if (moved.length === 0) return
   const pieces = Map.groupBy(moved, image => originOf(found, image))
+  if (ofAll !== undefined) {
+    leave(found, undoing, uuid, [moved], ofAll)
+    return
+  }
   if (home !== uuid) {
     const taker = found.laterImages('person', uuid).find(({ after }) => after === null)
     leave(found, undoing, uuid, [moved], {

@@ -33,6 +33,8 @@ export type UndoRefusal =
   | 'undo_left:person_is_used'
   | 'undo_left:group_is_used'
   | 'undo_left:group_type_is_used'
+  /** Others have used it so much that the event store cannot tell for what. */
+  | 'undo_left:events_not_readable'
   /** Deleted since. */
   | 'undo_left:person_is_gone'
   | 'undo_left:group_is_gone'

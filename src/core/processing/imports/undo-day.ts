@@ -6,7 +6,7 @@ import type { Group } from '#core/groups/group.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
-import type { JobBatch, PublishedBatch } from './publish-shelf.ts'
+import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 import { removedMapping } from './undo-batch.ts'
 
 export interface UndoDayBatch extends JobBatch {
@@ -48,6 +48,16 @@ export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]):
       },
     },
   }
+}
+
+/**
+ * Leaves persons of the day as they are, because nobody can say what others have them for. They keep their marks, so a worker
+ * that begins the step anew finds and counts them again.
+ */
+export function leaveDayOfPersons({ importJobId }: JobBatch, uuids: readonly string[]): PublishedBatch {
+  const notes = uuids.map(personId => ({ reason: 'undo_left:events_not_readable', details: { personId } }) as const)
+  const imports = { ...noImportChanges, notes: countedNotes(importJobId, notes) }
+  return { overrides: [], changes: { ...noChunkChanges, imports } }
 }
 
 /** @param groups the groups to look at. */

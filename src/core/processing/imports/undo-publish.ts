@@ -17,6 +17,7 @@ import {
   shownIds,
   type UndoBatch,
   type Undoing,
+  type UndoRefusal,
   undo,
 } from './undo-batch.ts'
 
@@ -28,6 +29,33 @@ export function undoPersons(batch: UndoBatch, subjects: readonly string[]): Publ
       if (image === undefined) continue
       undoing.doneImages.push(image)
       if (image.after !== null) undoPerson(found, undoing, image, image.after)
+    }
+  })
+}
+
+/** Leaves persons as they are, because nobody can say what others have them for. */
+export function leavePersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
+  return undo(batch, (found, undoing) => {
+    for (const subject of subjects) {
+      const image = found.image('person', subject)
+      if (image === undefined) continue
+      undoing.doneImages.push(image)
+      if (image.after !== null)
+        undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
+    }
+  })
+}
+
+/** Leaves groups as they are, for the same reason. */
+export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
+  return undo(batch, (found, undoing) => {
+    for (const subject of subjects) {
+      const image = found.image('group', subject)
+      if (image === undefined) continue
+      undoing.doneImages.push(image)
+      if (image.after === null) continue
+      const details = { groupTypeIndex: image.after.typeIndex, groupKey: image.after.key }
+      undoing.notes.push({ reason: 'undo_left:events_not_readable', details })
     }
   })
 }
@@ -44,8 +72,8 @@ export function undoGroups(batch: UndoBatch, subjects: readonly string[]): Publi
   })
 }
 
-/** Notes a group type that something else uses, and leaves it to a later job to delete it. */
-export function leaveGroupType(image: SubjectImage, heirId: number | null): ChunkChanges {
+/** Notes a group type that stays, and leaves it to a later job to delete it. */
+export function leaveGroupType(image: SubjectImage, heirId: number | null, reason: UndoRefusal): ChunkChanges {
   const { importJobId, subject } = image
   const details = { groupTypeIndex: Number(subject) }
   return {
@@ -54,7 +82,7 @@ export function leaveGroupType(image: SubjectImage, heirId: number | null): Chun
       ...noImportChanges,
       rewrittenImages: heirId === null ? [] : [{ ...image, importJobId: heirId }],
       doneImages: [image],
-      notes: [{ importJobId, reason: 'undo_left:group_type_is_used', count: 1, samples: [details] }],
+      notes: [{ importJobId, reason, count: 1, samples: [details] }],
     },
   }
 }
