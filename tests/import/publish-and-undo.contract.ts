@@ -9,6 +9,7 @@ import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
+import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 
 /** @param numRuns random runs of each property. */
 export function importJobsContract(engine: string, open: OpenImportState, numRuns: number): void {
@@ -20,4 +21,5 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   twoJobsContract(engine, open, numRuns)
   replayModelContract(engine, open, numRuns)
   unreadableEventsContract(engine, open)
+  waitingJobsContract(engine, open)
 }

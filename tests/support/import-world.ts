@@ -120,10 +120,10 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     apply,
     applyWith,
     work,
-    createJob: (options: Partial<ImportOptions> = {}) =>
+    createJob: (options: Partial<ImportOptions> = {}, projectId = 1) =>
       management.createImportJob({
         publicId: 2 ** 40 + ++jobCount,
-        projectId: 1,
+        projectId,
         name: 'test',
         source: 'test',
         options: { ...usualOptions, ...options },

@@ -16,6 +16,7 @@ import { subjectMirror } from './migrations/0011-subject-mirror.ts'
 import { importJobs } from './migrations/0012-import-jobs.ts'
 import { publicImportJobIds } from './migrations/0013-public-import-job-ids.ts'
 import { rowsOfImportJobs } from './migrations/0014-rows-of-import-jobs.ts'
+import { failingImportJobs } from './migrations/0015-failing-import-jobs.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -36,6 +37,7 @@ export const migrations: readonly Migration[] = [
   importJobs,
   publicImportJobIds,
   rowsOfImportJobs,
+  failingImportJobs,
 ]
 
 /**

@@ -9,7 +9,7 @@ const approved: Standing = { ...rehearsed, changed: [] }
 const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7' }
 const inService = (state: string): ServiceAnswer => ({
   ...{ id: '7', state, step: null },
-  ...{ publishedAt: null, discardedAt: null },
+  ...{ publishedAt: null, discardedAt: null, failure: null },
 })
 
 describe('the next step of an import', () => {

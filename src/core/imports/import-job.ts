@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §2.8, §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { JsonObject } from '../json.ts'
+import type { JobFailure } from './job-failure.ts'
 
 /** In the order in which a job passes them. */
 export const importJobStates = [
@@ -102,6 +103,8 @@ export interface ImportJob {
   readonly updatedAtMs: number
   readonly publishedAtMs: number | null
   readonly discardedAtMs: number | null
+  /** While publishing or discarding it fails; null otherwise. */
+  readonly failure: JobFailure | null
 }
 
 /** What the worker needs to know of a job to process one of its events. */

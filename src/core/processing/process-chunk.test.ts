@@ -112,7 +112,7 @@ describe('a chunk', () => {
       new Map(),
     )
     const state = memoryState([aProject()])
-    const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null }
+    const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null, failure: null }
     const job = {
       name: '',
       source: '',

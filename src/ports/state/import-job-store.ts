@@ -3,6 +3,7 @@
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
+import type { JobFailure } from '#core/imports/job-failure.ts'
 
 export type NewImportJob = Pick<
   ImportJob,
@@ -54,6 +55,8 @@ export interface ImportJobStore {
 export interface ImportWorkStore {
   /** Jobs that are being published or discarded, the oldest change first. */
   listImportWork(): Promise<readonly ImportJob[]>
+  /** Says why the job does not get on, or that it does again. Its `updatedAtMs` stays as it is. */
+  noteImportFailure(importJobId: number, failure: JobFailure | null): Promise<void>
   /**
    * Jobs of deleted projects that hold anything: those that are neither published nor discarded, and published ones with
    * images.

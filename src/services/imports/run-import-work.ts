@@ -8,6 +8,7 @@ import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { checkRows } from './check-rows.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
+import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
 import { undoDayStep } from './undo-day.ts'
 import { isUndoStep, undoStep } from './undo-job.ts'
@@ -19,7 +20,7 @@ const retentionEveryMs = 3_600_000
 
 export interface ImportWork {
   run(signal: AbortSignal): Promise<void>
-  /** Works on every job that has work, until it is done or has to wait. @throws PortError */
+  /** Works on every job that has work, until it is done or has to wait, also on those that failed. @throws PortError */
   workNow(signal: AbortSignal): Promise<void>
 }
 
@@ -27,10 +28,11 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
   const { jobs, clock, logger } = deps
   /** Jobs of deleted projects, as of the beginning of the turn. */
   const gone = new Set<number>()
+  const failures = createJobFailures(deps)
   let retainedAtMs = Number.NEGATIVE_INFINITY
 
-  async function workNow(signal: AbortSignal): Promise<void> {
-    const failures: unknown[] = []
+  async function workOnAll(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<void> {
+    const causes: unknown[] = []
     await discardJobsOfGoneProjects()
     const all = await jobs.listImportWork()
     // One job of a project after the other: what a job keeps for its undoing must not be of the midst of another one.
@@ -39,16 +41,21 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
       if (signal.aborted) return
       if ((begun.get(job.projectId) ?? job.id) !== job.id) continue
       try {
-        await work(job, signal)
-        begun.delete(job.projectId)
+        // Those of other projects go on while it waits.
+        if (!isDue(job.id)) begun.set(job.projectId, job.id)
+        else {
+          await work(job, signal)
+          begun.delete(job.projectId)
+          await failures.forget(job)
+        }
       } catch (cause) {
         if (cause instanceof NotOwnerError) return
-        // Those of other projects go on meanwhile.
-        failures.push(cause)
         begun.set(job.projectId, job.id)
+        causes.push(cause)
+        await failures.note(job, cause).catch((again: unknown) => causes.push(again))
       }
     }
-    if (failures.length > 0) throw failures[0]
+    if (causes.length > 0) throw causes[0]
     await dropFinalImages()
   }
 
@@ -160,9 +167,9 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
   }
 
   return {
-    workNow,
+    workNow: signal => workOnAll(signal, () => true),
     run: signal =>
-      runPeriodically(() => workNow(signal), {
+      runPeriodically(() => workOnAll(signal, failures.isDue), {
         everyMs,
         what: 'publishing or discarding an import job',
         logger,

@@ -11,6 +11,7 @@ import {
   openStates,
 } from '#core/imports/import-job.ts'
 import type { ImportedCounts } from '#core/imports/imported-counts.ts'
+import { failureWords } from '#core/imports/job-failure.ts'
 import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
 const nameSchema = Type.String({ minLength: 1, maxLength: 400, description: 'What the job is called in lists.' })
@@ -65,6 +66,16 @@ export const importJobSchema = Type.Object({
   updated_at: instantSchema,
   published_at: nullable(instantSchema),
   discarded_at: nullable(instantSchema),
+  failure: nullable(
+    Type.Object(
+      {
+        code: Type.String({ description: 'A store and what is wrong with it, such as event_store_unavailable.' }),
+        message: Type.String(),
+        since: instantSchema,
+      },
+      { description: 'Why publishing or discarding waits, and since when; null while it gets on.' },
+    ),
+  ),
 })
 type ImportJobJson = Static<typeof importJobSchema>
 
@@ -158,6 +169,11 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
     updated_at: instant(job.updatedAtMs),
     published_at: instantOrNull(job.publishedAtMs),
     discarded_at: instantOrNull(job.discardedAtMs),
+    failure: job.failure && {
+      code: job.failure.code,
+      message: failureWords(job.failure.code),
+      since: instant(job.failure.sinceMs),
+    },
   }
 }
 

@@ -38,6 +38,8 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           updated_at: job.createdAtMs,
           published_at: null,
           discarded_at: null,
+          failure_code: null,
+          failing_since: null,
         }
         await trx.insertInto('import_job').values(row).execute()
         return importJobOf(row)
@@ -77,6 +79,8 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
             updated_at: nowMs,
             published_at: nowMs,
             discarded_at: null,
+            failure_code: null,
+            failing_since: null,
           })
           // Another worker may have been first; then the id stays unused.
           .onConflict(conflict => conflict.doNothing())
@@ -208,6 +212,7 @@ export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
     updatedAtMs: Number(row.updated_at),
     publishedAtMs: timeOrNull(row.published_at),
     discardedAtMs: timeOrNull(row.discarded_at),
+    failure: row.failure_code === null ? null : { code: row.failure_code, sinceMs: Number(row.failing_since) },
   }
 }
 

@@ -187,6 +187,14 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(row => ({ typeIndex: row.group_type_index, key: row.group_key }))
     },
 
+    async noteImportFailure(importJobId, failure) {
+      await db
+        .updateTable('import_job')
+        .set({ failure_code: failure?.code ?? null, failing_since: failure?.sinceMs ?? null })
+        .where('id', '=', importJobId)
+        .execute()
+    },
+
     async deleteImportImages(importJobId) {
       await db.deleteFrom('import_image').where('import_job_id', '=', importJobId).execute()
     },

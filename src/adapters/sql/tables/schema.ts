@@ -163,6 +163,8 @@ export interface ImportJobTable {
   updated_at: number
   published_at: number | null
   discarded_at: number | null
+  failure_code: string | null
+  failing_since: number | null
 }
 
 export interface ImportLinkTable {

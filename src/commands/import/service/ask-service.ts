@@ -3,7 +3,7 @@
 
 import { readConfig } from '#config.ts'
 import { undoDays } from '#core/imports/import-job.ts'
-import type { JsonObject } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
@@ -19,6 +19,8 @@ export interface ServiceState {
   readonly step: string | null
   readonly publishedAt: string | null
   readonly discardedAt: string | null
+  /** Why publishing or discarding waits; null while it gets on, and from services that do not say it. */
+  readonly failure: { readonly code: string; readonly message: string; readonly since: string } | null
 }
 
 /** Null before anything was sent. */
@@ -42,7 +44,7 @@ export async function askService({ folder, plan }: { folder: JobFolder; plan: Im
   }
 }
 
-function stateOf(id: string, { state, step, published_at, discarded_at }: JsonObject): ServiceState {
+function stateOf(id: string, { state, step, published_at, discarded_at, failure }: JsonObject): ServiceState {
   const text = (value: unknown) => (typeof value === 'string' ? value : null)
   return {
     id,
@@ -50,7 +52,14 @@ function stateOf(id: string, { state, step, published_at, discarded_at }: JsonOb
     step: text(step),
     publishedAt: text(published_at),
     discardedAt: text(discarded_at),
+    failure: failureOf(failure),
   }
+}
+
+function failureOf(value: JsonValue | undefined): ServiceState['failure'] {
+  if (!isJsonObject(value)) return null
+  const { code, message, since } = value as JsonObject
+  return { code: String(code), message: String(message), since: String(since) }
 }
 
 /** Until when a published job can be taken back. @param publishedAt ISO 8601. @returns a UTC day. */
@@ -58,16 +67,22 @@ export function undoUntil(publishedAt: string): string {
   return new Date(Date.parse(publishedAt) + undoDays * 86_400_000).toISOString().slice(0, 10)
 }
 
+function failureLine(failure: ServiceState['failure']): string {
+  return failure === null
+    ? ''
+    : ` It waits since ${failure.since} and goes on by itself: ${failure.message} (${failure.code}).`
+}
+
 /** @returns a line for people; null where there is nothing to say. */
 export function serviceWords(answer: ServiceAnswer): string | null {
   if (answer === null) return null
   const job = `Import job ${answer.id} in the service`
   if ('unknownBecause' in answer) return `${job} could not be asked: ${answer.unknownBecause}`
-  const { state, step, publishedAt, discardedAt } = answer
+  const { state, step, publishedAt, discardedAt, failure } = answer
   switch (state) {
     case 'publishing':
     case 'discarding':
-      return `${job}: ${state}${step === null ? '' : ` (${step})`}.`
+      return `${job}: ${state}${step === null ? '' : ` (${step})`}.${failureLine(failure)}`
     case 'published':
       return `${job}: published${publishedAt === null ? '' : ` ${publishedAt}; it can be taken back until ${undoUntil(publishedAt)}`}.`
     case 'discarded':

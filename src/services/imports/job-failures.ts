@@ -1,0 +1,45 @@
+// Remembers which jobs do not get on: when each is tried again, each time later, and in the state since when and why, where
+// the private API finds it.
+
+import type { ImportJob } from '#core/imports/import-job.ts'
+import { internalError, storeFailureCode } from '#core/imports/job-failure.ts'
+import { PortError } from '#ports/port-error.ts'
+import { backOffMs } from '../shared/back-off.ts'
+import type { ImportWorkDeps } from './job-batch.ts'
+
+export interface JobFailures {
+  /** Whether the wait after the last failure is over. */
+  isDue(jobId: number): boolean
+  /** @throws PortError of the state */
+  note(job: ImportJob, cause: unknown): Promise<void>
+  /** The job gets on again. @throws PortError of the state */
+  forget(job: ImportJob): Promise<void>
+}
+
+/** @param monotonicNowMs replaced in tests. */
+export function createJobFailures(
+  { jobs, clock, logger, random }: Pick<ImportWorkDeps, 'jobs' | 'clock' | 'logger' | 'random'>,
+  monotonicNowMs: () => number = () => performance.now(),
+): JobFailures {
+  const waits = new Map<number, { readonly attempt: number; readonly untilMs: number }>()
+  return {
+    isDue: jobId => (waits.get(jobId)?.untilMs ?? 0) <= monotonicNowMs(),
+
+    async note(job, cause) {
+      const attempt = (waits.get(job.id)?.attempt ?? -1) + 1
+      waits.set(job.id, { attempt, untilMs: monotonicNowMs() + backOffMs(attempt, random()) })
+      const code = cause instanceof PortError ? storeFailureCode(cause.port, cause.code) : internalError
+      if (job.failure?.code === code) return
+      logger.warn(
+        { err: cause, importJob: job.id, project: job.projectId, code },
+        'an import job waits and is tried again',
+      )
+      await jobs.noteImportFailure(job.id, { code, sinceMs: job.failure?.sinceMs ?? clock.nowMs() })
+    },
+
+    async forget(job) {
+      waits.delete(job.id)
+      if (job.failure !== null) await jobs.noteImportFailure(job.id, null)
+    },
+  }
+}
