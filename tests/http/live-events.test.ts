@@ -64,21 +64,25 @@ describe('the live view of a front', () => {
       properties: await of(`?properties=${properties}`),
       lanes: await of('?lane=ai,historical'),
       imports: await of('?historical=true'),
+      ai: await of('?lane=ai'),
+      aiWithImports: await of('?lane=ai&historical=true'),
     }
     await capture('a')
     await capture('b,c', { distinct_id: 'bob' })
     await capture('d', { properties: { plan: 'pro' } })
     await capture('$ai_generation')
-    const old = [{ event: 'old', distinct_id: 'ada', timestamp: '2020-01-01T00:00:00Z' }]
+    const ofPast = { distinct_id: 'ada', timestamp: '2020-01-01T00:00:00Z' }
+    const old = ['old', '$ai_span'].map(event => ({ event, ...ofPast }))
     await post(front.url, '/batch/', { api_key: testProjectKey, historical_migration: true, batch: old })
     await capture('last', { distinct_id: 'bob', properties: { plan: 'pro' } })
-    await eventually(() => shown.imports().length === 6 && shown.lanes().length === 2 && shown.all().at(-1) === 'last')
+    await eventually(() => shown.imports().length === 7 && shown.lanes().length === 3 && shown.all().at(-1) === 'last')
     assert.deepEqual(shown.all(), ['a', 'b,c', 'd', '$ai_generation', 'last'])
     assert.deepEqual(shown.names(), ['a', 'b,c'])
     assert.deepEqual(shown.person(), ['b,c', 'last'])
     assert.deepEqual(shown.properties(), ['d', 'last'])
-    assert.deepEqual(shown.lanes().sort(), ['$ai_generation', 'old'])
-    assert.deepEqual(shown.imports().toSorted(), ['$ai_generation', 'a', 'b,c', 'd', 'last', 'old'])
+    assert.deepEqual(shown.lanes().sort(), ['$ai_generation', '$ai_span', 'old'])
+    assert.deepEqual([shown.ai(), shown.aiWithImports()], [['$ai_generation'], ['$ai_generation', '$ai_span']])
+    assert.deepEqual(shown.imports().toSorted(), ['$ai_generation', '$ai_span', 'a', 'b,c', 'd', 'last', 'old'])
   })
 
   it('refuses a query that it cannot read, and keys that may not', async () => {

@@ -16,6 +16,7 @@ export const everything: LiveFilter = {
   events: null,
   distinctIds: null,
   lanes: new Set(lanes.filter(lane => lane !== 'historical')),
+  imports: false,
   properties: [],
   rejected: true,
 }

@@ -8,6 +8,7 @@ const everything: LiveFilter = {
   events: null,
   distinctIds: null,
   lanes: new Set(['main', 'historical']),
+  imports: true,
   properties: [],
   rejected: true,
 }
@@ -30,6 +31,16 @@ describe('a filter of the live view', () => {
     assert.equal(matches({ distinctIds: new Set(['person-2']) }), 'no')
     assert.equal(matches({ lanes: new Set(['ai']) }), 'no')
     assert.equal(matches({ events: new Set(['$pageview']), distinctIds: new Set(['person-2']) }), 'no')
+  })
+
+  it('takes no imports that were not asked for, whatever their lane', () => {
+    const imported = { lane: 'ai', historicalMigration: true } as const
+    const live: Partial<LiveFilter> = { lanes: new Set(['main', 'ai']), imports: false }
+    assert.equal(matches(live, imported), 'no')
+    assert.equal(matches(live, { lane: 'ai' }), 'yes')
+    assert.equal(matches({ ...live, imports: true }, imported), 'yes')
+    assert.ok(!rejectMatches({ ...everything, ...live }, aCapturedReject(imported)))
+    assert.ok(rejectMatches({ ...everything, ...live, imports: true }, aCapturedReject(imported)))
   })
 
   it('compares properties as lists of stored events do', () => {

@@ -14,6 +14,8 @@ export interface LiveFilter {
   readonly events: ReadonlySet<string> | null
   readonly distinctIds: ReadonlySet<string> | null
   readonly lanes: ReadonlySet<Lane>
+  /** Whether imports are shown: their exceptions and AI events take the lanes of live ones. */
+  readonly imports: boolean
   /** All of them must hold. */
   readonly properties: readonly PropertyEquality[]
   /** Whether rejects are shown. */
@@ -42,7 +44,7 @@ export class LiveEvent {
     const { event } = this
     if (filter.events?.has(event.name) === false) return 'no'
     if (filter.distinctIds?.has(event.distinctId) === false) return 'no'
-    if (!filter.lanes.has(event.lane)) return 'no'
+    if (!filter.lanes.has(event.lane) || (event.historicalMigration && !filter.imports)) return 'no'
     if (filter.properties.length === 0) return 'yes'
     if (event.propertiesJson.length > propertiesLookedIntoMax) return 'too_large'
     return filter.properties.every(equality => this.#holds(equality)) ? 'yes' : 'no'
@@ -64,6 +66,7 @@ export class LiveEvent {
  */
 export function rejectMatches(filter: LiveFilter, reject: CapturedReject): boolean {
   if (!filter.rejected || !filter.lanes.has(reject.lane)) return false
+  if (reject.historicalMigration && !filter.imports) return false
   if (reject.name !== '' && filter.events?.has(reject.name) === false) return false
   return reject.distinctId === '' || filter.distinctIds?.has(reject.distinctId) !== false
 }

@@ -88,7 +88,7 @@ function warnOfOddities(event: CapturedEvent, properties: JsonObject, use: Profi
   if (wish !== undefined && typeof wish !== 'boolean' && (use === 'full' || use === 'read_only'))
     warn('invalid_process_person_profile', { ...idsOf(event), $process_person_profile: shownText(wish) })
   // The uuids of imported events may be from the day of the import.
-  if (uuid[14] !== '7' || event.lane === 'historical') return
+  if (uuid[14] !== '7' || event.historicalMigration) return
   const uuidMs = Number.parseInt(uuid.slice(0, 8), 16) * 65_536 + Number.parseInt(uuid.slice(9, 13), 16)
   const apartMs = Math.abs(uuidMs - timestampMs)
   if (apartMs > divergenceMsMax)
@@ -134,8 +134,9 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
         timestampMs: event.timestampMs,
         uuid: event.uuid,
         importJobId: event.importJobId,
-        historical: event.lane === 'historical',
-        writesKnownPersons: event.name !== '$exception',
+        historical: event.historicalMigration,
+        // That an import's gives a new person its values only, would make them depend on the order of its events.
+        writesKnownPersons: event.name !== '$exception' || event.historicalMigration,
         writesFilteredKeys: event.name === '$set' || mergeEventNames.has(event.name),
       },
       warn,
@@ -186,7 +187,7 @@ function describeGroup({ state, warn }: ApplyContext, { event, properties }: Par
     timestampMs: event.timestampMs,
     uuid: event.uuid,
     importJobId: event.importJobId,
-    historical: event.lane === 'historical',
+    historical: event.historicalMigration,
   })
   if (warning === null) return
   warn(warning, { ...idsOf(event), groupType: identity.typeName, groupKey: identity.key })

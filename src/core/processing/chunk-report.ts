@@ -57,7 +57,7 @@ export class ChunkReport {
   }
 
   warn(subject: CapturedEvent | CapturedReject, type: string, details: JsonObject): void {
-    if (subject.lane === 'historical') {
+    if (subject.historicalMigration) {
       this.#note(subject, type, details)
       return
     }

@@ -260,7 +260,7 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
 function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): StoredEvent | null {
   const { report, geoipOf } = work
   const { event, offset } = record
-  if (event.lane === 'historical') report.noteRecentImport(event)
+  if (event.historicalMigration) report.noteRecentImport(event)
   else report.noteAge(event)
   const warn = warnerOf(report, event)
   if (event.notes !== 0) warnOfNotes(event, warn)

@@ -32,7 +32,7 @@ const liveQuery = {
   event: textListParam('Only events of this name; repeated, of any of the names.'),
   distinct_id: textListParam('Only events of this distinct id; repeated, of any of them.'),
   lane: lanesParam(),
-  historical: withDefault(booleanParam('Also imports, where `lane` is not given.'), false),
+  historical: withDefault(booleanParam('Also imports, in all lanes or in those of `lane`.'), false),
   properties: propertiesParam(),
   rejected: withDefault(booleanParam('Whether rejects are shown, as they are unless this is false.'), true),
 }
@@ -72,6 +72,7 @@ async function watch(
         events: setOf(query.event),
         distinctIds: setOf(query.distinct_id),
         lanes: query.lane ?? (query.historical ? allLanes : liveLanes),
+        imports: query.historical || query.lane?.has('historical') === true,
         properties: query.properties ?? [],
         rejected: query.rejected,
       },
