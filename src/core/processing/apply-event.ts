@@ -184,6 +184,7 @@ function describeGroup({ state, warn }: ApplyContext, { event, properties }: Par
   const warning = applyGroupEvent(state, {
     ...identity,
     set: properties.$group_set,
+    unset: event.historicalMigration ? unsetKeys(properties.$group_unset) : noKeys,
     timestampMs: event.timestampMs,
     uuid: event.uuid,
     importJobId: event.importJobId,

@@ -173,3 +173,44 @@ describe('groups', () => {
     assert.deepEqual([group?.properties, group?.createdAtMs], [{ plan: 'live', seats: 5 }, 1_000])
   })
 })
+
+describe('$group_unset', () => {
+  const group = { $group_type: 'company', $group_key: 'acme' }
+  const imported = (atMs: number, set: JsonObject, unset: JsonObject[string]) =>
+    anImportedEvent('$groupidentify', 'ada', atMs, { ...group, $group_set: set, $group_unset: unset })
+  const only = (world: ReturnType<typeof applyingWorld>) => [...world.state.groups.values()][0]!
+
+  it('of an import takes back what an import wrote before, in any order of the events', async () => {
+    const events = [
+      imported(1_000, { tier: 'gold', seats: 5 }, []),
+      imported(2_000, {}, ['tier']),
+      imported(3_000, {}, []),
+    ]
+    for (const order of [events, events.toReversed()]) {
+      const world = applyingWorld()
+      for (const event of order) await world.apply(event)
+      assert.deepEqual(only(world).properties, { seats: 5 })
+    }
+  })
+
+  it('of an import leaves live values and later ones of imports', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup({ live: 1 }), imported(3_000, { later: 1 }, []))
+    await world.apply(imported(2_000, {}, ['live', 'later']))
+    assert.deepEqual(only(world).properties, { live: 1, later: 1 })
+  })
+
+  it('of a live event is not read', async () => {
+    const world = applyingWorld()
+    await world.apply(describeGroup({ tier: 'gold' }), describeGroup({}, { $group_unset: ['tier'] }))
+    assert.deepEqual(only(world).properties, { tier: 'gold' })
+  })
+
+  it('of an import has a bound, as that of persons has', async () => {
+    const world = applyingWorld()
+    const keys = Array.from({ length: 10_001 }, (_, index) => `k${index}`)
+    await world.apply(imported(1_000, { tier: 'gold' }, keys))
+    assert.equal(world.state.groups.size, 0)
+    assert.deepEqual(world.warningTypes(), ['historical_migration'])
+  })
+})

@@ -2,19 +2,21 @@
 // names in `$groups`. Persons and the stored row are handled elsewhere.
 
 import { applyImportUpdate } from '#core/processing/properties/import-update.ts'
-import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
+import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/properties/marks-limit.ts'
 import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { type GroupIdentity, storableText, typeNameLengthMax } from '../events/group-identity.ts'
 import type { WarningType } from '../events/warning-types.ts'
 import type { Group } from '../groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import { isSameJson } from '../json-equal.ts'
-import { emptyProfile, noKeys, type Profile, ProfileDraft } from '../persons/profile.ts'
+import { emptyProfile, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
 
 export interface GroupEvent extends GroupIdentity {
   /** `$group_set` as sent; undefined = `{}`. */
   readonly set: JsonValue | undefined
+  /** The keys in `$group_unset`, which imports alone have: PostHog knows no such property, so live events are not read for it. */
+  readonly unset: readonly string[]
   readonly timestampMs: number
   readonly uuid: string
   readonly importJobId: number
@@ -31,9 +33,10 @@ export function applyGroupEvent(state: ProjectState, event: GroupEvent): Warning
   const set = sent ?? {}
   const typeIndex = state.groupTypeIndex(event.typeName)
   if (typeIndex === undefined) return null
+  if (event.historical && exceedsUnsetLimit(event.unset)) return 'group_properties_size_violation'
   const before = state.findGroup(typeIndex, event.key)
   const changed = event.historical
-    ? applyImportUpdate(before ?? emptyProfile, { ...event, set, setOnce: null, unset: noKeys })
+    ? applyImportUpdate(before ?? emptyProfile, { ...event, set, setOnce: null })
     : applyLiveSet(before ?? emptyProfile, set)
   const profile = changed ?? before ?? emptyProfile
   if (changed !== null) {

@@ -115,6 +115,22 @@ export function leftBehindContract(engine: string, open: OpenImportState): void 
       assert.deepEqual([used, types], [1, 1])
     })
 
+    it('is no value of a group that an import took back: it returns', async t => {
+      const world = await importWorld(t, open)
+      const [first, second] = [await world.createJob(), await world.createJob()]
+      const group = { $group_type: 'org', $group_key: 'x' }
+      const describe = (jobId: number, atMs: number, more: JsonObject) =>
+        anImportedEvent('$groupidentify', 'a', atMs, { ...group, ...more }, { importJobId: jobId })
+      await world.apply(describe(first.id, day, { $group_set: { tier: 1, seats: 5 } }))
+      await world.publish(first)
+      const before = (await world.stored()).groups
+      await world.apply(describe(second.id, 2 * day, { $group_set: {}, $group_unset: ['tier'] }))
+      await world.publish(second)
+      assert.equal((await world.stored()).groups[0]!.group_properties, '{"seats":5}')
+      await world.discard(second)
+      assert.deepEqual((await world.stored()).groups, before)
+    })
+
     it('is not a first touch that came second: it takes its place', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()

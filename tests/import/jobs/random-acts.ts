@@ -50,6 +50,7 @@ const act: fc.Arbitrary<Act> = fc.oneof(
         $group_type: fc.constantFrom('org', 'team'),
         $group_key: fc.constantFrom('x', 'y'),
         $group_set: bag,
+        $group_unset: fc.array(key, { maxLength: 1 }),
       }),
     }),
   },
