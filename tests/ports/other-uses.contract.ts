@@ -66,19 +66,22 @@ export function otherUsesContract(subject: {
     await insert(
       first,
       event({ $set_once: {} }),
+      // Many writes of what is not asked for push nothing out.
+      ...Array.from({ length: 150 }, (_, index) => event({ $set: { other: index }, $set_once: { other: index } })),
       set,
       event({ $set_once: { k: 3 } }, { event: '$exception' }),
       imported(event({ $set_once: { k: 4 } }), job),
     )
-    const laterWrites = await store().findLaterWrites(projectId, ['a'], nowMs())
-    const written = (op: string, { distinctId, timestampMs, uuid }: StoredEvent, properties: object) => {
-      return { distinctId, op, properties, timestampMs, uuid }
+    const laterWrites = await store().findLaterWrites(projectId, ['a'], ['k'], nowMs())
+    const written = (op: string, { distinctId, timestampMs, uuid }: StoredEvent, value: number) => {
+      return { distinctId, op, key: 'k', value, storedAtMs: nowMs(), timestampMs, uuid }
     }
     assert.deepEqual(
       laterWrites.toSorted(byId),
-      [written('set', set, { k: 2 }), written('set_once', first, { k: 1.5 })].toSorted(byId),
+      [written('set', set, 2), written('set_once', first, 1.5)].toSorted(byId),
     )
-    assert.deepEqual(await store().findLaterWrites(projectId, ['a'], nowMs() + 1), [])
+    assert.deepEqual(await store().findLaterWrites(projectId, ['a'], ['k'], nowMs() + 1), [])
+    assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])
   })
 
   it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {

@@ -24,7 +24,7 @@ import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
-import { laterWriteBytesMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
+import { otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
@@ -186,27 +186,37 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       })
   }
 
-  async findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<LaterWrite[]> {
+  async findLaterWrites(
+    projectId: number,
+    distinctIds: readonly string[],
+    keys: readonly string[],
+    sinceMs: number,
+  ): Promise<LaterWrite[]> {
     const asked = new Set(distinctIds)
-    return Array.from(this.copies.values(), copies => copies.get(0))
+    const isAsked = new Set(keys)
+    const writes = Array.from(this.copies.values(), copies => copies.get(0))
       .filter(copy => copy !== undefined)
       .filter(({ row, insertedAtMs }) => insertedAtMs >= sinceMs && row.projectId === projectId)
       .filter(({ row }) => asked.has(row.distinctId) && row.personMode === 'full' && row.event !== '$exception')
       .toSorted((a, b) => a.place - b.place)
-      .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson } }) => {
+      .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson }, insertedAtMs }) => {
         const { $set, $set_once } = parseJson(propertiesJson) as JsonObject
         const maps = [
           ['set', $set],
           ['set_once', $set_once],
         ] as const
-        return maps.flatMap(([op, properties]) =>
-          isJsonObject(properties) &&
-          Object.keys(properties).length > 0 &&
-          JSON.stringify(properties).length <= laterWriteBytesMax
-            ? { distinctId, op, properties, timestampMs, uuid }
-            : [],
+        return maps.flatMap(([op, map]) =>
+          Object.entries(isJsonObject(map) ? (map as JsonObject) : {})
+            .filter(([key]) => isAsked.has(key))
+            .map(([key, value]) => ({ distinctId, op, key, value, storedAtMs: insertedAtMs, timestampMs, uuid })),
         )
       })
+    const first = new Map<string, LaterWrite>()
+    for (const write of writes) {
+      const key = JSON.stringify([write.distinctId, write.op, write.key, write.value])
+      if (!first.has(key)) first.set(key, write)
+    }
+    return [...first.values()]
   }
 
   async findOtherGroupUses(

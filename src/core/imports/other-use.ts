@@ -1,6 +1,6 @@
 // What anything but an import job has the person of a distinct id for, as the event store tells it.
 
-import type { JsonObject } from '../json.ts'
+import type { JsonValue } from '../json.ts'
 
 /** All visible events of one kind together. */
 export interface OtherUse {
@@ -16,13 +16,16 @@ export interface OtherUse {
 }
 
 /**
- * What a live event wrote after the job was published: a `$set_once` had no effect where the job had written before it, a
- * `$set` none where a merge of the job had brought the same value.
+ * A value that live events sent after the job was published: a `$set_once` had no effect where the job had written before it,
+ * a `$set` none where a merge of the job had brought the same value, or any value of a key that is not worth a write.
  */
 export interface LaterWrite {
   readonly distinctId: string
   readonly op: 'set' | 'set_once'
-  readonly properties: JsonObject
+  readonly key: string
+  readonly value: JsonValue
+  /** When the first of them was stored, epoch ms; the next two are of this one. */
+  readonly storedAtMs: number
   readonly timestampMs: number
   readonly uuid: string
 }

@@ -7,8 +7,7 @@ import type { EventView } from './event-queries.ts'
 
 /** Anybody with a project's public key can make more; those that link asked ids with each other come first. */
 export const otherUseCountMax = 1_000
-export const laterWriteCountMax = 100
-export const laterWriteBytesMax = 65_536
+export const laterWriteCountMax = 20
 /** What one call of `ImportedRows` finds at most; it throws a `QueryTooLargeError` beyond that. */
 export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
@@ -39,10 +38,16 @@ export interface ImportedRows {
     sinceMs: number,
   ): Promise<readonly OtherUse[]>
   /**
-   * The `$set` and `$set_once` of live events that were stored from `sinceMs` on, each content of up to
-   * `laterWriteBytesMax` once: at most `laterWriteCountMax` of either for a distinct id, the latest of `$set`, and the earliest of `$set_once` in their order.
+   * What live events that were stored from `sinceMs` on have for these keys in `$set` and `$set_once`, each value once: at
+   * most `laterWriteCountMax` for a distinct id, a key and either of them, the latest of `$set`, the earliest of `$set_once`
+   * and of `$set` of `filteredProperties`.
    */
-  findLaterWrites(projectId: number, distinctIds: readonly string[], sinceMs: number): Promise<readonly LaterWrite[]>
+  findLaterWrites(
+    projectId: number,
+    distinctIds: readonly string[],
+    keys: readonly string[],
+    sinceMs: number,
+  ): Promise<readonly LaterWrite[]>
   /** Those of the groups that `$groupidentify` events of anything but this job describe. */
   findOtherGroupUses(
     projectId: number,

@@ -247,6 +247,8 @@ async function eventsOf(
   const { events, random } = deps
   const { id, projectId } = job
   const ids = idsIn(loaded)
+  // Other keys of these ids may have been written as often as anybody likes.
+  const keys = [...new Set(loaded.persons.flatMap(({ properties }) => Object.keys(properties)))]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
   const find = <Row>(ask: (some: readonly string[]) => Promise<readonly Row[]>, charsOf: (row: Row) => number) =>
@@ -258,8 +260,8 @@ async function eventsOf(
   return {
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
     laterWrites: await find(
-      some => events.findLaterWrites(projectId, some, sinceMs),
-      ({ properties }) => JSON.stringify(properties).length,
+      some => events.findLaterWrites(projectId, some, keys, sinceMs),
+      ({ key, value }) => key.length + JSON.stringify(value).length,
     ),
   }
 }

@@ -1,7 +1,7 @@
 // What undoing a published job leaves as it is, and says so.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
@@ -142,6 +142,51 @@ export function leftBehindContract(engine: string, open: OpenImportState): void 
       const { properties, property_marks } = (await personWith(world, 'a'))!
       assert.equal((JSON.parse(properties) as JsonObject).source, 'live')
       assert.match(property_marks, new RegExp(String(201 * day)))
+    })
+
+    const browser = async (t: TestContext, ...values: string[]) => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(
+        anEvent('e', 'user', {}, { timestampMs: 200 * day }),
+        anEvent('e', 'device', { $browser: 'Chrome' }, { timestampMs: 200 * day }),
+      )
+      await world.apply(
+        anImportedEvent('$identify', 'user', day, { $anon_distinct_id: 'device' }, { importJobId: job.id }),
+      )
+      await world.publish(job)
+      for (const [index, $browser] of values.entries()) {
+        world.clock.advance(1_000)
+        await world.apply(anEvent('e', 'user', { $browser }, { timestampMs: 201 * day + index }))
+      }
+      await world.discard(job)
+      const user = JSON.parse((await personWith(world, 'user'))!.properties) as JsonObject
+      return { shown: [user.$browser, user.$initial_browser], notes: await world.notes(job) }
+    }
+
+    it('is not a value that was not worth a write while a merge had brought another: it takes its place', async t => {
+      assert.deepEqual(await browser(t, 'Firefox', 'Safari'), { shown: ['Firefox', 'Firefox'], notes: {} })
+    })
+
+    it('is a value that was not worth a write, where others followed that the merge had brought', async t => {
+      assert.deepEqual(await browser(t, 'Firefox', 'Chrome'), {
+        shown: ['Chrome', 'Firefox'],
+        notes: { 'undo_left:property_was_written': 1 },
+      })
+    })
+
+    it('is no first touch that many other writes came before', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      await world.apply(anImportedEvent('e', 'a', day, { $set_once: { source: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      const others = Array.from({ length: 150 }, (_, index) =>
+        anEvent('e', 'a', { $set_once: { other: index } }, { timestampMs: 201 * day + index }),
+      )
+      await world.apply(...others, anEvent('e', 'a', { $set_once: { source: 'live' } }, { timestampMs: 202 * day }))
+      await world.discard(job)
+      assert.equal((JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject).source, 'live')
     })
 
     it('is a link of others that was refused because of the job', async t => {

@@ -5,13 +5,13 @@ import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import { type ImportedCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import { parseJson } from '#core/json.ts'
+import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
 import {
   foundCharsMax,
   foundRowsMax,
   type ImportedRows,
-  laterWriteBytesMax,
   laterWriteCountMax,
   otherUseCountMax,
 } from '#ports/events/imported-rows.ts'
@@ -37,22 +37,30 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
     countStored: async identities =>
       identities.length === 0 ? 0 : clients.read((client, signal) => countStored(client, identities, signal)),
     findUsedIds: (projectId, importJobId, distinctIds) =>
-      listByList(fieldLists(distinctIds, charsOfId), ids =>
+      listByList(fieldLists(distinctIds, charsOfText), ids =>
         clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal)),
       ),
     findOtherUses: (projectId, importJobId, distinctIds, sinceMs) =>
       listByList(
-        fieldLists(distinctIds, charsOfId),
+        fieldLists(distinctIds, charsOfText),
         ids =>
           clients.read((client, signal) =>
             otherUses(client, { project: projectId, job: importJobId, since: sinceMs, ids }, signal),
           ),
         ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
       ),
-    findLaterWrites: (projectId, distinctIds, sinceMs) =>
-      listByList(fieldLists(distinctIds, charsOfId), ids =>
-        clients.read((client, signal) => laterWrites(client, { project: projectId, since: sinceMs, ids }, signal)),
-      ),
+    findLaterWrites: (projectId, distinctIds, keys, sinceMs) => {
+      const ofKeys = fieldLists(keys, charsOfText)
+      const lists = fieldLists(distinctIds, charsOfText).flatMap(ids => ofKeys.map(some => [{ ids, keys: some }]))
+      return listByList(
+        lists,
+        ([asked]) =>
+          clients.read((client, signal) =>
+            laterWrites(client, { project: projectId, since: sinceMs, ...asked! }, signal),
+          ),
+        write => charsOfText(write.key) + JSON.stringify(write.value).length,
+      )
+    },
     findOtherGroupUses: (projectId, importJobId, groups) =>
       listByList(
         fieldLists(groups, ({ typeName, key }) => typeName.length + key.length + 8),
@@ -63,8 +71,8 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
   }
 }
 
-function charsOfId(id: string): number {
-  return id.length + 4
+function charsOfText(text: string): number {
+  return text.length + 4
 }
 
 /** Asks for one list after the other. @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`. */
@@ -247,31 +255,48 @@ async function otherUses(
   }))
 }
 
+type WriteRow = [
+  distinctId: string,
+  op: LaterWrite['op'],
+  key: string,
+  valueJson: string,
+  storedAtMs: number | string,
+  timestampMs: number | string,
+  uuid: string,
+]
+
 async function laterWrites(
   client: ClickHouseClient,
-  query_params: { project: number; since: number; ids: string[] },
+  query_params: { project: number; since: number; ids: string[]; keys: string[] },
   signal: AbortSignal,
 ): Promise<LaterWrite[]> {
+  const maps = ['$set', '$set_once'].map(
+    name =>
+      `arrayFilter(entry -> has({keys:Array(String)}, entry.1), JSONExtractKeysAndValuesRaw(properties, '${name}'))`,
+  )
   const result = await client.query({
-    query: `SELECT distinct_id, op, map,
-        argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at, toString(argMin(uuid, created_at)) AS uuid
-      FROM events
-      ARRAY JOIN ['set', 'set_once'] AS op,
-        [JSONExtractRaw(properties, '$set'), JSONExtractRaw(properties, '$set_once')] AS map
-      PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
-      WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
-        AND startsWith(map, '{') AND map != '{}' AND length(map) <= ${laterWriteBytesMax}
-      GROUP BY distinct_id, op, map
-      ORDER BY if(op = 'set', -toFloat64(max(created_at)), toFloat64(min(created_at))), at
-      LIMIT ${laterWriteCountMax} BY distinct_id, op`,
-    query_params,
+    query: `SELECT distinct_id, op, entry.1 AS key, entry.2 AS value,
+        toUnixTimestamp64Milli(min(created_at)), argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at,
+        toString(argMin(uuid, created_at))
+      FROM (
+        SELECT distinct_id, created_at, timestamp, uuid, op, entries FROM events
+        ARRAY JOIN ['set', 'set_once'] AS op, [${maps.join(', ')}] AS entries
+        PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
+        WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
+      )
+      ARRAY JOIN entries AS entry
+      GROUP BY distinct_id, op, key, value
+      ORDER BY if(op = 'set' AND NOT has({filtered:Array(String)}, key),
+        -toFloat64(max(created_at)), toFloat64(min(created_at))), at
+      LIMIT ${laterWriteCountMax} BY distinct_id, op, key`,
+    query_params: { ...query_params, filtered: [...filteredProperties] },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const rows = await result.json<[string, LaterWrite['op'], string, number | string, string]>()
-  return rows.map(([distinctId, op, map, atMs, uuid]) => {
-    return { distinctId, op, properties: parseJson(map) as JsonObject, timestampMs: Number(atMs), uuid }
+  return (await result.json<WriteRow>()).map(([distinctId, op, key, valueJson, storedAtMs, timestampMs, uuid]) => {
+    const value = parseJson(valueJson)
+    return { distinctId, op, key, value, storedAtMs: Number(storedAtMs), timestampMs: Number(timestampMs), uuid }
   })
 }
 

@@ -6,6 +6,7 @@ import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
+import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 
 /** What is reverted of a person; groups lack the last two. */
 export interface Subject extends Profile {
@@ -90,29 +91,38 @@ export function withVersion(image: ImageOf<'person'>, versionBefore: number, ver
 
 /**
  * The profile with what live events would have written since: `$set_once` of keys that the job had and that are gone with
- * it, and `$set` of the value that a key had already, by a merge of the job.
+ * it, and `$set` of the value that a key had already by a merge of the job, or of a key whose change alone is not written.
  * @param former with the job's values.
+ * @param laterWrites in the order in which they were stored.
+ * @returns also keys of which nobody can say which of several values they would have.
  */
 export function withLaterWrites<Now extends Profile>(
   now: Now,
   former: Profile,
   laterWrites: readonly LaterWrite[],
-): Now {
+): { readonly subject: Now; readonly unsure: readonly string[] } {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
-  for (const { op, properties: written, timestampMs, uuid } of laterWrites)
-    for (const [key, value] of Object.entries(written)) {
-      if (!Object.hasOwn(former.properties, key)) continue
-      if (op === 'set') {
-        if (!isSameJson(former.properties[key], value) || Object.hasOwn(former.marks, key)) continue
-        draft.setProperty(key, value)
-        draft.removeMark(key)
-      } else if (!Object.hasOwn(draft.properties, key)) {
-        draft.setProperty(key, value)
-        draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
-      }
+  const unwritten = new Set<string>()
+  const unsure = new Set<string>()
+  for (const { op, key, value, timestampMs, uuid } of laterWrites) {
+    if (!Object.hasOwn(former.properties, key)) continue
+    const isThere = Object.hasOwn(draft.properties, key)
+    if (op === 'set') {
+      if (Object.hasOwn(former.marks, key)) continue
+      const isSame = isSameJson(former.properties[key], value)
+      const fills = filteredProperties.has(key) && (!isThere || Object.hasOwn(draft.marks, key))
+      if (!isSame && !fills) continue
+      if (isSame && unwritten.has(key)) unsure.add(key)
+      if (!isSame) unwritten.add(key)
+      draft.setProperty(key, value)
+      draft.removeMark(key)
+    } else if (!isThere) {
+      draft.setProperty(key, value)
+      draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
     }
+  }
   const { properties, marks } = draft.result() ?? now
-  return draft.changed ? { ...now, properties, marks } : now
+  return { subject: draft.changed ? { ...now, properties, marks } : now, unsure: [...unsure] }
 }
 
 function keysOf(...profiles: readonly Profile[]): Set<string> {

@@ -4,8 +4,10 @@
 // Pure. Source: docs/wire/import.md §2.11.
 
 import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
+import type { LaterWrite } from '#core/imports/other-use.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
+import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { revertedImage, withLaterWrites } from './revert.ts'
@@ -157,10 +159,13 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
   if (origin === null) return
   if (person?.before != null && !found.persons.has(origin)) {
     const ids = piece.map(({ subject }) => subject)
-    // What was set stays with the survivor, and is noted; what was only set once is there no more.
-    const laterWrites = found.laterWritesOf(ids).filter(({ op }) => op === 'set_once')
-    const row = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
-    undoing.persons.set(origin, { row, loadedVersion: null })
+    const { properties } = person.before
+    // What was set stays with the survivor, and is noted; what the survivor's values kept from being set, is nowhere.
+    const isNowhere = ({ op, key }: LaterWrite) =>
+      op === 'set_once' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
+    const laterWrites = found.laterWritesOf(ids).filter(isNowhere)
+    const { subject } = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
+    undoing.persons.set(origin, { row: subject, loadedVersion: null })
   }
   if (person !== undefined && person.after === null) undoing.doneImages.push(person)
   returnAssignments(found, undoing, origin, survivorUuid)
@@ -175,8 +180,7 @@ function returnAssignments(found: Found, undoing: Undoing, uuid: string, survivo
   const kept = found.image('assignments', uuid)
   if (kept?.before == null || kept.after === null) return
   undoing.doneImages.push(kept)
-  const fromOthers = found.images('assignments').flatMap(({ after }) => (after?.personUuid === uuid ? after : []))
-  const assignments = fromOthers.reduce<Assignments>(without, kept.before)
+  const assignments = found.assignmentsGivenTo(uuid).reduce<Assignments>(without, kept.before)
   let given: Assignments = kept.after
   for (let holder = kept.after.personUuid; holder !== survivorUuid; ) {
     const next = found.image('assignments', holder)?.after

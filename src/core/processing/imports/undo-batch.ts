@@ -44,7 +44,7 @@ export interface UndoBatch extends JobBatch {
   readonly images: readonly SubjectImage[]
   /** What others have the distinct ids in `loaded` for. */
   readonly uses: readonly OtherUse[]
-  /** What live events wrote with the distinct ids in `loaded`; each `$set_once` in the order in which they were stored. */
+  /** What live events wrote with the distinct ids in `loaded`. */
   readonly laterWrites: readonly LaterWrite[]
   /** Who else describes the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
@@ -77,11 +77,12 @@ export class Found {
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
-  readonly #laterWrites: readonly LaterWrite[]
+  readonly #laterWrites: ReadonlyMap<string, readonly LaterWrite[]>
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
   readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
   readonly #idsOf: ReadonlyMap<string, readonly DistinctIdMapping[]>
+  readonly #assignmentsGivenTo: ReadonlyMap<string, readonly GivenAssignments[]>
   readonly #images: Map<string, SubjectImage>
   readonly #rewritten = new Map<string, SubjectImage>()
 
@@ -106,7 +107,7 @@ export class Found {
     this.groups = new Map(loaded.groups.filter(isOurs).map(row => [groupSubject(row), row]))
     const uses = allUses.map(use => (isLink(use) ? use : { ...use, otherId: null }))
     this.#uses = Map.groupBy(uses, ({ distinctId }) => distinctId)
-    this.#laterWrites = laterWrites
+    this.#laterWrites = Map.groupBy(laterWrites, ({ distinctId }) => distinctId)
     this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) =>
@@ -114,6 +115,10 @@ export class Found {
     )
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
     this.#images = new Map(images.map(image => [nameOf(image), image]))
+    const given = images.flatMap(image =>
+      image.importJobId === importJobId && image.kind === 'assignments' ? (image.after ?? []) : [],
+    )
+    this.#assignmentsGivenTo = Map.groupBy(given, ({ personUuid }) => personUuid)
   }
 
   idsOf(uuid: string): readonly DistinctIdMapping[] {
@@ -124,9 +129,9 @@ export class Found {
     return this.#uses.get(distinctId) ?? []
   }
 
+  /** In the order in which they were stored, whichever of the ids they have. */
   laterWritesOf(distinctIds: readonly string[]): readonly LaterWrite[] {
-    const ids = new Set(distinctIds)
-    return this.#laterWrites.filter(({ distinctId }) => ids.has(distinctId))
+    return distinctIds.flatMap(id => this.#laterWrites.get(id) ?? []).toSorted((a, b) => a.storedAtMs - b.storedAtMs)
   }
 
   /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */
@@ -171,10 +176,9 @@ export class Found {
     return this.imageOfJob(this.importJobId, kind, subject)
   }
 
-  /** All of the job's own images of a kind. */
-  images<Kind extends SubjectImage['kind']>(kind: Kind): ImageOf<Kind>[] {
-    const own = this.#images.values().filter(image => image.importJobId === this.importJobId && image.kind === kind)
-    return [...own] as ImageOf<Kind>[]
+  /** What a person got by the merges of the job. */
+  assignmentsGivenTo(uuid: string): readonly GivenAssignments[] {
+    return this.#assignmentsGivenTo.get(uuid) ?? []
   }
 
   imageOfJob<Kind extends SubjectImage['kind']>(
@@ -213,6 +217,8 @@ export class Found {
     return [...this.#rewritten.values()]
   }
 }
+
+type GivenAssignments = NonNullable<ImageOf<'assignments'>['after']>
 
 /** Whether the event is one that may link its ids. */
 function isLink({ distinctId, otherId }: OtherUse): boolean {

@@ -108,9 +108,9 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const isUntouched = isSame && person.version === after.version
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
-  const changed = withLaterWrites(without, person, found.laterWritesOf(ids))
+  const { subject: changed, unsure } = withLaterWrites(without, person, found.laterWritesOf(ids))
   // What the survivor of a later merge has instead, may always have been its own.
-  for (const key of isSame ? left : [])
+  for (const key of new Set(isSame ? [...left, ...unsure] : unsure))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
