@@ -19,6 +19,7 @@ import { flagLifeContract } from './flag-life.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import { groupTypesContract } from './group-types.contract.ts'
+import { importJobStoreContract } from './import-job-store.contract.ts'
 import type { ManagementHarness, OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
 import { scheduleOwnersContract } from './schedule-owners.contract.ts'
@@ -44,6 +45,7 @@ for (const [adapter, openAdapter] of Object.entries(adapters)) {
   boundedListsContract(adapter, openAdapter)
   cohortStoreContract(adapter, openAdapter)
   groupTypesContract(adapter, openAdapter)
+  importJobStoreContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)
   scheduleOwnersContract(adapter, openAdapter)
   deferredProjectsContract(adapter, openAdapter)

@@ -22,6 +22,7 @@ import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
 import { groupTypesContract } from './group-types.contract.ts'
 import { hashKeyOverridesContract } from './hash-key-overrides.contract.ts'
+import { importJobStoreContract } from './import-job-store.contract.ts'
 import type { OpenManagement } from './management-harness.ts'
 import { managementStoreContract } from './management-store.contract.ts'
 import { scheduleOwnersContract } from './schedule-owners.contract.ts'
@@ -65,6 +66,7 @@ async function runSuites(): Promise<void> {
   boundedListsContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
   groupTypesContract('postgres', openManagement)
+  importJobStoreContract('postgres', openManagement)
   deferredProjectsContract('postgres', openManagement)
   subjectMirrorSourceContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)

@@ -94,10 +94,6 @@ export interface ImportJob {
   readonly state: ImportJobState
   readonly step: ImportStep | null
   readonly options: ImportOptions
-  /** What the client says of its plan: range, zone, hashes, tool version. At most some KiB. */
-  readonly plan: JsonObject
-  /** What the client says of its progress; shown as it is. */
-  readonly progress: JsonObject
   readonly createdBy: string | null
   readonly createdAtMs: number
   readonly updatedAtMs: number
@@ -105,6 +101,14 @@ export interface ImportJob {
   readonly discardedAtMs: number | null
   /** While publishing or discarding it fails; null otherwise. */
   readonly failure: JobFailure | null
+}
+
+/** A job with what its client says of it, which nobody but clients reads. */
+export interface DescribedImportJob extends ImportJob {
+  /** The plan: range, zone, hashes, tool version. Up to 64 KiB. */
+  readonly plan: JsonObject
+  /** The progress; shown as it is. Up to 64 KiB. */
+  readonly progress: JsonObject
 }
 
 /** What the worker needs to know of a job to process one of its events. */

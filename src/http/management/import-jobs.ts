@@ -3,7 +3,7 @@
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
-import type { ImportJob } from '#core/imports/import-job.ts'
+import type { DescribedImportJob } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
@@ -73,7 +73,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs',
       id: 'import_jobs_list',
       tag,
-      summary: 'List import jobs, the newest first.',
+      summary: 'List import jobs, the newest first. A page ends before a mebibyte of plans and progress.',
       scope: 'import_job:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(importJobSchema) },
@@ -212,7 +212,7 @@ async function jobOf(
   deps: ManageJobsDeps,
   projectId: number,
   params: Readonly<Record<string, string>>,
-): Promise<ImportJob | null> {
+): Promise<DescribedImportJob | null> {
   const id = idOf(params)
   return id === 0 ? null : findJob(deps, projectId, id)
 }
@@ -225,7 +225,7 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   final: 'The job was published more than 30 days ago and cannot be undone any more.',
 }
 
-function answerJob(result: Result<ImportJob, JobRefusal>): Answer {
+function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   if (result.ok) {
     const { state } = result.value
     return answer(state === 'publishing' || state === 'discarding' ? 202 : 200, encodeImportJob(result.value))

@@ -2,16 +2,16 @@
 
 import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
-import type { ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
+import type { DescribedImportJob, ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
 import type { JobFailure } from '#core/imports/job-failure.ts'
 
 export type NewImportJob = Pick<
-  ImportJob,
+  DescribedImportJob,
   'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
 >
 
 export type ImportJobChange = Partial<
-  Pick<ImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
+  Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
 > & { readonly updatedAtMs: number }
 
 export interface ImportJobStore {
@@ -19,7 +19,7 @@ export interface ImportJobStore {
    * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused.
    * @throws PortError `conflict` when another job has its public id.
    */
-  createImportJob(job: NewImportJob): Promise<ImportJob>
+  createImportJob(job: NewImportJob): Promise<DescribedImportJob>
   /**
    * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
    * discarded, and perhaps one that goes on.
@@ -27,17 +27,17 @@ export interface ImportJobStore {
   listJobsOfDay(projectId: number, day: string): Promise<readonly JobOfDay[]>
   /** Makes the job that collects a day from now on, unless there is one. */
   createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
-  findImportJob(id: number): Promise<ImportJob | null>
-  findImportJobByPublicId(publicId: number): Promise<ImportJob | null>
+  findImportJob(id: number): Promise<DescribedImportJob | null>
+  findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
   /** The numbers of the project's jobs whose flag calls count in experiments. */
   listJobsInExperiments(projectId: number): Promise<readonly number[]>
   /** How many jobs of the project take events or are being published or discarded. */
   countOpenImportJobs(projectId: number): Promise<number>
-  /** The newest first. */
+  /** The newest first, as many as fit into a page of a mebibyte. */
   listImportJobs(
     projectId: number,
     page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ readonly count: number; readonly jobs: readonly ImportJob[] }>
+  ): Promise<{ readonly count: number; readonly jobs: readonly DescribedImportJob[] }>
   /**
    * Changes a job that is in one of these states, and at this step if one is given.
    * @returns the job as it is afterwards; null if it is elsewhere, or does not exist.
@@ -46,7 +46,7 @@ export interface ImportJobStore {
     id: number,
     change: ImportJobChange,
     from: { readonly states: readonly ImportJobState[]; readonly step?: ImportStep | null },
-  ): Promise<ImportJob | null>
+  ): Promise<DescribedImportJob | null>
   /** What happened to the job's events and while it was published or undone, by reason, the most frequent first. */
   listImportNotes(importJobId: number): Promise<readonly ImportNote[]>
 }

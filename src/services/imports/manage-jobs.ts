@@ -1,8 +1,8 @@
 // What clients do with import jobs: create, report their progress, publish, discard.
 
 import {
+  type DescribedImportJob,
   endedDay,
-  type ImportJob,
   importJobNumberMax,
   isOpen,
   newPublicImportJobId,
@@ -34,7 +34,7 @@ export async function createJob(
     randomBytes,
   }: Pick<ManageJobsDeps, 'management'> & { readonly randomBytes: (size: number) => Uint8Array },
   job: Omit<NewImportJob, 'publicId'>,
-): Promise<ImportJob> {
+): Promise<DescribedImportJob> {
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   for (let attempt = 1; ; attempt++)
     try {
@@ -50,7 +50,7 @@ export async function findJob(
   { management }: ManageJobsDeps,
   projectId: number,
   id: number,
-): Promise<ImportJob | null> {
+): Promise<DescribedImportJob | null> {
   const job =
     id > importJobNumberMax ? await management.findImportJobByPublicId(id) : await management.findImportJob(id)
   return job?.projectId === projectId ? job : null
@@ -66,7 +66,7 @@ export async function updateJob(
     readonly plan?: JsonObject
     readonly progress?: JsonObject
   },
-): Promise<Result<ImportJob, JobRefusal>> {
+): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   const from = { states: [...openStates, 'failed' as const] }
@@ -79,7 +79,7 @@ export async function publishJob(
   deps: ManageJobsDeps,
   projectId: number,
   id: number,
-): Promise<Result<ImportJob, JobRefusal>> {
+): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'published' || job.state === 'publishing') return ok(job)
@@ -94,7 +94,7 @@ export async function discardJob(
   deps: ManageJobsDeps,
   projectId: number,
   id: number,
-): Promise<Result<ImportJob, JobRefusal>> {
+): Promise<Result<DescribedImportJob, JobRefusal>> {
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'discarded' || job.state === 'discarding') return ok(job)
@@ -104,9 +104,9 @@ export async function discardJob(
 
 async function start(
   { management, clock }: ManageJobsDeps,
-  job: ImportJob,
+  job: DescribedImportJob,
   state: 'publishing' | 'discarding',
-): Promise<Result<ImportJob, JobRefusal>> {
+): Promise<Result<DescribedImportJob, JobRefusal>> {
   const states = [...openStates, 'failed' as const, ...(state === 'discarding' ? (['published'] as const) : [])]
   const nowMs = clock.nowMs()
   // Imports that come from now on belong to another job of their day.
@@ -116,6 +116,6 @@ async function start(
   return started === null ? err(refusalOf(job)) : ok(started)
 }
 
-function refusalOf({ state }: ImportJob): JobRefusal {
+function refusalOf({ state }: DescribedImportJob): JobRefusal {
   return isOpen(state) || state === 'failed' ? 'publishing' : state
 }

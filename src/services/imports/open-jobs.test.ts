@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { ImportJob } from '#core/imports/import-job.ts'
+import type { DescribedImportJob } from '#core/imports/import-job.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createOpenJobs, unknownPerMinuteMax } from './open-jobs.ts'
 
-const job = { id: 3, publicId: 2 ** 45, projectId: 1, state: 'sending' } as ImportJob
+const job = { id: 3, publicId: 2 ** 45, projectId: 1, state: 'sending' } as DescribedImportJob
 
 function prepare() {
   const clock = fixedClock('2026-11-01T00:00:00Z')

@@ -3,7 +3,7 @@
 import Type, { type Static } from 'typebox'
 import type { ImportNote } from '#core/imports/import-changes.ts'
 import {
-  type ImportJob,
+  type DescribedImportJob,
   type ImportJobState,
   type ImportOptions,
   importJobStates,
@@ -146,7 +146,7 @@ export const importReportSchema = Type.Object({
   ),
 })
 
-export function encodeImportJob(job: ImportJob): ImportJobJson {
+export function encodeImportJob(job: DescribedImportJob): ImportJobJson {
   return {
     id: job.publicId,
     number: job.id,
@@ -178,7 +178,7 @@ export function encodeImportJob(job: ImportJob): ImportJobJson {
 }
 
 export function encodeImportReport(
-  job: ImportJob,
+  job: DescribedImportJob,
   { rows, counts, idBuckets }: ImportedCounts,
   notes: readonly ImportNote[],
 ): Static<typeof importReportSchema> {

@@ -2,6 +2,7 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import {
+  type DescribedImportJob,
   firstImportJobId,
   type ImportJob,
   type ImportJobState,
@@ -11,9 +12,18 @@ import {
   usualOptions,
 } from '#core/imports/import-job.ts'
 import type { ImportJobChange, ImportJobStore } from '#ports/state/import-job-store.ts'
+import { fittingRows } from '../tables/fitting-rows.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf, jsonText } from '../tables/rows.ts'
 import type { ImportJobTable, StateSchema } from '../tables/schema.ts'
+
+const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet_length(name)`
+
+/** All but what clients say of a job, which may be long. */
+export const jobColumns = [
+  ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
+  ...(['options', 'created_by', 'created_at', 'updated_at', 'published_at', 'discarded_at'] as const),
+]
 
 export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
   return {
@@ -42,7 +52,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           failing_since: null,
         }
         await trx.insertInto('import_job').values(row).execute()
-        return importJobOf(row)
+        return describedJobOf(row)
       }),
 
     async listJobsOfDay(projectId, day) {
@@ -89,12 +99,12 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 
     async findImportJob(id) {
       const row = await db.selectFrom('import_job').selectAll().where('id', '=', id).executeTakeFirst()
-      return row === undefined ? null : importJobOf(row)
+      return row === undefined ? null : describedJobOf(row)
     },
 
     async findImportJobByPublicId(publicId) {
       const row = await db.selectFrom('import_job').selectAll().where('public_id', '=', publicId).executeTakeFirst()
-      return row === undefined ? null : importJobOf(row)
+      return row === undefined ? null : describedJobOf(row)
     },
 
     async listJobsInExperiments(projectId) {
@@ -121,8 +131,10 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
     async listImportJobs(projectId, { limit, offset }) {
       const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId)
       const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
-      const rows = await ofProject.selectAll().orderBy('id', 'desc').limit(limit).offset(offset).execute()
-      return { count: Number(count), jobs: rows.map(importJobOf) }
+      const page = ofProject.orderBy('id', 'desc').offset(offset)
+      const sizes = await page.select(jobBytes.as('bytes')).limit(limit).execute()
+      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
+      return { count: Number(count), jobs: rows.map(describedJobOf) }
     },
 
     updateImportJob: (id, change, from) =>
@@ -169,7 +181,7 @@ async function update(
   id: number,
   change: ImportJobChange,
   { states, step }: Parameters<ImportJobStore['updateImportJob']>[2],
-): Promise<ImportJob | null> {
+): Promise<DescribedImportJob | null> {
   const row = await db
     .updateTable('import_job')
     .set({
@@ -190,10 +202,14 @@ async function update(
     )
     .returningAll()
     .executeTakeFirst()
-  return row === undefined ? null : importJobOf(row)
+  return row === undefined ? null : describedJobOf(row)
 }
 
-export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
+function describedJobOf(row: Selectable<ImportJobTable>): DescribedImportJob {
+  return { ...importJobOf(row), plan: jsonObjectOf(row.plan), progress: jsonObjectOf(row.progress) }
+}
+
+export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobColumns)[number]>): ImportJob {
   return {
     id: Number(row.id),
     publicId: Number(row.public_id ?? row.id),
@@ -205,8 +221,6 @@ export function importJobOf(row: Selectable<ImportJobTable>): ImportJob {
     state: row.state as ImportJobState,
     step: row.step as ImportStep | null,
     options: { ...usualOptions, ...(jsonObjectOf(row.options) as Partial<ImportOptions>) },
-    plan: jsonObjectOf(row.plan),
-    progress: jsonObjectOf(row.progress),
     createdBy: row.created_by,
     createdAtMs: Number(row.created_at),
     updatedAtMs: Number(row.updated_at),

@@ -6,7 +6,7 @@ import { shelfIdOf } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { imageOf } from './image-text.ts'
-import { importJobOf } from './import-job-queries.ts'
+import { importJobOf, jobColumns } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
 
@@ -20,7 +20,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     async listImportWork() {
       const rows = await db
         .selectFrom('import_job')
-        .selectAll()
+        .select(jobColumns)
         .where('state', 'in', ['publishing', 'discarding'])
         .orderBy('updated_at')
         .orderBy('id')
@@ -32,7 +32,7 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       const rows = await db
         .selectFrom('import_job')
         .innerJoin('project', 'project.id', 'import_job.project_id')
-        .selectAll('import_job')
+        .select(jobColumns.map(column => `import_job.${column}` as const))
         .where('project.deleted', '=', 1)
         .where(({ and, or, eb, exists, selectFrom }) =>
           or([
