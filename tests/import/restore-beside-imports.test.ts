@@ -65,4 +65,12 @@ describe('restoring rows of an import job', () => {
   it('brings none back when the job is discarded meanwhile', async t => {
     assert.deepEqual(await restoreWhile(t, (world, job) => world.discard(job)), [0, 0])
   })
+
+  it('brings none back when the job is discarded and forgotten meanwhile', async t => {
+    const rows = restoreWhile(t, async (world, job) => {
+      await world.discard(job)
+      await world.management.forgetDiscardedJobs(1, 0)
+    })
+    assert.deepEqual(await rows, [0, 0])
+  })
 })

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { err } from '#core/result.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
 const jobs = '/api/projects/1/import_jobs/'
@@ -52,6 +53,28 @@ describe('import jobs', () => {
       [refused.status, refused.body.code, refused.body.attr],
       [400, 'invalid_input', 'replay_side_effects'],
     )
+  })
+
+  it('are refused beyond 50 that are open, however many are created at once', async t => {
+    const api = await startManagement(t)
+    const created = await Promise.all(
+      Array.from({ length: 55 }, () => api.call('POST', jobs, { body: { source: 'csv' } })),
+    )
+    const refused = created.filter(({ status }) => status === 409)
+    assert.deepEqual([refused.length, (await api.call('GET', jobs)).body.count], [5, 50])
+    assert.match(refused[0]!.body.detail, /50 import jobs that are neither published nor discarded/)
+  })
+
+  it('are refused beyond 500 within 24 hours', async t => {
+    const asked: unknown[] = []
+    const createImportJob = async (_: unknown, limits: unknown) => {
+      asked.push(limits)
+      return err('too_many_per_day' as const)
+    }
+    const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
+    const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
+    assert.deepEqual([status, body.code, asked], [409, 'conflict', [{ openMax: 50, perDayMax: 500 }]])
+    assert.match(body.detail, /500 import jobs within 24 hours/)
   })
 
   it('are refused where the project drops old events, unless that is meant', async t => {

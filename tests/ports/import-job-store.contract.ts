@@ -2,11 +2,12 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type ImportJobState, usualOptions } from '#core/imports/import-job.ts'
+import { noImportChanges } from '#core/imports/import-changes.ts'
+import { type DescribedImportJob, type ImportJobState, usualOptions } from '#core/imports/import-job.ts'
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { aNewProject } from '../support/state-builders.ts'
-import { type OpenManagement, written } from './management-harness.ts'
+import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
 const kib60 = 'x'.repeat(60 * 1024)
@@ -20,13 +21,19 @@ function aNewJob(over: Partial<NewImportJob> = {}): NewImportJob {
   }
 }
 
+async function create(store: ManagementStore, job: NewImportJob): Promise<DescribedImportJob> {
+  const made = await store.createImportJob(job, { openMax: 1_000, perDayMax: 1_000 })
+  assert.ok(made.ok)
+  return made.value
+}
+
 export function importJobStoreContract(adapter: string, open: OpenManagement): void {
   describe(`ManagementStore on ${adapter}: import jobs`, () => {
     it('cuts a page of jobs with large plans and progress, and the next one begins where it ends', async t => {
       const { store } = await open(t)
       const numbers: number[] = []
       for (let index = 0; index < 24; index++) {
-        const job = await store.createImportJob(aNewJob({ plan: index % 3 === 0 ? {} : { kib60 } }))
+        const job = await create(store, aNewJob({ plan: index % 3 === 0 ? {} : { kib60 } }))
         numbers.push(job.id)
         if (index % 2 === 0) await move(store, job.id, 'sending', { kib60 })
       }
@@ -49,14 +56,84 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const { store } = await open(t)
       await store.createProject(aNewProject())
       const gone = written(await store.createProject(aNewProject({ apiToken: 'phc_gone' })))
-      const job = await store.createImportJob(aNewJob({ plan: { kib60 } }))
-      const ofGone = await store.createImportJob(aNewJob({ projectId: gone.id, plan: { kib60 } }))
+      const job = await create(store, aNewJob({ plan: { kib60 } }))
+      const ofGone = await create(store, aNewJob({ projectId: gone.id, plan: { kib60 } }))
       const { plan, progress, ...known } = (await move(store, job.id, 'publishing', { kib60 }))!
       assert.deepEqual([plan, progress], [{ kib60 }, { kib60 }])
       written(await store.deleteProject(gone.id))
       assert.deepEqual(await store.listImportWork(), [known])
       const { plan: _, progress: __, ...knownOfGone } = ofGone
       assert.deepEqual(await store.listJobsOfGoneProjects(), [knownOfGone])
+    })
+
+    it('lets no more jobs be open than may, however many are created at once', async t => {
+      const { store } = await open(t)
+      const limits = { openMax: 3, perDayMax: 100 }
+      const of = (projectId: number) => store.createImportJob(aNewJob({ projectId }), limits)
+      const made = await Promise.all(Array.from({ length: 10 }, () => of(1)))
+      const open3 = made.flatMap(job => (job.ok ? job.value : []))
+      assert.equal(open3.length, 3)
+      assert.deepEqual(new Set(made.map(job => job.ok || job.error)), new Set([true, 'too_many_open']))
+      assert.ok((await of(2)).ok, 'of another project')
+      await move(store, open3[0]!.id, 'failed')
+      await move(store, open3[1]!.id, 'discarding')
+      assert.equal((await of(1)).ok, false)
+      await move(store, open3[2]!.id, 'discarded')
+      assert.ok((await of(1)).ok)
+    })
+
+    it('lets a project create so many jobs within 24 hours, though they are closed since', async t => {
+      const { store } = await open(t)
+      const dayMs = 86_400_000
+      const limits = { openMax: 100, perDayMax: 3 }
+      const at = async (createdAtMs: number) => {
+        const made = await store.createImportJob(aNewJob({ createdAtMs }), limits)
+        if (made.ok) await move(store, made.value.id, 'published')
+        return made.ok || made.error
+      }
+      const times = [0, 1, 2, 3, dayMs, dayMs, dayMs + 1, dayMs + 2, dayMs + 3]
+      const ends = []
+      for (const time of times) ends.push(await at(time))
+      const no = 'too_many_per_day'
+      assert.deepEqual(ends, [true, true, true, no, true, no, true, true, no])
+      await store.createJobOfDay(1, '2026-11-01', 2 * dayMs)
+      assert.equal(await at(2 * dayMs), true)
+    })
+
+    it('forgets discarded jobs with their notes, but the latest ones and those of days', async t => {
+      const { store, chunkStore } = await open(t)
+      await store.createJobOfDay(1, '2026-11-01', 0)
+      for (let index = 0; index < 7; index++) await create(store, aNewJob())
+      const other = await create(store, aNewJob({ projectId: 2 }))
+      const [ofDay, planned, published, ...closed] = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs
+        .map(({ id }) => id)
+        .toReversed()
+      await move(store, published!, 'published')
+      const notes = [...closed, published!].map(importJobId => ({
+        ...{ importJobId, reason: 'any', count: 1 },
+        samples: [{ of: importJobId }],
+      }))
+      await commit(chunkStore, { imports: { ...noImportChanges, notes } })
+      for (const [index, id] of [...closed.toReversed(), other.id].entries())
+        await store.updateImportJob(
+          id,
+          { state: 'discarded', updatedAtMs: 3_000, discardedAtMs: 3_000 + index },
+          { states: ['planned'] },
+        )
+      await store.updateImportJob(ofDay!, { state: 'discarded', updatedAtMs: 3_000 }, { states: ['published'] })
+      await store.forgetDiscardedJobs(1, 2)
+      const left = (await store.listImportJobs(1, { limit: 9, offset: 0 })).jobs.map(({ id }) => id)
+      const latest = closed.slice(0, 2)
+      assert.deepEqual(left.toReversed(), [ofDay, planned, published, ...latest])
+      for (const id of closed)
+        assert.deepEqual(
+          (await store.listImportNotes(id)).flatMap(({ samples }) => samples),
+          latest.includes(id) ? [{ of: id }] : [],
+        )
+      assert.equal((await store.listImportNotes(published!)).length, 1)
+      assert.equal((await store.listImportJobs(2, { limit: 9, offset: 0 })).count, 1)
+      await store.forgetDiscardedJobs(1, 2)
+      assert.equal((await store.listImportJobs(1, { limit: 9, offset: 0 })).count, left.length)
     })
   })
 }

@@ -120,17 +120,23 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     apply,
     applyWith,
     work,
-    createJob: (options: Partial<ImportOptions> = {}, projectId = 1) =>
-      management.createImportJob({
-        publicId: 2 ** 40 + ++jobCount,
-        projectId,
-        name: 'test',
-        source: 'test',
-        options: { ...usualOptions, ...options },
-        plan: {},
-        createdBy: null,
-        createdAtMs: clock.nowMs(),
-      }),
+    createJob: async (options: Partial<ImportOptions> = {}, projectId = 1) => {
+      const created = await management.createImportJob(
+        {
+          publicId: 2 ** 40 + ++jobCount,
+          projectId,
+          name: 'test',
+          source: 'test',
+          options: { ...usualOptions, ...options },
+          plan: {},
+          createdBy: null,
+          createdAtMs: clock.nowMs(),
+        },
+        { openMax: 1_000, perDayMax: 1_000 },
+      )
+      assert.ok(created.ok)
+      return created.value
+    },
     async publish(job: ImportJob, over?: Partial<ImportWorkDeps>): Promise<void> {
       assert.ok((await publishJob(jobDeps, 1, job.id)).ok)
       await finish(job, 'published', over)

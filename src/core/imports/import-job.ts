@@ -166,5 +166,12 @@ export function endedDay(day: string, nowMs: number): string {
   return `${day}${until}${nowMs}`
 }
 
+/** How many jobs of a project may be open at once: each has partitions of its own, and is a turn of its own for the worker. */
+export const openJobsMax = 50
+/** How many jobs a project may create within 24 hours: what is published stays, with its partitions. */
+export const jobsPerDayMax = 500
+/** How many discarded jobs of a project stay to be looked at, the latest ones; nothing of what they had is left. */
+export const discardedJobsMax = 1_000
+
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */
 export const undoDays = 30

@@ -3,10 +3,11 @@
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
-import type { DescribedImportJob } from '#core/imports/import-job.ts'
+import { type DescribedImportJob, jobsPerDayMax, openJobsMax } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import type { TooManyJobs } from '#ports/state/import-job-store.ts'
 import {
   createJob,
   discardJob,
@@ -51,13 +52,10 @@ type ImportJobsDeps = EndpointDeps &
 
 const tag = 'import_jobs'
 const uuidCountMax = 200
-/** Each has partitions of its own, and its records are a turn of their own for the worker. */
-const openJobCountMax = 50
-const tooManyJobs = wireError(
-  409,
-  'conflict',
-  `The project has ${openJobCountMax} import jobs that are neither published nor discarded: end one first.`,
-)
+const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
+  too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: end one first.`,
+  too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: create the next one later, or send several files in one job.`,
+}
 /** Source: docs/wire/import.md §3.10. */
 const noDestinations = invalidInput(
   'replay_side_effects',
@@ -98,13 +96,13 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
         const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
         if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEvents(secondsMax))
-        if ((await management.countOpenImportJobs(project.id)) >= openJobCountMax) return refusal(tooManyJobs)
-        const job = await createJob(deps, {
+        const created = await createJob(deps, {
           ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
           createdBy: caller.label,
           createdAtMs: clock.nowMs(),
         })
-        return answer(201, encodeImportJob(job))
+        if (!created.ok) return refusal(wireError(409, 'conflict', tooManyJobs[created.error]))
+        return answer(201, encodeImportJob(created.value))
       },
     }),
     ...projectRoutes(deps, {

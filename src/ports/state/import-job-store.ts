@@ -4,11 +4,21 @@ import type { Group } from '#core/groups/group.ts'
 import type { ImportLink, ImportNote, SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import type { DescribedImportJob, ImportJob, ImportJobState, ImportStep, JobOfDay } from '#core/imports/import-job.ts'
 import type { JobFailure } from '#core/imports/job-failure.ts'
+import type { Result } from '#core/result.ts'
 
 export type NewImportJob = Pick<
   DescribedImportJob,
   'publicId' | 'projectId' | 'name' | 'source' | 'options' | 'plan' | 'createdBy' | 'createdAtMs'
 >
+
+export interface ImportJobLimits {
+  /** Jobs of the project that are neither published nor discarded. */
+  readonly openMax: number
+  /** Jobs that the project created within the last 24 hours. */
+  readonly perDayMax: number
+}
+
+export type TooManyJobs = 'too_many_open' | 'too_many_per_day'
 
 export type ImportJobChange = Partial<
   Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
@@ -16,10 +26,11 @@ export type ImportJobChange = Partial<
 
 export interface ImportJobStore {
   /**
-   * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused.
+   * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused. However many are created at once, the
+   * project never has more than the limits allow.
    * @throws PortError `conflict` when another job has its public id.
    */
-  createImportJob(job: NewImportJob): Promise<DescribedImportJob>
+  createImportJob(job: NewImportJob, limits: ImportJobLimits): Promise<Result<DescribedImportJob, TooManyJobs>>
   /**
    * The jobs that collect the project's imports of a UTC day (`YYYY-MM-DD`) that have no job of their own: those that were
    * discarded, and perhaps one that goes on.
@@ -31,8 +42,6 @@ export interface ImportJobStore {
   findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
   /** The numbers of the project's jobs whose flag calls count in experiments. */
   listJobsInExperiments(projectId: number): Promise<readonly number[]>
-  /** How many jobs of the project take events or are being published or discarded. */
-  countOpenImportJobs(projectId: number): Promise<number>
   /** The newest first, as many as fit into a page of a mebibyte. */
   listImportJobs(
     projectId: number,
@@ -102,6 +111,11 @@ export interface ImportWorkStore {
   deleteImportImages(importJobId: number): Promise<void>
   /** Forgets the times that a discarded job gave to generated events. */
   forgetGenerated(importJobId: number): Promise<void>
+  /**
+   * Deletes discarded jobs of a project with their notes, beyond the `keptCount` that were discarded last, some at a time.
+   * Jobs of days stay: they say which of the events in the log are gone.
+   */
+  forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
   /** Published jobs with images, that were published before this time. */
   listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { usualOptions } from '#core/imports/import-job.ts'
 import { openSqliteImportState } from '../../../tests/support/import-world.ts'
-import { createJob, findJob } from './manage-jobs.ts'
+import { createJob as createJobOrRefuse, findJob } from './manage-jobs.ts'
 
 const newJob = {
   ...{ projectId: 1, name: 'n', source: 's', options: usualOptions, plan: {}, createdBy: null },
@@ -13,6 +13,12 @@ const newJob = {
 function bytesOf(...values: readonly number[]): (size: number) => Uint8Array {
   let next = 0
   return size => new Uint8Array(size).fill(values[next++ % values.length]!)
+}
+
+async function createJob(...args: Parameters<typeof createJobOrRefuse>) {
+  const created = await createJobOrRefuse(...args)
+  assert.ok(created.ok)
+  return created.value
 }
 
 describe('creating an import job', () => {

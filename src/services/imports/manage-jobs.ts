@@ -5,8 +5,10 @@ import {
   endedDay,
   importJobNumberMax,
   isOpen,
+  jobsPerDayMax,
   newPublicImportJobId,
   type OpenState,
+  openJobsMax,
   openStates,
   undoDays,
 } from '#core/imports/import-job.ts'
@@ -15,7 +17,7 @@ import { err, ok, type Result } from '#core/result.ts'
 import { dayMs } from '#core/time.ts'
 import type { Clock } from '#ports/clock.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { ImportJobStore, NewImportJob } from '#ports/state/import-job-store.ts'
+import type { ImportJobStore, NewImportJob, TooManyJobs } from '#ports/state/import-job-store.ts'
 
 export interface ManageJobsDeps {
   readonly management: ImportJobStore
@@ -34,11 +36,12 @@ export async function createJob(
     randomBytes,
   }: Pick<ManageJobsDeps, 'management'> & { readonly randomBytes: (size: number) => Uint8Array },
   job: Omit<NewImportJob, 'publicId'>,
-): Promise<DescribedImportJob> {
+): Promise<Result<DescribedImportJob, TooManyJobs>> {
+  const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax }
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   for (let attempt = 1; ; attempt++)
     try {
-      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) })
+      return await management.createImportJob({ ...job, publicId: newPublicImportJobId(random) }, limits)
     } catch (cause) {
       const isTaken = cause instanceof PortError && cause.code === 'conflict'
       if (!isTaken || attempt === idTryCount) throw cause

@@ -1,7 +1,7 @@
 // Publishes and discards import jobs, in the worker that owns the log's import stream. A job's state and step say in the
 // state how far it is, so that any worker goes on with it after a crash.
 
-import { type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
+import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
 import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
 import { findProgress } from '../progress/find-progress.ts'
@@ -82,8 +82,11 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
         { states: [job.state], step },
       )
       if (moved === null) return
-      if (isDone) logger.info({ importJob: job.id, project: job.projectId }, `an import job is ${end}`)
-      if (isDone) return
+      if (isDone) {
+        logger.info({ importJob: job.id, project: job.projectId }, `an import job is ${end}`)
+        if (end === 'discarded') await jobs.forgetDiscardedJobs(job.projectId, discardedJobsMax)
+        return
+      }
       step = next
     }
   }

@@ -130,14 +130,14 @@ function withoutEffect(deps: RestoreDeps): Omit<RestoreDeps, 'events'> & Pick<Ch
 
 /**
  * A job may have been published or discarded while rows of it were made: then they were inserted where, or although, it
- * no longer has any. What is closed later finds them.
+ * no longer has any. What is closed later finds them. A job that is forgotten was discarded.
  */
 async function followJob(
   before: NonNullable<ChunkChanges['imports']>['jobs'][number],
   { jobs, events }: RestoreDeps,
 ): Promise<void> {
   const job = await jobs.findImportJob(before.id)
-  if (job === null) return
+  if (job === null) return events.discardJob(before.id)
   if (job.state === 'discarding' || job.state === 'discarded')
     await (job.day === null ? events.discardJob(job.id) : events.discardDay(job.id))
   else if (isPending(before) && areRowsPublished(job)) await events.publishJob(job.id)

@@ -207,9 +207,13 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     for (const range of ranges) {
       const importJobId = importTables.has(range.table) ? importJobOfPartition(range.partition) : null
       const job = importJobId === null ? null : await marks.findImportJob(importJobId)
+      // A job that is forgotten was discarded.
       const isGone =
-        job !== null &&
-        (range.table === 'events_pending' ? !isPending(job) : job.state === 'discarding' || job.state === 'discarded')
+        importJobId !== null &&
+        (job === null ||
+          (range.table === 'events_pending'
+            ? !isPending(job)
+            : job.state === 'discarding' || job.state === 'discarded'))
       if (!isGone) kept.push(range)
     }
     return kept

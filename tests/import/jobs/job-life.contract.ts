@@ -59,6 +59,31 @@ export function jobLifeContract(engine: string, open: OpenImportState): void {
     assert.deepEqual([(await world.stored()).shelved, world.events.pending.length], [0, 0])
   })
 
+  it(`is forgotten on ${engine} after it was discarded, when so many others were since`, async t => {
+    const world = await importWorld(t, open)
+    const jobs = {
+      ...world.management,
+      forgetDiscardedJobs: (id: number) => world.management.forgetDiscardedJobs(id, 1),
+    }
+    const made = []
+    for (let count = 0; count < 4; count++) made.push(await world.createJob())
+    const [published, discarded, undone, last] = made
+    for (const job of [published!, undone!]) await world.publish(job)
+    for (const job of [discarded!, undone!, last!]) {
+      await world.startDiscarding(job)
+      world.clock.advance(10_000)
+      await world.work({ jobs }).workNow(new AbortController().signal)
+    }
+    const { jobs: left } = await world.management.listImportJobs(1, { limit: 9, offset: 0 })
+    assert.deepEqual(
+      left.map(({ id, state }) => [id, state]),
+      [
+        [last!.id, 'discarded'],
+        [published!.id, 'published'],
+      ],
+    )
+  })
+
   it(`waits on ${engine} while another one of its project is on its way`, async t => {
     const world = await importWorld(t, open)
     const [first, second] = [await world.createJob(), await world.createJob()]

@@ -11,7 +11,15 @@ import {
   jobOfDay,
   usualOptions,
 } from '#core/imports/import-job.ts'
-import type { ImportJobChange, ImportJobStore } from '#ports/state/import-job-store.ts'
+import { err, ok } from '#core/result.ts'
+import { dayMs } from '#core/time.ts'
+import type {
+  ImportJobChange,
+  ImportJobLimits,
+  ImportJobStore,
+  NewImportJob,
+  TooManyJobs,
+} from '#ports/state/import-job-store.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
 import { nextId } from '../tables/revision-queries.ts'
 import { jsonObjectOf, jsonText } from '../tables/rows.ts'
@@ -27,8 +35,10 @@ export const jobColumns = [
 
 export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
   return {
-    createImportJob: job =>
+    createImportJob: (job, limits) =>
       db.transaction().execute(async trx => {
+        const tooMany = await whichAreTooMany(trx, job, limits)
+        if (tooMany !== null) return err(tooMany)
         const id = await nextId(trx, 'import_job')
         const row = {
           id: Math.max(id, firstImportJobId),
@@ -52,7 +62,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           failing_since: null,
         }
         await trx.insertInto('import_job').values(row).execute()
-        return describedJobOf(row)
+        return ok(describedJobOf(row))
       }),
 
     async listJobsOfDay(projectId, day) {
@@ -118,16 +128,6 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       return rows.map(({ id }) => Number(id))
     },
 
-    async countOpenImportJobs(projectId) {
-      const { count } = await db
-        .selectFrom('import_job')
-        .select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('project_id', '=', projectId)
-        .where('state', 'not in', ['published', 'discarded'])
-        .executeTakeFirstOrThrow()
-      return Number(count)
-    },
-
     async listImportJobs(projectId, { limit, offset }) {
       const ofProject = db.selectFrom('import_job').where('project_id', '=', projectId)
       const { count } = await ofProject.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
@@ -174,6 +174,31 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       }))
     },
   }
+}
+
+/** In the transaction that creates the job, which waits for every other one that writes. */
+async function whichAreTooMany(
+  trx: Kysely<StateSchema>,
+  { projectId, createdAtMs }: NewImportJob,
+  { openMax, perDayMax }: ImportJobLimits,
+): Promise<TooManyJobs | null> {
+  const { open } = await trx
+    .selectFrom('import_job')
+    .select(({ fn }) => fn.countAll<number>().as('open'))
+    .where('project_id', '=', projectId)
+    .where('state', 'not in', ['published', 'discarded'])
+    .executeTakeFirstOrThrow()
+  if (Number(open) >= openMax) return 'too_many_open'
+  const earlier = await trx
+    .selectFrom('import_job')
+    .select('created_at')
+    .where('project_id', '=', projectId)
+    .where('implicit_day', 'is', null)
+    .orderBy('id', 'desc')
+    .offset(perDayMax - 1)
+    .limit(1)
+    .executeTakeFirst()
+  return earlier !== undefined && Number(earlier.created_at) > createdAtMs - dayMs ? 'too_many_per_day' : null
 }
 
 async function update(

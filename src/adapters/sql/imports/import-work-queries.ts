@@ -9,6 +9,8 @@ import { imageOf } from './image-text.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
+/** One more job at a time is discarded, so there are hardly ever more. */
+const forgottenJobsMax = 100
 
 /** Whether the marks name the job; some others may match, too. See `core/persons/property-marks-text.ts`. */
 function hasMarkOf(importJobId: number) {
@@ -202,6 +204,30 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     async forgetGenerated(importJobId) {
       await db.deleteFrom('import_generated').where('import_job_id', '=', importJobId).execute()
     },
+
+    forgetDiscardedJobs: (projectId, keptCount) =>
+      db.transaction().execute(async trx => {
+        const discarded = trx
+          .selectFrom('import_job')
+          .where('project_id', '=', projectId)
+          .where('state', '=', 'discarded')
+          .where('implicit_day', 'is', null)
+        const { count } = await discarded
+          .select(({ fn }) => fn.countAll<number>().as('count'))
+          .executeTakeFirstOrThrow()
+        if (Number(count) <= keptCount) return
+        const rows = await discarded
+          .select('id')
+          .orderBy('discarded_at', 'desc')
+          .orderBy('id', 'desc')
+          .offset(keptCount)
+          .limit(forgottenJobsMax)
+          .execute()
+        const ids = rows.map(({ id }) => id)
+        await trx.deleteFrom('import_note').where('import_job_id', 'in', ids).execute()
+        await trx.deleteFrom('import_note_sample').where('import_job_id', 'in', ids).execute()
+        await trx.deleteFrom('import_job').where('id', 'in', ids).execute()
+      }),
 
     async listFinalImportJobs(publishedBeforeMs) {
       const rows = await db

@@ -1,0 +1,26 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { ImportJobState } from '#core/imports/import-job.ts'
+import type { HeldRange } from '#core/processing/held-rows.ts'
+import { createEventStoreKeeper, type EventStoreKeeperOptions } from './keep-event-store.ts'
+
+const rangeOf = (table: string, partition: string): HeldRange => ({
+  ...{ table, tableId: 't', partition, from: 1, to: 9, oldestMs: 1_000, newestMs: 2_000 },
+})
+
+/** The keeper of an event store that has lost all of these ranges. */
+function keeperWithout(held: readonly HeldRange[], stateOf: Readonly<Record<number, ImportJobState>>) {
+  return createEventStoreKeeper({
+    marks: {
+      findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
+      findImportJob: async (id: number) => (stateOf[id] === undefined ? null : { state: stateOf[id], step: null }),
+    },
+    events: { findHeldRows: async () => ({ isMarked: true, ranges: [] }) },
+  } as unknown as EventStoreKeeperOptions)
+}
+
+it('takes rows of an import job that is discarded, or forgotten since, for gone on purpose', async () => {
+  const held = ['0-202611', '5-202611', '6-202611', '7-202611'].map(partition => rangeOf('events', partition))
+  const lost = await keeperWithout(held, { 5: 'published', 6: 'discarded' }).findLostSpans()
+  assert.deepEqual(lost, held.slice(0, 2))
+})
