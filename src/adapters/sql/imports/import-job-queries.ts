@@ -31,6 +31,7 @@ const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet
 export const jobColumns = [
   ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
   ...(['options', 'created_by', 'created_at', 'updated_at', 'published_at', 'discarded_at'] as const),
+  ...(['failure_code', 'failing_since'] as const),
 ]
 
 export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
