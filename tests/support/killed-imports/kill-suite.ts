@@ -16,7 +16,7 @@ interface KillSuiteOptions {
 }
 
 export function killSuite({ sourceCount, recordCount, kills }: KillSuiteOptions): void {
-  describe('an import that is killed at random moments, and made a second time', { concurrency: 2 }, () => {
+  describe('an import that is killed at random moments, and made a second time', { concurrency: 3 }, () => {
     let pennon: Pennon
     before(async () => {
       pennon = await startPennon()
