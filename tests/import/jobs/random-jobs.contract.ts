@@ -5,6 +5,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
 import type { JsonObject } from '#core/json.ts'
+import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
 import { finishWithCrashes } from './finish-with-crashes.ts'
@@ -156,7 +157,9 @@ export function randomJobsContract(engine: string, open: OpenImportState, numRun
         // A split leaves what was written since with the person that it was written to.
         const last = new Map(
           lateActs.flatMap(({ id, properties }) =>
-            Object.entries((properties.$set ?? {}) as JsonObject).map(([key, value]) => [`${id} ${key}`, value]),
+            Object.entries((properties.$set ?? {}) as JsonObject)
+              .filter(([key]) => !filteredProperties.has(key))
+              .map(([key, value]) => [`${id} ${key}`, value]),
           ),
         )
         const kept = new Set(

@@ -104,6 +104,7 @@ export function withLaterWrites<Now extends Profile>(
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
   const unwritten = new Set<string>()
   const unsure = new Set<string>()
+  const writers = new Set<string>()
   for (const { op, key, value, timestampMs, uuid } of laterWrites) {
     if (!Object.hasOwn(former.properties, key)) continue
     const isThere = Object.hasOwn(draft.properties, key)
@@ -114,15 +115,43 @@ export function withLaterWrites<Now extends Profile>(
       if (!isSame && !fills) continue
       if (isSame && unwritten.has(key)) unsure.add(key)
       if (!isSame) unwritten.add(key)
+      if (!isSameJson(draft.properties[key], value)) writers.add(uuid)
       draft.setProperty(key, value)
       draft.removeMark(key)
     } else if (!isThere) {
+      writers.add(uuid)
       draft.setProperty(key, value)
       draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
     }
   }
+  if (writers.size > 0) {
+    const isAside = ({ op, key }: LaterWrite) =>
+      op === 'set' && filteredProperties.has(key) && Object.hasOwn(draft.properties, key) && !unwritten.has(key)
+    for (const [key, writes] of Map.groupBy(laterWrites.filter(isAside), write => write.key))
+      if (!setBeside(draft, key, writes, writers)) unsure.add(key)
+  }
   const { properties, marks } = draft.result() ?? now
   return { subject: draft.changed ? { ...now, properties, marks } : now, unsure: [...unsure] }
+}
+
+/**
+ * Sets a key whose change alone is not written, as far as its events would have written something else without the job.
+ * @param writers the events that would have. Of several with one value, only the first is known.
+ * @returns whether the key has the value for certain.
+ */
+function setBeside(
+  draft: ProfileDraft,
+  key: string,
+  writes: readonly LaterWrite[],
+  writers: ReadonlySet<string>,
+): boolean {
+  if (writes.every(({ value }) => isSameJson(value, draft.properties[key]))) return true
+  const last = writes.findLast(({ uuid }) => writers.has(uuid))
+  if (last !== undefined) {
+    draft.setProperty(key, last.value)
+    draft.removeMark(key)
+  }
+  return last !== undefined && writes.length === 1
 }
 
 function keysOf(...profiles: readonly Profile[]): Set<string> {

@@ -77,7 +77,7 @@ export class Found {
   readonly mappings: ReadonlyMap<string, DistinctIdMapping>
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
-  readonly #laterWrites: ReadonlyMap<string, readonly LaterWrite[]>
+  readonly #laterWrites: ReadonlyMap<string, readonly { readonly write: LaterWrite; readonly place: number }[]>
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
   readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
@@ -107,7 +107,10 @@ export class Found {
     this.groups = new Map(loaded.groups.filter(isOurs).map(row => [groupSubject(row), row]))
     const uses = allUses.map(use => (isLink(use) ? use : { ...use, otherId: null }))
     this.#uses = Map.groupBy(uses, ({ distinctId }) => distinctId)
-    this.#laterWrites = Map.groupBy(laterWrites, ({ distinctId }) => distinctId)
+    // What was stored in the same millisecond stays as it was found.
+    const inOrder = laterWrites.toSorted((a, b) => a.storedAtMs - b.storedAtMs)
+    const placed = inOrder.map((write, place) => ({ write, place }))
+    this.#laterWrites = Map.groupBy(placed, ({ write }) => write.distinctId)
     this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) =>
@@ -131,7 +134,10 @@ export class Found {
 
   /** In the order in which they were stored, whichever of the ids they have. */
   laterWritesOf(distinctIds: readonly string[]): readonly LaterWrite[] {
-    return distinctIds.flatMap(id => this.#laterWrites.get(id) ?? []).toSorted((a, b) => a.storedAtMs - b.storedAtMs)
+    return distinctIds
+      .flatMap(id => this.#laterWrites.get(id) ?? [])
+      .toSorted((a, b) => a.place - b.place)
+      .map(({ write }) => write)
   }
 
   /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */
