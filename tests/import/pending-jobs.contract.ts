@@ -230,6 +230,8 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
           findOverrides: ids => events.findOverrides(ids),
           hasRowsOfGroupType: (...args) => events.hasRowsOfGroupType(...args),
           findLaterWrites: (...args) => events.findLaterWrites(...args),
+          findImportedKeys: (...args) => events.findImportedKeys(...args),
+          findImportedGroupKeys: (...args) => events.findImportedGroupKeys(...args),
           findOtherGroupUses: (...args) => events.findOtherGroupUses(...args),
           countPendingRows: (...args) => events.countPendingRows(...args),
           findUsedIds: (...args) => events.findUsedIds(...args),

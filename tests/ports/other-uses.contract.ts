@@ -7,7 +7,10 @@ import type { EventWriter } from '#ports/events/event-writer.ts'
 import { type ImportedRows, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 
-type OtherUses = Pick<ImportedRows, 'findOtherUses' | 'findLaterWrites' | 'findOtherGroupUses'>
+type OtherUses = Pick<
+  ImportedRows,
+  'findOtherUses' | 'findLaterWrites' | 'findOtherGroupUses' | 'findImportedKeys' | 'findImportedGroupKeys'
+>
 
 export function otherUsesContract(subject: {
   store(): Pick<EventWriter, 'insert'> & OtherUses
@@ -82,6 +85,39 @@ export function otherUsesContract(subject: {
     )
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], ['k'], nowMs() + 1), [])
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])
+  })
+
+  it('tells which properties later imports write', async () => {
+    const [projectId, job, other] = [newProject(), newJob(), newJob()]
+    const event = (name: string, properties: object) =>
+      anEvent({
+        projectId,
+        event: name,
+        distinctId: 'a',
+        propertiesJson: JSON.stringify(properties),
+        personMode: 'full',
+      })
+    const group = { $group_type: 'org', $group_key: 'x' }
+    const ofDay = (each: StoredEvent) => imported({ ...each, importPartition: 1 }, newJob())
+    await insert(
+      imported(event('e', { $set: { k: 1 }, $set_once: { l: 1, not_asked: 1 } }), job),
+      imported(event('e', { $set: { of_other: 1 } }), other),
+      event('e', { $set: { live: 1 } }),
+      ofDay(event('e', { $set: { of_day: 1 } })),
+      imported(event('$groupidentify', { ...group, $group_set: { k: 1, not_asked: 1 } }), job),
+    )
+    const keys = ['k', 'l', 'of_other', 'live', 'of_day']
+    const imports = { projectId, jobIds: [job], sinceMs: nowMs() }
+    const found = await store().findImportedKeys(imports, ['a', 'b'], keys)
+    assert.deepEqual(found.toSorted(byId), ['k', 'l', 'of_day'].map(key => ({ distinctId: 'a', key })).toSorted(byId))
+    const before = await store().findImportedKeys({ ...imports, sinceMs: nowMs() + 1 }, ['a'], keys)
+    assert.deepEqual(before.toSorted(byId), [
+      { distinctId: 'a', key: 'k' },
+      { distinctId: 'a', key: 'l' },
+    ])
+    assert.deepEqual(await store().findImportedGroupKeys(imports, [{ typeName: 'org', key: 'x' }], keys), [
+      { typeName: 'org', groupKey: 'x', key: 'k' },
+    ])
   })
 
   it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {

@@ -15,7 +15,7 @@ import type {
   StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
 import { identityKey } from '#core/processing/charge-once.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
@@ -24,7 +24,7 @@ import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/
 import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
-import { otherUseCountMax } from '#ports/events/imported-rows.ts'
+import { type LaterImports, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
@@ -219,6 +219,52 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     return [...first.values()]
   }
 
+  async findImportedKeys(
+    imports: LaterImports,
+    distinctIds: readonly string[],
+    keys: readonly string[],
+  ): Promise<ImportedKey[]> {
+    const asked = new Set(distinctIds)
+    const found = this.#importedRows(imports)
+      .filter(({ distinctId, personMode }) => asked.has(distinctId) && personMode === 'full')
+      .flatMap(({ distinctId, propertiesJson }) => {
+        const { $set, $set_once } = parseJson(propertiesJson) as JsonObject
+        const written = { ...Object($set), ...Object($set_once) } as JsonObject
+        return keys.filter(key => Object.hasOwn(written, key)).map(key => ({ distinctId, key }))
+      })
+    return uniqueOf(found)
+  }
+
+  async findImportedGroupKeys(
+    imports: LaterImports,
+    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
+    keys: readonly string[],
+  ): Promise<ImportedGroupKey[]> {
+    const asked = new Set(groups.map(({ typeName, key }) => keyOf(typeName, key)))
+    const found = this.#importedRows(imports)
+      .filter(({ event }) => groupEventNames.has(event))
+      .flatMap(({ propertiesJson }) => {
+        const properties = parseJson(propertiesJson) as JsonObject
+        const identity = groupIdentityOf(properties)
+        if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) return []
+        const written = Object(properties.$group_set) as JsonObject
+        const { typeName, key: groupKey } = identity
+        return keys.filter(key => Object.hasOwn(written, key)).map(key => ({ typeName, groupKey, key }))
+      })
+    return uniqueOf(found)
+  }
+
+  #importedRows({ projectId, jobIds, sinceMs }: LaterImports): StoredEvent[] {
+    return [...this.copies.values()]
+      .flatMap(copies => [...copies.values()])
+      .filter(
+        ({ row, insertedAtMs }) =>
+          row.projectId === projectId &&
+          (row.importPartition === 1 ? insertedAtMs >= sinceMs : jobIds.includes(row.importJobId)),
+      )
+      .map(({ row }) => row)
+  }
+
   async findOtherGroupUses(
     projectId: number,
     importJobId: number,
@@ -322,6 +368,10 @@ function countEvent(counts: { -readonly [K in keyof UsageDay]: UsageDay[K] }, ro
   if (resource === 'exceptions') counts.exceptions++
   if (resource === 'llm_events') counts.llmEvents++
   if (resource === 'survey_responses') counts.surveyResponses++
+}
+
+function uniqueOf<Row>(rows: readonly Row[]): Row[] {
+  return [...new Map(rows.map(row => [JSON.stringify(row), row])).values()]
 }
 
 function assertOwnId(importJobId: number): void {

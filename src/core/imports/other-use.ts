@@ -37,3 +37,16 @@ export interface OtherGroupUse {
   readonly typeName: string
   readonly key: string
 }
+
+/** A property that imports which came later have for a person in `$set` or `$set_once`. */
+export interface ImportedKey {
+  readonly distinctId: string
+  readonly key: string
+}
+
+/** The same of a group in `$group_set`. */
+export interface ImportedGroupKey {
+  readonly typeName: string
+  readonly groupKey: string
+  readonly key: string
+}

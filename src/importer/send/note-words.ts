@@ -35,6 +35,11 @@ const undoWords = {
     'values stay as they are',
     'live data or another import has written the property since',
   ],
+  'undo_left:outranked_value_is_missing': [
+    'value of another import is missing',
+    'values of other imports are missing',
+    "the import's had taken its place; it would have to be sent again",
+  ],
   'undo_left:person_is_used': [
     'person that the import made stays',
     'persons that the import made stay',

@@ -2,7 +2,7 @@
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { ImportedCounts } from '#core/imports/imported-counts.ts'
-import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
 
 /** Anybody with a project's public key can make more; those that link asked ids with each other come first. */
@@ -11,6 +11,13 @@ export const laterWriteCountMax = 20
 /** What one call of `ImportedRows` finds at most; it throws a `QueryTooLargeError` beyond that. */
 export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
+
+/** The visible rows of some import jobs, and those of imports without a job that were stored from `sinceMs` on. */
+export interface LaterImports {
+  readonly projectId: number
+  readonly jobIds: readonly number[]
+  readonly sinceMs: number
+}
 
 /**
  * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may well answer for
@@ -48,6 +55,18 @@ export interface ImportedRows {
     keys: readonly string[],
     sinceMs: number,
   ): Promise<readonly LaterWrite[]>
+  /** Which of the keys these imports write to the persons of these distinct ids, each once. */
+  findImportedKeys(
+    imports: LaterImports,
+    distinctIds: readonly string[],
+    keys: readonly string[],
+  ): Promise<readonly ImportedKey[]>
+  /** Which of the keys these imports write to these groups, each once. */
+  findImportedGroupKeys(
+    imports: LaterImports,
+    groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],
+    keys: readonly string[],
+  ): Promise<readonly ImportedGroupKey[]>
   /** Those of the groups that `$groupidentify` events of anything but this job describe. */
   findOtherGroupUses(
     projectId: number,

@@ -31,6 +31,8 @@ export interface ImportWorkDeps {
       | 'findUsedIds'
       | 'findOtherUses'
       | 'findLaterWrites'
+      | 'findImportedKeys'
+      | 'findImportedGroupKeys'
       | 'findOtherGroupUses'
       | 'hasRowsOfGroupType'
       | 'countPendingRows'

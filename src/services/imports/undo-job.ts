@@ -7,6 +7,7 @@ import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { OtherUse } from '#core/imports/other-use.ts'
+import type { Profile } from '#core/persons/profile.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
@@ -147,8 +148,14 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
         const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
         const find = (asked: readonly (typeof groups)[number][]) => deps.events.findOtherGroupUses(projectId, id, asked)
-        const groupUses = await (some.length > 1 ? find(groups) : findInHalves(groups, find, { ...deps, signal }))
-        return undoGroups({ ...batchOf(job, deps, loaded, told), ...noEvents, images, groupUses, laterJobIds }, names)
+        const asked = { random: deps.random, signal }
+        const groupUses = await (some.length > 1 ? find(groups) : findInHalves(groups, find, asked))
+        const imports = { projectId, jobIds: laterJobIds, sinceMs: await publishStart(job, deps) }
+        const findKeys = (keys: readonly string[]) => deps.events.findImportedGroupKeys(imports, groups, keys)
+        const keys = keysIn(loaded.groups)
+        const importedGroupKeys = await (some.length > 1 ? findKeys(keys) : findInHalves(keys, findKeys, asked))
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images, groupUses, importedGroupKeys }
+        return undoGroups({ ...batch, laterJobIds }, names)
       },
       (some, loaded, told) => {
         const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images: some, laterJobIds: [] }
@@ -208,7 +215,7 @@ function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjec
   return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
 }
 
-const noEvents = { uses: [], laterWrites: [], groupUses: [] } as const
+const noEvents = { uses: [], laterWrites: [], importedKeys: [], groupUses: [], importedGroupKeys: [] } as const
 
 /** What the state has of a batch. */
 async function undoBatchOf(
@@ -243,12 +250,12 @@ async function eventsOf(
   signal: AbortSignal,
   { loaded, laterJobIds }: UndoBatch,
   imageCount: number,
-): Promise<Pick<UndoBatch, 'uses' | 'laterWrites'>> {
+): Promise<Pick<UndoBatch, 'uses' | 'laterWrites' | 'importedKeys'>> {
   const { events, random } = deps
   const { id, projectId } = job
   const ids = idsIn(loaded)
   // Other keys of these ids may have been written as often as anybody likes.
-  const keys = [...new Set(loaded.persons.flatMap(({ properties }) => Object.keys(properties)))]
+  const keys = keysIn(loaded.persons)
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
   const find = <Row>(ask: (some: readonly string[]) => Promise<readonly Row[]>, charsOf: (row: Row) => number) =>
@@ -263,7 +270,16 @@ async function eventsOf(
       some => events.findLaterWrites(projectId, some, keys, sinceMs),
       ({ key, value }) => key.length + JSON.stringify(value).length,
     ),
+    importedKeys: await find(
+      some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
+      ({ distinctId, key }) => distinctId.length + key.length,
+    ),
   }
+}
+
+/** The keys that these have now, or that an import has taken from them. */
+function keysIn(profiles: readonly Profile[]): string[] {
+  return [...new Set(profiles.flatMap(({ properties, marks }) => [...Object.keys(properties), ...Object.keys(marks)]))]
 }
 
 function idsIn({ mappings, personMappings }: LoadedChunk): string[] {

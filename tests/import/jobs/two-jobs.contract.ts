@@ -125,6 +125,32 @@ export function twoJobsContract(engine: string, open: OpenImportState, numRuns: 
       assert.equal(created_at, 200 * day)
     })
 
+    it('miss a value of the second that was outranked, and say so', async t => {
+      const world = await importWorld(t, open)
+      const group = { $group_type: 'org', $group_key: 'x' }
+      await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      const jobs = [await world.createJob(), await world.createJob()] as const
+      const of = ({ id }: { id: number }, atMs: number, k: number) => [
+        anImportedEvent('e', 'a', atMs, { $set: { k, [`own${k}`]: k } }, { importJobId: id }),
+        anImportedEvent('$groupidentify', 'a', atMs, { ...group, $group_set: { k } }, { importJobId: id }),
+      ]
+      await world.apply(...of(jobs[0], 5 * day, 1))
+      await world.apply(...of(jobs[1], 3 * day, 2))
+      for (const job of jobs) await world.publish(job)
+      await world.discard(jobs[0])
+      const { k, own1, own2 } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      assert.deepEqual([k, own1, own2], [undefined, undefined, 2])
+      const notes = await world.management.listImportNotes(jobs[0].id)
+      const missing = notes.find(({ reason }) => reason === 'undo_left:outranked_value_is_missing')
+      assert.deepEqual(
+        missing?.samples.map(({ personId, groupKey, key }) => [personId === undefined, groupKey, key]),
+        [
+          [false, undefined, 'k'],
+          [true, 'x', 'k'],
+        ],
+      )
+    })
+
     it('leave no tombstones', async t => {
       const { properties, property_marks } = await both(t, { $set: { k: 1 } }, { $unset: ['k'] }, { $set: { live: 1 } })
       assert.ok(!('k' in (JSON.parse(properties) as JsonObject)))

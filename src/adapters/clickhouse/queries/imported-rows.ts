@@ -8,19 +8,14 @@ import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-us
 import { parseJson } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import {
-  foundCharsMax,
-  foundRowsMax,
-  type ImportedRows,
-  laterWriteCountMax,
-  otherUseCountMax,
-} from '#ports/events/imported-rows.ts'
-import { QueryTooLargeError } from '#ports/port-error.ts'
+import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities } from '../parameters/identity-lists.ts'
+import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
 import { timeParam } from '../parameters/time-param.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+import { importedGroupKeys, importedKeys } from './imported-keys.ts'
 
 // The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
 const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
@@ -49,49 +44,44 @@ export function importedRows(clients: Pick<ClickHouseClients, 'read'>): Imported
           ),
         ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
       ),
-    findLaterWrites: (projectId, distinctIds, keys, sinceMs) => {
-      const ofKeys = fieldLists(keys, charsOfText)
-      const lists = fieldLists(distinctIds, charsOfText).flatMap(ids => ofKeys.map(some => [{ ids, keys: some }]))
-      return listByList(
-        lists,
-        ([asked]) =>
+    findLaterWrites: (projectId, distinctIds, keys, sinceMs) =>
+      listByList(
+        listsWithKeys(distinctIds, charsOfText, keys),
+        asked =>
           clients.read((client, signal) =>
-            laterWrites(client, { project: projectId, since: sinceMs, ...asked! }, signal),
+            laterWrites(client, { project: projectId, since: sinceMs, ids: asked.items, keys: asked.keys }, signal),
           ),
         write => charsOfText(write.key) + JSON.stringify(write.value).length,
-      )
-    },
-    findOtherGroupUses: (projectId, importJobId, groups) =>
+      ),
+    findImportedKeys: (imports, distinctIds, keys) =>
       listByList(
-        fieldLists(groups, ({ typeName, key }) => typeName.length + key.length + 8),
-        some => clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal)),
+        listsWithKeys(distinctIds, charsOfText, keys),
+        asked =>
+          clients.read((client, signal) =>
+            importedKeys(client, imports, { ids: asked.items, keys: asked.keys }, signal),
+          ),
+        ({ distinctId, key }) => distinctId.length + key.length,
+      ),
+    findImportedGroupKeys: (imports, groups, keys) =>
+      listByList(
+        listsWithKeys(groups, charsOfGroup, keys),
+        asked =>
+          clients.read((client, signal) =>
+            importedGroupKeys(client, imports, { groups: asked.items, keys: asked.keys }, groupColumns, signal),
+          ),
+        ({ groupKey, key }) => groupKey.length + key.length,
+      ),
+    findOtherGroupUses: (projectId, importJobId, groups) =>
+      listByList(fieldLists(groups, charsOfGroup), some =>
+        clients.read((client, signal) => otherGroups(client, projectId, importJobId, some, signal)),
       ),
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }
 }
 
-function charsOfText(text: string): number {
-  return text.length + 4
-}
-
-/** Asks for one list after the other. @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`. */
-async function listByList<Item, Row>(
-  lists: readonly Item[][],
-  find: (items: Item[]) => Promise<readonly Row[]>,
-  charsOf: (row: Row) => number = () => 0,
-): Promise<Row[]> {
-  const found: Row[] = []
-  let charCount = 0
-  for (const list of lists) {
-    for (const row of await find(list)) {
-      found.push(row)
-      charCount += charsOf(row)
-    }
-    if (found.length > foundRowsMax || charCount > foundCharsMax)
-      throw new QueryTooLargeError('event-store', 'full', new Error('more is found than may be read at once'))
-  }
-  return found
+function charsOfGroup({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>): number {
+  return typeName.length + key.length + 8
 }
 
 interface JobParams extends Record<string, number> {
@@ -217,6 +207,8 @@ function scalarProperty(key: string): string {
     JSONExtractRaw(properties, '${key}'))`
 }
 
+const groupColumns = { type: textProperty('$group_type'), groupKey: scalarProperty('$group_key') }
+
 const linkedId = `multiIf(event = '$identify', ${textProperty('$anon_distinct_id')},
   event IN ('$create_alias', '$merge_dangerously'), ${textProperty('alias')}, '')`
 
@@ -308,8 +300,8 @@ async function otherGroups(
   signal: AbortSignal,
 ): Promise<OtherGroupUse[]> {
   const result = await client.query({
-    query: `SELECT DISTINCT if(import_partition > 1, import_job_id, 0) AS job, ${textProperty('$group_type')} AS type,
-        ${scalarProperty('$group_key')} AS key
+    query: `SELECT DISTINCT if(import_partition > 1, import_job_id, 0) AS job, ${groupColumns.type} AS type,
+        ${groupColumns.groupKey} AS key
       FROM events
       PREWHERE project_id = {project:UInt32} AND import_job_id != {job:UInt64}
         AND event IN {events:Array(String)}

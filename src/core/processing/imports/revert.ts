@@ -89,6 +89,15 @@ export function withVersion(image: ImageOf<'person'>, versionBefore: number, ver
   return after?.version === versionBefore ? { ...image, after: { ...after, version } } : image
 }
 
+/** The keys that are no longer what they were, and have no live value. */
+export function keysGivenUp(before: Profile, after: Profile): string[] {
+  return [...keysOf(before, after)].filter(key => {
+    const is = keyIn(after, key)
+    const isLive = is.value !== undefined && (is.mark === undefined || is.mark.kind === 'live_once')
+    return !isLive && !isSameKey(keyIn(before, key), is)
+  })
+}
+
 /**
  * The profile with what live events would have written since: `$set_once` of keys that the job had and that are gone with
  * it, and `$set` of the value that a key had already by a merge of the job, or of a key whose change alone is not written.

@@ -4,7 +4,7 @@
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, type ImportChanges, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
-import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
@@ -27,6 +27,8 @@ export type UndoRefusal =
   | 'undo_left:values_stay_with_survivor'
   /** A later value of somebody else. */
   | 'undo_left:property_was_written'
+  /** The job's value had taken the place of one that a later import sent, and goes without it. */
+  | 'undo_left:outranked_value_is_missing'
   /** A merge by somebody else has taken over the earlier time of creation. */
   | 'undo_left:created_at_was_merged'
   /** The job made it, and other events use it. */
@@ -46,6 +48,10 @@ export interface UndoBatch extends JobBatch {
   readonly uses: readonly OtherUse[]
   /** What live events wrote with the distinct ids in `loaded`. */
   readonly laterWrites: readonly LaterWrite[]
+  /** What later imports write to persons in `loaded`. */
+  readonly importedKeys: readonly ImportedKey[]
+  /** The same of groups. */
+  readonly importedGroupKeys: readonly ImportedGroupKey[]
   /** Who else describes the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
@@ -78,6 +84,8 @@ export class Found {
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
   readonly #laterWrites: ReadonlyMap<string, readonly { readonly write: LaterWrite; readonly place: number }[]>
+  readonly #importedKeys: ReadonlyMap<string, readonly ImportedKey[]>
+  readonly #importedGroupKeys: ReadonlyMap<string, readonly ImportedGroupKey[]>
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
   readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
@@ -93,7 +101,9 @@ export class Found {
     images,
     uses: allUses,
     laterWrites,
+    importedKeys,
     groupUses,
+    importedGroupKeys,
     laterJobIds,
   }: UndoBatch) {
     const isOurs = (row: { readonly projectId: number }) => row.projectId === projectId
@@ -113,9 +123,10 @@ export class Found {
     this.#laterWrites = Map.groupBy(placed, ({ write }) => write.distinctId)
     this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
-    const usersOf = Map.groupBy(groupUses, ({ typeName, key }) =>
-      groupSubject({ typeIndex: indexOf.get(typeName) ?? -1, key }),
-    )
+    const subjectOf = (typeName: string, key: string) => groupSubject({ typeIndex: indexOf.get(typeName) ?? -1, key })
+    this.#importedKeys = Map.groupBy(importedKeys, ({ distinctId }) => distinctId)
+    this.#importedGroupKeys = Map.groupBy(importedGroupKeys, each => subjectOf(each.typeName, each.groupKey))
+    const usersOf = Map.groupBy(groupUses, ({ typeName, key }) => subjectOf(typeName, key))
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
     this.#images = new Map(images.map(image => [nameOf(image), image]))
     const given = images.flatMap(image =>
@@ -138,6 +149,15 @@ export class Found {
       .flatMap(id => this.#laterWrites.get(id) ?? [])
       .toSorted((a, b) => a.place - b.place)
       .map(({ write }) => write)
+  }
+
+  /** The keys that later imports write to a person with these ids. */
+  importedKeysOf(distinctIds: readonly string[]): ReadonlySet<string> {
+    return new Set(distinctIds.flatMap(id => (this.#importedKeys.get(id) ?? []).map(({ key }) => key)))
+  }
+
+  importedKeysOfGroup(subject: string): ReadonlySet<string> {
+    return new Set((this.#importedGroupKeys.get(subject) ?? []).map(({ key }) => key))
   }
 
   /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */

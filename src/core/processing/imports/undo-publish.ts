@@ -5,10 +5,11 @@
 
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { reverted, revertedImage, withLaterWrites, withVersion } from './revert.ts'
+import { keysGivenUp, reverted, revertedImage, withLaterWrites, withVersion } from './revert.ts'
 import {
   type Found,
   noteRefusedLinks,
@@ -112,6 +113,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   // What the survivor of a later merge has instead, may always have been its own.
   for (const key of new Set(isSame ? [...left, ...unsure] : unsure))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
+  noteOutranked(undoing, { personId: person.uuid }, keysGivenUp(person, changed), found.importedKeysOf(ids))
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
@@ -127,6 +129,18 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   rebaseLaterImages(found, image, after, person, version, kept)
   if (row.isIdentified && !changed.isIdentified)
     handOverIdentity(found, { image, after }, { ...row, version }, identifiers)
+}
+
+/** Says which values of later imports the job's had outranked: nobody kept them, and they do not come back. */
+function noteOutranked(
+  undoing: Undoing,
+  details: JsonObject,
+  keys: readonly string[],
+  importedKeys: ReadonlySet<string>,
+): void {
+  for (const key of keys)
+    if (importedKeys.has(key))
+      undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
 }
 
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
@@ -282,6 +296,7 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
     isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })
+  noteOutranked(undoing, details, keysGivenUp(group, changed), found.importedKeysOfGroup(subject))
   const versionNow = changed === group || isUntouched ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
   for (const theirs of found.laterImages('group', subject)) {

@@ -1,0 +1,42 @@
+// Asks the server for long lists in pieces that fit its form fields, and stops where more comes than may be held at once.
+
+import { foundCharsMax, foundRowsMax } from '#ports/events/imported-rows.ts'
+import { QueryTooLargeError } from '#ports/port-error.ts'
+import { fieldLists } from './field-lists.ts'
+
+export function charsOfText(text: string): number {
+  return text.length + 4
+}
+
+/** Each piece of the items with each piece of the keys. */
+export function listsWithKeys<Item>(
+  items: readonly Item[],
+  charsOf: (item: Item) => number,
+  keys: readonly string[],
+): { readonly items: Item[]; readonly keys: string[] }[] {
+  const ofKeys = fieldLists(keys, charsOfText)
+  return fieldLists(items, charsOf).flatMap(some => ofKeys.map(keys => ({ items: some, keys })))
+}
+
+/**
+ * Asks for one list after the other.
+ * @param charsOf of a row, without what is the same in all; none when absent.
+ * @throws QueryTooLargeError for more than `foundRowsMax` or `foundCharsMax`, and what `find` throws.
+ */
+export async function listByList<List, Row>(
+  lists: readonly List[],
+  find: (list: List) => Promise<readonly Row[]>,
+  charsOf: (row: Row) => number = () => 0,
+): Promise<Row[]> {
+  const found: Row[] = []
+  let charCount = 0
+  for (const list of lists) {
+    for (const row of await find(list)) {
+      found.push(row)
+      charCount += charsOf(row)
+    }
+    if (found.length > foundRowsMax || charCount > foundCharsMax)
+      throw new QueryTooLargeError('event-store', 'full', new Error('more is found than may be read at once'))
+  }
+  return found
+}
