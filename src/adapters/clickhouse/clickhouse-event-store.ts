@@ -13,12 +13,11 @@ import type { InsightQueries } from '#ports/events/insight-queries.ts'
 import type { RecordingStore } from '#ports/events/recording-store.ts'
 import type { RejectStore } from '#ports/events/reject-store.ts'
 import {
-  type ClickHouseClient,
   type ClickHouseClients,
   type ClickHouseEndpoint,
   createClickHouseClients,
 } from './connection/clickhouse-clients.ts'
-import { ProjectQueue } from './connection/project-queue.ts'
+import { type Ask, ProjectQueue } from './connection/project-queue.ts'
 import { type ExportLimits, openEventExport, usualExportLimits } from './exports/event-export.ts'
 import { type ExportQueriesOptions, exportQueries } from './exports/export-queries.ts'
 import { listBusyFlags, listMovedDays } from './insights/busy-flags.ts'
@@ -79,15 +78,13 @@ const queueLimits = { runningMax: 4, waitingMax: 2 }
  * insights together, so more of them may wait.
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
+/**
+ * The same for what batches of imports ask beside. Anybody with a project's public key may send them, so they take no turn of
+ * what people ask for.
+ */
+const storedQueueLimits = { runningMax: 2, waitingMax: 6 }
 /** The same for SQL of people and of their dashboards. */
 const sqlQueueLimits = { runningMax: 2, waitingMax: 16 }
-
-/** Runs a query for a project in its turn, under the query limit, until the caller's signal aborts it. */
-type Ask = <T>(
-  projectId: number,
-  signal: AbortSignal | undefined,
-  query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
-) => Promise<T>
 
 /** Opens no connection before the first call; every promise of `EventStore` holds. */
 export function createClickHouseEventStore(options: ClickHouseEventStoreOptions): EventStore {
@@ -109,7 +106,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...exports(clients, options.exports),
     ...subjectMirror(clients, inserter),
     ...flagUsageUpkeep(clients),
-    ...importedRows(clients),
+    ...importedRows(clients, { ask, askStored: askIn(new ProjectQueue(storedQueueLimits)) }),
     ...sqlQueries({
       clients,
       queryTimeoutSeconds,

@@ -112,7 +112,7 @@ async function countStored(
 ): Promise<number> {
   // Anybody with a project's public key can ask for it.
   if (identities.length > importBatchEventsMax) return 0
-  return events.countStored(identities.map(identity => ({ ...identity, projectId }))).catch(ignoreStore)
+  return events.countStored(projectId, identities).catch(ignoreStore)
 }
 
 function ignoreStore(cause: unknown): number {

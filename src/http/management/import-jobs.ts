@@ -152,12 +152,12 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       summary: 'What is stored of the job, and what happened to the rest.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
-      handle: async ({ project, params }) => {
+      handle: async ({ project, params, signal }) => {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
         return answerFromEventStore(async () =>
-          answer(200, encodeImportReport(job, await events.countImportedRows(project.id, job.id), notes)),
+          answer(200, encodeImportReport(job, await events.countImportedRows(project.id, job.id, signal), notes)),
         )
       },
     }),
@@ -170,14 +170,14 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:read query:read',
       query: { uuids: requiredParam(textParam('Uuids, separated by commas.')) },
       success: { status: 200, schema: Type.Object({ results: Type.Array(eventSchema) }) },
-      handle: async ({ project, params, query }) => {
+      handle: async ({ project, params, query, signal }) => {
         const uuids = query.uuids.toLowerCase().split(',')
         if (uuids.length > uuidCountMax || !uuids.every(isUuid))
           return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
-          longListAnswer({}, await events.findImportedRows(project.id, job.id, uuids), encodeEvent),
+          longListAnswer({}, await events.findImportedRows(project.id, job.id, uuids, signal), encodeEvent),
         )
       },
     }),

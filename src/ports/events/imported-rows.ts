@@ -21,16 +21,24 @@ export interface LaterImports {
 
 /**
  * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may well answer for
- *   fewer ids or groups.
+ *   fewer ids or groups. What has a signal is for people, and takes its turn among the other queries of the project.
  */
 export interface ImportedRows {
-  countImportedRows(projectId: number, importJobId: number): Promise<ImportedCounts>
+  countImportedRows(projectId: number, importJobId: number, signal?: AbortSignal): Promise<ImportedCounts>
   /** How many pending rows a job has, each identity once. */
   countPendingRows(projectId: number, importJobId: number): Promise<number>
   /** The rows with these uuids, whatever their persons are today. */
-  findImportedRows(projectId: number, importJobId: number, uuids: readonly string[]): Promise<readonly EventView[]>
-  /** How many of these events are stored, visible or pending, live or by any job. */
-  countStored(identities: readonly EventIdentity[]): Promise<number>
+  findImportedRows(
+    projectId: number,
+    importJobId: number,
+    uuids: readonly string[],
+    signal?: AbortSignal,
+  ): Promise<readonly EventView[]>
+  /**
+   * How many of these events are stored, visible or pending, live or by any job. Few questions of a project wait at once:
+   * a further one is `full`.
+   */
+  countStored(projectId: number, identities: readonly Omit<EventIdentity, 'projectId'>[]): Promise<number>
   /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**

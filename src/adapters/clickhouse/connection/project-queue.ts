@@ -2,6 +2,14 @@
 // project's screens or scripts cannot take the store from the others.
 
 import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient } from './clickhouse-clients.ts'
+
+/** Runs a query for a project in its turn, under the query limit, until the caller's signal aborts it. */
+export type Ask = <T>(
+  projectId: number,
+  signal: AbortSignal | undefined,
+  query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>,
+) => Promise<T>
 
 export interface ProjectQueueLimits {
   /** Queries of one project that run at once. */

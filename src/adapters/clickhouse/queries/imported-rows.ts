@@ -10,6 +10,7 @@ import { filteredProperties } from '#core/processing/properties/mapped-propertie
 import type { EventView } from '#ports/events/event-queries.ts'
 import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import type { Ask } from '../connection/project-queue.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities } from '../parameters/identity-lists.ts'
 import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
@@ -21,16 +22,28 @@ import { importedGroupKeys, importedKeys } from './imported-keys.ts'
 const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
   AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
-export function importedRows(clients: Pick<ClickHouseClients, 'read'>): ImportedRows {
+/**
+ * @param turns what people ask for, and what batches ask for, waits for its project's turn; the worker waits between its own
+ *   queries.
+ */
+export function importedRows(
+  clients: Pick<ClickHouseClients, 'read'>,
+  { ask, askStored }: { readonly ask: Ask; readonly askStored: Ask },
+): ImportedRows {
   return {
-    countImportedRows: (projectId, importJobId) =>
-      clients.read((client, signal) => countRows(client, { project: projectId, job: importJobId }, signal)),
+    countImportedRows: (projectId, importJobId, signal) =>
+      ask(projectId, signal, (client, either) => countRows(client, { project: projectId, job: importJobId }, either)),
     countPendingRows: (projectId, importJobId) =>
       clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
-    findImportedRows: (projectId, importJobId, uuids) =>
-      clients.read((client, signal) => findRows(client, { project: projectId, job: importJobId }, uuids, signal)),
-    countStored: async identities =>
-      identities.length === 0 ? 0 : clients.read((client, signal) => countStored(client, identities, signal)),
+    findImportedRows: (projectId, importJobId, uuids, signal) =>
+      ask(projectId, signal, (client, either) =>
+        findRows(client, { project: projectId, job: importJobId }, uuids, either),
+      ),
+    countStored: async (projectId, identities) => {
+      if (identities.length === 0) return 0
+      const all = identities.map(identity => ({ ...identity, projectId }))
+      return askStored(projectId, undefined, (client, signal) => countStored(client, all, signal))
+    },
     findUsedIds: (projectId, importJobId, distinctIds) =>
       listByList(fieldLists(distinctIds, charsOfText), ids =>
         clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal)),

@@ -1,0 +1,80 @@
+// Which queries of the event store take turns by project: on a server that answers when the test lets it.
+
+import assert from 'node:assert/strict'
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { it, type TestContext } from 'node:test'
+import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
+import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import type { EventStore } from '#ports/events/event-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import { eventually } from '../support/eventually.ts'
+
+const uuid = '0197c5a0-0000-7000-8000-000000000001'
+const asked = [{ uuid, event: 'e', distinctId: 'd', timestampMs: 0 }]
+
+/** A store whose server answers nothing before `release`, and then a row with 0. */
+async function waitingStore(t: TestContext) {
+  const asking: ServerResponse[] = []
+  let isReleased = false
+  const end = (response: ServerResponse) => response.end('[0]\n')
+  const server = createServer((request, response) => {
+    request.resume()
+    if (isReleased) end(response)
+    else asking.push(response)
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const url = `http://u:p@127.0.0.1:${(server.address() as AddressInfo).port}/pennon`
+  const store = createClickHouseEventStore({ endpoint: () => endpointOfUrl(url), clock: { nowMs: () => 0 } })
+  t.after(async () => {
+    await store.close()
+    server.closeAllConnections()
+    server.close()
+  })
+  return {
+    store,
+    asking,
+    release: () => {
+      isReleased = true
+      for (const response of asking) end(response)
+    },
+  }
+}
+
+const askedCount = 20
+const questions: readonly {
+  readonly name: string
+  readonly running: number
+  readonly waiting: number
+  readonly ask: (store: EventStore, projectId: number) => Promise<unknown>
+}[] = [
+  {
+    name: 'the counts of an import report',
+    ...{ running: 4, waiting: 2 },
+    ask: (store, projectId) => store.countImportedRows(projectId, 5),
+  },
+  {
+    name: 'the single events of an import',
+    ...{ running: 4, waiting: 2 },
+    ask: (store, projectId) => store.findImportedRows(projectId, 5, [uuid]),
+  },
+  {
+    name: 'how many events of a batch are stored',
+    ...{ running: 2, waiting: 6 },
+    ask: (store, projectId) => store.countStored(projectId, asked),
+  },
+]
+
+for (const { name, running, waiting, ask } of questions)
+  it(`takes turns by project for ${name}, and refuses more than may wait`, async t => {
+    const { store, asking, release } = await waitingStore(t)
+    const refused: unknown[] = []
+    const all = Array.from({ length: askedCount }, () => ask(store, 1).catch(error => refused.push(error)))
+    await eventually(() => asking.length === running, { what: 'the first queries' })
+    assert.equal(refused.length, askedCount - running - waiting)
+    assert.ok(refused.every(error => error instanceof PortError && error.code === 'full'))
+    const other = ask(store, 2)
+    await eventually(() => asking.length > running, { what: 'the query of another project' })
+    release()
+    await Promise.all([...all, other])
+  })
