@@ -3,17 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { createProjectBacklog } from '#services/capture/project-backlog.ts'
-import { startCaptureServer, testToken } from '../support/capture-server.ts'
-
-const backlogOf = (unitsMax: number) =>
-  createProjectBacklog({
-    processedUntil: () => ({ appendedBeforeMs: 0, deferred: null }),
-    isProcessing: () => true,
-    hasOtherProjects: () => true,
-    clock: { nowMs: () => 1_000 },
-    unitsMax,
-  })
+import { backlogOf, startCaptureServer, testToken } from '../support/capture-server.ts'
 
 const batchOf = (count: number, others: object = {}) =>
   JSON.stringify({

@@ -7,6 +7,7 @@ import type { CapturedEvent, CapturedReject } from '#core/events/captured-event.
 import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { noQuotas, type Project, type Quotas } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
+import { createProjectBacklog, type ProjectBacklog } from '#services/capture/project-backlog.ts'
 import { emptyDefinitions } from './definition-builders.ts'
 import { fixedClock } from './fixed-clock.ts'
 import { serveParts, testContext, testDecodePool, testParts } from './front-parts.ts'
@@ -37,8 +38,21 @@ export interface CaptureServerOptions {
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
+  /** What batches of imports ask beside; a question that is absent fails its request. */
+  readonly countStored?: FrontParts['stores']['eventStore']['countStored']
   /** In the place of their defaults, by their names in the environment. */
   readonly settings?: Readonly<Record<string, string>>
+}
+
+/** For a project beside others, of which the worker processes nothing. */
+export function backlogOf(unitsMax: number): ProjectBacklog {
+  return createProjectBacklog({
+    processedUntil: () => ({ appendedBeforeMs: 0, deferred: null }),
+    isProcessing: () => true,
+    hasOtherProjects: () => true,
+    clock: { nowMs: () => 1_000 },
+    unitsMax,
+  })
 }
 
 export type CaptureServer = Awaited<ReturnType<typeof startCaptureServer>>
@@ -67,6 +81,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       },
     },
     eventLog: options.wrapLog?.(log) ?? log,
+    stores: { eventStore: { ...(options.countStored && { countStored: options.countStored }) } },
     decodeThreads: testDecodePool(context, opened, {
       findProject,
       overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },

@@ -24,12 +24,14 @@ import type { WireError } from '#wire/wire-error.ts'
 import { clientGone } from '../bodies/client-gone.ts'
 import { type Route, sendError, sendJson } from '../shared/route.ts'
 import {
+  encodedReport,
   findNamedJob,
   type ImportRequestDeps,
   type NamedJob,
   paceImport,
   refusedForJob,
   reportReading,
+  storedCounting,
 } from './import-request.ts'
 import { keyBesideBody, keyInHeader } from './key-beside-body.ts'
 
@@ -244,8 +246,10 @@ async function answerImport(
     if (!(cause instanceof PortError)) throw cause
     return refuseForNow(exchange)
   }
-  const read = request.wantsReport ? reportReading(imports!, prepared, receivedAtMs) : exchange.read
-  return answerWhenStored(service.capture(prepared, receivedAtMs, read), exchange)
+  if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
+  const counting = storedCounting(imports!, prepared)
+  const stored = service.capture(prepared, receivedAtMs, reportReading(receivedAtMs), counting)
+  return answerWhenStored(stored.then(encodedReport), exchange)
 }
 
 async function answerWhenStored(

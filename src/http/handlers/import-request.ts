@@ -9,13 +9,13 @@ import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { AnswerReading } from '#services/capture/capture-outcome.ts'
+import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { ImportPace } from '#services/imports/import-pace.ts'
 import type { OpenJobs } from '#services/imports/open-jobs.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
-import { encodeImportReport, readImportReport } from '#wire/capture/import-report.ts'
+import { encodeImportReport, type ImportReport, readImportReport } from '#wire/capture/import-report.ts'
 import { importErrors, importRateHeader } from '#wire/capture/import-request.ts'
 import type { WireError } from '#wire/wire-error.ts'
 
@@ -88,21 +88,30 @@ export async function refusedForJob(
   return isOpen(job.state) ? null : importErrors.closedJob
 }
 
+export function reportReading(receivedAtMs: number): AnswerReading<ImportReport> {
+  return table => inSlices(readImportReport(table, receivedAtMs - liveWindowMs))
+}
+
 /**
- * Reads the report off the table. That an event is stored already is advice: when the store does not answer in time, or
- * would have to look for too many, only the repeats of the request itself are counted.
+ * Counts the events that are stored already as duplicates. That is advice: when the store does not answer in time, or would
+ * have to look for too many, only the repeats of the request itself are counted. Live events are not looked for.
  */
-export function reportReading(
+export function storedCounting(
   { findProject, events }: ImportRequestDeps,
-  prepared: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
-  receivedAtMs: number,
-): AnswerReading<VerboseAnswer> {
-  return async table => {
-    const report = await inSlices(readImportReport(table, receivedAtMs - liveWindowMs))
-    const project = findProject(prepared.token)
-    const storedCount = project === null ? 0 : await countStored(events, project.id, report.identities)
-    return { status: 200, body: encodeImportReport(report, storedCount) }
+  { token, historicalMigration }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
+): AnswerCompletion<ImportReport> | undefined {
+  const project = findProject(token)
+  if (!historicalMigration || project === null) return undefined
+  return async report => {
+    const storedCount = await countStored(events, project.id, report.identities)
+    return { ...report, duplicates: report.duplicates + storedCount }
   }
+}
+
+export function encodedReport(outcome: CaptureOutcome<ImportReport>): CaptureOutcome<VerboseAnswer> {
+  return 'answer' in outcome
+    ? { ...outcome, answer: { status: 200, body: encodeImportReport(outcome.answer) } }
+    : outcome
 }
 
 async function countStored(
@@ -111,7 +120,7 @@ async function countStored(
   identities: readonly EventIdentity[],
 ): Promise<number> {
   // Anybody with a project's public key can ask for it.
-  if (identities.length > importBatchEventsMax) return 0
+  if (identities.length === 0 || identities.length > importBatchEventsMax) return 0
   return events.countStored(projectId, identities).catch(ignoreStore)
 }
 

@@ -22,7 +22,7 @@ import { assignProject, type EncodedRecords } from '#core/log/record-codec.ts'
 import type { Project } from '#core/project.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
-import type { CaptureOutcome } from './capture-outcome.ts'
+import type { AnswerCompletion, CaptureOutcome } from './capture-outcome.ts'
 import type { RejectKeeper } from './keep-rejects.ts'
 import { backlogReason, type ProjectBacklog } from './project-backlog.ts'
 import type { RefusedCounter } from './refused-counter.ts'
@@ -71,7 +71,11 @@ export interface EventAppender {
    * Resolves when the log has the events and the rejects that may be kept.
    * @param request its table is already compacted.
    */
-  append<Answer>(project: Project, request: JudgedRequest<Answer>): Promise<CaptureOutcome<Answer>>
+  append<Answer>(
+    project: Project,
+    request: JudgedRequest<Answer>,
+    complete?: AnswerCompletion<Answer>,
+  ): Promise<CaptureOutcome<Answer>>
 }
 
 /**
@@ -104,8 +108,13 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
   const acceptedCounters = lanes.map(lane => metrics.eventsAccepted.labels({ lane }))
   return { append }
 
-  async function append<Answer>(project: Project, request: JudgedRequest<Answer>): Promise<CaptureOutcome<Answer>> {
-    const { table, tally, hotCount, answer, areDropsFinal } = request
+  async function append<Answer>(
+    project: Project,
+    request: JudgedRequest<Answer>,
+    complete?: AnswerCompletion<Answer>,
+  ): Promise<CaptureOutcome<Answer>> {
+    const { table, tally, hotCount, areDropsFinal } = request
+    let { answer } = request
     const { live, import: imports } = table
     const units = unitsOf(backlog, project.id, live)
     const importUnits = units === null ? null : unitsOf(importBacklog, project.id, imports)
@@ -114,6 +123,13 @@ export function createEventAppender(options: EventAppenderOptions): EventAppende
       metrics.eventsRefused.inc({ reason: backlogReason }, (live?.recordCount ?? 0) + (imports?.recordCount ?? 0))
       return notStored(project, request, areDropsFinal ? appendRejects(project, request) : noRejects, unavailableNow)
     }
+    if (complete !== undefined)
+      try {
+        answer = await complete(answer)
+      } catch (error) {
+        settle(project.id, units, importUnits, false)
+        throw error
+      }
     const events = appendEvents(project, table)
     const kept = appendRejects(project, request)
     try {

@@ -21,7 +21,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { inSlices } from '../shared/in-slices.ts'
 import { createEventAppender, tallyOf } from './append-events.ts'
-import type { AnswerReading, CaptureOutcome } from './capture-outcome.ts'
+import type { AnswerCompletion, AnswerReading, CaptureOutcome } from './capture-outcome.ts'
 import { coolHotKeys } from './cool-hot-keys.ts'
 import { createRejectKeeper, type RefusedInput } from './keep-rejects.ts'
 import { leaveOutOverQuota, usedUpQuotas } from './leave-out-over-quota.ts'
@@ -60,6 +60,7 @@ export interface CaptureService {
     request: CaptureRequest,
     receivedAtMs: number,
     read: AnswerReading<Answer>,
+    complete?: AnswerCompletion<Answer>,
   ): Promise<CaptureOutcome<Answer>>
   /** Counts a refused request, and keeps it in the background when its key belongs to a project. */
   keepRefused(input: RefusedInput, receivedAtMs: number): void
@@ -79,7 +80,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
   const { append } = createEventAppender({ ...options, keeper, unavailable })
 
   return {
-    async capture(request, receivedAtMs, read) {
+    async capture(request, receivedAtMs, read, complete) {
       const project = options.findProject(request.token)
       if (project === null) return withoutProject(request, read)
 
@@ -99,7 +100,7 @@ export function createCaptureService(options: CaptureOptions): CaptureService {
       if (tally.others.size > 0) await inSlices(compact(table))
       const areDropsFinal = protocol === 'v1'
       const judged = { historicalMigration, table, tally, areDropsFinal, keepsRejects, hotCount, answer }
-      return await append(project, judged)
+      return await append(project, judged, complete)
     },
 
     keepRefused(input, receivedAtMs) {

@@ -9,8 +9,8 @@ const itemsPerStep = 500
 
 export interface ImportReport {
   readonly accepted: number
-  /** Accepted events that repeat an earlier one of the same request. */
-  readonly repeats: number
+  /** Accepted events that repeat an earlier one of the same request, or are stored already. */
+  readonly duplicates: number
   readonly recent: number
   readonly failed: readonly FailedRecord[]
   /** The accepted events, each once; their project is 0. */
@@ -24,7 +24,7 @@ interface FailedRecord {
   readonly reason: string
 }
 
-/** Reads the report off the final table, which must still have all its records. @param recentFromMs epoch ms. */
+/** Reads the report off the final table, which must still have all its records; what is stored is not known here. @param recentFromMs epoch ms. */
 export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {
   const records = new TableRecords(table)
   const failed: FailedRecord[] = []
@@ -49,15 +49,14 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
       })
     if (row % itemsPerStep === itemsPerStep - 1) yield
   }
-  return { accepted, repeats: accepted - identities.size, recent, failed, identities: [...identities.values()] }
+  return { accepted, duplicates: accepted - identities.size, recent, failed, identities: [...identities.values()] }
 }
 
-/** @param storedCount how many of the accepted events are stored already. */
-export function encodeImportReport({ accepted, repeats, recent, failed }: ImportReport, storedCount: number): string {
+export function encodeImportReport({ accepted, duplicates, recent, failed }: ImportReport): string {
   return JSON.stringify({
     status: 'Ok',
     accepted,
-    duplicates: repeats + storedCount,
+    duplicates,
     recent,
     charged: 0,
     failed_records: failed,

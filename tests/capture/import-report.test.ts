@@ -1,0 +1,68 @@
+// `X-Import-Report: 1` on a batch without a job: when the event store is asked how much of it is stored.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { PortError } from '#ports/port-error.ts'
+import { backlogOf, type CaptureServerOptions, startCaptureServer, testToken } from '../support/capture-server.ts'
+import { eventually } from '../support/eventually.ts'
+
+/** Counts two events of each batch as stored. */
+async function start(t: TestContext, options: CaptureServerOptions = {}) {
+  const asked: number[] = []
+  const server = await startCaptureServer(t, {
+    countStored: async (_, identities) => {
+      asked.push(identities.length)
+      return 2
+    },
+    ...options,
+  })
+  const send = async (distinctIds: readonly unknown[], envelope: object = { historical_migration: true }) => {
+    const batch = distinctIds.map(distinct_id => ({
+      ...{ event: 'e', distinct_id, timestamp: '2024-01-01T00:00:00Z', uuid: '0197c5a0-0000-7000-8000-000000000001' },
+    }))
+    const body = JSON.stringify({ api_key: testToken, ...envelope, batch })
+    const response = await server.post('/batch/', body, { 'x-import-report': '1' })
+    return { status: response.status, report: JSON.parse(await response.text()) }
+  }
+  return { server, asked, send }
+}
+
+describe('a batch that asks for an import report', () => {
+  it('is told of repeats in it and of what is stored already', async t => {
+    const { asked, send } = await start(t)
+    const { status, report } = await send(['a', 'b', 'b', ''])
+    assert.deepEqual([status, report.accepted, report.duplicates, report.failed_records.length], [200, 3, 3, 1])
+    assert.deepEqual(asked, [2])
+  })
+
+  it('asks the event store nothing when it is refused, has nothing to store, or is no historical migration', async t => {
+    const { asked, send, server } = await start(t, { backlogOf: traffic => backlogOf(traffic === 'live' ? 100 : 3) })
+    assert.equal((await send(['a', 'b', 'c'])).status, 200)
+    asked.length = 0
+    assert.equal((await send(['d'])).status, 503)
+    assert.equal((await send([''])).status, 200)
+    const { status, report } = await send(['a', 'a'], {})
+    assert.deepEqual([status, report.accepted, report.duplicates], [200, 2, 1])
+    assert.deepEqual(asked, [])
+    assert.equal((await server.records()).events.length, 5)
+  })
+
+  it('counts as waiting for its project while the event store is asked, and no more when that fails', async t => {
+    let fail = (_: Error) => {}
+    const failing = new Promise<number>((_, reject) => {
+      fail = reject
+    })
+    let askCount = 0
+    const { send } = await start(t, {
+      backlogOf: () => backlogOf(3),
+      countStored: () => (++askCount === 1 ? failing : Promise.reject(new PortError('event-store', 'full'))),
+    })
+    const first = send(['a', 'b', 'c'])
+    await eventually(() => askCount === 1, { what: 'the question' })
+    assert.equal((await send(['d'])).status, 503)
+    fail(new Error('a fault'))
+    assert.equal((await first).status, 500)
+    const { status, report } = await send(['d'])
+    assert.deepEqual([status, report.duplicates], [200, 0])
+  })
+})
