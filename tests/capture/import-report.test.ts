@@ -1,9 +1,17 @@
-// `X-Import-Report: 1` on a batch without a job: when the event store is asked how much of it is stored.
+// `X-Import-Report: 1` on a batch without a job: when the event store is asked how much of it is stored, and when it waits.
 
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
+import { compileProject } from '#core/flags/evaluation/compile-project.ts'
 import { PortError } from '#ports/port-error.ts'
-import { backlogOf, type CaptureServerOptions, startCaptureServer, testToken } from '../support/capture-server.ts'
+import {
+  backlogOf,
+  type CaptureServerOptions,
+  startCaptureServer,
+  testProject,
+  testToken,
+} from '../support/capture-server.ts'
+import { emptyDefinitions } from '../support/definition-builders.ts'
 import { eventually } from '../support/eventually.ts'
 
 /** Counts two events of each batch as stored. */
@@ -22,7 +30,9 @@ async function start(t: TestContext, options: CaptureServerOptions = {}) {
     }))
     const body = JSON.stringify({ api_key: testToken, ...envelope, batch })
     const response = await server.post('/batch/', body, { 'x-import-report': '1' })
-    return { status: response.status, report: JSON.parse(await response.text()) }
+    const { headers } = response
+    const [rate, retryAfter] = ['x-import-rate', 'retry-after'].map(name => headers.get(name))
+    return { status: response.status, rate, retryAfter, report: JSON.parse(await response.text()) }
   }
   return { server, asked, send }
 }
@@ -64,5 +74,26 @@ describe('a batch that asks for an import report', () => {
     assert.equal((await first).status, 500)
     const { status, report } = await send(['d'])
     assert.deepEqual([status, report.duplicates], [200, 0])
+  })
+
+  it('waits by what its own project has waiting, and not at all when it is live', async t => {
+    const project = (id: number) => compileProject(emptyDefinitions({ ...testProject, id }, 1))
+    const projects = new Map([
+      [testToken, project(1)],
+      ['phc_light', project(2)],
+    ])
+    const nowMs = Date.parse('2025-07-01T11:00:00Z')
+    const { send, server } = await start(t, {
+      findProject: token => projects.get(token) ?? null,
+      processedUntil: () => ({ appendedBeforeMs: nowMs - 1, deferred: null }),
+      backlogOf: () => ({ ...backlogOf(100), isBelowShare: id => id === 2 }),
+    })
+    assert.equal((await send(['a'])).status, 200)
+    server.clock.advance(40_000)
+    const light = await send(['a'], { historical_migration: true, api_key: 'phc_light' })
+    assert.deepEqual([light.status, Number(light.rate) > 0], [200, true])
+    const heavy = await send(['a'])
+    assert.deepEqual([heavy.status, heavy.report.code, heavy.retryAfter], [429, 'import_too_fast', '25'])
+    assert.equal((await send(['a'], {})).status, 200)
   })
 })

@@ -38,6 +38,8 @@ export interface CaptureServerOptions {
   readonly rerouteOlderThanDays?: number
   readonly hotKeyEventsPerMinute?: number
   readonly backlogOf?: CaptureOverrides['backlogOf']
+  /** How far the worker is with a kind of traffic; it never reports when absent. */
+  readonly processedUntil?: FrontParts['host']['processedUntil']
   /** What batches of imports ask beside; a question that is absent fails its request. */
   readonly countStored?: FrontParts['stores']['eventStore']['countStored']
   /** In the place of their defaults, by their names in the environment. */
@@ -68,7 +70,7 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
   const refused = new Map<string, number>()
   const opened = new AsyncDisposableStack()
   const findProject = options.findProject ?? (token => (token === testToken ? compiled : null))
-  const parts = testParts(context, opened, {
+  const given = testParts(context, opened, {
     definitions: { findProject },
     counters: {
       eventQuotas: {
@@ -87,6 +89,8 @@ export async function startCaptureServer(t: Pick<TestContext, 'after'>, options:
       overrides: { ...(options.threadEntry && { entry: options.threadEntry }) },
     }),
   })
+  const { processedUntil } = options
+  const parts = { ...given, host: { ...given.host, ...(processedUntil && { processedUntil }) } }
   const { routes } = composeCapture(parts, { ...(options.backlogOf && { backlogOf: options.backlogOf }) })
   const { url } = await serveParts(t, parts, routes, opened)
   return {

@@ -29,6 +29,7 @@ import {
   type ImportRequestDeps,
   type NamedJob,
   paceImport,
+  pacePrepared,
   refusedForJob,
   reportReading,
   storedCounting,
@@ -119,10 +120,6 @@ function handleCapture(
   const imports = deps.imports === undefined ? null : parseImportRequest(headers)
   if (imports !== null && !imports.ok) return sendError(reply, imports.error)
   const importRequest = imports?.value ?? null
-  if (importRequest !== null && importRequest.publicJobId === null) {
-    const tooFast = paceImport(deps.imports!, reply, null)
-    if (tooFast !== null) return sendError(reply, tooFast)
-  }
   const ip = clientAddress(headers, request.raw.socket.remoteAddress, deps.trustedProxies)
   const input: CaptureInput = {
     body: request.body as Buffer,
@@ -240,7 +237,10 @@ async function answerImport(
   exchange: Exchange,
 ): Promise<void> {
   try {
-    const error = await refusedForJob(imports!, exchange.job, prepared)
+    const error =
+      exchange.job === null
+        ? pacePrepared(imports!, exchange.reply, prepared)
+        : await refusedForJob(imports!, exchange.job, prepared)
     if (error !== null) return sendError(exchange.reply, error)
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause

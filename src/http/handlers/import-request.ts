@@ -35,18 +35,26 @@ export interface NamedJob {
   readonly address: string
 }
 
-/** Sets the rate, and says whether the importer has to pause. Only the job tells the project before the body is read.
- * @returns the refusal, or null. */
-export function paceImport(
-  { pace }: ImportRequestDeps,
-  reply: FastifyReply,
-  projectId: number | null,
-): WireError | null {
+/** Sets the rate, and says whether the importer has to pause. @returns the refusal, or null. */
+export function paceImport({ pace }: ImportRequestDeps, reply: FastifyReply, projectId: number): WireError | null {
   reply.header(importRateHeader, String(pace.rate(projectId)))
   const pauseSeconds = pace.pauseSeconds(projectId)
   if (pauseSeconds === null) return null
   reply.header('retry-after', String(pauseSeconds))
   return importErrors.tooFast
+}
+
+/**
+ * The same for a prepared request that names no job: its body told the project. A live batch does not wait for imports, and
+ * an unknown key is refused as such.
+ */
+export function pacePrepared(
+  deps: ImportRequestDeps,
+  reply: FastifyReply,
+  { token, historicalMigration }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
+): WireError | null {
+  const project = historicalMigration ? deps.findProject(token) : null
+  return project === null ? null : paceImport(deps, reply, project.id)
 }
 
 /**
@@ -76,10 +84,9 @@ export async function findNamedJob(
  */
 export async function refusedForJob(
   { findProject, openJobs }: ImportRequestDeps,
-  named: NamedJob | null,
+  named: NamedJob,
   prepared: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): Promise<WireError | null> {
-  if (named === null) return null
   if (!prepared.historicalMigration) return importErrors.notHistorical
   const project = findProject(prepared.token)
   if (project === null) return null

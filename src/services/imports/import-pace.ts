@@ -7,13 +7,10 @@ import type { ProcessedUntil } from '#core/events/processed-until.ts'
 import type { Clock } from '#ports/clock.ts'
 
 export interface ImportPace {
-  /**
-   * Events per second that the importers of a project together may send.
-   * @param projectId null where it is not known yet.
-   */
-  rate(projectId: number | null): number
+  /** Events per second that the importers of a project together may send. */
+  rate(projectId: number): number
   /** How long an importer has to pause, in seconds; null when it may send. */
-  pauseSeconds(projectId: number | null): number | null
+  pauseSeconds(projectId: number): number | null
   /** Call after imports were stored in the log: only these can wait for the worker. */
   noteStored(): void
 }
@@ -53,7 +50,7 @@ export function createImportPace(options: {
   readonly clock: Clock
 }): ImportPace {
   const { processedUntil, isBelowShare, clock } = options
-  const paces = new Map<number | null, Pace>()
+  const paces = new Map<number, Pace>()
 
   /** When the latest import was stored, and when the first since everything had been processed; null before any. */
   let stored: { lastMs: number; firstMs: number } | null = null
@@ -71,7 +68,7 @@ export function createImportPace(options: {
     pace.ratePerSecond = Math.min(rateMax, pace.ratePerSecond * factor)
   }
 
-  function paceOf(projectId: number | null): Pace {
+  function paceOf(projectId: number): Pace {
     let pace = paces.get(projectId)
     if (pace === undefined) {
       if (paces.size >= projectCountMax) paces.clear()
@@ -79,10 +76,6 @@ export function createImportPace(options: {
       paces.set(projectId, pace)
     }
     return pace
-  }
-
-  function isLight(projectId: number | null): boolean {
-    return projectId !== null && isBelowShare(projectId)
   }
 
   return {
@@ -94,7 +87,7 @@ export function createImportPace(options: {
       pace.adaptedAtMs = nowMs
       const lag = lagMs()
       if (lag < soonMs) grow(pace, elapsedMs)
-      else if (lag > lateMs && !isLight(projectId) && Math.abs(nowMs - pace.shrunkAtMs) >= shrinkEveryMs) {
+      else if (lag > lateMs && !isBelowShare(projectId) && Math.abs(nowMs - pace.shrunkAtMs) >= shrinkEveryMs) {
         pace.shrunkAtMs = nowMs
         pace.ratePerSecond = Math.max(rateMin, pace.ratePerSecond * shrinkage)
       }
@@ -102,7 +95,7 @@ export function createImportPace(options: {
     },
     pauseSeconds: projectId => {
       const lag = lagMs()
-      if (lag >= pauseFromMs && !isLight(projectId))
+      if (lag >= pauseFromMs && !isBelowShare(projectId))
         return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
       return null
     },
