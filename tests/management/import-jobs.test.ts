@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { noImportChanges } from '#core/imports/import-changes.ts'
 import { err } from '#core/result.ts'
 import { type ManagementApi, startManagement } from '../support/management-api.ts'
 
@@ -53,6 +54,27 @@ describe('import jobs', () => {
       [refused.status, refused.body.code, refused.body.attr],
       [400, 'invalid_input', 'replay_side_effects'],
     )
+  })
+
+  it('show persons and groups in samples of a report to keys that may read those alone', async t => {
+    const api = await startManagement(t)
+    const { number } = await create(api)
+    const samples = [
+      { personId: 'p', distinctIds: ['d'] },
+      { groupTypeIndex: 0, groupKey: 'g' },
+    ]
+    const notes = [{ importJobId: number, reason: 'undo_left:property_was_written', count: 7, samples }]
+    await api.commit({ imports: { ...noImportChanges, notes } })
+    const seen = async (...scopes: string[]) => {
+      const key = await api.addKey(['import_job:read', ...scopes])
+      const { status, body } = await api.call('GET', `${jobs}${number}/report/`, { key })
+      assert.deepEqual([status, body.notes[0].count], [200, 7])
+      return body.notes[0].samples
+    }
+    assert.deepEqual(await seen(), [])
+    assert.deepEqual(await seen('group:read', 'query:read'), [])
+    assert.deepEqual(await seen('person:read'), samples.slice(0, 1))
+    assert.deepEqual(await seen('person:read', 'group:write'), samples)
   })
 
   it('are refused beyond 50 that are open, however many are created at once', async t => {

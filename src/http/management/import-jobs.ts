@@ -39,6 +39,7 @@ import {
   missing,
   refusal,
 } from './kit/answers.ts'
+import { holdsScope } from './kit/authenticate.ts'
 import type { ManagementDeps } from './kit/deps.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from './kit/endpoint.ts'
 import { countedPage } from './kit/page.ts'
@@ -152,12 +153,19 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       summary: 'What is stored of the job, and what happened to the rest.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
-      handle: async ({ project, params, signal }) => {
+      handle: async ({ project, caller, params, signal }) => {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
+        const shown = {
+          showsPersons: holdsScope(caller, 'person:read'),
+          showsGroups: holdsScope(caller, 'group:read'),
+        }
         return answerFromEventStore(async () =>
-          answer(200, encodeImportReport(job, await events.countImportedRows(project.id, job.id, signal), notes)),
+          answer(
+            200,
+            encodeImportReport(job, await events.countImportedRows(project.id, job.id, signal), notes, shown),
+          ),
         )
       },
     }),

@@ -141,7 +141,14 @@ export const importReportSchema = Type.Object({
     maxItems: 256,
   }),
   notes: Type.Array(
-    Type.Object({ reason: Type.String(), count: Type.Integer(), samples: Type.Array(jsonObjectSchema()) }),
+    Type.Object({
+      reason: Type.String(),
+      count: Type.Integer(),
+      samples: Type.Array(jsonObjectSchema(), {
+        description:
+          'Some of them, which name persons: for keys with person:read. What names a group needs group:read too.',
+      }),
+    }),
     { description: 'What happened to events, links and persons of the job, by reason.' },
   ),
 })
@@ -181,6 +188,7 @@ export function encodeImportReport(
   job: DescribedImportJob,
   { rows, counts, idBuckets }: ImportedCounts,
   notes: readonly ImportNote[],
+  shown: { readonly showsPersons: boolean; readonly showsGroups: boolean },
 ): Static<typeof importReportSchema> {
   return {
     job: encodeImportJob(job),
@@ -188,7 +196,11 @@ export function encodeImportReport(
     accepted: job.storedRows,
     counts: counts.map(({ day, event, uuids }) => ({ day, event, uuids })),
     id_buckets: [...idBuckets],
-    notes: notes.map(({ reason, count, samples }) => ({ reason, count, samples: [...samples] })),
+    notes: notes.map(({ reason, count, samples }) => ({
+      reason,
+      count,
+      samples: samples.filter(sample => shown.showsPersons && (shown.showsGroups || !('groupKey' in sample))),
+    })),
   }
 }
 
