@@ -56,6 +56,26 @@ describe('import jobs', () => {
     )
   })
 
+  it('show the id, with which events are added, to keys that may write them', async t => {
+    const api = await startManagement(t)
+    const { id, number } = await create(api)
+    for (const [scope, shown] of [
+      ['import_job:read', null],
+      ['import_job:write', id],
+    ] as const) {
+      const key = await api.addKey([scope])
+      const [list, one, report] = await Promise.all(
+        ['', `${number}/`, `${number}/report/`].map(path => api.call('GET', jobs + path, { key })),
+      )
+      const seen = [list!.body.results[0], one!.body, report!.body.job]
+      assert.deepEqual(
+        seen.map(job => [job.id, job.number]),
+        seen.map(() => [shown, number]),
+        scope,
+      )
+    }
+  })
+
   it('show persons and groups in samples of a report to keys that may read those alone', async t => {
     const api = await startManagement(t)
     const { number } = await create(api)

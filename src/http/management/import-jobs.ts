@@ -8,6 +8,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { TooManyJobs } from '#ports/state/import-job-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import {
   createJob,
   discardJob,
@@ -76,9 +77,10 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       scope: 'import_job:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(importJobSchema) },
-      handle: async ({ request, project, query }) => {
+      handle: async ({ request, project, caller, query }) => {
         const { count, jobs } = await management.listImportJobs(project.id, query)
-        return answer(200, countedPage(request, query, count, jobs.map(encodeImportJob)))
+        const results = jobs.map(job => encodeImportJob(job, mayAddEvents(caller)))
+        return answer(200, countedPage(request, query, count, results))
       },
     }),
     ...projectRoutes(deps, {
@@ -103,7 +105,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
           createdAtMs: clock.nowMs(),
         })
         if (!created.ok) return refusal(wireError(409, 'conflict', tooManyJobs[created.error]))
-        return answer(201, encodeImportJob(created.value))
+        return answer(201, encodeImportJob(created.value, true))
       },
     }),
     ...projectRoutes(deps, {
@@ -114,9 +116,9 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       summary: 'One import job: its state, and how far publishing or discarding is.',
       scope: 'import_job:read',
       success: { status: 200, schema: importJobSchema },
-      handle: async ({ project, params }) => {
+      handle: async ({ project, caller, params }) => {
         const job = await jobOf(deps, project.id, params)
-        return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job))
+        return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job, mayAddEvents(caller)))
       },
     }),
     ...projectRoutes(deps, {
@@ -158,6 +160,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
         const shown = {
+          showsId: mayAddEvents(caller),
           showsPersons: holdsScope(caller, 'person:read'),
           showsGroups: holdsScope(caller, 'group:read'),
         }
@@ -223,6 +226,10 @@ async function jobOf(
   return id === 0 ? null : findJob(deps, projectId, id)
 }
 
+function mayAddEvents(caller: PersonalKey): boolean {
+  return holdsScope(caller, 'import_job:write')
+}
+
 const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   publishing: 'The job is being published.',
   published: 'The job is published: what was sent cannot change any more, but the job can be discarded.',
@@ -231,10 +238,11 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   final: 'The job was published more than 30 days ago and cannot be undone any more.',
 }
 
+/** To a key that may write. */
 function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   if (result.ok) {
     const { state } = result.value
-    return answer(state === 'publishing' || state === 'discarding' ? 202 : 200, encodeImportJob(result.value))
+    return answer(state === 'publishing' || state === 'discarding' ? 202 : 200, encodeImportJob(result.value, true))
   }
   if (result.error === 'not_found') return refusal(noSuchJob)
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))

@@ -42,13 +42,16 @@ const optionsSchema = Type.Object({
 })
 
 export const importJobSchema = Type.Object({
-  id: Type.Integer({
-    minimum: 1,
-    description: 'The id by which it is addressed, and which X-Import-Job sends. Whoever knows it can add events.',
-  }),
+  id: nullable(
+    Type.Integer({
+      minimum: 1,
+      description:
+        'What X-Import-Job sends. Whoever knows it can add events, so it is null for keys without import_job:write.',
+    }),
+  ),
   number: Type.Integer({
     minimum: 2,
-    description: 'What its events have as import_job_id. It may be shown: no event can be added with it.',
+    description: 'What its events have as import_job_id; addresses it here. It may be shown: it adds no events.',
   }),
   project: idSchema,
   name: Type.String(),
@@ -153,9 +156,10 @@ export const importReportSchema = Type.Object({
   ),
 })
 
-export function encodeImportJob(job: DescribedImportJob): ImportJobJson {
+/** @param showsId whether the reader may add events to it. */
+export function encodeImportJob(job: DescribedImportJob, showsId: boolean): ImportJobJson {
   return {
-    id: job.publicId,
+    id: showsId ? job.publicId : null,
     number: job.id,
     project: job.projectId,
     name: job.name,
@@ -188,10 +192,10 @@ export function encodeImportReport(
   job: DescribedImportJob,
   { rows, counts, idBuckets }: ImportedCounts,
   notes: readonly ImportNote[],
-  shown: { readonly showsPersons: boolean; readonly showsGroups: boolean },
+  shown: { readonly showsId: boolean; readonly showsPersons: boolean; readonly showsGroups: boolean },
 ): Static<typeof importReportSchema> {
   return {
-    job: encodeImportJob(job),
+    job: encodeImportJob(job, shown.showsId),
     rows,
     accepted: job.storedRows,
     counts: counts.map(({ day, event, uuids }) => ({ day, event, uuids })),
