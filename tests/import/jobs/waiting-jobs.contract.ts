@@ -34,7 +34,7 @@ export function waitingJobsContract(engine: string, open: OpenImportState): void
       },
     })
     const shown = async ({ id }: ImportJob) => {
-      const { state, step, failure } = encodeImportJob((await management.findImportJob(id))!)
+      const { state, step, failure } = encodeImportJob((await management.findImportJob(id))!, true)
       return { state, step, failure }
     }
     clock.advance(10_000)
