@@ -41,7 +41,7 @@ describe('an import from the command line', () => {
     assert.match((await commands.call('status')).stdout, /Not staged yet\..*Not run yet\.\nNext: pennon import run/s)
     assert.equal((await commands.call('report')).exitCode, 2)
     await commands.call('run')
-    assert.match((await commands.call('status')).stdout, /Rehearsed: 1 events to send, 1 records rejected\./)
+    assert.match((await commands.call('status')).stdout, /Rehearsed: 1 event to send, 1 record rejected\./)
     const grouped = (await commands.call('rejects', '--group')).stdout
     assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
     assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)

@@ -72,7 +72,7 @@ describe('an import to a running instance', () => {
     const fixed = commands.file('fixed.jsonl', repaired.map(record => `${JSON.stringify(record)}\n`).join(''))
     for (let time = 0; time < 2; time++) {
       const { exitCode, stdout, stderr } = await commands.call('retry', '--rejects', fixed)
-      assert.match(stdout, /^3 records: 2 events sent, 1 records rejected.*\n {2}line 2: event_missing, event\./)
+      assert.match(stdout, /^3 records: 2 events sent, 1 record rejected.*\n {2}line 2: event_missing, event\./)
       assert.match(stderr, /1 of them is still wrong: repair them in .*fixed\.jsonl and run this again/)
       assert.equal(exitCode, 2)
     }

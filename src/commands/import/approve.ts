@@ -1,6 +1,7 @@
 // `pennon import approve FOLDER`: a person signs off what the rehearsal found. What they saw is what will be sent: the
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
+import { counted } from '#core/counted.ts'
 import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
@@ -32,7 +33,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
         what: 'approve',
         scripted: `pennon import approve ${at}`,
         facts: [
-          `${predicted.events.toLocaleString('en')} events, 0 charged, ${warnings.length} warnings; the report is ${folder.file(reportNames.html)}`,
+          `${counted(predicted.events, 'event')}, 0 charged, ${counted(warnings.length, 'warning')}; the report is ${folder.file(reportNames.html)}`,
         ],
       })
       const approval = approve(plan, manifestOf(folder), new Date().toISOString())

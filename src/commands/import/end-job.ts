@@ -1,6 +1,7 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
+import { counted } from '#core/counted.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, finalReportNames } from '#importer/send/final-report.ts'
@@ -139,8 +140,10 @@ async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, 
     const personOf = (id: string) => staged.personOf(id)
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, api })
     folder.writeJson(personsFile, check)
-    const newer = check.newer === 0 ? '' : `, ${check.newer} have newer values`
-    say(`${check.compared} persons at random: ${check.equal} are as the import says${newer}.`)
+    const newer = check.newer === 0 ? '' : `, ${counted(check.newer, 'has', 'have')} newer values`
+    say(
+      `${counted(check.compared, 'person')} at random: ${counted(check.equal, 'is', 'are')} as the import says${newer}.`,
+    )
     for (const difference of check.differences) say(`  differs: ${difference}`)
   } finally {
     staged.close()

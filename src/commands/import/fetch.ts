@@ -3,6 +3,7 @@
 import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
+import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
@@ -96,8 +97,8 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
   const { partCount, callCount, leastMs, bytes, firstPart, lastPart, notes } = plan
   const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
   const lines = [
-    `${partCount.toLocaleString('en')} parts${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
-    `${callCount.toLocaleString('en')} calls or more${leastMs === 0 ? '' : `, at least ${spanInWords(leastMs)} by the limits of the source`}`,
+    `${counted(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
+    `${counted(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${spanInWords(leastMs)} by the limits of the source`}`,
     ...notes,
     'Nothing was downloaded.',
   ]

@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
+import { counted } from '#core/counted.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
@@ -79,7 +80,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
     const count = (value: number) => value.toLocaleString('en')
     say(
-      `${count(counts.read)} records: ${count(counts.sent)} events sent, ${count(counts.rejected)} records rejected, ${count(counts.skipped)} skipped.`,
+      `${counted(counts.read, 'record')}: ${counted(counts.sent, 'event')} sent, ${counted(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
     say(`Next: pennon import run ${quoted(path)} (compares what is stored with what was sent)`)

@@ -1,6 +1,7 @@
 // Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a line that
 // is written over on a terminal, a line of JSON every ten seconds elsewhere. Source: docs/wire/import.md §2.8.
 
+import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type ProgressFigures, ProgressTracker } from '#importer/job/progress-figures.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
@@ -77,7 +78,7 @@ export function progressLine(figures: ProgressFigures): string {
       ? []
       : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),
     ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
-    ...(retries === 0 ? [] : [`${count(retries)} retries`]),
+    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
     ...(waiting === null ? [] : [`waiting: ${waiting}`]),
     ...(etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]),
   ].join(', ')

@@ -2,6 +2,7 @@
 // started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
 
 import { existsSync } from 'node:fs'
+import { counted } from '#core/counted.ts'
 import { approvalFile } from '#importer/job/approval.ts'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
@@ -179,9 +180,9 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
   const { balance, warnings, seconds, predicted } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
-    `${count(balance.read)} records: ${count(balance.givingEvents)} give events, ${count(balance.skipped)} are skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
-    `${count(predicted.events)} events would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
-    ...(warnings.length === 0 ? [] : [`${warnings.length} ${warnings.length === 1 ? 'warning' : 'warnings'}:`]),
+    `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
+    `${counted(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    ...(warnings.length === 0 ? [] : [`${counted(warnings.length, 'warning')}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,
     nextLine(nextStep(path, standingOf(job), null)),

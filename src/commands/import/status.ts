@@ -1,6 +1,7 @@
 // `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
+import { counted } from '#core/counted.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
@@ -87,17 +88,17 @@ function statusLines(
   const { target, files } = plan
   const inService = serviceWords(service)
   return [
-    `Job ${plan.jobId}: ${files.length.toLocaleString('en')} ${files.length === 1 ? 'file' : 'files'} of ${plan.source}, planned ${plan.createdAt}.`,
+    `Job ${plan.jobId}: ${counted(files.length, 'file')} of ${plan.source}, planned ${plan.createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
     ...(manifest === null
       ? ['Not staged yet.']
       : [
-          `Staged: ${manifest.totals.records.toLocaleString('en')} records of ${manifest.totals.days} days${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
+          `Staged: ${counted(manifest.totals.records, 'record')} of ${counted(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
         ]),
     ...(report === null
       ? ['Not rehearsed yet.']
       : [
-          `Rehearsed: ${report.predicted.events.toLocaleString('en')} events to send, ${report.balance.rejected.toLocaleString('en')} records rejected.`,
+          `Rehearsed: ${counted(report.predicted.events, 'event')} to send, ${counted(report.balance.rejected, 'record')} rejected.`,
         ]),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
     ...sentText(sentSoFar(folder)),
@@ -111,7 +112,7 @@ function statusLines(
 
 function sentText(sent: SentSoFar | null): string[] {
   if (sent === null) return []
-  const count = `${sent.events.toLocaleString('en')} events${sent.refused === 0 ? '' : `, ${sent.refused} refused`}`
+  const count = `${counted(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused} refused`}`
   if (!sent.isAll) return [`Sent so far: ${count}.`]
   const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
   return [`Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`]

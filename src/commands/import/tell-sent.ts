@@ -1,3 +1,4 @@
+import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { finalReportNames } from '#importer/send/final-report.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
@@ -26,18 +27,24 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
   const count = (value: number) => value.toLocaleString('en')
   const done =
     state === 'canary'
-      ? [`The first ${count(balance.sent)} events are sent, and nothing is visible yet. Look at them in the report.`]
+      ? [
+          `The first ${counted(balance.sent, 'event is', 'events are')} sent, and nothing is visible yet. Look at them in the report.`,
+        ]
       : [
-          `${count(balance.sent)} events sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${count(retries)} retries), 0 charged.`,
+          `${counted(balance.sent, 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
           'Nothing is visible before it is published.',
         ]
   return [
     ...done,
     ...(balance.refused === 0
       ? []
-      : [`${count(balance.refused)} events were refused: pennon import rejects ${quoted(path)} --group`]),
+      : [
+          `${counted(balance.refused, 'event was', 'events were')} refused: pennon import rejects ${quoted(path)} --group`,
+        ]),
     ...(verification.ok
-      ? [`Verified: ${count(verification.stored_rows)} unique events are stored, as they were sent.`]
+      ? [
+          `Verified: ${counted(verification.stored_rows, 'unique event is stored, as it was', 'unique events are stored, as they were')} sent.`,
+        ]
       : []),
     `Report: ${html}`,
     ...(verification.ok ? [nextLine(afterSend(state, path))] : []),

@@ -1,6 +1,7 @@
 // The final report of an import: what was read, what was sent, what is stored, and what was left out. As JSON, Markdown
 // and a page that a person can sign off. Unless it balances, the job is not done. Source: docs/wire/import.md §2.9.
 
+import { counted } from '#core/counted.ts'
 import type { DayCount, EventCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
@@ -188,11 +189,11 @@ function outcome(report: FinalReport): Section {
   return {
     title: 'What happened',
     lines: [
-      `${number(sums.sent)} events were sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
+      `${counted(sums.sent, 'event was', 'events were')} sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
       verification.ok ? 'What is stored is what was sent.' : 'What is stored is NOT what was sent; see below.',
-      `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${number(retries)} retries.`,
-      `${number(report.links)} events link two ids, ${number(report.groups)} tell of groups.`,
-      `${number(recent)} events were counted as recent; the service said of ${number(duplicates)} that it had them already.`,
+      `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
+      `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
+      `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,
     ],
     tables: [],
   }

@@ -3,6 +3,7 @@
 
 import { promisify } from 'node:util'
 import { gzip } from 'node:zlib'
+import { counted } from '#core/counted.ts'
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue, parseJson } from '#core/json.ts'
 import { retryAfterOf } from '../fetch/back-off.ts'
 
@@ -132,7 +133,7 @@ function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
-    const words = `the answer speaks of ${accounted} events, and ${eventCount} were sent`
+    const words = `the answer speaks of ${counted(accounted, 'event')}, and ${counted(eventCount, 'was', 'were')} sent`
     return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
   }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({

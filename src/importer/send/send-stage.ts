@@ -2,6 +2,7 @@
 // that the checkpoint brackets. `pennon import run` calls it; job and approval are checked before.
 // Source: docs/wire/import.md §2.4, §2.5.
 
+import { counted } from '#core/counted.ts'
 import type { FetchClock } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
@@ -251,7 +252,7 @@ class Sender {
     const last = refused.at(-1)
     if (last === undefined || sent + this.#sums().sent > 0 || this.#options.maxRejectShare >= 1) return
     throw new TooManyRefused(
-      `${this.checkpoint.target} took none of the first ${refused.length} events: ${last.reason}` +
+      `${this.checkpoint.target} took none of the first ${counted(refused.length, 'event')}: ${last.reason}` +
         `${last.detail === null ? '' : ` (${last.detail})`}.`,
     )
   }
