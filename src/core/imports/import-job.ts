@@ -173,5 +173,8 @@ export const jobsPerDayMax = 500
 /** How many discarded jobs of a project stay to be looked at, the latest ones; nothing of what they had is left. */
 export const discardedJobsMax = 1_000
 
+/** How often the imports of a project and day without a job can be discarded: each time leaves a job, for good. */
+export const discardsOfDayMax = 100
+
 /** How long after publishing a job can be undone. Source: docs/wire/import.md §2.11. */
 export const undoDays = 30

@@ -3,7 +3,7 @@
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
-import { type DescribedImportJob, jobsPerDayMax, openJobsMax } from '#core/imports/import-job.ts'
+import { type DescribedImportJob, discardsOfDayMax, jobsPerDayMax, openJobsMax } from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
@@ -235,6 +235,7 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   published: 'The job is published: what was sent cannot change any more, but the job can be discarded.',
   discarding: 'The job is being discarded.',
   discarded: 'The job is discarded: create another one.',
+  too_many_of_day: `Imports of this day without a job were discarded ${discardsOfDayMax} times: import into a job, which can be discarded.`,
   final: 'The job was published more than 30 days ago and cannot be undone any more.',
 }
 

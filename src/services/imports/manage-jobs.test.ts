@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { usualOptions } from '#core/imports/import-job.ts'
+import { discardsOfDayMax, usualOptions } from '#core/imports/import-job.ts'
 import { openSqliteImportState } from '../../../tests/support/import-world.ts'
-import { createJob as createJobOrRefuse, findJob } from './manage-jobs.ts'
+import { createJob as createJobOrRefuse, discardJob, findJob } from './manage-jobs.ts'
 
 const newJob = {
   ...{ projectId: 1, name: 'n', source: 's', options: usualOptions, plan: {}, createdBy: null },
@@ -42,5 +42,21 @@ describe('creating an import job', () => {
     const second = await createJob({ management, randomBytes: bytesOf(7, 7, 7, 8) }, newJob)
     assert.notEqual(second.publicId, first.publicId)
     await assert.rejects(createJob({ management, randomBytes: bytesOf(7) }, newJob), { code: 'conflict' })
+  })
+})
+
+describe('discarding the imports of a day', () => {
+  it('leaves no more than so many jobs of the day', async t => {
+    const { management } = await openSqliteImportState(t)
+    const day = '2026-11-01'
+    const discardNext = async (nowMs: number) => {
+      await management.createJobOfDay(1, day, nowMs)
+      const [next] = (await management.listImportJobs(1, { limit: 1, offset: 0 })).jobs
+      const discarded = await discardJob({ management, clock: { nowMs: () => nowMs } }, 1, next!.id)
+      return discarded.ok || discarded.error
+    }
+    for (let count = 1; count <= discardsOfDayMax; count++) assert.equal(await discardNext(count), true)
+    assert.equal(await discardNext(discardsOfDayMax + 1), 'too_many_of_day')
+    assert.equal((await management.listJobsOfDay(1, day)).length, discardsOfDayMax + 1)
   })
 })

@@ -2,6 +2,7 @@
 
 import {
   type DescribedImportJob,
+  discardsOfDayMax,
   endedDay,
   importJobNumberMax,
   isOpen,
@@ -24,8 +25,18 @@ export interface ManageJobsDeps {
   readonly clock: Clock
 }
 
-/** Why a job stays as it is. `final`: it was published too long ago to be undone. */
-export type JobRefusal = 'not_found' | 'publishing' | 'published' | 'discarding' | 'discarded' | 'final'
+/**
+ * Why a job stays as it is. `final`: it was published too long ago to be undone; `too_many_of_day`: imports of its day
+ * without a job were discarded too often.
+ */
+export type JobRefusal =
+  | 'not_found'
+  | 'publishing'
+  | 'published'
+  | 'discarding'
+  | 'discarded'
+  | 'final'
+  | 'too_many_of_day'
 
 const idTryCount = 5
 
@@ -102,7 +113,12 @@ export async function discardJob(
   if (job === null) return err('not_found')
   if (job.state === 'discarded' || job.state === 'discarding') return ok(job)
   const isFinal = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
-  return isFinal ? err('final') : start(deps, job, 'discarding')
+  if (isFinal) return err('final')
+  if (job.day !== null) {
+    const ofDay = await deps.management.listJobsOfDay(projectId, job.day)
+    if (ofDay.length > discardsOfDayMax) return err('too_many_of_day')
+  }
+  return start(deps, job, 'discarding')
 }
 
 async function start(
