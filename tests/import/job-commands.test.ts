@@ -36,7 +36,7 @@ describe('an import from the command line', () => {
 
   it('tells of a job at any time, and of its rejects by reason', async t => {
     const commands = new ImportCommands(tempDir(t))
-    const raw = commands.file('raw.jsonl', `${goodLine}broken\n`)
+    const raw = commands.file('raw.jsonl', `${goodLine}broken\u2028line\n`)
     await commands.plan([raw])
     assert.match((await commands.call('status')).stdout, /Not staged yet\..*Not run yet\.\nNext: pennon import run/s)
     assert.equal((await commands.call('report')).exitCode, 2)
@@ -50,6 +50,14 @@ describe('an import from the command line', () => {
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal((await commands.call('report', '--samples', '--day', '2024-05-02')).stdout, '')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
+    const whole = `${JSON.stringify({ reason: 'server_refused:bad', source: '', fix: '' })}\n`
+    writeFileSync(join(commands.job, 'rejects', 'generated.sent.jsonl'), `${whole}{"reason":"serv`)
+    const progress = { id: 'generated', rejects_bytes: whole.length }
+    const checkpoint = { phase: 'identity', parts: [], identity: { progress } }
+    writeFileSync(join(commands.job, 'checkpoint.json'), JSON.stringify(checkpoint))
+    const withSent = await commands.call('rejects', '--group', '--json')
+    const reasons = (JSON.parse(withSent.stdout) as { reason: string }[]).map(({ reason }) => reason)
+    assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
   })
 
   it('stages nothing again that is done, and everything when the plan changes', async t => {

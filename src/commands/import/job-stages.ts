@@ -11,6 +11,7 @@ import { recordReader } from '#importer/read/read-files.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
+import { forgetRehearsalRejects } from '#importer/stages/reject-files.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { forgetScan, readScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
@@ -41,7 +42,8 @@ export const stage: JobStage = {
   },
   async run({ folder, plan, source, progress, signal }) {
     // What another mapping left says nothing any more.
-    folder.remove(manifestFile, 'rejects', 'rehearsal')
+    folder.remove(manifestFile, 'rehearsal')
+    forgetRehearsalRejects(folder)
     forgetScan(folder)
     const spool = { folder: folder.file('spill') }
     const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })

@@ -1,14 +1,15 @@
 // `pennon import rejects FOLDER`: the records that are refused, one a line, or by reason with examples and a fix.
 // Source: docs/wire/import.md §2.6.
 
-import { createReadStream, existsSync, globSync } from 'node:fs'
-import { createInterface } from 'node:readline'
+import { existsSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import type { RejectLine } from '#importer/stages/reject-files.ts'
+import { readCheckpoint } from '#importer/send/checkpoint.ts'
+import { sentRejects } from '#importer/send/sent-rejects.ts'
+import { type RejectLine, rejectFiles, rejectTexts } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { openJob } from './open-job.ts'
+import { openJob, orStop } from './open-job.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -30,12 +31,11 @@ export async function showRejects(path: string, options: RejectsOptions): Promis
   endWithOutput()
   const { folder } = openJob(path)
   if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
-  if (options.group) await showGroups(folder, options)
-  else await showLines(folder, options)
+  await orStop(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
 }
 
 async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
-  for await (const text of rejectTexts(folder)) {
+  for await (const text of textsOf(folder)) {
     const reject = JSON.parse(text) as RejectLine
     if (reason !== undefined && reject.reason !== reason) continue
     process.stdout.write(json ? `${text}\n` : `${printable(rejectWords(reject))}\n`)
@@ -44,7 +44,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
 
 async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
   const groups = new Map<string, Group>()
-  for await (const text of rejectTexts(folder)) {
+  for await (const text of textsOf(folder)) {
     const reject = JSON.parse(text) as RejectLine
     if (reason !== undefined && reject.reason !== reason) continue
     const group = groups.get(reject.reason) ?? { count: 0, fix: reject.fix, examples: [] }
@@ -73,7 +73,13 @@ function rejectWords({ object, line, reason, field, detail, source }: RejectLine
   return `${where}: ${what}: ${cut}`
 }
 
-async function* rejectTexts(folder: JobFolder): AsyncGenerator<string> {
-  const names = globSync('rejects/**/*.jsonl', { cwd: folder.path }).toSorted()
-  for (const name of names) yield* createInterface({ input: createReadStream(folder.file(name)) })
+/** What sending refused as far as the checkpoint counts it. */
+async function* textsOf(folder: JobFolder): AsyncGenerator<string> {
+  const checkpoint = readCheckpoint(folder)
+  const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]
+  const progress = new Map(begun.map(each => [each.id, each]))
+  for (const { path, part, isSent } of rejectFiles(folder))
+    if (!isSent) yield* rejectTexts(path)
+    else
+      for await (const { text } of sentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 })) yield text
 }

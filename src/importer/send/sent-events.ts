@@ -1,11 +1,10 @@
 // What the service took of a job: its staged events up to where sending is, without those that were refused.
 
-import { createReadStream, existsSync } from 'node:fs'
-import { createInterface } from 'node:readline'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedJob, StagedPart } from '../job/staged-part.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import type { Checkpoint, PartProgress } from './checkpoint.ts'
+import { sentRejects } from './sent-rejects.ts'
 
 export interface SentJob {
   readonly folder: JobFolder
@@ -55,11 +54,8 @@ function taken(events: readonly ImportedEvent[], refused: ReadonlySet<string>): 
   return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
 }
 
-async function refusedUuids(folder: JobFolder, { id, rejects_bytes }: PartProgress): Promise<Set<string>> {
+async function refusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
   const uuids = new Set<string>()
-  const path = folder.file('rejects', `${id}.sent.jsonl`)
-  if (rejects_bytes === 0 || !existsSync(path)) return uuids
-  for await (const line of createInterface({ input: createReadStream(path, { end: rejects_bytes - 1 }) }))
-    uuids.add((JSON.parse(line) as { uuid: string }).uuid)
+  for await (const { reject } of sentRejects(folder, progress)) uuids.add(reject.uuid)
   return uuids
 }

@@ -1,14 +1,22 @@
 // `rejects/<part>.sent.jsonl`: what only sending found to be wrong. Lines count once the checkpoint holds their length;
 // what a crash left behind them is cut off before the round is sent again. Source: docs/wire/import.md §2.6.
 
-import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import type { JobFolder } from '../job/job-folder.ts'
-import { type RejectLine, rejectedSource } from '../stages/reject-files.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import { type RejectLine, rejectedSource, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
 import { fixOf } from '../stages/reject-fixes.ts'
+import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
 
-/** @returns the length of the file with them. */
+/** The uuid tells which event of a record it was. */
+export type SentReject = RejectLine & { readonly uuid: string }
+
+/**
+ * @returns the length of the file with them.
+ * @throws JobStopped when the file has less than the checkpoint says.
+ */
 export function appendRejects(
   folder: JobFolder,
   part: string,
@@ -17,7 +25,8 @@ export function appendRejects(
   refused: readonly RefusedEvent[],
 ): number {
   if (refused.length === 0) return lengthBefore
-  const path = folder.file('rejects', `${part}.sent.jsonl`)
+  const path = sentRejectsFile(folder, part)
+  checkLength(path, lengthBefore)
   mkdirSync(dirname(path), { recursive: true })
   const bytes = Buffer.from(refused.map(each => `${JSON.stringify(lineOf(part, adapter, each))}\n`).join(''))
   const file = openSync(path, lengthBefore === 0 ? 'w' : 'r+', 0o600)
@@ -31,12 +40,42 @@ export function appendRejects(
   return lengthBefore + bytes.length
 }
 
-/** The uuid tells which event of a record it was. */
-function lineOf(
-  part: string,
-  adapter: string,
-  { outgoing, reason, field, detail }: RefusedEvent,
-): RejectLine & { readonly uuid: string } {
+/**
+ * The refused events that the checkpoint counts, each with its line; also while another process sends.
+ * @throws JobStopped for a damaged file.
+ */
+export async function* sentRejects(
+  folder: JobFolder,
+  { id, rejects_bytes }: Pick<PartProgress, 'id' | 'rejects_bytes'>,
+): AsyncGenerator<{ readonly text: string; readonly reject: SentReject }> {
+  if (rejects_bytes === 0) return
+  const path = sentRejectsFile(folder, id)
+  checkLength(path, rejects_bytes)
+  for await (const text of rejectTexts(path, rejects_bytes)) yield { text, reject: parsed(path, text) }
+}
+
+/** Writing at a place beyond its end would fill the file with zeros. */
+function checkLength(path: string, bytes: number): void {
+  if ((statSync(path, { throwIfNoEntry: false })?.size ?? 0) < bytes) throw damaged(path)
+}
+
+function parsed(path: string, text: string): SentReject {
+  try {
+    return JSON.parse(text) as SentReject
+  } catch {
+    // That the line is not whole is all that anybody can act on.
+    throw damaged(path)
+  }
+}
+
+function damaged(path: string): JobStopped {
+  return new JobStopped(
+    `${path} is damaged. Put back a copy of it, or delete ${checkpointFile} and run again: everything is sent once more, ` +
+      'and what the service has already counts once',
+  )
+}
+
+function lineOf(part: string, adapter: string, { outgoing, reason, field, detail }: RefusedEvent): SentReject {
   const { outcome, event } = outgoing
   return {
     part,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import type { Sample } from '#importer/stages/report/samples.ts'
@@ -9,7 +9,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import { posthog } from '../sources/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
-import type { RejectLine } from './reject-files.ts'
+import { type RejectLine, sentRejectsFile } from './reject-files.ts'
 
 const mapping = {
   event: 'event',
@@ -242,6 +242,18 @@ describe('a rehearsal', () => {
     assert.equal(readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8'), first)
     assert.equal(rejectsOf(job).length, 1)
     assert.ok(!existsSync(job.folder.file('rehearsal', 'ids')))
+  })
+
+  it('leaves what sending refused when it is done again', async t => {
+    const job = await staged(t, [line(good), 'broken'])
+    await job.rehearse()
+    const [part] = job.manifest.parts
+    const sent = sentRejectsFile(job.folder, part!.id)
+    mkdirSync(dirname(sent), { recursive: true })
+    writeFileSync(sent, '{"reason":"server_refused:bad_thing"}\n')
+    await job.rehearse()
+    assert.equal(readFileSync(sent, 'utf8'), '{"reason":"server_refused:bad_thing"}\n')
+    assert.equal(rejectsOf(job).length, 1)
   })
 })
 

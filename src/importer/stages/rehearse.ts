@@ -30,7 +30,7 @@ import { joinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
 import { openStagedJob } from './open-staged-job.ts'
-import { type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
+import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
 import { fixOf, skipWords } from './reject-fixes.ts'
 import type { ScanStats } from './scan.ts'
 
@@ -63,7 +63,8 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   const { folder, manifest, progress, signal, monotonicNowMs } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: manifest.totals.records })
-  folder.remove('rejects', 'rehearsal')
+  forgetRehearsalRejects(folder)
+  folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)
   const staged = openStagedJob(options)
   try {

@@ -1,11 +1,22 @@
 // `rejects/<part>.jsonl`: every refused record with the place where its user finds it, and what to do about it.
 // Source: docs/wire/import.md §2.6.
 
-import { closeSync, fsyncSync, mkdirSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  createReadStream,
+  fsyncSync,
+  globSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import { splitRecords } from '../read/split-records.ts'
 import { fixOf } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
 
@@ -26,6 +37,45 @@ export interface RejectLine {
   readonly columns?: readonly string[]
   readonly adapter: string
   readonly fix: string
+}
+
+const sentEnd = '.sent.jsonl'
+
+/** The file of what only sending found to be wrong in a part. */
+export function sentRejectsFile(folder: JobFolder, part: string): string {
+  return folder.file('rejects', `${part}${sentEnd}`)
+}
+
+export interface RejectFileName {
+  readonly path: string
+  readonly part: string
+  /** Whether sending wrote it. */
+  readonly isSent: boolean
+}
+
+/** In the order of the parts. */
+export function rejectFiles(folder: JobFolder): readonly RejectFileName[] {
+  const names = globSync('**/*.jsonl', { cwd: folder.file('rejects') }).toSorted()
+  return names.map(name => {
+    const isSent = name.endsWith(sentEnd)
+    const part = name.slice(0, -(isSent ? sentEnd : '.jsonl').length)
+    return { path: folder.file('rejects', name), part, isSent }
+  })
+}
+
+/**
+ * Not by `readline`, which takes U+2028 for the end of a line; texts of a source may hold it.
+ * @param bytes how much of the file is read; all of it unless given.
+ */
+export async function* rejectTexts(path: string, bytes = Infinity): AsyncGenerator<string> {
+  for await (const line of splitRecords(createReadStream(path, { end: bytes - 1 }), 'json', Infinity))
+    yield (line.bytes as Buffer).toString().trimEnd()
+}
+
+/** What sending refused is found by no rehearsal, so it stays; the checkpoint knows what of it counts. */
+export function forgetRehearsalRejects(folder: JobFolder): void {
+  for (const name of globSync('**/*.{jsonl,next}', { cwd: folder.file('rejects') }))
+    if (!name.endsWith(sentEnd)) rmSync(folder.file('rejects', name))
 }
 
 export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }
