@@ -1,7 +1,7 @@
 // What a person is told on the way of an import: where it stands, what the service says of it, and what to type next.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
@@ -69,9 +69,14 @@ describe('a person who imports', () => {
     assert.match(await call('report'), /^As a page: .*final\/report\.html\nNext: pennon import discard /m)
     const again = await call('run')
     assert.match(again, /is published, so nothing more is sent\. To take it back: pennon import discard /)
+    const repaired = commands.file('repaired.jsonl', '{}\n')
+    const retried = await call('retry', '--rejects', repaired)
+    assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
+    assert.ok(!existsSync(join(commands.job, 'retry')), 'nothing is kept of what is not sent')
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
     assert.match(await call('discard', ...project), /^All that it did .* is taken back\.\nNext: /m)
     assert.match(await call('status'), /in the service: discarded 20/)
+    assert.match(await call('retry', '--rejects', repaired), /is discarded, so nothing more is sent\./)
     const late = await commands.call('publish', ...project)
     assert.equal(late.exitCode, 2)
     assert.match(late.stderr, /was discarded, so there is nothing to publish\. Next: /)

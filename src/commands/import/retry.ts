@@ -18,7 +18,8 @@ import { manifestOf } from './job-stages.ts'
 import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { runProgress } from './run-progress.ts'
-import { wallClock } from './send-job.ts'
+import { apiOf, wallClock } from './send-job.ts'
+import { checkTakesEvents } from './takes-events.ts'
 
 /** As commander gives them. */
 export interface RetryOptions {
@@ -36,7 +37,7 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   try {
     await orStop(job.folder, () => retry(job, path, rejects, interrupted.signal))
   } catch (error) {
-    if (!(error instanceof JobPaused)) throw error
+    if (!interrupted.signal.aborted && !(error instanceof JobPaused)) throw error
     process.stderr.write(
       `pennon: paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}\n`,
     )
@@ -46,12 +47,18 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   }
 }
 
+/** Their ids are the same in any import, so nothing counts twice. */
+const elsewhere =
+  'Repaired records can be an import of their own, as whole records in the format of the source: pennon import plan ANOTHER-FOLDER FILE'
+
 async function retry(job: Job, path: string, rejects: string, signal: AbortSignal): Promise<void> {
   const { folder, plan } = job
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records have to be sent first: pennon import run ${path}`)
+  const waiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
+  await checkTakesEvents(path, serviceJob.id, apiOf(plan.target, { waiting }, signal), elsewhere)
   const retried = addRetry({ ...job, manifest: manifestOf(folder) }, rejects)
   const progress = runProgress({
     folder: retried.folder,

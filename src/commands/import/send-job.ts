@@ -13,13 +13,14 @@ import { type FinalReport, writeFinalReport } from '#importer/send/final-report.
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
-import { ensureServiceJob, readServiceJob, stateOf, tellState } from '#importer/send/service-job.ts'
+import { ensureServiceJob, readServiceJob, tellState } from '#importer/send/service-job.ts'
 import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
 import { quoted } from './next-step.ts'
 import type { Job } from './open-job.ts'
+import { checkTakesEvents } from './takes-events.ts'
 
 export interface SendJobOptions {
   /** Stop after the first thousand events, for a look at them. */
@@ -61,7 +62,8 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     )
   const target = plan.target!
   const api = apiOf(target, progress, signal)
-  await checkTakesEvents(run, api)
+  const known = readServiceJob(folder)
+  if (known !== null) await checkTakesEvents(folder.path, known.id, api)
   const rehearsal = readReport(folder)!
   const liveBefore = await liveEvents(run, api, rehearsal.range, options)
   const serviceJob = await ensureServiceJob(
@@ -142,22 +144,6 @@ function afterRefusals(path: string): string {
     `Next: mend the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share 5%, ` +
     `pennon import approve ${at}, pennon import run ${at}; or take it back: pennon import discard ${at}`
   )
-}
-
-/** @throws JobStopped for a job that was published or discarded, before anything that is known of it is thrown away. */
-async function checkTakesEvents({ folder }: Job, api: ServiceApi): Promise<void> {
-  const known = readServiceJob(folder)
-  if (known === null) return
-  const state = await stateOf(api, known.id)
-  const at = quoted(folder.path)
-  if (state === 'published' || state === 'publishing')
-    throw new JobStopped(
-      `import job ${known.id} is ${state === 'published' ? '' : 'being '}published, so nothing more is sent. To take it back: pennon import discard ${at}`,
-    )
-  if (state === 'discarded' || state === 'discarding')
-    throw new JobStopped(
-      `import job ${known.id} is ${state === 'discarded' ? '' : 'being '}discarded, so nothing more is sent. To import again, plan it in another folder: pennon import plan`,
-    )
 }
 
 /** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */
