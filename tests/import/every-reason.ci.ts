@@ -71,6 +71,17 @@ const genericCases: readonly Case[] = [
   [line({ at: hoursAgo(47) }), refused('within_live_window', 'at')],
   [line({ at: '1971-06-01T00:00:00Z' }), refused('older_than_retention', 'timestamp', 'the target keeps 19000 days')],
   [line({ props: { $cookieless_mode: 5 } }), refused('server_refused:invalid_cookieless_mode', '$cookieless_mode')],
+  [line({ props: { $cookieless_mode: true } }), refused('server_refused:cookieless_not_supported', '$cookieless_mode')],
+  [line({ event: '$$heatmap' }), refused('server_refused:heatmap', 'event')],
+  [line({ event: '$performance_event' }), refused('server_refused:dropped_performance_event', 'event')],
+  [
+    line({ event: '$identify', props: { $anon_distinct_id: 5 } }),
+    refused('server_refused:invalid_anon_distinct_id', '$anon_distinct_id'),
+  ],
+  [
+    line({ event: '$group_identify', props: { $group_type: 'org', $group_key: 'x'.repeat(401) } }),
+    refused('server_refused:group_key_too_long', '$group_key'),
+  ],
   ['', { skipped: 'blank_line' }],
   ['  \t', { skipped: 'blank_line' }],
   [line({ event: 'Began' }), { skipped: 'session_marker' }],

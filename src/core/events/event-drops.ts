@@ -30,6 +30,12 @@ export interface Drop {
 
 const messageLengthMax = 1_000
 
+/** What of an event decides whether it is dropped. */
+type DroppableEvent = Pick<
+  CapturedEvent,
+  'uuid' | 'name' | 'distinctId' | 'historicalMigration' | 'receivedAtMs' | 'timestampMs'
+>
+
 /**
  * Returns the reason to drop an event, or null to keep it.
  * @param isPersonless whether the event or its project asks for no person. False if the edge switched persons off: such
@@ -37,7 +43,7 @@ const messageLengthMax = 1_000
  * Source: docs/wire/ingestion.md 6.1 steps 2, 3, 5 and 6; 6.2, 6.5, 6.7, 2.7.
  */
 export function findDrop(
-  event: CapturedEvent,
+  event: DroppableEvent,
   properties: JsonObject,
   project: Pick<Project, 'ingestion'>,
   isPersonless: boolean,
@@ -76,7 +82,7 @@ export function findDrop(
 }
 
 /** The age is as of when the event arrived, so that a lag drops nothing. Imports are old on purpose and are exempt. */
-function findTooOld(event: CapturedEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
+function findTooOld(event: DroppableEvent, { ingestion }: Pick<Project, 'ingestion'>): Drop | null {
   const secondsMax = ingestion.dropEventsOlderThanSeconds
   if (secondsMax === null || secondsMax === 0 || event.historicalMigration) return null
   const ageMs = event.receivedAtMs - event.timestampMs
@@ -88,7 +94,7 @@ function findTooOld(event: CapturedEvent, { ingestion }: Pick<Project, 'ingestio
   })
 }
 
-function drop(reason: DropReason, event: CapturedEvent, more?: JsonObject): Drop {
+function drop(reason: DropReason, event: DroppableEvent, more?: JsonObject): Drop {
   return { reason, warning: { eventUuid: event.uuid, event: event.name, distinctId: event.distinctId, ...more } }
 }
 

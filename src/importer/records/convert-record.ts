@@ -2,6 +2,7 @@
 
 import type { RecordConverter, SourceRecord } from './import-source.ts'
 import { type ConvertedRecord, RecordReject, type Rejected, type Skipped } from './imported-event.ts'
+import { checkDrops, withoutLongGroups } from './service-drops.ts'
 
 /** The receiver discards larger events without a word. Source: docs/wire/import.md §2.5. */
 const eventBytesMax = 1_000_000
@@ -19,8 +20,10 @@ export function convertRecord(
 ): ConvertedRecord | Rejected | Skipped {
   try {
     const outcome = converter.convert(record)
-    if ('events' in outcome && textLength * expansionMax > eventBytesMax) checkSizes(outcome)
-    return outcome
+    if (!('events' in outcome)) return outcome
+    if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
+    checkDrops(outcome)
+    return withoutLongGroups(outcome)
   } catch (error) {
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()

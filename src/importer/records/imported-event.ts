@@ -1,5 +1,6 @@
 // What one record of another product becomes: events, a reject or a skip. Source: docs/wire/import.md §1.0, §2.1, §2.6.
 
+import type { DropReason } from '#core/events/event-drops.ts'
 import type { JsonObject } from '#core/json.ts'
 
 /** An event as it is sent, without the marker properties that every event of a job gets on its way out. */
@@ -57,8 +58,12 @@ export interface ConvertedRecord {
   readonly notes?: readonly RecordNote[]
 }
 
-/** Why a record is refused. `server_refused:<reason>` comes with sending. Source: docs/wire/import.md §2.6. */
+/** Why the service drops events that it takes, as far as an event says it of itself. */
+export type ServiceDrop = DropReason | 'dropped_performance_event'
+
+/** Why a record is refused; other `server_refused:<reason>` come with sending. Source: docs/wire/import.md §2.6. */
 export type RejectReason =
+  | `server_refused:${ServiceDrop}`
   | 'compressed_input'
   | 'encoding_invalid_utf8'
   | 'truncated_record'

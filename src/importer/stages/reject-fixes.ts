@@ -1,8 +1,9 @@
 // What can be done about records that are refused or left out. Source: docs/wire/import.md §2.6.
 
 import type { RejectReason, SkipReason } from '../records/imported-event.ts'
+import { dropFixOf } from '../records/service-drops.ts'
 
-const fixes: Record<RejectReason, string> = {
+const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> = {
   compressed_input: 'Unpack the file, or give the packed file itself and not a text made of it.',
   encoding_invalid_utf8: 'Export the file as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8.',
   truncated_record: 'The file ends in the middle of a record. Export or download it again.',
@@ -41,9 +42,13 @@ const skips: Record<SkipReason, string> = {
 
 /** @param reason also `server_refused:<reason>`. */
 export function fixOf(reason: RejectReason | `server_refused:${string}`): string {
-  if (reason.startsWith('server_refused:'))
-    return 'The server refused it in these words. Correct it, then: pennon import retry.'
-  return fixes[reason as RejectReason]
+  if (isServerRefused(reason))
+    return dropFixOf(reason) ?? 'The server refused it in these words. Correct it, then: pennon import retry.'
+  return fixes[reason]
+}
+
+function isServerRefused(reason: string): reason is `server_refused:${string}` {
+  return reason.startsWith('server_refused:')
 }
 
 export function skipWords(reason: SkipReason): string {

@@ -7,6 +7,7 @@ import { percent } from './suspicions.ts'
 const words: Readonly<Record<string, (count: string, detail: string) => string>> = {
   amplitude_id_used: count => `${count} have neither a user nor a device id, so they are of their amplitude_id.`,
   group_values_dropped: count => `${count} groups are not told with their event, which may have one of each type.`,
+  group_key_too_long: count => `${count} tell of a group whose key is too long; nothing is told of such groups.`,
   matomo_type_unknown: (count, detail) => `${count} hold actions of the type ${detail}, which is not known.`,
   zone_shift_differs: count => `${count} were received at another hour than the zone of the source says.`,
   groups_without_dollar: count =>
