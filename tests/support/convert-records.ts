@@ -80,3 +80,11 @@ function shown({
 }): ShownEvent {
   return { uuid, event, distinct_id: distinctId, timestamp: timeText(timeUs), properties }
 }
+
+/** Names of the fields of a record that no event of it carries. */
+export function droppedOf(source: ImportSource, value: JsonObject, config: JsonObject = {}): readonly string[] {
+  const context = { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null }
+  const outcome = source.prepare(config, context).convert({ value, table: null, ordinal: 1 })
+  if (!('events' in outcome)) throw new Error(`${JSON.stringify(outcome)} is no event`)
+  return outcome.dropped ?? []
+}

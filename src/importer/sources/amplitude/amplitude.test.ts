@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { rootUuid, sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
 const uuid = '3b1f0c5e-6f2a-4c1d-9a77-0d2b5c3e4f01'
@@ -45,6 +45,11 @@ describe('an event of Amplitude', () => {
     const none = { uuid: null, event_properties: { n: 1 } }
     assert.equal(only(none).uuid, only(none).uuid)
     assert.notEqual(only(none).uuid, only({ uuid: null, event_properties: { n: 2 } }).uuid)
+  })
+
+  it('says what it does not carry, and not the id that its uuid is made of', () => {
+    assert.deepEqual(droppedOf(amplitude, line({ uuid: null, $insert_id: 'k' })), [])
+    assert.deepEqual(droppedOf(amplitude, line({ uuid, $insert_id: 'k' })), ['$insert_id'])
   })
 
   it('happened at the first time that can be read, in UTC', () => {

@@ -122,6 +122,8 @@ const notKept = [
   'processed_time',
 ]
 
+/** What the uuid is made of is carried by it. */
 function droppedOf(record: JsonObject): string[] {
-  return notKept.filter(field => !isNothing(ownValue(record, field) as JsonValue))
+  const isOfUuid = (field: string) => field === '$insert_id' && !isUuid(idText(ownValue(record, 'uuid')) ?? '')
+  return notKept.filter(field => !isOfUuid(field) && !isNothing(ownValue(record, field) as JsonValue))
 }

@@ -72,7 +72,7 @@ export function putCountry(properties: JsonObject, code: JsonValue | undefined):
   if (typeof code === 'string') put(properties, '$geoip_country_name', countryOf(code.trim().toUpperCase())?.name)
 }
 
-/** Fields that no event carries. */
-export function droppedOf(from: JsonObject): string[] {
-  return Object.keys(from).filter(key => droppedKeys.has(key))
+/** Fields that no event carries. @param uuidKey the one that the uuid of the event is made of, which thereby does. */
+export function droppedOf(from: JsonObject, uuidKey: string | null): string[] {
+  return Object.keys(from).filter(key => droppedKeys.has(key) && key !== uuidKey)
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { mixpanel } from './mixpanel.ts'
 
 const noon = 1_714_564_800
@@ -53,6 +53,12 @@ describe('an event of Mixpanel', () => {
       plan: 'pro',
       $set: { $browser: 'Firefox' },
     })
+  })
+
+  it('says what it does not carry, and not the id that its uuid is made of', () => {
+    assert.deepEqual(droppedOf(mixpanel, row({ $mp_event_size: 12 })), ['$mp_event_size'])
+    const alias = row({ alias: 'b' }, '$create_alias')
+    assert.deepEqual(droppedOf(mixpanel, alias), ['$insert_id'], 'its uuid is made of both ids')
   })
 
   it('describes its person: what is latest, and what was first', () => {

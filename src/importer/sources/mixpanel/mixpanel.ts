@@ -62,7 +62,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   checkTime(time.timeUs, settings.window, 'properties.time')
   if (joinsNobody(ids)) return skipped('filtered')
   const properties = propertiesOf(sourceName, from)
-  const rest = { dropped: droppedOf(from), notes: time.notes }
+  const rest = { dropped: droppedOf(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
   switch (ids.kind) {
     case 'identify':
       return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }] }
