@@ -203,7 +203,18 @@ describe('a mapping', () => {
   const wrong: readonly (readonly [string, JsonObject, RegExp])[] = [
     ['that misses the id', { event: 'a', timestamp: 't' }, /distinct_id/],
     ['without a name of events', { distinct_id: 'a', timestamp: 't' }, /event_constant/],
-    ['with an unknown key', { ...base, propertys: 'a' }, /additional|propertys/],
+    ['with an unknown key', { ...base, evnt: 'a' }, /it has no key "evnt": did you mean event\?/],
+    ['with a key like none', { ...base, colour: 'a' }, /it has no key "colour": its keys are event, .*timestamp/],
+    [
+      'with an unknown key of a filter',
+      { ...base, filters: [{ field: 'a', op: 'exists', vlaue: 1 }] },
+      /\/filters\/0 has no key "vlaue": did you mean value\?/,
+    ],
+    [
+      'with an unknown key of a new name',
+      { ...base, event_names: { A: { event: 'B', renam: {} } } },
+      /\/event_names\/A has no key "renam": did you mean rename\?/,
+    ],
     ['with an unknown type', { ...base, types: { a: 'decimal' } }, /\/types\/a/],
     ['with a filter without a value', { ...base, filters: [{ field: 'a', op: 'eq' }] }, /needs a value/],
     ['with an offset for a zone', { ...base, source_timezone: '+02:00' }, /source_timezone/],

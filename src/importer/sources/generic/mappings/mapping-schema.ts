@@ -3,6 +3,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
 import type { JsonObject } from '#core/json.ts'
+import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 
 const strict = { additionalProperties: false }
@@ -62,24 +63,19 @@ const typeNames = [
   'timestamp',
   'datetime',
 ] as const
-const renamed = Type.Union(
-  [
-    name,
-    Type.Object(
-      {
-        event: name,
-        properties: Type.Optional(Type.Record(name, scalar)),
-        rename: Type.Optional(Type.Record(name, name)),
-      },
-      strict,
-    ),
-    Type.Object({ skip: Type.Union([Type.Literal('session_marker'), Type.Literal('filtered')]) }, strict),
-  ],
+const newName = Type.Object(
   {
-    description:
-      'The new name of an event, also with fixed properties and names of fields; or why events of this name are left out.',
+    event: name,
+    properties: Type.Optional(Type.Record(name, scalar)),
+    rename: Type.Optional(Type.Record(name, name)),
   },
+  strict,
 )
+const leftOut = Type.Object({ skip: Type.Union([Type.Literal('session_marker'), Type.Literal('filtered')]) }, strict)
+const renamed = Type.Union([name, newName, leftOut], {
+  description:
+    'The new name of an event, also with fixed properties and names of fields; or why events of this name are left out.',
+})
 
 export const mappingSchema = Type.Object(
   {
@@ -123,6 +119,8 @@ export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 export function checkMapping(value: JsonObject): Mapping {
   const errors = [...Errors(mappingSchema as TSchema, value)]
   if (errors.length > 0) {
+    const unknown = unknownKey(errors)
+    if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)
     // The deepest error is about the part that the user wrote; the others say that no alternative fits.
     const [first] = errors.toSorted((a, b) => depthOf(b.instancePath) - depthOf(a.instancePath))
     throw new ImportConfigError(`the mapping cannot be used: ${first!.instancePath || '/'} ${first!.message}`)
@@ -133,6 +131,27 @@ export function checkMapping(value: JsonObject): Mapping {
       'the mapping needs event, the path of the name, or event_constant, a name for all records',
     )
   return mapping
+}
+
+/** Which keys an object of a mapping may have, by where it stands. */
+const knownKeys: readonly (readonly [place: RegExp, keys: readonly string[]])[] = [
+  [/^$/, Object.keys(mappingSchema.properties)],
+  [/^\/filters\/\d+$/, Object.keys(filter.properties)],
+  [/^\/event_names\/[^/]+$/, [newName, leftOut].flatMap(({ properties }) => Object.keys(properties))],
+]
+
+/** @returns in words, a key that nothing reads, and the one that was probably meant; null where each is known. */
+function unknownKey(errors: ReturnType<typeof Errors>): string | null {
+  for (const { keyword, instancePath, params } of errors) {
+    if (keyword !== 'additionalProperties') continue
+    const keys = knownKeys.find(([place]) => place.test(instancePath))?.[1]
+    const key = params.additionalProperties.find(each => keys?.includes(each) === false)
+    if (keys === undefined || key === undefined) continue
+    const near = nearMiss(key, keys)
+    const where = instancePath === '' ? 'it' : instancePath
+    return `${where} has no key ${JSON.stringify(key)}: ${near === null ? `its keys are ${keys.join(', ')}` : `did you mean ${near}?`}`
+  }
+  return null
 }
 
 function depthOf(path: string): number {
