@@ -18,6 +18,7 @@ const keptMax = 20_000
 const schema = `
   CREATE TABLE IF NOT EXISTS fact (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS link (device TEXT PRIMARY KEY, user TEXT) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS shared_device (device TEXT PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS snapshot (kind TEXT, key TEXT, properties TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS generated (id INTEGER PRIMARY KEY, kind TEXT, time_us INTEGER, uuid TEXT, event TEXT);
   CREATE INDEX IF NOT EXISTS generated_in_order ON generated (kind, time_us, uuid, id);
@@ -47,6 +48,7 @@ export class JobLedger implements ImportLedger {
       putFact: database.prepare('INSERT OR REPLACE INTO fact VALUES (?, ?, ?)'),
       link: database.prepare<[string], { user: string }>('SELECT user FROM link WHERE device = ?'),
       putLink: database.prepare('INSERT INTO link VALUES (?, ?)'),
+      putShared: database.prepare('INSERT OR IGNORE INTO shared_device VALUES (?)'),
       snapshot: database.prepare<[string, string], { properties: string }>(
         'SELECT properties FROM snapshot WHERE kind = ? AND key = ?',
       ),
@@ -112,7 +114,11 @@ export class JobLedger implements ImportLedger {
 
   link(deviceId: string, userId: string): 'linked' | 'known' | 'shared' {
     const known = this.userOf(deviceId)
-    if (known !== null) return known === userId ? 'known' : 'shared'
+    if (known === userId) return 'known'
+    if (known !== null) {
+      this.#statements.putShared.run(deviceId)
+      return 'shared'
+    }
     this.#statements.putLink.run(deviceId, userId)
     this.#users.set(deviceId, userId)
     return 'linked'
@@ -126,6 +132,13 @@ export class JobLedger implements ImportLedger {
     if (this.#users.size >= keptMax) this.#users.clear()
     this.#users.set(deviceId, user)
     return user
+  }
+
+  /** How many devices users came to, and to how many of them more than one. */
+  deviceCounts(): { readonly all: number; readonly shared: number } {
+    const count = (table: string) =>
+      (this.#database.prepare(`SELECT count(*) AS n FROM ${table}`).get() as { n: number }).n
+    return { all: count('link'), shared: count('shared_device') }
   }
 
   group(type: string, key: string, properties: JsonObject | null): JsonObject | null {

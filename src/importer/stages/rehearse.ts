@@ -13,6 +13,7 @@ import {
 } from '#importer/stages/report/rehearsal-report.ts'
 import { reportHtml } from '#importer/stages/report/report-html.ts'
 import { reportMarkdown } from '#importer/stages/report/report-markdown.ts'
+import { number } from '#importer/stages/report/report-sections.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
 import { percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
@@ -211,7 +212,7 @@ class RehearsalCounts {
       rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
       maxRejectShare: limits.maxRejectShare,
       distinctIds,
-      identity: { links: merges, sharedDevices: stats.sharedDevices },
+      identity: { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices },
       groups: { events: this.#groupEvents, types: this.#suspicions.groupTypes() },
       dropped: counted(this.#dropped).map(([field, count]) => ({ field, count })),
       notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
@@ -277,20 +278,23 @@ class RehearsalCounts {
     return { ...balance, isBalanced: isWhole && isBalanced(balance) }
   }
 
-  #warningsOfIds({ linkEvents, sharedDevices }: ScanStats): readonly Warning[] {
+  #warningsOfIds({ sharedDevices, devices }: ScanStats): readonly Warning[] {
     const warnings: Warning[] = []
     const reused = this.#reused.count()
     if (reused > 0) {
       const text = `${reused} events have an id of the source that another event has too; both are sent.`
       warnings.push({ code: 'source_id_reused', text })
     }
-    if (sharedDevices > 0) {
-      const share = percent(sharedDevices / (sharedDevices + linkEvents))
-      const text = `${sharedDevices} ${sharedDevices === 1 ? 'time' : 'times'} a device was used by another user than its first (${share} of all links); these are not joined.`
-      warnings.push({ code: 'shared_devices', text })
-    }
+    if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })
     return warnings
   }
+}
+
+/** Two users who take turns come back any number of times, so it is the devices that say how much is not joined. */
+function sharedDevicesText(times: number, { all, shared }: ScanStats['devices']): string {
+  const of = `${number(shared)} of ${number(all)} ${all === 1 ? 'device' : 'devices'} (${percent(shared / all)})`
+  const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
+  return `${of} ${had}, with ${number(times)} ${times === 1 ? 'change' : 'changes'} to another than the first; only the first user of a device is joined with it.`
 }
 
 /** The most frequent first. */

@@ -29,7 +29,9 @@ export interface ScanStats {
   readonly scannedSha256: string
   readonly groupEvents: number
   readonly linkEvents: number
+  /** How often another user came to a device than its first. */
   readonly sharedDevices: number
+  readonly devices: ReturnType<JobLedger['deviceCounts']>
   readonly repeatedRecords: number
   readonly zoneShift: ZoneShift | null
 }
@@ -300,6 +302,7 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     groupEvents: ledger.generatedCount('group'),
     linkEvents: ledger.generatedCount('link'),
     sharedDevices: counts.sharedDevices,
+    devices: ledger.deviceCounts(),
     repeatedRecords: counts.repeatedRecords,
     zoneShift: findZoneShift(counts.zoneShifts),
   }

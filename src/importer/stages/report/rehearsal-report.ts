@@ -25,7 +25,13 @@ export interface RehearsalReport {
   readonly rejectShare: number
   readonly maxRejectShare: number
   readonly distinctIds: DistinctEstimate
-  readonly identity: { readonly links: number; readonly sharedDevices: number }
+  readonly identity: {
+    readonly links: number
+    /** How often another user came to a device than its first. */
+    readonly sharedDevices: number
+    /** How many devices there are, and how many of them had more than one user; absent in older reports. */
+    readonly devices?: { readonly all: number; readonly shared: number }
+  }
   readonly groups: { readonly events: number; readonly types: readonly string[] }
   /** Names of source fields that no event carries, and in how many records. */
   readonly dropped: readonly { readonly field: string; readonly count: number }[]

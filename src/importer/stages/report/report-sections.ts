@@ -161,12 +161,20 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
     `${number(count)} distinct ids${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
-    `${number(identity.links)} ids, such as those of devices, are joined with the person of another; ${number(identity.sharedDevices)} times another user came to a device, which stays apart.`,
+    `${number(identity.links)} ids, such as those of devices, are joined with the person of another.`,
+    sharedLine(identity),
     groups.types.length === 0
       ? 'No groups.'
       : `Groups of the types ${groups.types.join(', ')}, told of ${number(groups.events)} times.`,
   ]
   return { title: 'Persons and groups', lines, tables: [] }
+}
+
+function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
+  const times = `${number(sharedDevices)} times another user came to a device, which stays apart.`
+  return devices === undefined
+    ? times
+    : `${number(devices.shared)} of ${number(devices.all)} devices are shared: ${times}`
 }
 
 function notCarriedOver({ dropped }: RehearsalReport): Section {

@@ -8,6 +8,8 @@ import type { DayCount, EventCount, ReasonCount, Warning } from './rehearsal-rep
 
 const frequentIdShare = 0.05
 const frequentIdsShown = 5
+/** A small export has hardly any id that is not frequent. */
+const frequentIdEventsMin = 1_000
 const frequentTimeShare = 0.01
 const frequentTimesMin = 100
 
@@ -86,8 +88,9 @@ export class Suspicions {
     ]
   }
 
-  /** One warning however many there are: a small export has hardly any id that is not frequent. */
+  /** One warning however many there are. */
   #frequentIds(): readonly Warning[] {
+    if (this.#total < frequentIdEventsMin) return []
     const ids = this.#ids.above(frequentIdShare).toSorted((a, b) => b.share - a.share)
     if (ids.length === 0) return []
     const shown = ids
