@@ -71,6 +71,17 @@ describe('pennon import convert', () => {
     ])
   })
 
+  it('hints at CSV and at lists where the first line is no record of JSON', async t => {
+    const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
+    const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
+    const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
+    assert.match((await convert(options, rows)).stderr, /no JSON\. If it is the header of CSV, say so: --format csv/)
+    assert.match((await convert(options, '[{"uid":"ada"},\n{"uid":"eve"}]')).stderr, /elements of a JSON list/)
+    const { stdout, stderr } = await convert([...options, '--format', 'csv'], rows)
+    assert.equal(stderr, '')
+    assert.partialDeepStrictEqual(answers(stdout)[0], { events: [{ properties: { price: '1,5' } }] })
+  })
+
   it('takes the mapping and the zone as plan does', async t => {
     const path = join(tempDir(t), 'mapping.json')
     writeFileSync(path, JSON.stringify({ event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }))

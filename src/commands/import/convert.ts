@@ -3,8 +3,11 @@
 
 import { pipeline } from 'node:stream/promises'
 import type { JsonObject } from '#core/json.ts'
+import { ByteReader } from '#importer/read/byte-reader.ts'
+import { csvDelimiter } from '#importer/read/csv-cells.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
-import { splitRecords } from '#importer/read/split-records.ts'
+import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
+import { headerBytesMax } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { eventsOfRecord } from '#importer/records/generated-events.ts'
 import { memoryLedger } from '#importer/records/import-ledger.ts'
@@ -97,18 +100,32 @@ function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer
   return { rejected: { reason, field } }
 }
 
-async function* parsedRecords(input: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
+  const input = new ByteReader(stdin)
+  const beginning = await input.peekLine(headerBytesMax)
+  if (format === 'json') hintAtFormat(beginning)
+  const delimiter = csvDelimiter(beginning)
   let columns: readonly string[] | null = null
-  for await (const { bytes, isCut, ending } of splitRecords(input, format)) {
+  for await (const { bytes, isCut, ending } of splitRecords(input, format, recordBytesMax, delimiter)) {
     if (isCut) yield new RecordReject('record_too_large', null).outcome()
     else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
     else if (format === 'json') yield parseJsonLine(bytes)
-    else if (columns !== null) yield parseCsvRow(bytes, columns)
+    else if (columns !== null) yield parseCsvRow(bytes, columns, delimiter)
     else {
-      const header = parseCsvHeader(bytes)
+      const header = parseCsvHeader(bytes, delimiter)
       // Without the names of columns no row says anything.
       if ('rejected' in header) return yield header
       columns = header.columns
     }
   }
+}
+
+/** The name of a file tells what it holds, and stdin has none: every line of CSV would be refused as broken JSON. */
+function hintAtFormat(beginning: Buffer): void {
+  const text = beginning.toString().trim()
+  if (text === '' || text.startsWith('{')) return
+  const hint = text.startsWith('[')
+    ? "these are elements of a JSON list. Give one record a line, such as by: jq -c '.[]'"
+    : 'the first line is no JSON. If it is the header of CSV, say so: --format csv'
+  process.stderr.write(`pennon: ${hint}\n`)
 }

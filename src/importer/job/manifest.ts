@@ -1,5 +1,6 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
+import type { CsvDelimiter } from '../read/csv-cells.ts'
 import type { JobFolder } from './job-folder.ts'
 import type { StagedPart } from './staged-part.ts'
 
@@ -18,6 +19,8 @@ export interface RawObject {
   readonly table: string | null
   /** The names in the header of CSV. */
   readonly columns?: readonly string[]
+  /** What is between the cells of CSV, where that is no comma. */
+  readonly delimiter?: CsvDelimiter
   /** Lines without a record: counted, since there may be any number of them, and not staged. */
   readonly blank?: { readonly count: number; readonly firstLine: number }
 }

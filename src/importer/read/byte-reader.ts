@@ -18,6 +18,17 @@ export class ByteReader {
     return this.#joined().subarray(0, count)
   }
 
+  /** The next bytes up to a line end, without taking them; at most `bytesMax`, or to the end. */
+  async peekLine(bytesMax: number): Promise<Buffer> {
+    for (let length = -1; length < this.#bufferedBytes && length < bytesMax; ) {
+      length = this.#bufferedBytes
+      const end = this.#joined().indexOf(0x0a)
+      if (end >= 0) return this.#joined().subarray(0, Math.min(end + 1, bytesMax))
+      await this.#fill(length + 1)
+    }
+    return this.#joined().subarray(0, bytesMax)
+  }
+
   /** Takes `count` bytes; fewer only at the end. */
   async take(count: number): Promise<Buffer> {
     await this.#fill(count)

@@ -1,8 +1,35 @@
 // The cells of one row of CSV, RFC 4180. A quote counts only at the beginning of a cell, as spreadsheets read it: `5" disk`
 // is a text. Source: docs/wire/import.md §1.9.
 
+/** What stands between the cells of a row. */
+export type CsvDelimiter = (typeof delimiters)[number]
+
+/** The first of equals counts, so a header of one column has commas. */
+const delimiters = [',', ';', '\t', '|'] as const
+export const delimiterNames: Readonly<Record<CsvDelimiter, string>> = {
+  ',': 'commas',
+  ';': 'semicolons',
+  '\t': 'tabs',
+  '|': 'vertical bars',
+}
+
+/**
+ * Spreadsheets write semicolons wherever the comma is a decimal sign, and nothing in a file says so but its header.
+ * @param header the first line.
+ * @returns what stands there most often outside of quotes.
+ */
+export function csvDelimiter(header: Uint8Array): CsvDelimiter {
+  const counts = new Map<string, number>()
+  let isQuoted = false
+  for (const unit of Buffer.from(header.buffer, header.byteOffset, header.length).toString('latin1')) {
+    if (unit === '"') isQuoted = !isQuoted
+    else if (!isQuoted) counts.set(unit, (counts.get(unit) ?? 0) + 1)
+  }
+  return delimiters.reduce((best, each) => ((counts.get(each) ?? 0) > (counts.get(best) ?? 0) ? each : best))
+}
+
 /** @param row one row; line breaks between quotes belong to their cell, one at the end to nothing. */
-export function csvCells(row: string): string[] {
+export function csvCells(row: string, delimiter: CsvDelimiter = ','): string[] {
   const end = row.endsWith('\r\n') ? row.length - 2 : /[\r\n]$/.test(row) ? row.length - 1 : row.length
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
@@ -14,8 +41,8 @@ export function csvCells(row: string): string[] {
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
     }
-    const comma = row.indexOf(',', at)
-    const next = comma < 0 || comma > end ? end : comma
+    const after = row.indexOf(delimiter, at)
+    const next = after < 0 || after > end ? end : after
     cells.push(cell + row.slice(at, next))
     at = next
   }

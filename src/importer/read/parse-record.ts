@@ -5,7 +5,7 @@ import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
-import { csvCells } from './csv-cells.ts'
+import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
@@ -22,12 +22,12 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
  * @param row with or without its line end.
  * @param columns as `parseCsvHeader` gives them.
  */
-export function parseCsvRow(row: Uint8Array, columns: readonly string[]): ParsedRecord {
+export function parseCsvRow(row: Uint8Array, columns: readonly string[], delimiter: CsvDelimiter = ','): ParsedRecord {
   return parsed(row, text => {
-    const cells = csvCells(text)
+    const cells = csvCells(text, delimiter)
     if (cells.length !== columns.length) {
-      const detail = `the header names ${columns.length} columns, and the row has ${cells.length}`
-      throw new RecordReject('csv_column_count', null, detail)
+      const header = `the header names ${namedColumns(columns.length, delimiter)}`
+      throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}`)
     }
     const value: JsonObject = {}
     for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
@@ -35,9 +35,18 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[]): Parsed
   })
 }
 
+/** A header without anything that is known to be between cells is rather one that was misread. */
+function namedColumns(count: number, delimiter: CsvDelimiter): string {
+  if (count === 1) return `1 column, without any ${Object.values(delimiterNames).join(', ')}`
+  return `${count} columns${delimiter === ',' ? '' : ` between ${delimiterNames[delimiter]}`}`
+}
+
 /** The names in the header of a CSV file. A reject says that nothing of the file can be read. */
-export function parseCsvHeader(header: Uint8Array): { readonly columns: readonly string[] } | Rejected {
-  return orReject(() => ({ columns: distinctNames(csvCells(textOf(header))) }))
+export function parseCsvHeader(
+  header: Uint8Array,
+  delimiter: CsvDelimiter = ',',
+): { readonly columns: readonly string[] } | Rejected {
+  return orReject(() => ({ columns: distinctNames(csvCells(textOf(header), delimiter)) }))
 }
 
 /** Names for the columns that have none, or that of one before them: no cell is lost for its header. */

@@ -1,6 +1,7 @@
 // What a reader of raw files gives, whatever their format, and what staging takes: every record of a file in its order,
 // also those that cannot be read, with the place where the user finds it.
 
+import type { CsvDelimiter } from './csv-cells.ts'
 import type { ParsedRecord } from './parse-record.ts'
 
 /** Where a record stands in the file that the user can open. */
@@ -27,6 +28,8 @@ export interface ReadRecord {
   readonly isJson: boolean
   /** The names in the header of the file, for a row of CSV. */
   readonly columns?: readonly string[]
+  /** What is between the cells of a row, where that is no comma. */
+  readonly delimiter?: CsvDelimiter
   /** As in `SourceRecord`. */
   readonly table: string | null
 }

@@ -1,6 +1,8 @@
 // Cuts the bytes of a file into its lines or rows, wherever its chunks end, and says where each stands.
 // Source: docs/wire/import.md §1.9, §2.6.
 
+import type { CsvDelimiter } from './csv-cells.ts'
+
 export interface RawRecord {
   /** With its line end, where it has one. An element of a list has all before it that separates it from the last. */
   readonly bytes: Uint8Array
@@ -30,8 +32,9 @@ export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
   format: 'json' | 'csv' | 'array',
   bytesMax = recordBytesMax,
+  delimiter: CsvDelimiter = ',',
 ): AsyncGenerator<RawRecord> {
-  const findEnd = { json: lineEnds, csv: rowEnds, array: elementEnds }[format]()
+  const findEnd = { json: lineEnds, csv: () => rowEnds(delimiter), array: elementEnds }[format]()
   let parts: Uint8Array[] = []
   let partsBytes = 0
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
@@ -83,7 +86,8 @@ function lineEnds(): EndFinder {
 }
 
 /** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
-function rowEnds(): EndFinder {
+function rowEnds(delimiter: CsvDelimiter): EndFinder {
+  const between = delimiter.charCodeAt(0)
   let place: 'beginning' | 'plain' | 'quoted' | 'behind quote' = 'beginning'
   const step = (unit: number): boolean => {
     if (place === 'quoted') {
@@ -91,7 +95,7 @@ function rowEnds(): EndFinder {
       return false
     }
     if (unit === quote && place !== 'plain') place = 'quoted'
-    else place = unit === comma || unit === newline ? 'beginning' : 'plain'
+    else place = unit === between || unit === newline ? 'beginning' : 'plain'
     return unit === newline
   }
   return {

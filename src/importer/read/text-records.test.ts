@@ -124,6 +124,31 @@ describe('rows of CSV', () => {
     ])
   })
 
+  for (const [name, delimiter] of [
+    ['semicolons', ';'],
+    ['tabs', '\t'],
+    ['vertical bars', '|'],
+  ] as const)
+    it(`have ${name} between their cells where their header has`, async () => {
+      const text = ['id;"a, b, c";note', '1;"x;y\n""z""";1,5', '2;y'].join('\n').replaceAll(';', delimiter)
+      const [first, second] = await records(`${text}\n`, 'csv')
+      assert.deepEqual(shown(first!)[1], { id: '1', 'a, b, c': `x${delimiter}y\n"z"`, note: '1,5' })
+      assert.deepEqual([first!.columns, first!.delimiter], [['id', 'a, b, c', 'note'], delimiter])
+      assert.deepEqual(second!.parsed, {
+        rejected: {
+          reason: 'csv_column_count',
+          field: null,
+          detail: `the header names 3 columns between ${name}, and the row has 2`,
+        },
+      })
+    })
+
+  it('say that nothing known is between the names of a header of one', async () => {
+    const [record] = await records('id:event\n1,2\n', 'csv')
+    assert.ok(record !== undefined && 'rejected' in record.parsed)
+    assert.match(record.parsed.rejected.detail!, /1 column, without any commas, semicolons, tabs, vertical bars, and/)
+  })
+
   it('with another number of cells are rejected', async () => {
     assert.deepEqual(await read('a,b\n1\n1,2,3\n1,2\n1', 'csv'), [
       ['2:4', 'csv_column_count'],

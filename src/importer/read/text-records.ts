@@ -3,6 +3,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
+import { type CsvDelimiter, csvDelimiter } from './csv-cells.ts'
 import { PackingDamage } from './decompress.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
@@ -21,6 +22,8 @@ const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
 /** How much of the beginning may be blank before the first record. */
 const lookaheadBytes = 1024
+/** How much of a header is looked at for what is between its cells. */
+export const headerBytesMax = 64 * 1024
 
 /**
  * What a text holds, as its beginning shows. CSV has no beginning of its own, so the name decides when it tells something:
@@ -39,11 +42,13 @@ export async function* textRecords(
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const { object, bytes, damage } = file
-  const { parse, columns = () => null } = { json: lineParser, array: elementParser, csv: rowParser }[format]()
-  const about = { table: tableOf(object), isJson: format !== 'csv' }
+  const delimiter = format === 'csv' ? csvDelimiter(await bytes.peekLine(headerBytesMax)) : ','
+  const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(delimiter) }
+  const { parse, columns = () => null } = parsers[format]()
+  const about = { table: tableOf(object), isJson: format !== 'csv', ...(delimiter !== ',' && { delimiter }) }
   let end = { line: 1, byte: 0 }
   let isListOpen = false
-  for await (const record of splitRecords(bytes, format, bytesMax)) {
+  for await (const record of splitRecords(bytes, format, bytesMax, delimiter)) {
     const { line, byte, bytes: own } = format === 'array' ? withoutSeparators(record) : record
     end = { line: line + linesIn(own), byte: byte + own.length }
     if (format === 'array' && own.length === 0) {
@@ -86,15 +91,15 @@ function elementParser(): Parser {
   return { parse }
 }
 
-function rowParser(): Parser {
+function rowParser(delimiter: CsvDelimiter): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
   const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
     if (isHeaderBroken) return null
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
-    if (columns !== null) return parseCsvRow(bytes, columns)
-    const header = parseCsvHeader(bytes)
+    if (columns !== null) return parseCsvRow(bytes, columns, delimiter)
+    const header = parseCsvHeader(bytes, delimiter)
     if ('columns' in header) {
       columns = header.columns
       return null

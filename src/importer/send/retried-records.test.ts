@@ -46,6 +46,14 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual(outcomes, [...(await rightAtOnce(t, repaired[0]!)), ...(await rightAtOnce(t, repaired[1]!))])
   })
 
+  it('is read by what is between the cells of its file', async t => {
+    const text = 'event;user;at;note\nPaid;;2024-05-01T12:00:00Z;1,5\n'
+    const { job, rejects } = await rehearsed(t, text)
+    const repaired = { ...rejects[0]!, source: 'Paid;u-2;2024-05-01T12:00:00Z;1,5' }
+    const [retried] = await retry(t, job, [repaired])
+    assert.partialDeepStrictEqual(retried, { kind: 'events', events: [{ properties: { note: '1,5' } }] })
+  })
+
   it('is still wrong, for the same reason, when nothing was repaired', async t => {
     const { job, rejects } = await rehearsed(t)
     assert.deepEqual(

@@ -128,19 +128,22 @@ function repairedRecord(bytes: Buffer, manifest: Manifest): { parsed: ParsedReco
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
   if (!('value' in parsed) || !isReject(parsed.value)) return { parsed, table: onlyObject?.table ?? null }
   const { object } = parsed.value
-  const { table, columns = null } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
-  return { parsed: repairedSource(parsed.value, columns), table }
+  const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
+  return { parsed: repairedSource(parsed.value, rows), table }
 }
 
 const noObject: RawObject = { object: '', table: null }
 
 /** The text of a CSV row counts where it was changed, else its cells by the names of their columns. */
-function repairedSource(reject: JsonObject, columns: readonly string[] | null): ParsedRecord {
+function repairedSource(
+  reject: JsonObject,
+  { columns, delimiter }: Pick<RawObject, 'columns' | 'delimiter'>,
+): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
   if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: withoutEmptyCells(record) }
-  return columns === null ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns)
+  return columns === undefined ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns, delimiter)
 }
 
 /** As rows of CSV are read, so a repaired row has the id that it would have had at once. */

@@ -111,9 +111,9 @@ async function spillFile(
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show the names beside the cells, and repaired rows are read by them. */
-function columnsOf({ columns }: ReadRecord): Pick<RawObject, 'columns'> {
+function columnsOf({ columns, delimiter }: ReadRecord): Pick<RawObject, 'columns' | 'delimiter'> {
   if (columns === undefined || columns.reduce((sum, name) => sum + name.length, 0) > keptHeaderMax) return {}
-  return { columns }
+  return { columns, ...(delimiter !== undefined && { delimiter }) }
 }
 
 /** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */
