@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
-import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -117,6 +117,33 @@ describe('an import from the command line', () => {
     }
     const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
     assert.equal((JSON.parse(zoned.stdout) as RehearsalReport).range?.first, '2024-05-01T12:00:00.000Z')
+  })
+
+  it('takes no files of jobs for records, where their folders are inside of the export', async t => {
+    const folder = tempDir(t)
+    const commands = new ImportCommands(folder)
+    const other = new ImportCommands(join(folder, 'other'))
+    await other.plan([other.file('day.jsonl', goodLine)])
+    await other.call('run')
+    const day = commands.file('day.jsonl', goodLine)
+    const mappingFile = commands.file('.mapping.json', JSON.stringify(mapping))
+    const again = ['--source', 'generic', '--mapping', mappingFile]
+    for (const what of ['a new folder', 'one that holds a rehearsed job']) {
+      const planned = await commands.plan([folder], '--json', ...again)
+      const { files, notes } = JSON.parse(planned.stdout) as { files: { path: string }[]; notes: string[] }
+      assert.deepEqual(
+        files.map(({ path }) => path).toSorted(),
+        [day, other.file('day.jsonl', goodLine), other.file('mapping.json', JSON.stringify(mapping))].toSorted(),
+        what,
+      )
+      assert.match(notes[0]!, /^Left out, since .* of (an )?imports?: .*other\/job/)
+      await commands.call('run')
+    }
+    const onItself = await commands.plan([commands.job], ...again)
+    assert.equal(onItself.exitCode, 2)
+    assert.match(onItself.stderr, /both the folder of the job and the export.*give it another folder/)
+    const onOther = await commands.plan([other.job], ...again)
+    assert.match(onOther.stderr, /is the folder of an import, and no export\. Name the files/)
   })
 
   it('is refused while another one works on the folder', async t => {

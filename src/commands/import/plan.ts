@@ -2,11 +2,11 @@
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import type { JsonObject } from '#core/json.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
-import { JobFolder } from '#importer/job/job-folder.ts'
+import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
@@ -43,7 +43,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
     fetched === null ? undefined : { source: sourceOfFetch(fetched) },
   )
   const source = sourceNamed(options.source)
-  const raw = await rawOf(fetched, files)
+  const { leftOut, ...raw } = await rawOf(folder, fetched, files)
   mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
   try {
@@ -72,7 +72,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       writePlan(folder, plan)
       // What was looked at or made for another plan says nothing of this one.
       folder.remove('approval.json', liveBeforeFile, serviceJobFile)
-      show(plan, [...(asked?.notes ?? []), ...notes], path, options)
+      show(plan, [...leftOutNotes(leftOut), ...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {
     unlock()
@@ -114,24 +114,56 @@ function sourceOfFetch({ config }: FetchedParts): string | null {
   return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
 }
 
+/** What a plan says of its files, and the folders of jobs among them, which are no part of an export. */
+type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly leftOut: readonly string[] }
+
 /** The files that are named; without any, what `pennon import fetch` puts into the folder. */
 async function rawOf(
+  { path: own }: JobFolder,
   fetched: FetchedParts | null,
   files: readonly string[],
-): Promise<Pick<ImportPlan, 'files' | 'fetch'>> {
+): Promise<RawOfPlan> {
   if (files.length === 0) {
     if (fetched === null)
       refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
-    return { files: [], fetch: fetched.config as JsonObject }
+    return { files: [], fetch: fetched.config as JsonObject, leftOut: [] }
   }
+  for (const file of files) refuseJobFolder(file, own)
+  const leftOut: string[] = []
   let found: RawFile[]
   try {
-    found = await findRawFiles(files)
+    found = await findRawFiles(
+      files,
+      folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
+    )
   } catch (error) {
     refuse(`the files cannot be read: ${(error as Error).message}`)
   }
-  if (found.length === 0) refuse(`there is no file in ${files.join(', ')}`)
-  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null }
+  if (found.length === 0) refuse([`there is no file in ${files.join(', ')}`, ...leftOutNotes(leftOut)].join('. '))
+  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, leftOut }
+}
+
+/** A job writes into its folder while it reads the export, and its own files would be the next records. */
+function refuseJobFolder(file: string, own: string): void {
+  if (isSame(file, own))
+    refuse(
+      `${file} is both the folder of the job and the export. The job keeps files of its own: give it another folder, such as: pennon import plan ${quoted(`${own}-import`)} ${quoted(file)}`,
+    )
+  if (isJobFolder(file))
+    refuse(
+      `${file} is the folder of an import, and no export. Name the files that it was planned with, or ${quoted(join(file, 'raw'))} for what was fetched into it`,
+    )
+}
+
+/** Whether two paths are one folder, also by a link. */
+function isSame(a: string, b: string): boolean {
+  return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
+}
+
+function leftOutNotes(folders: readonly string[]): readonly string[] {
+  if (folders.length === 0) return []
+  const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
+  return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${folders.join(', ')}.`]
 }
 
 function show(plan: ImportPlan, notes: readonly string[], path: string, { json = false }: PlanOptions): void {

@@ -8,7 +8,17 @@
 //   rehearsal/report.{json,md,html}  rehearsal/samples.jsonl
 //   rejects/<event day>/<n>.jsonl
 
-import { closeSync, fsyncSync, mkdirSync, openSync, readFileSync, renameSync, rmSync, writeSync } from 'node:fs'
+import {
+  closeSync,
+  existsSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { JobStopped } from './job-paused.ts'
 
@@ -83,6 +93,12 @@ export class JobFolder {
   remove(...names: readonly string[]): void {
     for (const name of names) rmSync(this.file(name), { recursive: true, force: true })
   }
+}
+
+/** Whether a job is planned in a folder, or an export was fetched into it: what lies there is no export of its own. */
+export function isJobFolder(path: string): boolean {
+  const has = (name: string) => existsSync(join(path, name))
+  return has('fetch.db') || (has('plan.json') && has('lock.db'))
 }
 
 /** @returns null for anything but JSON of an object. */
