@@ -144,6 +144,14 @@ export function tryFileLock(path: string): (() => void) | null {
   return database && (() => void database.close())
 }
 
+/** Whether another process has such a lock; a look takes it from nobody. */
+export function isFileLocked(path: string): boolean {
+  if (!existsSync(path)) return false
+  const free = tryLock(path, share, { readonly: true })
+  free?.close()
+  return free === null
+}
+
 /** Locks such a file for sharing. @returns a function that unlocks it. @throws if the lock cannot be had in time. */
 export function shareFileLock(path: string): () => void {
   const database = lock(path, share, { timeout: childWaitMs })

@@ -10,6 +10,8 @@ export interface PrivateApiOptions {
   /** An id, or `@current` for the first project of the key. */
   readonly project: string
   readonly timeoutMs?: number
+  /** Ends what is asked, with its own reason. */
+  readonly signal?: AbortSignal
 }
 
 export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
@@ -35,23 +37,24 @@ export class PrivateApi {
   readonly project: string
   readonly #personalKey: string
   readonly #timeoutMs: number
+  readonly #stop: AbortSignal | undefined
 
-  constructor({ instance, personalKey, project, timeoutMs = timeoutMsDefault }: PrivateApiOptions) {
+  constructor({ instance, personalKey, project, timeoutMs = timeoutMsDefault, signal }: PrivateApiOptions) {
     this.instance = instance
     this.project = project
     this.#personalKey = personalKey
     this.#timeoutMs = timeoutMs
+    this.#stop = signal
   }
 
   /** @param path below the project, such as `/feature_flags/`. @throws ClientError */
   async get(path: string, query: Query = {}): Promise<JsonObject> {
-    const signal = AbortSignal.timeout(this.#timeoutMs)
-    return this.#object(await this.#send(path, query, { method: 'GET', signal }))
+    return this.#object(await this.#send(path, query, { method: 'GET', signal: this.#limited() }))
   }
 
   /** @throws ClientError */
   async post(path: string, body: JsonObject): Promise<JsonObject> {
-    const signal = AbortSignal.timeout(this.#timeoutMs)
+    const signal = this.#limited()
     const headers = { 'content-type': 'application/json' }
     return this.#object(await this.#send(path, {}, { method: 'POST', headers, body: JSON.stringify(body), signal }))
   }
@@ -71,6 +74,11 @@ export class PrivateApi {
       if (results.length >= countMax) return results.slice(0, countMax)
       if (page.next === null || page.next === undefined || found.length === 0) return results
     }
+  }
+
+  #limited(): AbortSignal {
+    const limit = AbortSignal.timeout(this.#timeoutMs)
+    return this.#stop === undefined ? limit : AbortSignal.any([this.#stop, limit])
   }
 
   async #send(path: string, query: Query, init: RequestInit): Promise<Response> {
@@ -101,6 +109,7 @@ export class PrivateApi {
   }
 
   #unreachable(cause: unknown): ClientError {
+    this.#stop?.throwIfAborted()
     if (cause instanceof Error && cause.name === 'TimeoutError')
       return new ClientError(`${this.instance} did not answer within ${this.#timeoutMs / 1_000} s. Try again.`, {
         exitCode: 1,

@@ -39,7 +39,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       const approval = approve(plan, manifestOf(folder), new Date().toISOString())
       folder.writeJson(approvalFile, approval)
       process.stdout.write(
-        `Approved as ${approval.sha256.slice(0, 12)}.\n${nextLine(nextStep(path, standingOf(job), null))}\n`,
+        `Approved as ${approval.sha256.slice(0, 12)}.\n${nextLine(nextStep(path, await standingOf(job), null))}\n`,
       )
     })
   } finally {

@@ -2,20 +2,21 @@
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
 import { counted } from '#core/counted.ts'
-import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, finalReportNames } from '#importer/send/final-report.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
 import { noteSentence } from '#importer/send/note-words.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { endServiceJob, readServiceJob, stateOf } from '#importer/send/service-job.ts'
+import { endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
 import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
+import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { manifestOf } from './job-stages.ts'
 import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
@@ -36,19 +37,29 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   endWithOutput()
   const job = openJob(path)
   const unlock = lockJob(job.folder)
-  const interrupted = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+  const signal = interruptible()
+  const request: Request = { state: 'not sent' }
   try {
-    await orStop(job.folder, () => end(job, path, how, options, interrupted.signal))
+    await orStop(job.folder, () => end(job, path, how, options, request, signal))
   } catch (error) {
-    if (!interrupted.signal.aborted && !(error instanceof JobPaused)) throw error
-    process.stderr.write(
-      `pennon: no longer waiting. The service goes on by itself; look again: pennon import ${how} ${quoted(path)}\n`,
-    )
-    process.exit(130)
+    if (!isInterruption(error, signal)) throw error
+    endInterrupted(interruptedWords[request.state](how, quoted(path)))
   } finally {
     unlock()
   }
+}
+
+/** How far the service knows of what it is asked to do: what an interruption means depends on it. */
+interface Request {
+  state: 'not sent' | 'sent' | 'accepted'
+}
+
+const interruptedWords: Record<Request['state'], (how: string, at: string) => string> = {
+  'not sent': (how, at) =>
+    `stopped. The service was not asked to ${how} anything, so nothing has changed. To do it: pennon import ${how} ${at}`,
+  sent: (how, at) =>
+    `stopped. The service has not said that it takes the request to ${how} it. Whether it did: pennon import status ${at}. To ask again: pennon import ${how} ${at}`,
+  accepted: (how, at) => `no longer waiting. The service goes on by itself; look again: pennon import ${how} ${at}`,
 }
 
 async function end(
@@ -56,6 +67,7 @@ async function end(
   path: string,
   how: 'publish' | 'discard',
   options: EndOptions,
+  request: Request,
   signal: AbortSignal,
 ): Promise<void> {
   const { folder, plan } = job
@@ -65,7 +77,10 @@ async function end(
   const api = apiOf(plan.target, { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
   const before = await stateOf(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
+  if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
   if (before === wanted) {
+    request.state = 'accepted'
+    keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: true })
     say(`Import job ${serviceJob.id} is ${wanted} already.`)
     // Whoever stopped waiting has not heard of the persons yet.
     if (how === 'publish' && folder.readJson(personsFile) === null) await tellPersons(job, serviceJob.id, api)
@@ -79,7 +94,17 @@ async function end(
     scripted: `pennon import ${how} ${at}`,
   })
   try {
-    await endServiceJob(api, serviceJob.id, how, tellSteps(how))
+    await endServiceJob(api, serviceJob.id, how, {
+      onAsked: () => {
+        if (request.state === 'not sent') request.state = 'sent'
+      },
+      onAccepted: () => {
+        request.state = 'accepted'
+        keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: false })
+      },
+      onStep: tellSteps(how),
+    })
+    keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: true })
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(

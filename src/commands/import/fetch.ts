@@ -20,6 +20,9 @@ import { printable } from '../client/printable.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
 import { fetchProgress } from './fetch-progress.ts'
+import { endInterrupted, interruptible } from './interruption.ts'
+import { quoted } from './next-step.ts'
+import { checkIsFolder } from './open-job.ts'
 
 /** As commander gives them. */
 export interface FetchOptions {
@@ -50,19 +53,17 @@ export const clock: FetchClock = {
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const interrupted = new AbortController()
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => interrupted.abort())
+  const signal = interruptible()
+  checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
   try {
     const { config, text } = readConfigOf(resolve(folder), options)
     opened = openFetchSource(config, process.env, clock.nowMs, options.dryRun)
-    if (options.dryRun) await showPlan(opened, options, interrupted.signal)
-    else await download(resolve(folder), text, opened, options, interrupted.signal)
+    if (options.dryRun) await showPlan(opened, options, signal)
+    else await download(resolve(folder), text, opened, options, signal)
   } catch (error) {
-    if (interrupted.signal.aborted) {
-      process.stderr.write(`pennon: stopped. What has come is kept; it goes on with: pennon import fetch ${folder}\n`)
-      process.exit(130)
-    }
+    if (signal.aborted)
+      endInterrupted(`stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`)
     if (error instanceof ImportConfigError || error instanceof FetchStop) refuse(printable(error.message))
     throw error
   } finally {

@@ -3,13 +3,22 @@ import { describe, it } from 'node:test'
 import { nextLine, nextStep, type Standing } from './next-step.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
 
-const fresh: Standing = { isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null }
+const fresh: Standing = {
+  ...{ isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null },
+  ...{ changedFile: null, ending: null },
+}
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
 const approved: Standing = { ...rehearsed, changed: [] }
 const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7' }
 const inService = (state: string): ServiceAnswer => ({
   ...{ id: '7', state, step: null },
   ...{ publishedAt: null, discardedAt: null, failure: null },
+})
+
+const silent: ServiceAnswer = { id: '7', unknownBecause: 'away' }
+const ended = (how: 'publish' | 'discard', isDone: boolean): Standing => ({
+  ...{ ...approved, sent },
+  ending: { serviceJobId: '7', how, isDone },
 })
 
 describe('the next step of an import', () => {
@@ -24,7 +33,13 @@ describe('the next step of an import', () => {
     ['before verifying', { ...approved, sent: { ...sent, isVerified: null } }, inService('verifying'), 'run it'],
     ['of differences', { ...approved, sent: { ...sent, isVerified: false } }, inService('verifying'), 'run it'],
     ['of what is verified', { ...approved, sent }, inService('pending'), 'publish it'],
-    ['where the service is silent', { ...approved, sent }, { id: '7', unknownBecause: 'away' }, 'publish it'],
+    ['where the service is silent', { ...approved, sent }, silent, 'publish it'],
+    ['of what this folder published, in silence', ended('publish', true), silent, 'discard it'],
+    ['of what this folder asked to publish, in silence', ended('publish', false), silent, 'publish it'],
+    ['of what this folder asked to discard, in silence', ended('discard', false), silent, 'discard it'],
+    ['of what this folder discarded, without an answer', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
+    ['of what somebody else takes back', ended('publish', true), inService('discarding'), 'discard it'],
+    ['of a file that changed', { ...rehearsed, changedFile: 'raw.jsonl' }, null, 'run it'],
     ['while it is published', { ...approved, sent }, inService('publishing'), 'publish it'],
     ['once it is published', { ...approved, sent }, inService('published'), 'discard it'],
     ['while it is discarded', { ...approved, sent }, inService('discarding'), 'discard it'],

@@ -4,6 +4,8 @@ import { changesSince, manifestSha256, readApproval } from '#importer/job/approv
 import { readManifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
+import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
+import { findChanged } from '#importer/stages/raw-sources.ts'
 import { isShareTooLarge } from '#importer/stages/report/reject-share.ts'
 import { readReport } from './job-stages.ts'
 import type { Job } from './open-job.ts'
@@ -22,9 +24,13 @@ export interface Standing {
   /** What changed since the approval, in words; null without one. */
   readonly changed: readonly string[] | null
   readonly sent: SentSoFar | null
+  /** A file that holds something else than when it was staged; null without one, or once that is no matter. */
+  readonly changedFile: string | null
+  /** What the service was told to do with the job from this folder. */
+  readonly ending: Ending | null
 }
 
-export function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Standing {
+export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
   const manifest = readManifest(folder)
   const report = readReport(folder)
   const approval = readApproval(folder)
@@ -33,13 +39,18 @@ export function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Stan
     report !== null &&
     report.hashes.manifest === manifestSha256(manifest) &&
     report.hashes.mapping === mappingSha256(plan)
+  const sent = sentSoFar(folder)
+  const needsFiles = manifest?.mappingSha256 === mappingSha256(plan) && sent?.isAll !== true
+  const ending = readEnding(folder)
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
     hasTooManyRejects:
       report !== null && isShareTooLarge(report.balance.rejected, report.balance.read, plan.limits.maxRejectShare),
     changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
-    sent: sentSoFar(folder),
+    sent,
+    changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
+    ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   }
 }
 
@@ -47,8 +58,8 @@ export function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Stan
 export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
   const at = quoted(path)
   return (
-    afterSending(at, service) ??
-    (standing.sent?.isAll === true ? afterSent(at, standing.sent) : beforeSent(at, standing))
+    afterSending(at, service, standing.ending) ??
+    (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
   )
 }
 
@@ -57,9 +68,9 @@ export function nextLine({ command, why }: NextStep): string {
 }
 
 /** What the service is at counts for more than the folder, whose job somebody else may have ended. */
-function afterSending(at: string, service: ServiceAnswer): NextStep | null {
-  if (service === null || 'unknownBecause' in service) return null
-  switch (service.state) {
+function afterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
+  const isKnown = service !== null && !('unknownBecause' in service)
+  switch (isKnown ? service.state : stateAfter(ending)) {
     case 'publishing':
       return { command: `pennon import publish ${at}`, why: 'waits until the service is done' }
     case 'discarding':
@@ -75,7 +86,13 @@ function afterSending(at: string, service: ServiceAnswer): NextStep | null {
   }
 }
 
-function afterSent(at: string, { isVerified }: SentSoFar): NextStep {
+function stateAfter(ending: Ending | null): string | null {
+  if (ending === null) return null
+  if (ending.how === 'publish') return ending.isDone ? 'published' : 'publishing'
+  return ending.isDone ? 'discarded' : 'discarding'
+}
+
+function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
   if (isVerified === null)
     return { command: `pennon import run ${at}`, why: 'compares what is stored with what was sent' }
   if (!isVerified)
@@ -83,10 +100,23 @@ function afterSent(at: string, { isVerified }: SentSoFar): NextStep {
       command: `pennon import run ${at}`,
       why: `compares again; pennon import report ${at} shows what differs, pennon import discard ${at} takes it back`,
     }
-  return { command: `pennon import publish ${at}`, why: 'makes it visible; it can be taken back for 30 days' }
+  const unlessDone =
+    service !== null && 'unknownBecause' in service ? ', unless that was done elsewhere: the service was not asked' : ''
+  return {
+    command: `pennon import publish ${at}`,
+    why: `makes it visible; it can be taken back for 30 days${unlessDone}`,
+  }
 }
 
-function beforeSent(at: string, { isRehearsed, hasTarget, hasTooManyRejects, changed, sent }: Standing): NextStep {
+function beforeSent(
+  at: string,
+  { isRehearsed, hasTarget, hasTooManyRejects, changed, sent, changedFile }: Standing,
+): NextStep {
+  if (changedFile !== null)
+    return {
+      command: `pennon import run ${at}`,
+      why: `once ${changedFile} is again what was staged; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
+    }
   if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
   if (hasTooManyRejects)
     return {

@@ -1,15 +1,17 @@
 // What every command about a job begins with: its folder and its plan, and how it ends when it cannot go on.
 
-import { existsSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
-import { readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
+import { type NextStep, quoted } from './next-step.ts'
 
 const lockFile = 'lock.db'
 
@@ -21,10 +23,45 @@ export interface Job {
 
 /** @param path as the user gave it, for messages. */
 export function openJob(path: string): Job {
+  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
   const folder = new JobFolder(resolve(path))
   const plan = planIn(folder)
-  if (plan === null) refuse(`${path} holds no import. Begin one: pennon import plan ${path} FILES --source NAME`)
+  if (plan === null) refuse(noImportText(path, fetchedInto(path)))
   return { folder, plan, source: sourceNamed(plan.source) }
+}
+
+/** Refuses a path at which there can be no folder. @param begin how an import is begun, for the way out. */
+export function checkIsFolder(path: string, begin: string): void {
+  // The first of its parents that is there has to be a folder too.
+  for (let at = resolve(path); ; at = dirname(at)) {
+    const found = statSync(at, { throwIfNoEntry: false })
+    if (found?.isDirectory()) return
+    if (found !== undefined)
+      refuse(
+        `${at === resolve(path) ? path : at} is a file, and an import is a folder of its own. Name that folder; a new one is begun with ${begin}`,
+      )
+    if (at === dirname(at)) return
+  }
+}
+
+/** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
+export function fetchedInto(path: string): FetchedParts | null {
+  const folder = new JobFolder(resolve(path))
+  return planIn(folder) === null ? readFetchedParts(folder.path) : null
+}
+
+function noImportText(path: string, fetched: FetchedParts | null): string {
+  const at = quoted(path)
+  if (fetched === null) return `${path} holds no import. Begin one: pennon import plan ${at} FILES --source NAME`
+  const { command, why } = nextOfFetch(path, fetched)
+  return `nothing is planned in ${path} yet, where parts of an export are fetched. Next: ${command} (${why})`
+}
+
+/** What comes next for a folder that is only fetched into. */
+export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
+  return isComplete
+    ? { command: `pennon import plan ${quoted(path)}`, why: 'all of it is here; says what becomes of it' }
+    : { command: `pennon import fetch ${quoted(path)}`, why: 'goes on with what is missing' }
 }
 
 function planIn(folder: JobFolder): ImportPlan | null {
@@ -59,6 +96,10 @@ export function lockJob(folder: JobFolder): () => void {
 
 export function isJobRunning(folder: JobFolder): boolean {
   return existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null
+}
+
+export function isFetchRunning(path: string): boolean {
+  return isFileLocked(join(resolve(path), 'fetch.lock'))
 }
 
 /** Runs a command that may find out that it cannot go on: one line on stderr and exit code 2, or 1 for a full disk. */

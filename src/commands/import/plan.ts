@@ -20,9 +20,10 @@ import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
 import { completed, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
+import { endAtInterruption } from './interruption.ts'
 import { sizeOf } from './job-stages.ts'
 import { nextLine, quoted } from './next-step.ts'
-import { lockJob, orStop, sourceNamed } from './open-job.ts'
+import { checkIsFolder, lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 import { withEndOfFetch } from './profile-time.ts'
 import { liveBeforeFile } from './send-job.ts'
@@ -35,7 +36,9 @@ const spaceFactor = 2
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
+  endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quoted(path)} …`)
   const folder = new JobFolder(resolve(path))
+  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
   const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
   const { options, files } = await completed(
     given,

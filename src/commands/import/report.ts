@@ -45,7 +45,7 @@ export async function showReport(path: string, options: ReportOptions): Promise<
   const terminal = terminalOf(process.stdout)
   const sections = final === null ? reportSections(report) : finalSections(final)
   const lines = sections.flatMap(section => sectionLines(section, terminal))
-  const next = nextLine(nextStep(path, standingOf(job), await askService(job)))
+  const next = nextLine(nextStep(path, await standingOf(job), await askService(job)))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
 }
 

@@ -3,7 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
-import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry } from '#importer/send/retried-records.ts'
@@ -14,6 +14,7 @@ import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
+import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { manifestOf } from './job-stages.ts'
 import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
@@ -32,16 +33,12 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const job = openJob(path)
   const unlock = lockJob(job.folder)
-  const interrupted = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+  const signal = interruptible()
   try {
-    await orStop(job.folder, () => retry(job, path, rejects, interrupted.signal))
+    await orStop(job.folder, () => retry(job, path, rejects, signal))
   } catch (error) {
-    if (!interrupted.signal.aborted && !(error instanceof JobPaused)) throw error
-    process.stderr.write(
-      `pennon: paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}\n`,
-    )
-    process.exit(130)
+    if (!isInterruption(error, signal)) throw error
+    endInterrupted(`paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`)
   } finally {
     unlock()
   }
@@ -98,7 +95,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
         `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong: repair them in ${rejects} and run this again; what was sent counts once`,
       )
   } catch (error) {
-    progress.end(error instanceof JobPaused ? 'paused' : 'stopped', (error as Error).message)
+    progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
     throw error
   }
 }

@@ -4,7 +4,7 @@
 import { existsSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
 import { approvalFile } from '#importer/job/approval.ts'
-import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
@@ -17,6 +17,7 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { fetchJob } from './fetch-job-stage.ts'
+import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
 import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
@@ -68,7 +69,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path)
       // Stages complete the plan: what was fetched, when profiles were exported.
       job = { ...job, plan: readPlan(job.folder)! }
-      if (sent === null) tellResult(job, path, options)
+      if (sent === null) await tellResult(job, path, options)
       else tellSent(job, path, sent, options.json ?? false)
     })
   } finally {
@@ -134,15 +135,13 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare }: RunOptions): 
 
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 export async function runStages(job: Job, stages: readonly JobStage[], path: string): Promise<void> {
-  const interrupted = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => interrupted.abort())
+  const signal = interruptible()
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
     width: process.stderr.isTTY === true ? process.stderr.columns : null,
     nowMs: Date.now,
   })
-  const { signal } = interrupted
   try {
     for (const stage of stages) {
       // Fetching names the files of the plan.
@@ -151,22 +150,24 @@ export async function runStages(job: Job, stages: readonly JobStage[], path: str
     }
     progress.end('done', null)
   } catch (error) {
-    if (error instanceof JobPaused) {
+    if (isInterruption(error, signal)) {
       const message = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
       progress.end('paused', message)
-      process.stderr.write(`pennon: ${message}\n`)
-      process.exit(130)
+      endInterrupted(message)
     }
     progress.end('stopped', isDiskFull(error) ? fullDiskText(job.folder) : (error as Error).message)
     throw error
   }
 }
 
-function tellResult(job: Job, path: string, { json = false }: RunOptions): void {
+async function tellResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
   const { folder, plan } = job
   const report = readReport(folder)!
   if (json) process.stdout.write(`${JSON.stringify(report)}\n`)
-  else process.stdout.write(`${resultLines(job, report, path).map(printable).join('\n')}\n`)
+  else {
+    const next = nextLine(nextStep(path, await standingOf(job), null))
+    process.stdout.write(`${[...resultLines(job, report), next].map(printable).join('\n')}\n`)
+  }
   const { read, rejected } = report.balance
   const { maxRejectShare } = plan.limits
   if (isShareTooLarge(rejected, read, maxRejectShare))
@@ -175,7 +176,7 @@ function tellResult(job: Job, path: string, { json = false }: RunOptions): void 
     )
 }
 
-function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>, path: string): string[] {
+function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {
   const html = job.folder.file(reportNames.html)
   const { balance, warnings, seconds, predicted } = report
   const count = (value: number) => value.toLocaleString('en')
@@ -185,6 +186,5 @@ function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>
     ...(warnings.length === 0 ? [] : [`${counted(warnings.length, 'warning')}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,
-    nextLine(nextStep(path, standingOf(job), null)),
   ]
 }

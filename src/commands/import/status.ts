@@ -2,16 +2,27 @@
 // nothing. Source: docs/wire/import.md §2.8.
 
 import { counted } from '#core/counted.ts'
+import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
+import { counted } from '#importer/words.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { readReport } from './job-stages.ts'
-import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
-import { isJobRunning, type Job, openJob, orStop } from './open-job.ts'
+import { type NextStep, nextLine, nextStep, quoted, standingOf } from './next-step.ts'
+import {
+  checkIsFolder,
+  fetchedInto,
+  isFetchRunning,
+  isJobRunning,
+  type Job,
+  nextOfFetch,
+  openJob,
+  orStop,
+} from './open-job.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
 
@@ -30,16 +41,45 @@ type Running =
 
 export async function showStatus(path: string, options: StatusOptions): Promise<void> {
   endWithOutput()
+  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  const fetched = fetchedInto(path)
+  if (fetched !== null) {
+    tellFetched(path, fetched, options)
+    return
+  }
   const job = openJob(path)
   await orStop(job.folder, () => tellStatus(job, path, options))
+}
+
+/** Nothing is planned yet. */
+function tellFetched(path: string, fetched: FetchedParts, { json = false }: StatusOptions): void {
+  const { config, isComplete, partsWaiting, partsEmpty, parts } = fetched
+  const next = nextOfFetch(path, fetched)
+  const { source } = config as { readonly source: string }
+  const isRunning = isFetchRunning(path)
+  if (json) {
+    const figures = { source, isComplete, parts: parts.length, partsEmpty, partsWaiting }
+    process.stdout.write(`${JSON.stringify({ isRunning, fetched: figures, next })}\n`)
+    return
+  }
+  const all = parts.length + partsEmpty + partsWaiting
+  const lines = [
+    'Nothing is planned yet.',
+    isComplete
+      ? `Fetched of ${source}: all ${counted(parts.length, 'part', 'parts')}.`
+      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${counted(all, 'part', 'parts')}.`,
+    isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}` : nextLine(next),
+  ]
+  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
 }
 
 async function tellStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
   const progress = job.folder.readJson<ProgressFigures>(progressFile)
   const running = runningIn(job, progress)
   const service = await askService(job)
-  if (json) process.stdout.write(`${JSON.stringify(statusOf(job, running, progress, service, path))}\n`)
-  else process.stdout.write(`${statusLines(job, running, progress, service, path).map(printable).join('\n')}\n`)
+  const next = nextStep(path, await standingOf(job), service)
+  if (json) process.stdout.write(`${JSON.stringify(statusOf(job, running, progress, service, next))}\n`)
+  else process.stdout.write(`${statusLines(job, running, progress, service, next, path).map(printable).join('\n')}\n`)
 }
 
 function runningIn({ folder }: Job, progress: ProgressFigures | null): Running {
@@ -52,7 +92,7 @@ function statusOf(
   running: Running,
   progress: ProgressFigures | null,
   service: ServiceAnswer,
-  path: string,
+  next: NextStep,
 ): object {
   const { folder, plan } = job
   const { jobId, source, createdAt, target } = plan
@@ -70,7 +110,7 @@ function statusOf(
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
-    next: nextStep(path, standingOf(job), service),
+    next,
   }
 }
 
@@ -79,6 +119,7 @@ function statusLines(
   running: Running,
   progress: ProgressFigures | null,
   service: ServiceAnswer,
+  next: NextStep,
   path: string,
 ): string[] {
   const { folder, plan } = job
@@ -105,7 +146,7 @@ function statusLines(
     ...(inService === null ? [] : [inService]),
     ...(running.kind === 'nothing' ? lastRunText(progress) : [runningText(running)]),
     running.kind === 'nothing'
-      ? nextLine(nextStep(path, standingOf(job), service))
+      ? nextLine(next)
       : `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}`,
   ]
 }

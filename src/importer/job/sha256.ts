@@ -5,8 +5,10 @@ export function sha256Hex(data: string | Uint8Array): string {
   return hash('sha256', data)
 }
 
-export async function fileSha256(path: string): Promise<string> {
+/** @throws an AbortError when the signal is aborted. */
+export async function fileSha256(path: string, signal?: AbortSignal): Promise<string> {
   const sum = createHash('sha256')
-  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 })) sum.update(chunk as Buffer)
+  for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20, ...(signal && { signal }) }))
+    sum.update(chunk as Buffer)
   return sum.digest('hex')
 }

@@ -8,6 +8,7 @@ import { JobStopped } from '../job/job-paused.ts'
 import type { ServiceApi } from './job-api.ts'
 
 export const serviceJobFile = 'service-job.json'
+const endingFile = 'ending.json'
 
 export interface ServiceJob {
   /** The number by which rows name it, too. */
@@ -34,6 +35,22 @@ export interface NewServiceJob {
 
 export function readServiceJob(folder: JobFolder): ServiceJob | null {
   return folder.readJson<ServiceJob>(serviceJobFile, ['id', 'target', 'project'])
+}
+
+/** What the service was last known to do with a job, for when it cannot be asked. */
+export interface Ending {
+  readonly serviceJobId: string
+  readonly how: 'publish' | 'discard'
+  readonly isDone: boolean
+}
+
+export function keepEnding(folder: JobFolder, ending: Ending): void {
+  folder.writeJson(endingFile, ending)
+}
+
+/** @returns null for a job that was neither published nor discarded from this folder. */
+export function readEnding(folder: JobFolder): Ending | null {
+  return folder.readJson<Ending>(endingFile, ['serviceJobId', 'how', 'isDone'])
 }
 
 /** A crash between the two leaves an empty job at the service, which does nothing. */
@@ -67,23 +84,34 @@ export async function tellState(
 const pollMs = 1_000
 const ends = { publish: 'published', discard: 'discarded' } as const
 
+/** What a person who waits for the end of a job wants to hear of it. */
+export interface EndTelling {
+  /** From here on the service may have begun. */
+  readonly onAsked?: () => void
+  /** The service does it now, whoever waits for it. */
+  readonly onAccepted?: () => void
+  /** What the service is at. */
+  readonly onStep?: (step: string | null) => void
+}
+
 /**
  * Publishes or discards the whole job and waits until that is done; asked again, it waits for what runs already.
- * @param onStep told what the service is at.
  * @throws JobStopped when it cannot be, as for a job that was discarded.
  */
 export async function endServiceJob(
   api: ServiceApi,
   id: string,
   how: 'publish' | 'discard',
-  onStep: (step: string | null) => void = () => {},
+  { onAsked, onAccepted, onStep }: EndTelling = {},
 ): Promise<void> {
+  onAsked?.()
   await api.call('POST', `/import_jobs/${id}/${how}/`)
+  onAccepted?.()
   for (;;) {
     const { state, step } = await api.call('GET', `/import_jobs/${id}/`)
     if (state === ends[how]) return
     if (state === 'failed') throw new JobStopped(`the service could not ${how} import job ${id}; its log says why`)
-    onStep(typeof step === 'string' ? step : null)
+    onStep?.(typeof step === 'string' ? step : null)
     const untilMs = api.clock.nowMs() + pollMs
     await sleepUntil(api.clock, () => untilMs, api.signal)
   }

@@ -7,23 +7,30 @@ import { fileSha256 } from '../job/sha256.ts'
 import type { RawFile } from '../read/read-record.ts'
 
 /** @throws JobStopped for a file that is not there. */
-export async function hashRawFile(file: RawFile): Promise<RawSource> {
+export async function hashRawFile(file: RawFile, signal: AbortSignal): Promise<RawSource> {
   const before = statOf(file)
-  const sha256 = await fileSha256(file.path)
+  const sha256 = await fileSha256(file.path, signal)
   return { ...file, sha256, ...before }
 }
 
-/**
- * Checks that the files are those that were staged. One that is gone is no matter: everything of it is staged.
- * @throws JobStopped for one that holds something else now.
- */
+/** @throws JobStopped for a file that holds something else than when it was staged. */
 export async function checkUnchanged(sources: readonly RawSource[]): Promise<void> {
+  const changed = await findChanged(sources)
+  if (changed !== null) throw new JobStopped(changedText(changed.path))
+}
+
+/**
+ * Finds a file that holds something else than when it was staged. One that is gone is none: everything of it is staged,
+ * and only staging anew would read it.
+ */
+export async function findChanged(sources: readonly RawSource[]): Promise<RawSource | null> {
   for (const source of sources) {
     const now = statSync(source.path, { throwIfNoEntry: false })
     if (now === undefined || (now.size === source.bytes && now.mtimeMs === source.changedMs)) continue
     if (now.size === source.bytes && (await fileSha256(source.path)) === source.sha256) continue
-    throw new JobStopped(changedText(source.path))
+    return source
   }
+  return null
 }
 
 /** @throws JobStopped when a file was written to while it was read. */

@@ -63,7 +63,7 @@ async function rawSources({ folder, plan, signal }: StageOptions): Promise<reado
   const sources: RawSource[] = []
   for (const file of plan.files) {
     checkPause(signal)
-    sources.push(await hashRawFile(file))
+    sources.push(await hashRawFile(file, signal))
   }
   folder.writeJson(hashesFile, { mapping, sources })
   return sources

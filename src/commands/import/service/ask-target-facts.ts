@@ -16,7 +16,7 @@ const namesMax = 500
 const daysMax = 50_000
 
 export async function askTargetFacts(
-  { folder, plan }: { folder: JobFolder; plan: ImportPlan },
+  { folder, plan, signal }: { folder: JobFolder; plan: ImportPlan; signal: AbortSignal },
   asked: AskedOfTarget,
 ): Promise<TargetAnswer> {
   const { target } = plan
@@ -35,6 +35,7 @@ export async function askTargetFacts(
     personalKey,
     project: target.projectId ?? '@current',
     timeoutMs,
+    signal,
   })
   try {
     return await factsOf(api, asked, readServiceJob(folder)?.id ?? null)

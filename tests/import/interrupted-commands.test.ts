@@ -1,0 +1,143 @@
+// Ctrl-C at the commands of an import while their service is away: each ends with the words how to go on, and says
+// nothing that is not so.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
+const keys = { PENNON_PERSONAL_KEY: `phx_${'a'.repeat(30)}` }
+
+async function serve(t: TestContext, answer: RequestListener): Promise<string> {
+  const server = createServer(answer).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** An approved job whose service answers as `answer` does; without one, nobody is there any more. */
+async function approved(t: TestContext, answer?: RequestListener) {
+  const folder = tempDir(t)
+  const planning = new ImportCommands(folder)
+  const welcoming: RequestListener = (_, response) => void response.end('{}')
+  let current = welcoming
+  const url = await serve(t, (request, response) => current(request, response))
+  await planning.plan([planning.file('raw.jsonl', line)], '--host', url, '--project-key', 'phc_a')
+  await planning.call('run')
+  const { exitCode, stderr } = await planning.call('approve', '--project', url)
+  assert.equal(exitCode, 0, stderr)
+  current = answer ?? (request => void request.socket.destroy())
+  const commands = new ImportCommands(folder, keys)
+  writeFileSync(join(commands.job, 'service-job.json'), JSON.stringify({ id: '7', target: url, project: '1' }))
+  return commands
+}
+
+async function interrupted(commands: ImportCommands, isWaiting: RegExp, command: string, ...options: string[]) {
+  const { child, ended } = commands.start(command, ...options)
+  let shown = ''
+  for (const stream of [child.stdout!, child.stderr!])
+    stream.on('data', chunk => {
+      shown += chunk
+    })
+  const progress = async () => shown + (await commands.call('status')).stdout
+  await eventually(async () => child.exitCode !== null || isWaiting.test(shown) || isWaiting.test(await progress()))
+  child.kill('SIGINT')
+  return ended
+}
+
+describe('Ctrl-C at an import whose service is away', () => {
+  it('pauses the run that waits for it, and says how to go on', async t => {
+    const commands = await approved(t)
+    const { exitCode, stderr } = await interrupted(commands, /no connection/, 'run')
+    assert.equal(exitCode, 130, stderr)
+    assert.match(stderr, /^pennon: paused\. What is done is kept; it goes on with: pennon import run .*$/m)
+    assert.doesNotMatch(stderr, /AbortError| at /)
+    assert.match((await commands.call('status')).stdout, /^Last run: paused\. What is done is kept/m)
+  })
+
+  for (const how of ['publish', 'discard'])
+    it(`says that nothing was asked when it is waited for before ${how}`, async t => {
+      const commands = await approved(t)
+      const { exitCode, stderr } = await interrupted(commands, /^waiting: no connection/m, how, ...(how === 'publish' ? ['--unverified'] : []))
+      assert.equal(exitCode, 130, stderr)
+      assert.match(stderr, new RegExp(`was not asked to ${how} anything, so nothing has changed.*import ${how} `))
+    })
+
+  it('says that the service goes on by itself once it has taken the request', async t => {
+    let state = 'pending'
+    const commands = await approved(t, (request, response) => {
+      if (request.method === 'POST') state = 'discarding'
+      response.end(JSON.stringify({ state, step: 'clearing' }))
+    })
+    const url = (await commands.call('status', '--json')).stdout
+    const { target } = JSON.parse(url) as { target: { address: string } }
+    const { exitCode, stderr } = await interrupted(commands, /clearing up/, 'discard', '--project', target.address)
+    assert.equal(exitCode, 130, stderr)
+    assert.match(stderr, /no longer waiting\. The service goes on by itself/)
+    const alone = new ImportCommands(join(commands.job, '..'))
+    assert.match((await alone.call('status')).stdout, /^Next: pennon import discard .*waits until the service is done/m)
+  })
+
+  it('says that it is not known whether the service takes a request that it does not answer', async t => {
+    const commands = await approved(t, (request, response) => {
+      if (request.method === 'POST') request.socket.destroy()
+      else response.end(JSON.stringify({ state: 'pending', step: null }))
+    })
+    const { target } = JSON.parse((await commands.call('status', '--json')).stdout) as { target: { address: string } }
+    const options = ['--project', target.address]
+    const { exitCode, stderr } = await interrupted(commands, /^waiting: no connection/m, 'discard', ...options)
+    assert.equal(exitCode, 130, stderr)
+    assert.match(stderr, /has not said that it takes the request to discard it.*pennon import status/)
+  })
+
+  it('ends a plan whose instance does not answer', async t => {
+    let isAsked = false
+    const url = await serve(t, () => {
+      isAsked = true
+    })
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', line)
+    const { child, ended } = commands.start(
+      'plan',
+      raw,
+      '--source',
+      'mixpanel',
+      '--host',
+      url,
+      '--project-key',
+      'phc_a',
+    )
+    await eventually(() => isAsked || child.exitCode !== null)
+    child.kill('SIGINT')
+    const { exitCode, stderr } = await ended
+    assert.equal(exitCode, 130)
+    assert.match(stderr, /^pennon: stopped; nothing was planned\. To plan it: pennon import plan .*\n$/)
+  })
+})
+
+it('a file in place of the folder of an import is refused by every command, with the way out', async t => {
+  const commands = new ImportCommands(tempDir(t))
+  commands.file('job', line)
+  const fixed = commands.file('fixed.jsonl', line)
+  for (const [command, ...options] of [
+    ...['run', 'status', 'report', 'approve', 'rejects', 'publish', 'discard'].map(name => [name]),
+    ['retry', '--rejects', fixed],
+    ['plan', fixed, '--source', 'mixpanel'],
+    ['fetch', '--source', 'mixpanel', '--from', '2024-05-01', '--to', '2024-05-02'],
+  ] as [string, ...string[]][]) {
+    const { exitCode, stderr } = await commands.call(command, ...options)
+    assert.equal(exitCode, 2, `${command}: ${stderr}`)
+    assert.match(stderr, /^pennon: .* is a file, and an import is a folder of its own\. .* begun with pennon import/)
+    assert.equal(stderr.trimEnd().split('\n').length, 1)
+  }
+})
