@@ -56,6 +56,60 @@ describe('pennon import fetch', () => {
     }
   })
 
+  it('may be asked again with another region as long as nothing is kept, and refuses another export afterwards', async t => {
+    const { standIn, job, options } = await aProject(t)
+    const env = { MIXPANEL_API_SECRET: secret }
+    const refusing = await startMixpanel({ lines: new Map(), faultOf: () => ({ kind: 'status', status: 401 }) })
+    t.after(() => refusing.stop())
+    const wrong = ['--source', 'mixpanel', '--host', refusing.url, '--from', '2024-01-01', '--to', '2024-01-02']
+    assert.equal((await runCommand(env, 'import', 'fetch', job, ...wrong)).exitCode, 2)
+    const right = await runCommand(env, 'import', 'fetch', job, ...options)
+    assert.equal(right.exitCode, 0, right.stderr)
+    assert.match(right.stdout, /^3 parts/)
+    const other = await runCommand(env, 'import', 'fetch', job, ...options.slice(0, -1), '2024-05-31', '--region', 'eu')
+    assert.equal(other.exitCode, 2)
+    assert.match(
+      other.stderr,
+      /holds files of another export: this call says --region eu instead of no --region, --to 2024-05-31 instead of --to 2024-05-03\. Take another folder/,
+    )
+    assert.equal(standIn.asked.length, 3)
+  })
+
+  it('says why it waits for a source that is not there', async t => {
+    const { standIn, job, options } = await aProject(t)
+    await standIn.stop()
+    const { child, ended } = startCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
+    let shown = ''
+    child.stderr!.on('data', chunk => {
+      shown += chunk
+    })
+    await eventually(() => shown.includes('\n') || child.exitCode !== null, { timeoutMs: 30_000 })
+    child.kill('SIGINT')
+    await ended
+    assert.match(
+      shown,
+      /^0 of 3 parts, 0 bytes, \d+ (retry|retries), no connection to the source \(ECONNREFUSED\), [^,]+\n/,
+    )
+    const { stdout } = await runCommand({}, 'import', 'status', job)
+    assert.match(stdout, /^Nothing is planned yet\.\nFetched of mixpanel: 0 of 3 parts\.\nNext: pennon import fetch /)
+    assert.match(
+      (await runCommand({}, 'import', 'run', job)).stderr,
+      /parts of an export are fetched\. Next: pennon import fetch/,
+    )
+  })
+
+  it('leads to a plan of what was fetched, and of no other product', async t => {
+    const { job, options } = await aProject(t)
+    assert.equal((await runCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)).exitCode, 0)
+    const { stdout } = await runCommand({}, 'import', 'status', job)
+    assert.match(stdout, /Fetched of mixpanel: all 3 parts\.\nNext: pennon import plan /)
+    const other = await runCommand({}, 'import', 'plan', job, '--source', 'amplitude')
+    assert.equal(other.exitCode, 2)
+    assert.match(other.stderr, /holds what was fetched of mixpanel, and --source says amplitude/)
+    const planned = await runCommand({}, 'import', 'plan', job)
+    assert.match(planned.stdout, /^3 files of mixpanel, \d+ bytes, fetched\.$/m)
+  })
+
   it('ends at Ctrl-C with what has come, and says how to go on', async t => {
     const { standIn, job, options } = await aProject(t, {
       faultOf: ({ from, times }) =>

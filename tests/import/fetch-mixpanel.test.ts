@@ -238,9 +238,12 @@ describe('fetching from Mixpanel', () => {
   it('refuses another range in the same folder, and a file that was changed', async t => {
     const { folder, fetch } = await aWorld(t)
     await fetch()
-    await assert.rejects(fetch({ ...may, to: '2024-05-08' }), /begun with .*2024-05-07.*Take another folder/)
+    await assert.rejects(
+      fetch({ ...may, to: '2024-05-08' }),
+      /--to 2024-05-08 instead of --to 2024-05-07\. Take another folder/,
+    )
     writeFileSync(join(folder, 'raw', 'mixpanel-2024-05-02.jsonl.gz'), 'x')
-    await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 bytes/)
+    await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 byte and/)
   })
 
   it('refuses two at once in one folder', async t => {

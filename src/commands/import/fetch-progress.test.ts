@@ -29,6 +29,18 @@ describe('the progress of a fetch', () => {
     assert.equal(words, '95 of 1,095 parts, 0 bytes, about 100 min left')
   })
 
+  it('says the trouble that it is in, and no time that is left while nothing moves', () => {
+    const pace = { nowMs: minute, spentMs: minute, doneHere: 0, leastMs: 5_000 }
+    const trouble = { reason: 'no connection to the source (ECONNREFUSED)', untilMs: minute + 900 }
+    const stuck = { ...begun, partsTotal: 14, retries: 7 }
+    assert.equal(
+      progressInWords({ ...stuck, waiting: trouble }, pace),
+      '0 of 14 parts, 0 bytes, 7 retries, no connection to the source (ECONNREFUSED), 1 s',
+    )
+    assert.match(progressInWords({ ...stuck, waiting: trouble }, { ...pace, nowMs: minute * 2 }), /, trying again$/)
+    assert.match(progressInWords({ ...stuck, waiting: null }, pace), / 7 retries$/)
+  })
+
   it('is a line every ten seconds where nobody looks, and JSON for programs', () => {
     for (const isJson of [false, true]) {
       let nowMs = 0

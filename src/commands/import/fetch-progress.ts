@@ -1,9 +1,10 @@
 // How a fetch is getting on: a line that is written over on a terminal, a line every ten seconds elsewhere.
 
+import { counted } from '#core/counted.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'
-import { spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
+import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
 import { readableBytes } from '../readable-bytes.ts'
 
 export interface FetchProgressOptions {
@@ -60,13 +61,15 @@ interface Pace {
 export function progressInWords(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
   const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
   const left = partsTotal - partsDone
+  // Nobody knows when what is in trouble moves again.
+  const isStuck = (waiting !== null && waiting.reason !== sourceLimit) || (doneHere === 0 && retries > 0)
   const leftMs = Math.max(doneHere === 0 ? 0 : (spentMs / doneHere) * left, leastMs)
   return [
-    `${partsDone.toLocaleString('en')} of ${partsTotal.toLocaleString('en')} parts`,
+    `${partsDone.toLocaleString('en')} of ${counted(partsTotal, 'part')}`,
     ...(partsEmpty === 0 ? [] : [`${partsEmpty} without data`]),
     readableBytes(bytesReceived),
-    ...(retries === 0 ? [] : [`${retries} ${retries === 1 ? 'retry' : 'retries'}`]),
+    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
     ...(waiting === null ? [] : [waitingInWords(waiting, nowMs)]),
-    ...(left === 0 || leftMs === 0 ? [] : [`about ${spanInWords(leftMs)} left`]),
+    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${spanInWords(leftMs)} left`]),
   ].join(', ')
 }

@@ -141,7 +141,7 @@ async function download(
 function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
-    `${partsDone.toLocaleString('en')} ${partsDone === 1 ? 'part' : 'parts'}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${folder}/raw${empty}.`,
+    `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${folder}/raw${empty}.`,
     ...warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)),
   ]
 }

@@ -4,6 +4,7 @@
 import { randomUUID } from 'node:crypto'
 import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
@@ -46,6 +47,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
     fetched === null ? undefined : { source: sourceOfFetch(fetched) },
   )
   const source = sourceNamed(options.source)
+  if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { leftOut, ...raw } = await rawOf(folder, fetched, files)
   mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
@@ -75,7 +77,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       writePlan(folder, plan)
       // What was looked at or made for another plan says nothing of this one.
       folder.remove('approval.json', liveBeforeFile, serviceJobFile)
-      show(plan, [...leftOutNotes(leftOut), ...(asked?.notes ?? []), ...notes], path, options)
+      show(plan, fetched, [...leftOutNotes(leftOut), ...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {
     unlock()
@@ -111,10 +113,26 @@ async function withPersonUpdates(
   }
 }
 
+function fetchedText(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
+  const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
+  const here = `${counted(parts.length, 'file')} of ${source}, ${size}, fetched`
+  if (isComplete) return `${here}.`
+  const missing = partsWaiting === 0 ? 'what else there is' : counted(partsWaiting, 'more part', 'more parts')
+  return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
+}
+
 /** Where it was fetched from, when that is a product and not a bucket or a list of addresses. */
 function sourceOfFetch({ config }: FetchedParts): string | null {
   const { source } = config as { source?: unknown }
   return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
+}
+
+function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string): void {
+  const source = sourceOfFetch(fetched)
+  if (source !== null && source !== named)
+    refuse(
+      `${path} holds what was fetched of ${source}, and --source says ${named}. Leave --source out, or name the files that are of ${named}`,
+    )
 }
 
 /** What a plan says of its files, and the folders of jobs among them, which are no part of an export. */
@@ -169,7 +187,13 @@ function leftOutNotes(folders: readonly string[]): readonly string[] {
   return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${folders.join(', ')}.`]
 }
 
-function show(plan: ImportPlan, notes: readonly string[], path: string, { json = false }: PlanOptions): void {
+function show(
+  plan: ImportPlan,
+  fetched: FetchedParts | null,
+  notes: readonly string[],
+  path: string,
+  { json = false }: PlanOptions,
+): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
   if (json) {
@@ -180,10 +204,10 @@ function show(plan: ImportPlan, notes: readonly string[], path: string, { json =
   const lines = [
     ...(plan.fetch === null
       ? [
-          `${plan.files.length.toLocaleString('en')} ${plan.files.length === 1 ? 'file' : 'files'} of ${plan.source}, ${readableBytes(bytes)}.`,
+          `${counted(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
           `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
         ]
-      : [`What is not fetched yet of ${plan.source} is fetched first.`]),
+      : [fetchedText(plan.source, fetched!)]),
     target === null
       ? 'No target: give --project-key to send it later; a rehearsal needs none.'
       : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,

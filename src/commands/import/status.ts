@@ -8,7 +8,6 @@ import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
-import { counted } from '#importer/words.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { readReport } from './job-stages.ts'
@@ -66,8 +65,8 @@ function tellFetched(path: string, fetched: FetchedParts, { json = false }: Stat
   const lines = [
     'Nothing is planned yet.',
     isComplete
-      ? `Fetched of ${source}: all ${counted(parts.length, 'part', 'parts')}.`
-      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${counted(all, 'part', 'parts')}.`,
+      ? `Fetched of ${source}: all ${counted(parts.length, 'part')}.`
+      : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${counted(all, 'part')}.`,
     isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}` : nextLine(next),
   ]
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)

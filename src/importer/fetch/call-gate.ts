@@ -3,7 +3,7 @@
 import { type CallLimits, isLongWait, nextCallAtMs } from './call-limits.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
 import type { FetchState } from './fetch-state.ts'
-import type { FetchWaiting } from './wait-words.ts'
+import { type FetchWaiting, sourceLimit } from './wait-words.ts'
 
 export class CallGate {
   readonly #limits: CallLimits
@@ -55,6 +55,6 @@ export class CallGate {
   #waiting(): FetchWaiting {
     const nowMs = this.#clock.nowMs()
     const limitMs = nextCallAtMs(this.#state.callsMs(), this.#limits, nowMs)
-    return this.#pause.untilMs > limitMs ? this.#pause : { reason: 'source limit', untilMs: limitMs }
+    return this.#pause.untilMs > limitMs ? this.#pause : { reason: sourceLimit, untilMs: limitMs }
   }
 }

@@ -5,6 +5,7 @@
 import { mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { counted } from '#core/counted.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
@@ -102,6 +103,8 @@ class FetchRun {
   #calls = 0
   #retries = 0
   #waiting: FetchWaiting | null = null
+  /** The last failure, told of until something comes again: between two tries nothing is waited for. */
+  #trouble: FetchWaiting | null = null
   /** Refusals in a row. */
   #waits = 0
   #toldMs = 0
@@ -199,7 +202,7 @@ class FetchRun {
     if (bytes === undefined) this.#state.markWaiting(part.id, part)
     else if (bytes !== stored.bytes)
       throw new FetchStop(
-        `${object} has ${bytes} bytes and had ${stored.bytes} when it was fetched. Remove it to fetch it again.`,
+        `${object} has ${counted(bytes, 'byte')} and had ${(stored.bytes ?? 0).toLocaleString('en')} when it was fetched. Remove it to fetch it again.`,
       )
   }
 
@@ -210,6 +213,7 @@ class FetchRun {
       if (!(await this.#takeOver(part))) await this.#finish(part, await this.#fetch(part), attempts)
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
       this.#waits = 0
+      this.#trouble = null
       this.#successMs = this.#options.clock.nowMs()
     } catch (cause) {
       try {
@@ -242,6 +246,7 @@ class FetchRun {
       },
       received: bytes => {
         this.#bytesReceived += bytes
+        this.#trouble = null
         const nowMs = performance.now()
         if (nowMs - this.#toldMs > tellEveryMs) this.#tell()
       },
@@ -293,6 +298,8 @@ class FetchRun {
     const { clock } = this.#options
     this.#retries++
     attempts.dueMs = clock.nowMs() + backOffMs(attempts.broken, clock.random(), null)
+    this.#trouble = { reason: fault.message, untilMs: attempts.dueMs }
+    this.#tell()
     this.#tellOfLongWait(fault.message)
   }
 
@@ -302,17 +309,16 @@ class FetchRun {
     this.#retries++
     this.#waits++
     const untilMs = clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs)
-    this.#gate.pause({ reason, untilMs })
+    this.#trouble = { reason, untilMs }
+    this.#gate.pause(this.#trouble)
+    this.#tell()
     this.#tellOfLongWait(reason)
   }
 
   async #untilOneIsDue(): Promise<void> {
     const { clock, signal } = this.#options
     const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
-    this.#waiting = { reason: 'trying again', untilMs: dueMs }
-    this.#tell()
     await sleepUntil(clock, () => dueMs, signal)
-    this.#waiting = null
   }
 
   #tellOfLongWait(reason: string): void {
@@ -336,7 +342,7 @@ class FetchRun {
       bytesReceived: this.#bytesReceived,
       calls: this.#calls,
       retries: this.#retries,
-      waiting: this.#waiting,
+      waiting: this.#waiting ?? this.#trouble,
     })
   }
 }

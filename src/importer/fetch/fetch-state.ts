@@ -1,11 +1,14 @@
 // What has been fetched, in `fetch.db` of the job's folder: parts and their hashes, and the calls of the last hour. A
 // row says `done` only after the file has its name, so a crash in between leaves a whole file, which is taken over.
 
+import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { hourMs } from './call-limits.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
+import { otherExportText } from './other-export-text.ts'
+import { partFileOf } from './part-file.ts'
 
 /** `split`: others ask for the same. `empty`: the source has nothing there, and no file is made. */
 export type PartState = 'waiting' | 'done' | 'empty' | 'split'
@@ -46,8 +49,10 @@ const schema = `
 
 export class FetchState {
   readonly #database: Database.Database
+  readonly #folder: string
 
   constructor(folder: string) {
+    this.#folder = folder
     this.#database = new Database(join(folder, 'fetch.db'))
     this.#database.pragma('journal_mode = WAL')
     this.#database.pragma('synchronous = FULL')
@@ -58,14 +63,29 @@ export class FetchState {
     this.#database.close()
   }
 
-  /** @throws FetchStop when the folder was begun with another configuration. */
+  /**
+   * Says what the folder is for. That may change as long as nothing is kept in it, such as after a wrong region.
+   * @throws FetchStop when something was fetched with another configuration.
+   */
   bindTo(config: string): void {
-    this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO NOTHING", config)
     const bound = this.config()
-    if (bound !== config)
-      throw new FetchStop(
-        `This folder was begun with ${bound}, and the call asks for ${config}. Take another folder for another export.`,
-      )
+    if (bound === config) return
+    if (bound !== null) {
+      if (this.#keepsSomething()) throw new FetchStop(otherExportText(this.#folder, bound, config))
+      for (const id of this.#database.prepare('SELECT id FROM part').pluck().all() as string[])
+        rmSync(partFileOf(this.#folder, objectOf(id)).path, { force: true })
+      this.#run('DELETE FROM part')
+      this.#run('DELETE FROM warning')
+    }
+    this.#run("INSERT INTO setting VALUES ('config', ?) ON CONFLICT DO UPDATE SET value = excluded.value", config)
+  }
+
+  /** Also a file that got its name just before the process was killed, and the beginning of a large one. */
+  #keepsSomething(): boolean {
+    const rows = this.#database.prepare('SELECT * FROM part').iterate() as IterableIterator<Row>
+    for (const { id, state, saved_bytes } of rows)
+      if (state === 'done' || saved_bytes > 0 || existsSync(join(this.#folder, objectOf(id)))) return true
+    return false
   }
 
   /** Null before the first fetch. */

@@ -6,6 +6,7 @@ import { request as tlsRequest } from 'node:https'
 import { retryAfterOf } from './back-off.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { wordsWithoutSecrets } from './fetch-secrets.ts'
+import { sourceLimit } from './wait-words.ts'
 
 export interface HttpRequest {
   readonly method?: 'GET' | 'HEAD' | 'POST'
@@ -87,7 +88,7 @@ export async function faultOfStatus(
   const said = `${source} answers ${status}${words === '' ? '' : `: ${words}`}`
   if (status === 401 || status === 403)
     return new FetchStop(`${said}. Check the key, what it may do, and that the region is that of the project.`)
-  if (status === 429) return new FetchWait('source limit', retryAfterOf(headers['retry-after'], nowMs))
+  if (status === 429) return new FetchWait(sourceLimit, retryAfterOf(headers['retry-after'], nowMs))
   if (status === 408 || status >= 500)
     return new FetchWait(`the source is in trouble (${status})`, retryAfterOf(headers['retry-after'], nowMs))
   return new FetchStop(said)

@@ -6,8 +6,12 @@ export interface FetchWaiting {
   readonly untilMs: number
 }
 
+/** The reason of a wait that the limits of a source know the end of. */
+export const sourceLimit = 'source limit'
+
 export function waitingInWords({ reason, untilMs }: FetchWaiting, nowMs: number): string {
-  return `${reason}, ${spanInWords(Math.max(0, untilMs - nowMs))}`
+  if (untilMs <= nowMs) return `${reason}, trying again`
+  return `${reason}, ${spanInWords(untilMs - nowMs)}`
 }
 
 /** Rounded up: `45 s`, `14 min`, `18.3 h`, `3.1 days`. */

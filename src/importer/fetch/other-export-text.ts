@@ -1,0 +1,22 @@
+// Why a folder takes no other export than the one that it was begun with, in the options that people type.
+
+import type { JsonObject } from '#core/json.ts'
+
+/** @param bound what the folder was begun with, as JSON. @param asked what it is asked for now. */
+export function otherExportText(folder: string, bound: string, asked: string): string {
+  const [before, now] = [bound, asked].map(text => JSON.parse(text) as JsonObject) as [JsonObject, JsonObject]
+  const keys = [...new Set([...Object.keys(before), ...Object.keys(now)])].toSorted()
+  const differences = keys
+    .filter(key => before[key] !== now[key])
+    .map(key => `${optionText(key, now[key])} instead of ${optionText(key, before[key])}`)
+  return (
+    `${folder} holds files of another export: this call says ${differences.join(', ')}. ` +
+    `Take another folder for it; the export that was begun goes on with pennon import fetch FOLDER without options.`
+  )
+}
+
+function optionText(key: string, value: JsonObject[string] | undefined): string {
+  const option = `--${key.replaceAll('_', '-')}`
+  if (value === undefined || value === false) return `no ${option}`
+  return value === true ? option : `${option} ${String(value)}`
+}
