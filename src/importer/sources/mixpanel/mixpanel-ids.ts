@@ -1,7 +1,7 @@
 // Who is who in Mixpanel's events. Source: docs/wire/import.md §1.0 (I1 to I5), §1.2 (identity, id, prefix).
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { checkedId, chooseId, idText, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
+import { checkedId, chooseId, illegalForMixpanel, legalId } from '#importer/records/distinct-ids.ts'
 import { type IdentityLink, RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 
@@ -48,13 +48,16 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
   }
 }
 
-/** @throws RecordReject */
+/**
+ * The id from before an identification stands in for that of a device alone: where the id is absent, or a text that means
+ * nobody, the record's user is known better.
+ * @throws RecordReject
+ */
 function distinctIdOf(from: JsonObject): string {
   const resolved = ownValue(from, 'distinct_id')
-  const earlier = ownValue(from, '$distinct_id_before_identity')
-  const first = isOfDevice(idText(resolved)) ? [earlier, resolved] : [resolved, earlier]
-  const candidates = [...first, ownValue(from, '$user_id'), ownValue(from, '$device_id')]
-  return chosenId(candidates)
+  const isDevice = isOfDevice(legalId(resolved, illegalForMixpanel))
+  const earlier = isDevice ? [ownValue(from, '$distinct_id_before_identity')] : []
+  return chosenId([...earlier, resolved, ownValue(from, '$user_id'), ownValue(from, '$device_id')])
 }
 
 /** @throws RecordReject */

@@ -131,6 +131,40 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: 12345 }), '12345')
   })
 
+  it('is the earlier one in no other case, in whatever order the fields stand', () => {
+    type Ids = readonly [resolved: JsonObject[string], earlier: string, userId: string, deviceId: string]
+    const cases: readonly (readonly [ids: Ids, chosen: string | null])[] = [
+      // A device: the earlier id, then itself, then the user.
+      [['$device:d-1', 'ada', 'u-2', 'd-2'], 'ada'],
+      [['$device:d-1', '$device:d-0', 'u-2', 'd-2'], 'd-0'],
+      [['$device:d-1', 'guest', 'u-2', 'd-2'], 'd-1'],
+      [['$device:undefined', 'ada', 'u-2', 'd-2'], 'ada'],
+      [['$device:undefined', 'guest', 'u-2', 'd-2'], 'u-2'],
+      [['1A2B-3C4D', 'ada', 'u-2', 'd-2'], 'ada'],
+      [['1A2B-3C4D', '', 'u-2', 'd-2'], '1A2B-3C4D'],
+      // A user.
+      [['u-1', 'ada', 'u-2', 'd-2'], 'u-1'],
+      [['12345', 'ada', 'u-2', 'd-2'], '12345'],
+      // Nobody, also where capitals make it look like a device.
+      [[null, 'ada', 'u-2', 'd-2'], 'u-2'],
+      [['anonymous', 'ada', 'u-2', 'd-2'], 'u-2'],
+      [['UNDEFINED', 'ada', 'u-2', 'd-2'], 'u-2'],
+      [['NIL', 'ada', 'guest', 'd-2'], 'd-2'],
+      [['UNKNOWN', 'ada', '', ''], null],
+    ]
+    const names = ['distinct_id', '$distinct_id_before_identity', '$user_id', '$device_id']
+    for (const [ids, chosen] of cases)
+      for (let turn = 0; turn < names.length; turn++) {
+        const entries = names.map((name, index) => [name, ids[index]!] as const)
+        const properties = Object.fromEntries([...entries.slice(turn), ...entries.slice(0, turn)])
+        if (chosen !== null) assert.equal(idOf(properties), chosen, JSON.stringify(properties))
+        else
+          assert.deepEqual(outcomeOf(row(properties)), {
+            rejected: { reason: 'distinct_id_missing', field: 'distinct_id' },
+          })
+      }
+  })
+
   it('is never made up', () => {
     const outcome = outcomeOf(row({ distinct_id: 'guest', $user_id: 0, $device_id: '' }))
     assert.deepEqual(outcome, { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } })
