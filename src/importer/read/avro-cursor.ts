@@ -1,15 +1,34 @@
 // Reads the parts of Avro's binary encoding one after the other.
 
+/** Values such as null take no bytes, so the bytes of a record say nothing of how many it may claim to have. */
+export const recordValuesMax = 1_000_000
+
 export class AvroCursor {
   readonly #bytes: Buffer
   #at = 0
+  #valuesLeft = recordValuesMax
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
   }
 
+  /** How many bytes were read. */
+  get at(): number {
+    return this.#at
+  }
+
   get isAtEnd(): boolean {
     return this.#at === this.#bytes.length
+  }
+
+  beginRecord(): void {
+    this.#valuesLeft = recordValuesMax
+  }
+
+  /** @throws RangeError when the record has more values with these than it may. */
+  countValues(count: number): void {
+    this.#valuesLeft -= count
+    if (this.#valuesLeft < 0) throw new RangeError(`a record claims more than ${recordValuesMax} values`)
   }
 
   /** @throws RangeError when fewer are left. */
@@ -41,8 +60,7 @@ export class AvroCursor {
   blockCount(): number {
     const count = this.size()
     if (count < 0) this.long()
-    // Each takes a byte at least; a damaged count would go on for ever.
-    if (Math.abs(count) > this.#bytes.length) throw new RangeError('a list is longer than what holds it')
+    this.countValues(Math.abs(count))
     return Math.abs(count)
   }
 }

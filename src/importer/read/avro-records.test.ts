@@ -110,7 +110,74 @@ describe('an Avro file', () => {
     const bzip2 = await written([row], { codec: 'bzip2', pack: block => block })
     assert.deepEqual(await recordsIn(bzip2, 1_000), [{ line: 1, value: 'compressed_input' }])
   })
+
+  describe('of records that take no bytes', () => {
+    const nothing = { type: 'record', name: 'Nothing', fields: [{ name: 'no', type: 'null' }] }
+    const lists = { type: 'record', name: 'Lists', fields: [{ name: 'all', type: { type: 'array', items: nothing } }] }
+    const damageOf = async (bytes: Buffer) => {
+      const records = await Array.fromAsync(avroRecords(file(bytes, 1_000)))
+      const last = records.at(-1)!.parsed
+      return { before: records.length - 1, said: 'rejected' in last ? last.rejected.detail : null }
+    }
+
+    it('gives them, also in lists and where their block is empty', async () => {
+      assert.deepEqual(await recordsIn(container(nothing, [[2, []]]), 100), [
+        { line: 1, value: { no: null } },
+        { line: 2, value: { no: null } },
+      ])
+      assert.deepEqual(await recordsIn(container(lists, [[1, [5, 0]]]), 100), [
+        { line: 1, value: { all: Array.from({ length: 5 }, () => ({ no: null })) } },
+      ])
+    })
+
+    it('is damaged where it claims more than a file of its size can mean', async () => {
+      const tooMany = { before: 100_000, said: /it claims more than 100000 records that take no bytes/ }
+      const claims: readonly [Buffer, { readonly before: number; readonly said: RegExp }][] = [
+        [container(nothing, [[2 ** 40, []]]), { before: 0, said: /a block claims to have 1099511627776 records/ }],
+        [container(nothing, [[60_000_000, [0]]]), tooMany],
+        [
+          container(
+            nothing,
+            Array.from({ length: 20 }, () => [10_000, []]),
+          ),
+          tooMany,
+        ],
+        [container(lists, [[1, [2 ** 40, 0]]]), { before: 0, said: /a record claims more than 1000000 values/ }],
+        // Each list is within the bounds, and all of them are not.
+        [
+          container(lists, [[1, [...Array.from({ length: 200 }, () => 10_000), 0]]]),
+          { before: 0, said: /a record claims more than 1000000 values/ },
+        ],
+        [container(lists, [[2, [5, 0]]]), { before: 1, said: /a block has fewer records than it says/ }],
+      ]
+      for (const [bytes, { before, said }] of claims) {
+        const found = await damageOf(bytes)
+        assert.equal(found.before, before)
+        assert.match(found.said ?? '', said)
+      }
+    })
+  })
 })
+
+/** A container of blocks, each of whose records are given as their integers. */
+function container(type: object, blocks: readonly (readonly [count: number, values: readonly number[]])[]): Buffer {
+  const sync = Buffer.alloc(16, 7)
+  const text = (value: string) => Buffer.concat([long(Buffer.byteLength(value)), Buffer.from(value)])
+  const header = [Buffer.from('Obj\x01'), long(1), text('avro.schema'), text(JSON.stringify(type)), long(0), sync]
+  const bodies = blocks.map(([count, values]) => {
+    const body = Buffer.concat(values.map(long))
+    return Buffer.concat([long(count), long(body.length), body, sync])
+  })
+  return Buffer.concat([...header, ...bodies])
+}
+
+/** Of 0 or more. */
+function long(value: number): Buffer {
+  const bytes: number[] = []
+  let left = BigInt(value) * 2n
+  for (; left > 0x7fn; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80)
+  return Buffer.from([...bytes, Number(left)])
+}
 
 interface Packing {
   readonly codec: string

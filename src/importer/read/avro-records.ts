@@ -3,10 +3,10 @@
 
 import { crc32, inflateRawSync, zstdDecompressSync } from 'node:zlib'
 import { snappyUncompress } from 'hyparquet'
-import { isJsonObject, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { AvroCursor } from './avro-cursor.ts'
-import { avroReader } from './avro-schema.ts'
+import { type AvroReader, avroReader } from './avro-schema.ts'
 import type { ByteReader } from './byte-reader.ts'
 import { PackingDamage } from './decompress.ts'
 import type { ReadRecord } from './read-record.ts'
@@ -19,6 +19,10 @@ const syncBytes = 16
 const longBytesMax = 10
 /** Writers make blocks of some ten kilobytes; this one may be in memory twice. */
 const blockBytesMax = recordBytesMax
+/** Of what a header says of its file; schemas are far smaller. */
+const headerBytesMax = 16 * 2 ** 20
+/** Records of nulls alone take no bytes: a file of a few bytes could claim any number of them. */
+const emptyRecordsMax = 100_000
 
 export function isAvro(beginning: Buffer): boolean {
   return beginning.equals(magic)
@@ -36,13 +40,16 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
   })
   try {
     const { read, unpack, sync } = await readHeader(bytes)
+    let emptyCount = 0
     while ((await bytes.peek(1)).length > 0) {
-      const count = await nextSize(bytes)
+      const count = await nextSize(bytes, 'records')
       const block = new AvroCursor(unpack(await exactly(bytes, await nextSize(bytes))))
       if (!(await exactly(bytes, syncBytes)).equals(sync)) throw damaged('a block does not end where it should')
       for (let left = count; left > 0; left--) {
-        if (block.isAtEnd) throw damaged('a block has fewer records than it says')
-        const value = read(block)
+        const { at } = block
+        const value = nextValue(block, read)
+        if (block.at === at && ++emptyCount > emptyRecordsMax)
+          throw damaged(`it claims more than ${emptyRecordsMax} records that take no bytes`)
         if (isJsonObject(value)) yield made({ value }, Buffer.from(JSON.stringify(value)))
         else yield made(rejectOf('json_not_object'), Buffer.from(JSON.stringify(value)))
         line++
@@ -54,6 +61,16 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
   } catch (error) {
     const { reason, message } = damage() ?? damageIn(error as Error)
     yield made(rejectOf(reason, message))
+  }
+}
+
+function nextValue(block: AvroCursor, read: AvroReader): JsonValue {
+  const { isAtEnd } = block
+  block.beginRecord()
+  try {
+    return read(block)
+  } catch (cause) {
+    throw isAtEnd ? damaged('a block has fewer records than it says') : cause
   }
 }
 
@@ -69,11 +86,15 @@ const codecs: Readonly<Record<string, Unpack>> = {
 async function readHeader(bytes: ByteReader) {
   await exactly(bytes, magic.length)
   const meta = new Map<string, string>()
-  for (let left = await nextCount(bytes); left > 0; left = await nextCount(bytes))
-    for (; left > 0; left--) {
-      const key = (await exactly(bytes, await nextSize(bytes))).toString()
-      meta.set(key, (await exactly(bytes, await nextSize(bytes))).toString())
-    }
+  let left = headerBytesMax
+  const text = async () => {
+    const size = await nextSize(bytes)
+    left -= size + 1
+    if (left < 0) throw damaged(`its header has more than ${headerBytesMax} bytes`)
+    return (await exactly(bytes, size)).toString()
+  }
+  for (let count = await nextCount(bytes); count > 0; count = await nextCount(bytes))
+    for (; count > 0; count--) meta.set(await text(), await text())
   const codec = meta.get('avro.codec') ?? 'null'
   const unpack = Object.hasOwn(codecs, codec) ? codecs[codec]! : null
   if (unpack === null) throw damaged(`its codec is ${codec}: write it with deflate, snappy, zstandard or none`)
@@ -86,9 +107,9 @@ async function nextCount(bytes: ByteReader): Promise<number> {
   return Math.abs(count)
 }
 
-async function nextSize(bytes: ByteReader): Promise<number> {
+async function nextSize(bytes: ByteReader, what: 'bytes' | 'records' = 'bytes'): Promise<number> {
   const size = Number(await nextLong(bytes))
-  if (size < 0 || size > blockBytesMax) throw damaged(`a block claims to have ${size} bytes`)
+  if (size < 0 || size > blockBytesMax) throw damaged(`a block claims to have ${size} ${what}`)
   return size
 }
 

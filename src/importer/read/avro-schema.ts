@@ -99,6 +99,7 @@ class SchemaReader {
     })
     return cursor => {
       const record: JsonObject = {}
+      cursor.countValues(fields.length)
       for (const [name, read] of fields) setOwn(record, name, read(cursor))
       return record
     }
