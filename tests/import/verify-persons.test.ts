@@ -71,7 +71,7 @@ describe('persons that an import left', () => {
     assert.deepEqual(await check(t, events), { compared: 3, equal: 3, ...equal })
   })
 
-  it('take nothing from exceptions, unless one made them', async t => {
+  it('are as exceptions say like other events, whichever came first', async t => {
     const events = [
       event('known', '$set', { $set: { plan: 'pro' } }, 20),
       event('known', '$exception', { $set: { plan: 'none' }, $browser: 'Firefox' }, 30),

@@ -18,8 +18,6 @@ export interface ExpectedPerson {
   readonly id: string
   readonly ids: Set<string>
   profile: Profile
-  /** Told by exceptions, which describe only persons that they create. */
-  readonly unsureKeys: Set<string>
 }
 
 /** What is not as expected: in words, and the id where one is missing. */
@@ -29,7 +27,7 @@ export interface PersonDifference {
 }
 
 export function newPerson(id: string): ExpectedPerson {
-  return { rank: hash('sha1', id), id, ids: new Set([id]), profile: emptyProfile, unsureKeys: new Set() }
+  return { rank: hash('sha1', id), id, ids: new Set([id]), profile: emptyProfile }
 }
 
 /** Whether the event tells anything of its person that can be compared. */
@@ -46,10 +44,6 @@ export function addToPerson(person: ExpectedPerson, event: ImportedEvent): void 
   const other = event.event === '$identify' ? joinedId(event) : null
   if (other !== null) person.ids.add(other)
   const { set, setOnce } = personMaps(event)
-  if (event.event === '$exception') {
-    for (const map of [set, setOnce]) for (const key of Object.keys(map ?? {})) person.unsureKeys.add(key)
-    return
-  }
   const timestampMs = Math.floor(timeUs / usPerMs)
   const update = { set, setOnce, unset: unsetOf(event), timestampMs, uuid, importJobId: 1 }
   person.profile = applyImportUpdate(person.profile, update) ?? person.profile
@@ -60,11 +54,9 @@ function unsetOf(event: ImportedEvent): readonly string[] {
 }
 
 /** @param stored a person as the private API shows it. */
-export function differenceOfPerson(person: ExpectedPerson, stored: JsonObject): PersonDifference | null {
-  const { ids, profile, unsureKeys } = person
+export function differenceOfPerson({ ids, profile }: ExpectedPerson, stored: JsonObject): PersonDifference | null {
   const properties = isJsonObject(stored.properties) ? (stored.properties as JsonObject) : {}
   for (const key of Object.keys(profile.marks)) {
-    if (unsureKeys.has(key)) continue
     const expected = ownValue(profile.properties as JsonObject, key)
     const found = ownValue(properties, key)
     if (expected === undefined) {
