@@ -68,7 +68,12 @@ describe('Ctrl-C at an import whose service is away', () => {
   for (const how of ['publish', 'discard'])
     it(`says that nothing was asked when it is waited for before ${how}`, async t => {
       const commands = await approved(t)
-      const { exitCode, stderr } = await interrupted(commands, /^waiting: no connection/m, how, ...(how === 'publish' ? ['--unverified'] : []))
+      const { exitCode, stderr } = await interrupted(
+        commands,
+        /^waiting: no connection/m,
+        how,
+        ...(how === 'publish' ? ['--unverified'] : []),
+      )
       assert.equal(exitCode, 130, stderr)
       assert.match(stderr, new RegExp(`was not asked to ${how} anything, so nothing has changed.*import ${how} `))
     })

@@ -60,6 +60,35 @@ describe('an import from the command line', () => {
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])
   })
 
+  it('lets no text of the source steer the terminal', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const odd = 'a\u001b[31m\u009b2J\u202eb'
+    const record = { ...good, event: odd, user: odd, props: { [odd]: odd } }
+    const records = [record, { ...record, id: 's', user: odd.repeat(30) }]
+    await commands.plan([commands.file('raw.jsonl', records.map(each => `${JSON.stringify(each)}\n`).join(''))])
+    const calls: readonly (readonly [command: string, ...options: string[]])[] = [
+      ...([
+        ['run', '--max-reject-share', '100%'],
+        ['run', '--json'],
+        ['status', '--json'],
+      ] as const),
+      ...([['report'], ['report', '--markdown'], ['report', '--json']] as const),
+      ...([
+        ['report', '--samples'],
+        ['report', '--samples', '--json'],
+      ] as const),
+      ...([['rejects'], ['rejects', '--json'], ['rejects', '--group'], ['rejects', '--group', '--json']] as const),
+    ]
+    for (const [command, ...options] of calls) {
+      const { exitCode, stdout, stderr } = await commands.call(command, ...options)
+      assert.equal(exitCode, 0, stderr)
+      const text = [command, ...options].join(' ')
+      assert.doesNotMatch(`${stdout}${stderr}`.replaceAll('\n', ''), /[\p{Cc}\p{Cf}]/u, text)
+      if (options.includes('--json')) for (const line of jsonTexts(stdout)) JSON.parse(line)
+      if (command === 'report') assert.match(stdout, /\\u001b/, text)
+    }
+  })
+
   it('stages nothing again that is done, and everything when the plan changes', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('raw.jsonl', `${JSON.stringify({ ...good, at: '2024-05-01 23:30:00' })}\n`)
@@ -255,4 +284,9 @@ async function targetThatKnows(t: TestContext, key: string): Promise<string> {
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
   t.after(() => server.close())
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+/** Of an output that is one indented object, or one object a line. */
+function jsonTexts(output: string): readonly string[] {
+  return output.startsWith('{\n') ? [output] : output.split('\n').slice(0, -1)
 }

@@ -7,9 +7,11 @@ import { reportNames } from '#importer/stages/rehearse.ts'
 import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job-stages.ts'
-import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
+import { nextStep, standingOf } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { printLines } from './print.ts'
 import { confirmTarget } from './prompt.ts'
+import { nextLine, quoted } from './step-words.ts'
 
 /** As commander gives them. */
 export interface ApproveOptions {
@@ -38,9 +40,10 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       })
       const approval = approve(plan, manifestOf(folder), new Date().toISOString())
       folder.writeJson(approvalFile, approval)
-      process.stdout.write(
-        `Approved as ${approval.sha256.slice(0, 12)}.\n${nextLine(nextStep(path, await standingOf(job), null))}\n`,
-      )
+      printLines([
+        `Approved as ${approval.sha256.slice(0, 12)}.`,
+        nextLine(nextStep(path, await standingOf(job), null)),
+      ])
     })
   } finally {
     unlock()

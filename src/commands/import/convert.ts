@@ -16,6 +16,7 @@ import { type ImportedEvent, RecordReject } from '#importer/records/imported-eve
 import { readTime, timeText, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { readJsonFile } from './plan-options.ts'
 
@@ -40,7 +41,8 @@ export async function convert(options: ConvertOptions): Promise<void> {
       let ordinal = 0
       for await (const record of parsedRecords(input, options.format)) {
         ordinal++
-        yield `${JSON.stringify('value' in record ? convertOne(record.value, ordinal) : answerOf(record))}\n`
+        const answer = 'value' in record ? convertOne(record.value, ordinal) : answerOf(record)
+        yield `${printable(JSON.stringify(answer))}\n`
       }
     },
     process.stdout,
@@ -83,7 +85,7 @@ function prepare(
   try {
     return source.prepare(own, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact })
   } catch (error) {
-    if (error instanceof ImportConfigError) refuse(error.message)
+    if (error instanceof ImportConfigError) refuse(printable(error.message))
     throw error
   }
 }

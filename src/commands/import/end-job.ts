@@ -14,14 +14,14 @@ import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { manifestOf } from './job-stages.ts'
-import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { printLines } from './print.ts'
 import { confirmTarget } from './prompt.ts'
 import { apiOf } from './send-job.ts'
+import { quoted } from './step-words.ts'
 
 const personsFile = 'verify-persons.json'
 
@@ -190,5 +190,5 @@ function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
 }
 
 function say(line: string): void {
-  process.stdout.write(`${printable(line)}\n`)
+  printLines([line])
 }

@@ -5,6 +5,7 @@ import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'
 import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
+import { printable } from '../client/printable.ts'
 import { readableBytes } from '../readable-bytes.ts'
 
 export interface FetchProgressOptions {
@@ -32,15 +33,17 @@ export function fetchProgress({ write, isTerminal, isJson, nowMs, limits, callsP
       if (atMs - shownMs < everyMs) return
       shownMs = atMs
       if (isJson) {
-        write(`${JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...progress })}\n`)
+        const line = JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...progress })
+        write(`${printable(line)}\n`)
         return
       }
-      const words = progressInWords(progress, {
+      const figures = progressInWords(progress, {
         nowMs: atMs,
         spentMs: atMs - startMs,
         doneHere: progress.partsDone - firstDone,
         leastMs: leastDurationMs((progress.partsTotal - progress.partsDone) * callsPerPart, limits),
       })
+      const words = printable(figures)
       write(isTerminal ? `\r${words}\u001b[K` : `${words}\n`)
     },
     end(): void {

@@ -21,8 +21,9 @@ import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
 import { fetchProgress } from './fetch-progress.ts'
 import { endInterrupted, interruptible } from './interruption.ts'
-import { quoted } from './next-step.ts'
 import { checkIsFolder } from './open-job.ts'
+import { printJson, printLines, printText } from './print.ts'
+import { quoted } from './step-words.ts'
 
 /** As commander gives them. */
 export interface FetchOptions {
@@ -92,7 +93,7 @@ function readConfigOf(folder: string, options: FetchOptions): { readonly config:
 async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
   const plan = await readFetchPlan(source, signal)
   if (json) {
-    process.stdout.write(`${JSON.stringify(plan, null, 2)}\n`)
+    printText(`${JSON.stringify(plan, null, 2)}\n`)
     return
   }
   const { partCount, callCount, leastMs, bytes, firstPart, lastPart, notes } = plan
@@ -103,7 +104,7 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
     ...notes,
     'Nothing was downloaded.',
   ]
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  printLines(lines)
 }
 
 async function download(
@@ -134,8 +135,8 @@ async function download(
   } finally {
     progress.end()
   }
-  if (json) process.stdout.write(`${JSON.stringify(result)}\n`)
-  else process.stdout.write(`${resultInWords(result, folder).map(printable).join('\n')}\n`)
+  if (json) printJson(result)
+  else printLines(resultInWords(result, folder))
 }
 
 function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string[] {

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { nextLine, nextStep, type Standing } from './next-step.ts'
+import { nextStep, type Standing } from './next-step.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
+import { nextLine } from './step-words.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null },

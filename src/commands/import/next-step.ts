@@ -10,11 +10,7 @@ import { isShareTooLarge } from '#importer/stages/report/reject-share.ts'
 import { readReport } from './job-stages.ts'
 import type { Job } from './open-job.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
-
-export interface NextStep {
-  readonly command: string
-  readonly why: string
-}
+import { type NextStep, quoted } from './step-words.ts'
 
 /** Where a job stands, as far as it decides what comes next. */
 export interface Standing {
@@ -61,10 +57,6 @@ export function nextStep(path: string, standing: Standing, service: ServiceAnswe
     afterSending(at, service, standing.ending) ??
     (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
   )
-}
-
-export function nextLine({ command, why }: NextStep): string {
-  return `Next: ${command} (${why})`
 }
 
 /** What the service is at counts for more than the folder, whose job somebody else may have ended. */
@@ -130,9 +122,4 @@ function beforeSent(
   if (changed.length > 0)
     return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
   return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
-}
-
-/** A path as a shell takes it. */
-export function quoted(path: string): string {
-  return /^[\w./@%+=:,-]+$/.test(path) ? path : `'${path.replaceAll("'", `'\\''`)}'`
 }

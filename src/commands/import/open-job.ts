@@ -11,7 +11,7 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { type NextStep, quoted } from './next-step.ts'
+import { type NextStep, quoted } from './step-words.ts'
 
 const lockFile = 'lock.db'
 
@@ -109,7 +109,7 @@ export async function orStop(folder: JobFolder, command: () => Promise<void> | v
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
     if (!isDiskFull(error)) throw error
-    process.stderr.write(`pennon: ${fullDiskText(folder)}\n`)
+    process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)
   }
 }

@@ -23,11 +23,12 @@ import { completed, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
 import { endAtInterruption } from './interruption.ts'
 import { sizeOf } from './job-stages.ts'
-import { nextLine, quoted } from './next-step.ts'
 import { checkIsFolder, lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+import { printJson, printLines } from './print.ts'
 import { withEndOfFetch } from './profile-time.ts'
 import { liveBeforeFile } from './send-job.ts'
+import { nextLine, quoted } from './step-words.ts'
 
 /** Staging and rehearsal together go through the bytes about three times. */
 const bytesPerSecond = 10_000_000
@@ -158,7 +159,7 @@ async function rawOf(
       folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
     )
   } catch (error) {
-    refuse(`the files cannot be read: ${(error as Error).message}`)
+    refuse(printable(`the files cannot be read: ${(error as Error).message}`))
   }
   if (found.length === 0) refuse([`there is no file in ${files.join(', ')}`, ...leftOutNotes(leftOut)].join('. '))
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, leftOut }
@@ -197,7 +198,7 @@ function show(
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
   const seconds = Math.ceil(bytes / bytesPerSecond)
   if (json) {
-    process.stdout.write(`${JSON.stringify({ ...plan, bytes, seconds, notes })}\n`)
+    printJson({ ...plan, bytes, seconds, notes })
     return
   }
   const { target } = plan
@@ -215,5 +216,5 @@ function show(
     'Nothing was sent.',
     nextLine({ command: `pennon import run ${quoted(path)}`, why: 'rehearses it; nothing is sent' }),
   ]
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  printLines(lines)
 }

@@ -43,10 +43,11 @@ export async function confirmTarget(
   { what, scripted, facts = [] }: { what: string; scripted: string; facts?: readonly string[] },
 ): Promise<void> {
   if (given !== undefined) {
-    if (given !== name) refuse(`--project is ${JSON.stringify(given)}, and the target is ${JSON.stringify(name)}`)
+    if (given !== name)
+      refuse(printable(`--project is ${JSON.stringify(given)}, and the target is ${JSON.stringify(name)}`))
     return
   }
-  if (!canAsk()) refuse(`say which project it is for: ${scripted} --project ${JSON.stringify(name)}`)
+  if (!canAsk()) refuse(printable(`say which project it is for: ${scripted} --project ${JSON.stringify(name)}`))
   for (const fact of facts) process.stdout.write(`${printable(fact)}\n`)
   const typed = await ask(`Type the name of the target to ${what} (${name})`)
   if (typed !== name) refuse('that is another name; nothing was changed')

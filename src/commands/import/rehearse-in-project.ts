@@ -11,14 +11,16 @@ import { sampledJob } from '#importer/send/sampled-job.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { waitForLane } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { printable } from '../client/printable.ts'
 import { ClientError } from '../client/private-api.ts'
 import { tableLines } from '../client/table.ts'
-import { terminalOf } from '../client/terminal.ts'
+import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { projectWithKey } from './ask-target.ts'
 import { manifestOf, type StageRun } from './job-stages.ts'
-import { quoted } from './next-step.ts'
+import { printJson } from './print.ts'
 import { apiOf, wallClock } from './send-job.ts'
+import { quoted } from './step-words.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string
@@ -85,9 +87,13 @@ async function rehearsalProjectId(address: string, projectKey: string): Promise<
 
 export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
   if (json) {
-    process.stdout.write(`${JSON.stringify(diff)}\n`)
+    printJson(diff)
     return
   }
+  process.stdout.write(`${diffLines(diff, path, terminalOf(process.stdout)).join('\n')}\n`)
+}
+
+export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): readonly string[] {
   const count = (value: number | undefined) => (value ?? 0).toLocaleString('en')
   const columns = [
     { title: 'Event', value: (row: ProjectDiff['rows'][number]) => row.event, widthMin: 12 },
@@ -108,9 +114,7 @@ export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
       align: 'right' as const,
     },
   ]
-  const lines = [
-    ...tableLines(columns, diff.rows, terminalOf(process.stdout)),
-    '',
+  const words = [
     ...(diff.missing.length === 0
       ? ['All that was sent is in the rehearsal project.']
       : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
@@ -118,5 +122,5 @@ export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
     'Nothing was sent to the target.',
     `Next: pennon import approve ${quoted(path)} (once you have read it: pennon import report ${quoted(path)})`,
   ]
-  process.stdout.write(`${lines.join('\n')}\n`)
+  return [...tableLines(columns, diff.rows, terminal), '', ...words.map(printable)]
 }

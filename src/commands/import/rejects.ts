@@ -7,9 +7,9 @@ import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { sentRejects } from '#importer/send/sent-rejects.ts'
 import { type RejectLine, rejectFiles, rejectTexts } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
+import { printJson, printLines } from './print.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -38,7 +38,7 @@ async function showLines(folder: JobFolder, { reason, json = false }: RejectsOpt
   for await (const text of textsOf(folder)) {
     const reject = JSON.parse(text) as RejectLine
     if (reason !== undefined && reject.reason !== reason) continue
-    process.stdout.write(json ? `${text}\n` : `${printable(rejectWords(reject))}\n`)
+    printLines([json ? text : rejectWords(reject)])
   }
 }
 
@@ -54,7 +54,7 @@ async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOp
   const sorted = [...groups].toSorted(([, a], [, b]) => b.count - a.count)
   if (json) {
     const shown = sorted.map(([name, { count, fix, examples }]) => ({ reason: name, count, fix, examples }))
-    process.stdout.write(`${JSON.stringify(shown)}\n`)
+    printJson(shown)
     return
   }
   const lines = sorted.flatMap(([name, { count, fix, examples }]) => [
@@ -63,7 +63,7 @@ async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOp
     ...examples.map(reject => `  ${rejectWords(reject)}`),
     '',
   ])
-  process.stdout.write(lines.length === 0 ? 'No record is rejected.\n' : `${lines.map(printable).join('\n')}\n`)
+  printLines(lines.length === 0 ? ['No record is rejected.'] : lines)
 }
 
 function rejectWords({ object, line, reason, field, detail, source }: RejectLine): string {

@@ -11,9 +11,11 @@ import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { readReport } from './job-stages.ts'
-import { nextLine, nextStep, standingOf } from './next-step.ts'
+import { nextStep, standingOf } from './next-step.ts'
 import { openJob } from './open-job.ts'
+import { printLines, printText } from './print.ts'
 import { askService } from './service/ask-service.ts'
+import { nextLine } from './step-words.ts'
 
 /** As commander gives them. */
 export interface ReportOptions {
@@ -39,7 +41,7 @@ export async function showReport(path: string, options: ReportOptions): Promise<
   const final = folder.readJson<FinalReport>(finalReportNames.json)
   const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
-    process.stdout.write(readFileSync(folder.file(json ? names.json : names.md), 'utf8'))
+    printText(readFileSync(folder.file(json ? names.json : names.md), 'utf8'))
     return
   }
   const terminal = terminalOf(process.stdout)
@@ -54,7 +56,7 @@ function showSamples(file: string, { of, day, json = false }: ReportOptions): vo
   for (const text of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
     const sample = JSON.parse(text) as Sample
     if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
-    process.stdout.write(json ? `${text}\n` : `${sampleLines(sample).map(printable).join('\n')}\n\n`)
+    printLines(json ? [text] : [...sampleLines(sample), ''])
   }
 }
 
@@ -74,7 +76,7 @@ function sectionLines({ title, lines, tables }: Section, terminal: Terminal): st
         value: (row: readonly string[]) => row[index]!,
         ...(isNumber ? { align: 'right' as const } : { widthMin: 12 }),
       }))
-      return ['', caption, ...tableLines(shown, rows, terminal)]
+      return ['', printable(caption), ...tableLines(shown, rows, terminal)]
     }),
     '',
   ]

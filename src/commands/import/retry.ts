@@ -12,14 +12,14 @@ import { readServiceJob } from '#importer/send/service-job.ts'
 import { verifyFile } from '#importer/send/verify-stage.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { manifestOf } from './job-stages.ts'
-import { quoted } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
+import { printLines } from './print.ts'
 import { runProgress } from './run-progress.ts'
 import { apiOf, wallClock } from './send-job.ts'
+import { quoted } from './step-words.ts'
 import { checkTakesEvents } from './takes-events.ts'
 
 /** As commander gives them. */
@@ -113,5 +113,5 @@ async function* stillWrong(job: ReturnType<typeof addRetry>['job'], adapter: str
 }
 
 function say(line: string): void {
-  process.stdout.write(`${printable(line)}\n`)
+  printLines([line])
 }

@@ -43,10 +43,10 @@ export function runProgress({ folder, write, width, nowMs }: RunProgressOptions)
   const tick = () => {
     const figures = tracker.figures()
     keep(figures)
-    if (width !== null) write(`\r${cutToWidth(progressLine(figures), width - 1)}\u001b[K`)
+    if (width !== null) write(`\r${cutToWidth(printable(progressLine(figures)), width - 1)}\u001b[K`)
     else if (nowMs() - saidMs >= linesEveryMs) {
       saidMs = nowMs()
-      write(`${JSON.stringify(figures)}\n`)
+      write(`${printable(JSON.stringify(figures))}\n`)
     }
   }
   keep(tracker.figures())
@@ -58,7 +58,7 @@ export function runProgress({ folder, write, width, nowMs }: RunProgressOptions)
       clear()
       const figures = tracker.figures(state, message)
       keep(figures)
-      if (width === null) write(`${JSON.stringify(figures)}\n`)
+      if (width === null) write(`${printable(JSON.stringify(figures))}\n`)
     },
   }
 }

@@ -14,17 +14,18 @@ import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '../../version.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { fetchJob } from './fetch-job-stage.ts'
 import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { type JobStage, readReport, stagesToRehearse } from './job-stages.ts'
-import { nextLine, nextStep, quoted, standingOf } from './next-step.ts'
+import { nextStep, standingOf } from './next-step.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
+import { printJson, printLines } from './print.ts'
 import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
+import { nextLine, quoted } from './step-words.ts'
 import { tellSent } from './tell-sent.ts'
 
 /** As commander gives them. */
@@ -163,11 +164,8 @@ export async function runStages(job: Job, stages: readonly JobStage[], path: str
 async function tellResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
   const { folder, plan } = job
   const report = readReport(folder)!
-  if (json) process.stdout.write(`${JSON.stringify(report)}\n`)
-  else {
-    const next = nextLine(nextStep(path, await standingOf(job), null))
-    process.stdout.write(`${[...resultLines(job, report), next].map(printable).join('\n')}\n`)
-  }
+  if (json) printJson(report)
+  else printLines([...resultLines(job, report), nextLine(nextStep(path, await standingOf(job), null))])
   const { read, rejected } = report.balance
   const { maxRejectShare } = plan.limits
   if (isShareTooLarge(rejected, read, maxRejectShare))

@@ -18,8 +18,8 @@ import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } fro
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
-import { quoted } from './next-step.ts'
 import type { Job } from './open-job.ts'
+import { quoted } from './step-words.ts'
 import { checkTakesEvents } from './takes-events.ts'
 
 export interface SendJobOptions {

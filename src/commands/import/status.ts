@@ -9,9 +9,8 @@ import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { readReport } from './job-stages.ts'
-import { type NextStep, nextLine, nextStep, quoted, standingOf } from './next-step.ts'
+import { nextStep, standingOf } from './next-step.ts'
 import {
   checkIsFolder,
   fetchedInto,
@@ -22,8 +21,10 @@ import {
   openJob,
   orStop,
 } from './open-job.ts'
+import { printJson, printLines } from './print.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
+import { type NextStep, nextLine, quoted } from './step-words.ts'
 
 /** As commander gives them. */
 export interface StatusOptions {
@@ -58,7 +59,7 @@ function tellFetched(path: string, fetched: FetchedParts, { json = false }: Stat
   const isRunning = isFetchRunning(path)
   if (json) {
     const figures = { source, isComplete, parts: parts.length, partsEmpty, partsWaiting }
-    process.stdout.write(`${JSON.stringify({ isRunning, fetched: figures, next })}\n`)
+    printJson({ isRunning, fetched: figures, next })
     return
   }
   const all = parts.length + partsEmpty + partsWaiting
@@ -69,7 +70,7 @@ function tellFetched(path: string, fetched: FetchedParts, { json = false }: Stat
       : `Fetched of ${source}: ${(parts.length + partsEmpty).toLocaleString('en')} of ${counted(all, 'part')}.`,
     isRunning ? `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}` : nextLine(next),
   ]
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  printLines(lines)
 }
 
 async function tellStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
@@ -77,8 +78,8 @@ async function tellStatus(job: Job, path: string, { json = false }: StatusOption
   const running = runningIn(job, progress)
   const service = await askService(job)
   const next = nextStep(path, await standingOf(job), service)
-  if (json) process.stdout.write(`${JSON.stringify(statusOf(job, running, progress, service, next))}\n`)
-  else process.stdout.write(`${statusLines(job, running, progress, service, next, path).map(printable).join('\n')}\n`)
+  if (json) printJson(statusOf(job, running, progress, service, next))
+  else printLines(statusLines(job, running, progress, service, next, path))
 }
 
 function runningIn({ folder }: Job, progress: ProgressFigures | null): Running {

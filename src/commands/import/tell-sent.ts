@@ -2,15 +2,15 @@ import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { finalReportNames } from '#importer/send/final-report.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
-import { printable } from '../client/printable.ts'
-import { type NextStep, nextLine, quoted } from './next-step.ts'
 import type { Job } from './open-job.ts'
+import { printLines } from './print.ts'
 import type { SentJob } from './send-job.ts'
+import { type NextStep, nextLine, quoted } from './step-words.ts'
 
 /** @throws JobStopped when what is stored is not what was sent. */
 export function tellSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
   const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
-  process.stdout.write(`${lines.map(printable).join('\n')}\n`)
+  printLines(lines)
   const { verification, balance } = report
   if (!verification.ok)
     throw new JobStopped(

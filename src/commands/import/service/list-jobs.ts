@@ -2,6 +2,7 @@
 // has to keep notes. Source: docs/wire/import.md §2.8, §5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { printable } from '../../client/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
@@ -26,7 +27,7 @@ export function listJobs(options: ClientOptions): Promise<void> {
     const found = await api.list('/import_jobs/')
     const jobs = found.map(listed)
     const covered = coveredDays(jobs.flatMap(daysOf))
-    if (options.json === true) process.stdout.write(`${JSON.stringify({ jobs: found, covered })}\n`)
+    if (options.json === true) process.stdout.write(`${printable(JSON.stringify({ jobs: found, covered }))}\n`)
     else process.stdout.write(`${listLines(jobs, covered, terminalOf(process.stdout)).join('\n')}\n`)
   })
 }
