@@ -1,15 +1,19 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import type { JsonObject } from '#core/json.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+const sha = (id: number) => createHash('sha256').update(String(id)).digest('hex')
 const goodLine = `${JSON.stringify(good)}\n`
 
 describe('an import from the command line', () => {
@@ -208,8 +212,59 @@ describe('an import from the command line', () => {
     await commands.plan([commands.file('raw.jsonl', lines.join('\n'))])
     const paused = await commands.call('run')
     assert.equal(paused.exitCode, 2)
-    assert.match(paused.stderr, /2\.0 % of the records are rejected/)
-    assert.equal((await commands.call('run', '--max-reject-share', '3%')).exitCode, 0)
+    assert.match(paused.stderr, /2\.0 % of the records are rejected.*--group\. Mend the records or the mapping/)
+    const [allowed] = /--max-reject-share \d+%$/.exec(paused.stderr.trim())!
+    assert.equal((await commands.call('run', ...allowed.split(' '))).exitCode, 0)
+  })
+
+  it('stops for a small job too, once more than a handful of its records are rejected', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const lines = (rejected: number) =>
+      Array.from({ length: 51 }, (_, id) => (id < rejected ? 'broken\n' : `${JSON.stringify({ ...good, id })}\n`))
+    await commands.plan([commands.file('raw.jsonl', lines(5).join(''))])
+    assert.equal((await commands.call('run')).exitCode, 0)
+    await commands.plan([commands.file('raw.jsonl', lines(6).join(''))])
+    const stopped = await commands.call('run')
+    assert.equal(stopped.exitCode, 2)
+    assert.match(stopped.stdout, /Next: pennon import rejects \S+ --group \(Mend .* --max-reject-share 12%\)/)
+  })
+
+  it('stops when no record gives an event, whatever share is allowed, and knows whose they are', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const rows = Array.from({ length: 51 }, (_, index) => {
+      const properties = { time: 1_714_564_800 + index, distinct_id: `u-${index}`, $insert_id: `i-${index}` }
+      return `${JSON.stringify({ event: 'Paid', properties })}\n`
+    })
+    const raw = commands.file('raw.jsonl', rows.join(''))
+    await commands.plan([raw], '--source', 'amplitude', '--max-reject-share', '100%')
+    const stopped = await commands.call('run')
+    assert.equal(stopped.exitCode, 2)
+    assert.match(stopped.stderr, /None of the 51 records gives an event \(51 are rejected\).* --source mixpanel/)
+    assert.match((await commands.call('report')).stdout, /look like those of another source: --source mixpanel/)
+  })
+
+  it('stops for a file that is cut off, until that is allowed', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const lines = Array.from(
+      { length: 4_000 },
+      (_, id) => `${JSON.stringify({ ...good, id, props: { r: sha(id) } })}\n`,
+    )
+    const packed = gzipSync(lines.join(''))
+    const raw = commands.file('day.jsonl.gz', '')
+    writeFileSync(raw, packed.subarray(0, packed.length / 2))
+    await commands.plan([raw])
+    const stopped = await commands.call('run')
+    assert.equal(stopped.exitCode, 2)
+    const named =
+      /day\.jsonl\.gz is damaged in line [\d,]+ \(the (?:gzip|deflate) data ends .*\): 1,\d{3} records were read/
+    assert.match(stopped.stderr, named)
+    assert.match(stopped.stderr, /Download it again and plan anew: .*; or .* run \S+ --allow-damaged-files\n$/)
+    assert.match((await commands.call('status')).stdout, named)
+    assert.match((await commands.call('report')).stdout, /Damaged files\n/)
+    const status = JSON.parse((await commands.call('status', '--json')).stdout) as JsonObject
+    assert.partialDeepStrictEqual(status, { damagedFiles: [{ object: raw }], stop: { code: 'damaged_files' } })
+    const allowed = await commands.call('run', '--allow-damaged-files')
+    assert.equal(allowed.exitCode, 0, allowed.stderr)
   })
 
   it('names a file of the job that is damaged, and goes on once it is gone', async t => {
@@ -272,6 +327,12 @@ describe('an approval', () => {
     assert.ok(existsSync(join(commands.job, 'approval.json')))
     await commands.plan([raw], '--host', host, '--project-key', 'phc_known')
     assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
+    const cut = commands.file('cut.jsonl', `${goodLine}{"id": "r-2", "ev`)
+    await commands.plan([cut], '--host', host, '--project-key', 'phc_known')
+    await commands.call('run')
+    const refused = await commands.call('approve', '--project', host)
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, /cut\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
   })
 })
 

@@ -4,13 +4,13 @@
 import { counted } from '#core/counted.ts'
 import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
-import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job-stages.ts'
 import { nextStep, standingOf } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { printLines } from './print.ts'
 import { confirmTarget } from './prompt.ts'
+import { stopOf, stopText } from './rehearsal-stop.ts'
 import { nextLine, quoted } from './step-words.ts'
 
 /** As commander gives them. */
@@ -62,10 +62,6 @@ async function checkRehearsed(job: Job, at: string): Promise<void> {
     refuse(
       `the figures of the rehearsal do not balance, so nothing can be approved: pennon import report ${at} shows them. Please report it as a defect of Pennon`,
     )
-  const { read, rejected } = report.balance
-  const { maxRejectShare } = job.plan.limits
-  if (isShareTooLarge(rejected, read, maxRejectShare))
-    refuse(
-      `${shareOfRejects(rejected / read, maxRejectShare)} Mend the records or the mapping, or allow more: pennon import run ${at} --max-reject-share 5%`,
-    )
+  const stop = stopOf(report, job.plan, at)
+  if (stop !== null) refuse(stopText(stop))
 }

@@ -179,7 +179,8 @@ function addPlan(command: Command): void {
     .option('--host <address>', 'of the target; by HOST and PORT unless given')
     .option('--api-host <address>', 'of its private API, where that has a port of its own (PENNON_ADMIN_PORT)')
     .option('--project-key <key>', 'the public key of the target project; PENNON_PROJECT_KEY unless given')
-    .option('--max-reject-share <share>', 'pause when more records than this are rejected', '1%')
+    .option('--max-reject-share <share>', 'pause when more records than this are rejected, and more than 5', '1%')
+    .option('--allow-damaged-files', 'import files that are cut off or damaged as far as they can be read')
     .option('--hold-live-window', 'leave out events of the last 48 hours instead of sending them')
     .option('--retention-days <days>', 'what the target keeps; older events are rejected')
     .option('--keep-identical', 'lines that are the same and have no id are events of their own')
@@ -217,7 +218,8 @@ function addRun(command: Command): void {
       'stage, scan and rehearse an import, and once approved send and verify it; it goes on where it stopped',
     )
     .option('--source-timezone <zone>', 'the zone of the times, when the scan finds that they are no UTC')
-    .option('--max-reject-share <share>', 'pause when more records than this are rejected')
+    .option('--max-reject-share <share>', 'pause when more records than this are rejected, and more than 5')
+    .option('--allow-damaged-files', 'go on without what is missing of files that are cut off or damaged')
     .option(
       '--rehearsal-project <key>',
       'send some persons to this project for trying, and show what both projects hold',

@@ -8,6 +8,7 @@ import { type Manifest, manifestFile, readManifest } from '#importer/job/manifes
 import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
 import { recordReader } from '#importer/read/read-files.ts'
+import { allSources } from '#importer/sources/sources.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
@@ -92,6 +93,7 @@ export const rehearsal: JobStage = {
     const manifest = manifestOf(folder)
     await rehearse({
       ...{ folder, plan, manifest, stats, source, progress, signal },
+      otherSources: allSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       askTarget: asked => askTargetFacts(run, asked),
     })

@@ -5,7 +5,7 @@ import type { ServiceAnswer } from './service/ask-service.ts'
 import { nextLine } from './step-words.ts'
 
 const fresh: Standing = {
-  ...{ isRehearsed: false, hasTarget: true, hasTooManyRejects: false, changed: null, sent: null },
+  ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null },
   ...{ changedFile: null, ending: null },
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
@@ -26,7 +26,12 @@ describe('the next step of an import', () => {
   const cases: readonly (readonly [what: string, standing: Standing, service: ServiceAnswer, command: string])[] = [
     ['of a plan', fresh, null, 'run it'],
     ['of a rehearsal', rehearsed, null, 'approve it'],
-    ['of too many rejects', { ...rehearsed, hasTooManyRejects: true }, null, 'rejects it --group'],
+    [
+      'of too many rejects',
+      { ...rehearsed, stopAt: at => ({ command: `pennon import rejects ${at} --group`, wayOut: 'mend' }) },
+      null,
+      'rejects it --group',
+    ],
     ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
     ['of an approval', approved, null, 'run it'],
     ['of an approval of something else', { ...approved, changed: ['the limits'] }, null, 'approve it'],

@@ -6,9 +6,9 @@ import { mappingSha256 } from '#importer/job/plan.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
-import { isShareTooLarge } from '#importer/stages/report/reject-share.ts'
 import { readReport } from './job-stages.ts'
 import type { Job } from './open-job.ts'
+import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
 import { type NextStep, quoted } from './step-words.ts'
 
@@ -16,7 +16,8 @@ import { type NextStep, quoted } from './step-words.ts'
 export interface Standing {
   readonly isRehearsed: boolean
   readonly hasTarget: boolean
-  readonly hasTooManyRejects: boolean
+  /** Why it is not to be approved; null where it may be. @param at the folder as a shell takes it. */
+  readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
   /** What changed since the approval, in words; null without one. */
   readonly changed: readonly string[] | null
   readonly sent: SentSoFar | null
@@ -41,8 +42,7 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
   return {
     isRehearsed,
     hasTarget: plan.target !== null,
-    hasTooManyRejects:
-      report !== null && isShareTooLarge(report.balance.rejected, report.balance.read, plan.limits.maxRejectShare),
+    stopAt: at => (report === null ? null : stopOf(report, plan, at)),
     changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
     sent,
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
@@ -100,21 +100,15 @@ function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer
   }
 }
 
-function beforeSent(
-  at: string,
-  { isRehearsed, hasTarget, hasTooManyRejects, changed, sent, changedFile }: Standing,
-): NextStep {
+function beforeSent(at: string, { isRehearsed, hasTarget, stopAt, changed, sent, changedFile }: Standing): NextStep {
   if (changedFile !== null)
     return {
       command: `pennon import run ${at}`,
       why: `once ${changedFile} is again what was staged; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
     }
   if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
-  if (hasTooManyRejects)
-    return {
-      command: `pennon import rejects ${at} --group`,
-      why: `too many records are rejected; mend them and plan again, or pennon import run ${at} --max-reject-share 5%`,
-    }
+  const stop = stopAt(at)
+  if (stop !== null) return { command: stop.command, why: stop.wayOut }
   if (!hasTarget)
     return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no project to send it to' }
   if (changed === null)

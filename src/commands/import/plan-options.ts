@@ -17,6 +17,7 @@ export interface PlanOptions {
   readonly apiHost?: string
   readonly projectKey?: string
   readonly maxRejectShare: string
+  readonly allowDamagedFiles?: boolean
   readonly holdLiveWindow?: boolean
   readonly retentionDays?: string
   readonly keepIdentical?: boolean
@@ -55,6 +56,7 @@ export function limitsOf(options: PlanOptions): ImportLimits {
     holdLiveWindow: options.holdLiveWindow === true || config.hold_live_window === true,
     retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
     groupTypesMax: 5,
+    ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
     ...joiningOf(options),
     ...(options.acceptOld === true && { acceptsOld: true }),
   }

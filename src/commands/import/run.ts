@@ -10,7 +10,6 @@ import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
 import type { ProjectDiff } from '#importer/send/compare-projects.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
-import { isShareTooLarge, shareOfRejects } from '#importer/stages/report/reject-share.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '../../version.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -22,6 +21,7 @@ import { nextStep, standingOf } from './next-step.ts'
 import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { shareIn } from './plan-options.ts'
 import { printJson, printLines } from './print.ts'
+import { stopOf, stopText } from './rehearsal-stop.ts'
 import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
@@ -32,6 +32,7 @@ import { tellSent } from './tell-sent.ts'
 export interface RunOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
+  readonly allowDamagedFiles?: boolean
   /** Public key of a project for trying. */
   readonly rehearsalProject?: string
   readonly share?: string
@@ -115,7 +116,7 @@ async function rehearseThere(
  * What may be changed between two runs; the stages that depend on it are done anew. Once something is sent, nothing may
  * change that decides what becomes of a record: the rest would not fit to it.
  */
-function withOptions(job: Job, { sourceTimezone, maxRejectShare }: RunOptions): Job {
+function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
   let { plan } = job
   const isSent = existsSync(job.folder.file(checkpointFile))
   if (plan.toolVersion !== version) {
@@ -130,6 +131,8 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare }: RunOptions): 
   }
   if (maxRejectShare !== undefined)
     plan = { ...plan, limits: { ...plan.limits, maxRejectShare: shareIn(maxRejectShare, '--max-reject-share') } }
+  if (allowDamagedFiles && plan.limits.allowsDamagedFiles !== true)
+    plan = { ...plan, limits: { ...plan.limits, allowsDamagedFiles: true } }
   if (plan !== job.plan) writePlan(job.folder, plan)
   return { ...job, plan }
 }
@@ -166,12 +169,8 @@ async function tellResult(job: Job, path: string, { json = false }: RunOptions):
   const report = readReport(folder)!
   if (json) printJson(report)
   else printLines([...resultLines(job, report), nextLine(nextStep(path, await standingOf(job), null))])
-  const { read, rejected } = report.balance
-  const { maxRejectShare } = plan.limits
-  if (isShareTooLarge(rejected, read, maxRejectShare))
-    throw new JobStopped(
-      `${shareOfRejects(rejected / read, maxRejectShare)} See what is wrong: pennon import rejects ${quoted(path)} --group. Mend the records or the mapping and plan again, or allow more: pennon import run ${quoted(path)} --max-reject-share 5%`,
-    )
+  const stop = stopOf(report, plan, quoted(path))
+  if (stop !== null) throw new JobStopped(stopText(stop))
 }
 
 function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {

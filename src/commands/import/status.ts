@@ -7,6 +7,7 @@ import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
+import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { readReport } from './job-stages.ts'
@@ -22,6 +23,7 @@ import {
   orStop,
 } from './open-job.ts'
 import { printJson, printLines } from './print.ts'
+import { stopOf } from './rehearsal-stop.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
 import { type NextStep, nextLine, quoted } from './step-words.ts'
@@ -78,7 +80,7 @@ async function tellStatus(job: Job, path: string, { json = false }: StatusOption
   const running = runningIn(job, progress)
   const service = await askService(job)
   const next = nextStep(path, await standingOf(job), service)
-  if (json) printJson(statusOf(job, running, progress, service, next))
+  if (json) printJson(statusOf(job, running, progress, service, next, path))
   else printLines(statusLines(job, running, progress, service, next, path))
 }
 
@@ -93,6 +95,7 @@ function statusOf(
   progress: ProgressFigures | null,
   service: ServiceAnswer,
   next: NextStep,
+  path: string,
 ): object {
   const { folder, plan } = job
   const { jobId, source, createdAt, target } = plan
@@ -107,6 +110,8 @@ function statusOf(
     mappingSha256: manifest?.mappingSha256 ?? null,
     records: manifest?.totals.records ?? null,
     balance: report?.balance ?? null,
+    damagedFiles: manifest === null ? [] : damagedFiles(manifest),
+    stop: report === null ? null : stopOf(report, plan, quoted(path)),
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
@@ -141,6 +146,7 @@ function statusLines(
       : [
           `Rehearsed: ${counted(report.predicted.events, 'event')} to send, ${counted(report.balance.rejected, 'record')} rejected.`,
         ]),
+    ...(manifest === null ? [] : damagedFiles(manifest).map(damageText)),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
     ...sentText(sentSoFar(folder)),
     ...(inService === null ? [] : [inService]),

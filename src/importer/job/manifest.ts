@@ -21,6 +21,8 @@ export interface RawObject {
   readonly columns?: readonly string[]
   /** What is between the cells of CSV, where that is no comma. */
   readonly delimiter?: CsvDelimiter
+  /** Where it cannot be read any further: how many records came before, and why. */
+  readonly damage?: { readonly records: number; readonly line: number; readonly why: string }
   /** Lines without a record: counted, since there may be any number of them, and not staged. */
   readonly blank?: { readonly count: number; readonly firstLine: number }
 }

@@ -23,6 +23,8 @@ export interface ImportTarget {
 export interface ImportLimits {
   /** Share of rejected records above which the job pauses, 0 to 1. Source: docs/wire/import.md §2.6. */
   readonly maxRejectShare: number
+  /** Whether files that cannot be read to their end are imported as far as they go; else the job stops for them. */
+  readonly allowsDamagedFiles?: true
   /** Refuse events of the last 48 hours instead of sending them as `recent`. */
   readonly holdLiveWindow: boolean
   /** The target deletes what is older, in days; null when it keeps everything or could not be asked. */

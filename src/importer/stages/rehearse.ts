@@ -1,9 +1,11 @@
 // Stage 4: everything as it will be sent, by the same code, to nobody. All records, not a sample; what it finds is what a
 // person approves. It begins again where it is stopped, since it changes nothing. Source: docs/wire/import.md §2.7.
 
+import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
+import { OtherSource } from '#importer/stages/report/other-source.ts'
 import { ReasonCounts } from '#importer/stages/report/reason-counts.ts'
 import {
   type Balance,
@@ -56,6 +58,8 @@ export interface RehearseOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   readonly monotonicNowMs: () => number
+  /** The other sources, one of which rejected records may be of. */
+  readonly otherSources?: readonly ImportSource[]
   /** Asks the target what it has already; without it, the report says that nobody was asked. */
   readonly askTarget?: (asked: AskedOfTarget) => Promise<TargetAnswer>
 }
@@ -122,6 +126,8 @@ class RehearsalCounts {
   readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
   readonly #reused: ReusedIds
+  readonly #otherSource: OtherSource
+  readonly #tables: ReadonlyMap<string, string | null>
   readonly #notes = new Map<string, number>()
   readonly #dropped = new Map<string, number>()
   readonly #recentDays = new Set<string>()
@@ -138,6 +144,8 @@ class RehearsalCounts {
     this.#options = options
     this.#nowMs = Date.parse(options.plan.createdAt)
     this.#reused = new ReusedIds(options.folder)
+    this.#otherSource = new OtherSource(options.otherSources ?? [], this.#nowMs)
+    this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
   }
@@ -160,6 +168,7 @@ class RehearsalCounts {
         return
       case 'rejected':
         this.#rejects.add(result.reason, result.field, raw)
+        this.#otherSource.add(outcome, this.#tables.get(raw.object) ?? null)
         return
       case 'events':
         this.#givingEvents++
@@ -209,6 +218,8 @@ class RehearsalCounts {
       days,
       rejects,
       skips: this.#skips.reasons(reason => skipWords(reason as SkipReason)),
+      damagedFiles: damagedFiles(manifest),
+      looksLike: this.#otherSource.likely(),
       rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
       maxRejectShare: limits.maxRejectShare,
       distinctIds,

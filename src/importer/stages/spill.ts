@@ -11,6 +11,7 @@ import { convertRecord } from '../records/convert-record.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import type { ConvertedRecord } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
+import { damageIn, damageText } from './report/damaged-files.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
 
 export const unknownDay = 'unknown-day'
@@ -75,7 +76,7 @@ async function spillFile(
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
   const ordinals = new Map<string, number>()
-  let bytesRead = 0
+  let [bytesRead, recordsRead] = [0, 0]
   const onDiskBytes = (bytes: number) => {
     bytesRead += bytes
     progress.add({ bytes })
@@ -88,6 +89,12 @@ async function spillFile(
     if (object === undefined) {
       object = objects.push({ object: raw.object, table, ...columnsOf(record) }) - 1
       indexes.set(name, object)
+    }
+    const damage = damageIn(record, recordsRead)
+    if (damage === null) recordsRead++
+    else if (objects[object]!.damage === undefined) {
+      objects[object] = { ...objects[object]!, damage }
+      progress.say(damageText({ object: raw.object, ...damage }))
     }
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)

@@ -1,6 +1,7 @@
 // `rehearsal/report.json`: what a rehearsal found, as its report shows it. Source: docs/wire/import.md §2.7, §2.9.
 
 import type { ImportTarget } from '#importer/job/plan.ts'
+import type { DamagedFile } from './damaged-files.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
 import type { TargetAnswer } from './target-facts.ts'
 
@@ -22,6 +23,10 @@ export interface RehearsalReport {
   readonly days: readonly DayCount[]
   readonly rejects: readonly ReasonCount[]
   readonly skips: readonly ReasonCount[]
+  /** Files that cannot be read to their end; absent in older reports. */
+  readonly damagedFiles?: readonly DamagedFile[]
+  /** The source that rejected records look like; null where they do not look like any other. */
+  readonly looksLike?: string | null
   readonly rejectShare: number
   readonly maxRejectShare: number
   readonly distinctIds: DistinctEstimate

@@ -2,13 +2,18 @@
 
 import { percent } from './suspicions.ts'
 
-/** The first records say nothing of the whole. */
-const recordsMin = 1_000
+/** A handful says nothing of the whole, however few records there are. */
+const rejectsMin = 5
 
 export function isShareTooLarge(rejected: number, read: number, maxShare: number): boolean {
-  return read > recordsMin && rejected / read > maxShare
+  return rejected > rejectsMin && rejected / read > maxShare
 }
 
 export function shareOfRejects(share: number, maxShare: number): string {
-  return `${percent(share)} of the records are rejected; the job pauses above ${percent(maxShare)} (--max-reject-share).`
+  return `${percent(share)} of the records are rejected; the job pauses above ${percent(maxShare)} (--max-reject-share) and ${rejectsMin} records.`
+}
+
+/** The least whole share, as the option takes it, that allows what was found. */
+export function shareThatAllows(rejected: number, read: number): string {
+  return `${Math.ceil((rejected / Math.max(1, read)) * 100)}%`
 }

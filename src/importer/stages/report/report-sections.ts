@@ -22,6 +22,7 @@ const rowsMax = 500
 export function reportSections(report: RehearsalReport): readonly Section[] {
   return [
     summary(report),
+    ...damaged(report),
     balance(report),
     warnings(report),
     ...inTarget(report),
@@ -38,7 +39,7 @@ export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
-function summary({ predicted, range, rejectShare, maxRejectShare, target }: RehearsalReport): Section {
+function summary({ predicted, range, rejectShare, maxRejectShare, looksLike, target }: RehearsalReport): Section {
   const { events, persons, groups, merges, bytes, seconds, recent } = predicted
   const where = target === null ? 'No target is planned yet.' : `Target: ${targetName(target)}.`
   const lines = [
@@ -50,8 +51,29 @@ function summary({ predicted, range, rejectShare, maxRejectShare, target }: Rehe
       ? 'No event is from the last 48 hours.'
       : `${number(recent.events)} events are from the last 48 hours (${recent.days.join(', ')}); they are sent and counted as recent.`,
     shareOfRejects(rejectShare, maxRejectShare),
+    ...(looksLike == null ? [] : [looksLikeText(looksLike)]),
   ]
   return { title: 'What would happen', lines, tables: [] }
+}
+
+export function looksLikeText(source: string): string {
+  return `Rejected records look like those of another source: --source ${source}.`
+}
+
+function damaged({ damagedFiles = [] }: RehearsalReport): readonly Section[] {
+  if (damagedFiles.length === 0) return []
+  const table: Table = {
+    caption: 'Files that cannot be read to their end',
+    columns: [
+      { title: 'File' },
+      { title: 'Records read', isNumber: true },
+      { title: 'Line', isNumber: true },
+      { title: 'Why' },
+    ],
+    rows: damagedFiles.map(({ object, records, line, why }) => [object, number(records), number(line), why]),
+  }
+  const line = 'What follows the damage is missing from the import. Download these files again and plan it anew.'
+  return [{ title: 'Damaged files', lines: [line], tables: [limited(table)] }]
 }
 
 function balance({ balance: sums }: RehearsalReport): Section {

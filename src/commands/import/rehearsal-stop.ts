@@ -1,0 +1,74 @@
+// Why a rehearsed job is not to be approved as it is, and the ways out. Source: docs/wire/import.md §2.6.
+
+import type { ImportPlan } from '#importer/job/plan.ts'
+import { damageText } from '#importer/stages/report/damaged-files.ts'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { isShareTooLarge, shareOfRejects, shareThatAllows } from '#importer/stages/report/reject-share.ts'
+import { looksLikeText } from '#importer/stages/report/report-sections.ts'
+
+export interface RehearsalStop {
+  readonly code: 'damaged_files' | 'no_events' | 'too_many_rejects'
+  /** What is wrong, in whole sentences. */
+  readonly problem: string
+  /** What to do, without a full stop. */
+  readonly wayOut: string
+  /** The command that comes next. */
+  readonly command: string
+}
+
+const filesNamed = 3
+
+/**
+ * @param at the folder of the job as a shell takes it.
+ * @returns null for a job that may be approved.
+ */
+export function stopOf(
+  { balance, damagedFiles = [], looksLike = null }: RehearsalReport,
+  { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
+  at: string,
+): RehearsalStop | null {
+  const { read, rejected, toSend } = balance
+  const plan = `pennon import plan ${at} …`
+  if (damagedFiles.length > 0 && limits.allowsDamagedFiles !== true) {
+    const more = damagedFiles.length - filesNamed
+    const named = damagedFiles.slice(0, filesNamed).map(damageText).join(' ')
+    return {
+      code: 'damaged_files',
+      problem:
+        more > 0 ? `${named} ${more.toLocaleString('en')} more files are damaged: pennon import report ${at}.` : named,
+      wayOut: `Download ${damagedFiles.length === 1 ? 'it' : 'them'} again and plan anew: ${plan}; or import what was read without the rest: pennon import run ${at} --allow-damaged-files`,
+      command: plan,
+    }
+  }
+  const rejects = `pennon import rejects ${at} --group`
+  const other = looksLike === null ? '' : ` ${looksLikeText(looksLike)}`
+  const mend =
+    looksLike !== null
+      ? `Plan it with --source ${looksLike}`
+      : `Mend the records${mappingWords(source, config)} and plan again`
+  if (toSend === 0)
+    return {
+      code: 'no_events',
+      problem: `None of the ${read.toLocaleString('en')} records gives an event (${rejected.toLocaleString('en')} are rejected), so there is nothing to send.${other}`,
+      wayOut: mend,
+      command: rejected === 0 ? `pennon import report ${at}` : rejects,
+    }
+  if (!isShareTooLarge(rejected, read, limits.maxRejectShare)) return null
+  const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(rejected, read)}`
+  return {
+    code: 'too_many_rejects',
+    problem: `${shareOfRejects(rejected / read, limits.maxRejectShare)}${other}`,
+    wayOut: `${mend}, or allow more: ${allow}`,
+    command: rejects,
+  }
+}
+
+/** All of it, for who is not told the next command as well. */
+export function stopText({ code, problem, wayOut, command }: RehearsalStop): string {
+  return `${problem} ${code === 'damaged_files' ? '' : `See what is wrong: ${command}. `}${wayOut}`
+}
+
+/** Only some sources have a mapping that could be wrong; for the others it may be the source itself. */
+function mappingWords(source: string, config: ImportPlan['config']): string {
+  return source === 'generic' || config.mapping !== undefined ? ' or the mapping' : ' or the --source'
+}

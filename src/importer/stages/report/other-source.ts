@@ -1,0 +1,55 @@
+// Finds out that rejected records are those of another product than the plan says: a wrong `--source` refuses all of them,
+// each for a field that it never had.
+
+import type { StagedOutcome } from '#importer/job/staged-part.ts'
+import { type ParsedRecord, parseJsonLine } from '#importer/read/parse-record.ts'
+import { convertRecord } from '#importer/records/convert-record.ts'
+import { ImportConfigError, type ImportSource, type RecordConverter } from '#importer/records/import-source.ts'
+
+const triedMax = 100
+
+export class OtherSource {
+  readonly #counts: { readonly name: string; readonly converter: RecordConverter; events: number }[]
+  #tried = 0
+
+  /** @param sources all but the one of the plan. @param nowMs of the plan. */
+  constructor(sources: readonly ImportSource[], nowMs: number) {
+    this.#counts = sources.flatMap(({ name, prepare }) => {
+      const converter = orNull(() => prepare({}, { nowMs, holdLiveWindow: false, findFact: () => null }))
+      return converter === null ? [] : [{ name, converter, events: 0 }]
+    })
+  }
+
+  /** Tries a rejected record with all sources. @param table that it is of. */
+  add({ text, row, line }: StagedOutcome, table: string | null): void {
+    if (this.#tried >= triedMax) return
+    const parsed: ParsedRecord | null = row === undefined ? parseJsonLine(Buffer.from(text)) : cellsOf(row)
+    if (parsed === null || !('value' in parsed)) return
+    this.#tried++
+    for (const count of this.#counts) {
+      const outcome = convertRecord(count.converter, { value: parsed.value, table, ordinal: line })
+      if ('events' in outcome && outcome.events.length > 0) count.events++
+    }
+  }
+
+  /** @returns the only source that reads most of them best; null where none does, or two do. */
+  likely(): string | null {
+    const [best, second] = this.#counts.toSorted((a, b) => b.events - a.events)
+    if (best === undefined || best.events * 2 <= this.#tried || best.events === second?.events) return null
+    return best.name
+  }
+}
+
+function cellsOf({ cells }: NonNullable<StagedOutcome['row']>): ParsedRecord | null {
+  return cells === null ? null : { value: cells }
+}
+
+/** @returns null for a source that needs to be told more, such as a mapping. */
+function orNull(prepare: () => RecordConverter): RecordConverter | null {
+  try {
+    return prepare()
+  } catch (error) {
+    if (error instanceof ImportConfigError) return null
+    throw error
+  }
+}
