@@ -298,6 +298,7 @@ describe('an import from the command line', () => {
       [['--source', 'mixpanel', '--source-timezone', 'Berlin'], /IANA zone/],
       [['--source', 'mixpanel', '--promote-groups'], /has no key "promote_groups"/],
       [['--max-reject-share', 'half'], /share such as 1%/],
+      [['--keep-person-data'], /for the source posthog; of the others all is kept/],
       [['--project-key', 'phc_x', '--host', 'http://127.0.0.1:9'], /no instance answers at http:\/\/127\.0\.0\.1:9/],
     ]
     for (const [options, message] of cases) {

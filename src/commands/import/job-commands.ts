@@ -186,6 +186,11 @@ function addPlan(command: Command): void {
     .option('--keep-identical', 'lines that are the same and have no id are events of their own')
     .option('--promote-groups', 'take the property groups for $groups')
     .option('--allow-dangerous-merge', 'join known users where the source says that they are one')
+    .option(
+      '--keep-person-data',
+      'keep $set, $set_once and $unset of PostHog events, also for a project with live events',
+    )
+    .option('--strip-person-data', 'leave them out, also for a project without live events')
     .addOption(
       new Option('--person-properties <how>', 'whether values of the import replace those of live events')
         .choices(['keep', 'overwrite'])

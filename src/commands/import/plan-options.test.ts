@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { limitsOf, type PlanOptions } from './plan-options.ts'
+import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 
 const limits = (options: Partial<PlanOptions>) => limitsOf({ maxRejectShare: '1%', ...options } as PlanOptions)
 
@@ -14,5 +14,14 @@ describe('what a plan asks of the service', () => {
     })
     const asked = limits({ geoipFromRecord: true, countInExperiments: true, acceptOld: true })
     assert.deepEqual([asked.joining, asked.acceptsOld], [{ geoip: true, experiments: true }, true])
+  })
+})
+
+describe('what a plan asks of PostHog events', () => {
+  it('is to keep or to leave out what they say of persons, only where options say so', () => {
+    const config = (options: Partial<PlanOptions>) => sourceConfig({ source: 'posthog', ...options } as PlanOptions)
+    assert.deepEqual(config({}), {})
+    assert.deepEqual(config({ keepPersonData: true }), { strip_person_updates: false })
+    assert.deepEqual(config({ stripPersonData: true }), { strip_person_updates: true })
   })
 })

@@ -23,6 +23,8 @@ export interface PlanOptions {
   readonly keepIdentical?: boolean
   readonly promoteGroups?: boolean
   readonly allowDangerousMerge?: boolean
+  readonly keepPersonData?: boolean
+  readonly stripPersonData?: boolean
   readonly personProperties?: 'keep' | 'overwrite'
   readonly firstTouchBackdate?: boolean
   readonly geoipFromRecord?: boolean
@@ -46,7 +48,18 @@ export function sourceConfig(options: PlanOptions): JsonObject {
   if (options.profileTimestamp !== undefined) config.profile_timestamp = options.profileTimestamp
   for (const [option, key] of Object.entries(switches))
     if (options[option as keyof typeof switches] === true) config[key] = true
+  const isStripped = personDataChoice(options)
+  if (isStripped !== null) config.strip_person_updates = isStripped
   return config
+}
+
+/** @returns whether what events say of persons is left out; null where the project decides. */
+function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: PlanOptions): boolean | null {
+  if (!keepPersonData && !stripPersonData) return null
+  if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot both be')
+  if (source !== 'posthog')
+    refuse('--keep-person-data and --strip-person-data are for the source posthog; of the others all is kept')
+  return stripPersonData
 }
 
 export function limitsOf(options: PlanOptions): ImportLimits {

@@ -96,19 +96,18 @@ async function withPersonUpdates(
 ): Promise<{ readonly config: JsonObject; readonly notes: readonly string[] }> {
   if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined) return { config, notes: [] }
   const isLive = await hasLiveEvents(target)
-  const key = '"strip_person_updates"'
   if (isLive === null)
     return {
       config,
       notes: [
-        `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --config with ${key}: true leaves them out.`,
+        `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --strip-person-data leaves them out.`,
       ],
     }
   return {
     config: { ...config, strip_person_updates: isLive },
     notes: isLive
       ? [
-          `The project has live events, so $set, $set_once and $unset are left out; --config with ${key}: false keeps them.`,
+          `The project has live events, so $set, $set_once and $unset of the events are left out, which the rehearsal counts; --keep-person-data keeps them.`,
         ]
       : [],
   }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { convertRecords, eventsOf } from '../../../tests/support/convert-records.ts'
+import { convertRecords, droppedOf, eventsOf } from '../../../tests/support/convert-records.ts'
 import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
 import { posthog } from './posthog.ts'
 
@@ -65,6 +65,9 @@ describe('an event of PostHog', () => {
     assert.deepEqual(eventsOf(posthog, [{ ...row, properties }])[0]!.properties, properties)
     const [stripped] = eventsOf(posthog, [{ ...row, properties }], { strip_person_updates: true })
     assert.deepEqual(stripped!.properties, { $group_set: { d: 1 } })
+    const lost = ['properties.$set.a', 'properties.$set_once.b', 'properties.$unset.c']
+    assert.deepEqual(droppedOf(posthog, { ...row, properties }, { strip_person_updates: true }), lost)
+    assert.deepEqual(droppedOf(posthog, { ...row, properties }), [])
   })
 })
 

@@ -70,6 +70,8 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
   const notes: RecordNote[] = []
   const uuid = uuidOf(record, notes)
   const properties = keptProperties(given, options, notes)
+  const stripped = options.stripPersonUpdates ? strippedFields(given) : []
+  if (stripped.length > 0) notes.push('person_data_left_out')
   const chain = textField(record, 'elements_chain')
   if (chain !== null && name === '$autocapture') properties.$elements_chain = chain
   for (const [key, value] of Object.entries(record)) {
@@ -78,7 +80,7 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
   }
   // Both names mean the same, and only this one is stored.
   const event = name === '$group_identify' ? '$groupidentify' : name
-  const dropped = Object.keys(record).filter(key => bookkeepingFields.has(key))
+  const dropped = [...Object.keys(record).filter(key => bookkeepingFields.has(key)), ...stripped]
   return { events: [{ uuid, event, distinctId, timeUs, properties }], notes, dropped }
 }
 
@@ -109,6 +111,15 @@ function keptProperties(given: JsonObject, options: PostHogOptions, notes: Recor
     setOwn(kept, key === 'groups' && promotes && options.promoteGroups ? '$groups' : key, value)
   }
   return kept
+}
+
+/** What is lost of a person: each property that would have been set or unset, by its path. */
+function strippedFields(given: JsonObject): string[] {
+  return personUpdates.flatMap(key => {
+    const value = ownValue(given, key)
+    const names = Array.isArray(value) ? value : isJsonObject(value) ? Object.keys(value) : []
+    return names.map(name => `properties.${key}.${String(name)}`)
+  })
 }
 
 function uuidOf(record: JsonObject, notes: RecordNote[]): string {

@@ -162,6 +162,25 @@ describe('a rehearsal', () => {
     assert.match(warning!.text, /^1 of 3 devices \(33 %\) was used by more than one user, with 18 changes/)
   })
 
+  it('counts the events of PostHog that lose what they say of their person, and what that is', async t => {
+    const events = [{ $set: { plan: 'pro' } }, { $set: { plan: 'free' }, $unset: ['old'] }, {}].map(
+      (properties, index) => ({
+        ...{ event: 'Opened', uuid: `018f3a10-0000-7000-8000-00000000070${index}`, distinct_id: 'u', properties },
+        timestamp: good.at,
+      }),
+    )
+    const job = await staged(t, events.map(line), { config: { strip_person_updates: true } }, posthog)
+    const { warnings, dropped } = await job.rehearse()
+    assert.deepEqual(
+      warnings.map(({ code, text }) => [code, text.slice(0, 27)]),
+      [['person_data_left_out', '2 records (67 %) lose what ']],
+    )
+    assert.deepEqual(dropped, [
+      { field: 'properties.$set.plan', count: 2 },
+      { field: 'properties.$unset.old', count: 1 },
+    ])
+  })
+
   it('predicts persons, merges and groups also where records are events of their own', async t => {
     const at = '2024-05-01T12:00:00Z'
     const records = [

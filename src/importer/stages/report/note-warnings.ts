@@ -14,6 +14,8 @@ const words: Readonly<Record<string, (count: string, detail: string) => string>>
     `${count} have groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
   type_mismatch: (count, detail) =>
     `${count} have a ${detail} that is not of the type that the mapping gives it; it stays a text.`,
+  person_data_left_out: count =>
+    `${count} lose what they say of their person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data they keep it.`,
   invalid_uuid: count => `${count} have an id that is no UUID; they get one made of it.`,
 }
 
