@@ -36,6 +36,13 @@ describe('the page of a report', { skip: noChromium() }, () => {
       assert.equal(await page.title(), 'Rehearsal of an import from generic')
       const width = await page.evaluate('document.documentElement.scrollWidth')
       assert.equal(width, 375, 'tables scroll, the page does not')
+      for (const name of ['What looks odd', 'Rejected records by reason']) {
+        const region = page.getByRole('region', { name })
+        const [scroll, client] = await region.evaluate(each => [each.scrollWidth, each.clientWidth])
+        assert.equal(scroll, client, `${name} wraps`)
+      }
+      assert.equal(await page.locator('.chart rect').count(), 59, 'the last day has no event')
+      assert.equal(await page.locator('.chart rect.gap').count(), 6)
       const headings = await page.getByRole('heading', { level: 2 }).allTextContents()
       for (const heading of ['Events', 'Days', 'Rejects and skips', 'Before and after'])
         assert.ok(headings.includes(heading))

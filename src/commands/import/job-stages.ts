@@ -95,6 +95,7 @@ export const rehearsal: JobStage = {
       ...{ folder, plan, manifest, stats, source, progress, signal },
       otherSources: allSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
+      nowMs: Date.now,
       askTarget: asked => askTargetFacts(run, asked),
     })
   },

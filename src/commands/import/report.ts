@@ -3,7 +3,7 @@
 import { readFileSync } from 'node:fs'
 import { type FinalReport, finalReportNames, finalSections } from '#importer/send/final-report.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
-import { reportSections, type Section } from '#importer/stages/report/report-sections.ts'
+import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
 import { type Sample, samplesFile } from '#importer/stages/report/samples.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
@@ -46,7 +46,8 @@ export async function showReport(path: string, options: ReportOptions): Promise<
   }
   const terminal = terminalOf(process.stdout)
   const sections = final === null ? reportSections(report) : finalSections(final)
-  const lines = sections.flatMap(section => sectionLines(section, terminal))
+  const about = [...aboutLines(report).map(printable), '']
+  const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
   const next = nextLine(nextStep(path, await standingOf(job), await askService(job)))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
 }

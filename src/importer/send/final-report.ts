@@ -5,7 +5,14 @@ import { counted } from '#core/counted.ts'
 import type { DayCount, EventCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
-import { duration, number, reportSections, type Section, type Table } from '#importer/stages/report/report-sections.ts'
+import {
+  aboutLines,
+  duration,
+  number,
+  reportSections,
+  type Section,
+  type Table,
+} from '#importer/stages/report/report-sections.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
@@ -79,10 +86,11 @@ export function writeFinalReport(parts: FinalReportParts): FinalReport {
   const { folder } = parts
   const report = finalReport(parts)
   const title = `Import from ${report.source}`
+  const about = aboutLines(report.rehearsal)
   const sections = finalSections(report)
   folder.writeJson(finalReportNames.json, report)
-  folder.write(finalReportNames.md, sectionsMarkdown(title, sections))
-  folder.write(finalReportNames.html, sectionsHtml(title, sections, report.days))
+  folder.write(finalReportNames.md, sectionsMarkdown(title, about, sections))
+  folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
   return report
 }
 

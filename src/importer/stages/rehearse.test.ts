@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { dirname, join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import type { Sample } from '#importer/stages/report/samples.ts'
@@ -248,18 +248,31 @@ describe('a rehearsal', () => {
     const job = await staged(t, [line(good), line({ ...good, user: null })])
     await job.rehearse()
     const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
-    const tables = html.split('<table>').slice(1)
+    const tables = html.split(/<table[^>]*>/).slice(1)
     assert.ok(tables.length >= 4)
     for (const table of tables) {
       assert.match(table, /^\s*<caption>[^<]+<\/caption>/)
       assert.match(table, /<th scope="col"/)
-      assert.match(table, /<th scope="row">/)
+      assert.match(table, /<th scope="row"/)
     }
     assert.match(html, /<svg[^>]* role="img" aria-label="Events by day/)
     assert.equal(html.match(/<h1>/g)?.length, 1)
     assert.ok(!/(?:src|href)=/.test(html), 'nothing is loaded')
     assert.match(html, /Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/)
     assert.equal(html.match(/<div class="wide" role="region" tabindex="0" aria-label="/g)?.length, tables.length)
+  })
+
+  it('says at its top which job it is of, and has no empty tables without any event', async t => {
+    const job = await staged(t, [line({ ...good, user: null })])
+    await job.rehearse()
+    const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
+    const about = `Job ${basename(job.folder.path)} in ${job.folder.path}, planned 2026-01-15 00:00 UTC.`
+    assert.ok(html.includes(`</h1>\n<p>${about}</p>`))
+    const captions = [...html.matchAll(/<caption>(.*?)<\/caption>/g)].map(([, caption]) => caption)
+    assert.deepEqual(captions, ['What became of every record', 'Rejected records by reason'])
+    const markdown = readFileSync(job.folder.file('rehearsal', 'report.md'), 'utf8')
+    assert.match(markdown, /## Warnings\n\nThere is no event to be warned of\./)
+    assert.match(markdown, /## Events\n\nNone\./)
   })
 
   it('leaves the same files when it is done again', async t => {

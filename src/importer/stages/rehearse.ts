@@ -58,6 +58,8 @@ export interface RehearseOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   readonly monotonicNowMs: () => number
+  /** What the report says of when it was made; nothing unless given. */
+  readonly nowMs?: () => number
   /** The other sources, one of which rejected records may be of. */
   readonly otherSources?: readonly ImportSource[]
   /** Asks the target what it has already; without it, the report says that nobody was asked. */
@@ -193,7 +195,7 @@ class RehearsalCounts {
   }
 
   report(seconds: number, targetAnswer: TargetAnswer): RehearsalReport {
-    const { plan, manifest, stats } = this.#options
+    const { folder, plan, manifest, stats, nowMs } = this.#options
     const { limits, target } = plan
     const balance = this.#balance()
     const events = this.#events.names()
@@ -206,6 +208,9 @@ class RehearsalCounts {
       v: 1,
       kind: 'rehearsal',
       jobId: plan.jobId,
+      folder: folder.path,
+      plannedAt: plan.createdAt,
+      ...(nowMs !== undefined && { rehearsedAt: new Date(nowMs()).toISOString() }),
       source: plan.source,
       config: plan.config,
       sourceTimezone: manifest.sourceTimezone,

@@ -9,6 +9,10 @@ export interface RehearsalReport {
   readonly v: 1
   readonly kind: 'rehearsal'
   readonly jobId: string
+  /** Path of the job's folder, when it was planned and rehearsed; absent in older reports. Times are ISO 8601. */
+  readonly folder?: string
+  readonly plannedAt?: string
+  readonly rehearsedAt?: string
   readonly source: string
   readonly config: object
   readonly sourceTimezone: string | null

@@ -1,28 +1,35 @@
 // The report as one page that needs nothing else: for a person to read and sign off. Headings, and tables with captions;
 // bars only repeat what a table says.
 
+import { chartStyle, dayChart } from './day-chart.ts'
 import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
-import { number, reportSections, type Section, type Table } from './report-sections.ts'
+import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
 import type { Sample } from './samples.ts'
 
 const samplesShown = 60
-const barsMax = 120
-const height = 160
-const barWidth = 8
 
 export function reportHtml(report: RehearsalReport, samples: readonly Sample[]): string {
   const title = `Rehearsal of an import from ${report.source}`
-  return sectionsHtml(title, reportSections(report), report.days, beforeAndAfter(samples))
+  return sectionsHtml(title, {
+    about: aboutLines(report),
+    sections: reportSections(report),
+    days: report.days,
+    end: beforeAndAfter(samples),
+  })
 }
 
-/** @param days drawn with the section `Days`. @param end HTML after the sections. */
-export function sectionsHtml(
-  title: string,
-  sections: readonly Section[],
-  days: readonly DayCount[],
-  end: string = '',
-): string {
-  const all = sections.map(each => section(each, each.title === 'Days' ? dayBars(days) : ''))
+export interface PageParts {
+  /** Which job it is of, below the title. */
+  readonly about: readonly string[]
+  readonly sections: readonly Section[]
+  /** Drawn with the section `Days`. */
+  readonly days: readonly DayCount[]
+  /** HTML after the sections. */
+  readonly end?: string
+}
+
+export function sectionsHtml(title: string, { about, sections, days, end = '' }: PageParts): string {
+  const all = sections.map(each => section(each, each.title === 'Days' ? dayChart(days) : ''))
   return `<!doctype html>
 <html lang="en">
 <head>
@@ -35,6 +42,7 @@ export function sectionsHtml(
 <body>
 <main>
 <h1>${escaped(title)}</h1>
+${about.map(line => `<p>${escaped(line)}</p>`).join('\n')}
 ${all.join('\n')}
 ${end}
 </main>
@@ -55,8 +63,14 @@ figure { margin: 1rem 0; }
 th, td { border-bottom: 1px solid #8888; padding: .25rem .75rem .25rem 0; text-align: left; vertical-align: top; overflow-wrap: anywhere; }
 .n { text-align: right; font-variant-numeric: tabular-nums; white-space: nowrap; }
 pre { overflow: auto; max-height: 20rem; border: 1px solid #8888; padding: .5rem; white-space: pre-wrap; overflow-wrap: anywhere; }
-svg { max-width: 100%; height: auto; }
-svg rect { fill: currentColor; }
+${chartStyle}
+@media (max-width: 40rem) {
+.prose thead { position: absolute; clip-path: inset(50%); width: 1px; height: 1px; overflow: hidden; }
+.prose tr, .prose th[scope=row], .prose td { display: block; min-width: 0; text-align: left; }
+.prose tr { border-bottom: 1px solid #8888; padding: .25rem 0; }
+.prose th[scope=row], .prose td { border: 0; padding: 0; white-space: normal; }
+.prose .n::before { content: attr(data-title) ": "; }
+}
 `
 
 function section({ title, lines, tables }: Section, figure: string): string {
@@ -64,51 +78,33 @@ function section({ title, lines, tables }: Section, figure: string): string {
 <h2>${escaped(title)}</h2>
 ${lines.map(line => `<p>${escaped(line)}</p>`).join('\n')}
 ${figure}
-${tables.map(table).join('\n')}
+${tables
+  .filter(({ rows }) => rows.length > 0)
+  .map(table)
+  .join('\n')}
 </section>`
 }
 
-function table({ caption, columns, rows }: Table): string {
-  // Texts keep a width at which words stay whole; a narrow screen scrolls the table and not the page.
+function table({ caption, columns, rows, isProse }: Table): string {
+  // Texts keep a width at which words stay whole; a narrow screen scrolls the table and not the page. Sentences are read
+  // from top to bottom there instead, with the roles said, which a browser takes from rows that are blocks.
   const className = (index: number) => (columns[index]!.isNumber ? ' class="n"' : ' class="t"')
   const head = columns.map(({ title }, index) => `<th scope="col"${className(index)}>${escaped(title)}</th>`).join('')
   const body = rows.map(row => {
     const cells = row.map((cell, index) =>
-      index === 0 ? `<th scope="row">${escaped(cell)}</th>` : `<td${className(index)}>${escaped(cell)}</td>`,
+      index === 0
+        ? `<th scope="row" role="rowheader">${escaped(cell)}</th>`
+        : `<td role="cell"${className(index)} data-title="${escaped(columns[index]!.title)}">${escaped(cell)}</td>`,
     )
-    return `<tr>${cells.join('')}</tr>`
+    return `<tr role="row">${cells.join('')}</tr>`
   })
-  return `<div class="wide" role="region" tabindex="0" aria-label="${escaped(caption)}"><table>
+  return `<div class="wide" role="region" tabindex="0" aria-label="${escaped(caption)}"><table role="table"${isProse === true ? ' class="prose"' : ''}>
 <caption>${escaped(caption)}</caption>
 <thead><tr>${head}</tr></thead>
 <tbody>
 ${body.join('\n')}
 </tbody>
 </table></div>`
-}
-
-/** A bar for each day, or for as many neighbours as make the chart fit; the table behind it has every day. */
-function dayBars(days: readonly DayCount[]): string {
-  if (days.length === 0) return ''
-  const perBar = Math.ceil(days.length / barsMax)
-  const bars = Array.from({ length: Math.ceil(days.length / perBar) }, (_, index) => {
-    const own = days.slice(index * perBar, (index + 1) * perBar)
-    return { first: own[0]!.day, last: own.at(-1)!.day, count: own.reduce((sum, { count }) => sum + count, 0) }
-  })
-  const max = Math.max(...bars.map(({ count }) => count))
-  const width = bars.length * (barWidth + 2)
-  const rects = bars.map(({ first, last, count }, index) => {
-    const tall = Math.max(1, Math.round((count / max) * height))
-    const name = `${first === last ? first : `${first} to ${last}`}: ${number(count)} events`
-    return `<rect x="${index * (barWidth + 2)}" y="${height - tall}" width="${barWidth}" height="${tall}"><title>${name}</title></rect>`
-  })
-  const label = `Events by day from ${days[0]!.day} to ${days.at(-1)!.day}, at most ${number(max)} in a bar of ${perBar} ${perBar === 1 ? 'day' : 'days with events'}; the table below has every day.`
-  return `<figure>
-<svg viewBox="0 0 ${width} ${height}" width="${width}" height="${height}" role="img" aria-label="${escaped(label)}">
-${rects.join('\n')}
-</svg>
-<figcaption>${escaped(label)}</figcaption>
-</figure>`
 }
 
 function beforeAndAfter(samples: readonly Sample[]): string {

@@ -1,12 +1,13 @@
 import type { RehearsalReport } from './rehearsal-report.ts'
-import { reportSections, type Section, type Table } from './report-sections.ts'
+import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
 
 export function reportMarkdown(report: RehearsalReport): string {
-  return sectionsMarkdown(`Rehearsal of an import from ${report.source}`, reportSections(report))
+  return sectionsMarkdown(`Rehearsal of an import from ${report.source}`, aboutLines(report), reportSections(report))
 }
 
-export function sectionsMarkdown(title: string, sections: readonly Section[]): string {
-  return `${[`# ${title}`, ...sections.map(section)].join('\n\n')}\n`
+/** @param about which job it is of. */
+export function sectionsMarkdown(title: string, about: readonly string[], sections: readonly Section[]): string {
+  return `${[`# ${title}`, ...about.map(escaped), ...sections.map(section)].join('\n\n')}\n`
 }
 
 function section({ title, lines, tables }: Section): string {

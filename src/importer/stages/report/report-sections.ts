@@ -9,6 +9,8 @@ export interface Table {
   readonly caption: string
   readonly columns: readonly { readonly title: string; readonly isNumber?: true }[]
   readonly rows: readonly (readonly string[])[]
+  /** Its cells are sentences, which a narrow page shows below each other. */
+  readonly isProse?: true
 }
 
 export interface Section {
@@ -26,8 +28,8 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
     balance(report),
     warnings(report),
     ...inTarget(report),
-    { title: 'Events', lines: [], tables: [eventTable(report)] },
-    { title: 'Days', lines: gapLine(report.days), tables: [dayTable(report)] },
+    { title: 'Events', lines: report.events.length === 0 ? ['None.'] : [], tables: withRows(eventTable(report)) },
+    { title: 'Days', lines: gapLine(report.days), tables: withRows(dayTable(report)) },
     rejects(report),
     people(report),
     notCarriedOver(report),
@@ -35,25 +37,46 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
   ]
 }
 
+/** Which job it is, for a page or a text that was handed on. */
+export function aboutLines({ folder, plannedAt, rehearsedAt, jobId }: RehearsalReport): readonly string[] {
+  if (folder === undefined) return [`Job ${jobId}.`]
+  const name = folder.slice(folder.lastIndexOf('/') + 1)
+  const rehearsed = rehearsedAt === undefined ? '' : `, rehearsed ${minuteText(rehearsedAt)}`
+  return [`Job ${name} in ${folder}, planned ${minuteText(plannedAt!)}${rehearsed}.`]
+}
+
+/** @param time ISO 8601 in UTC. */
+function minuteText(time: string): string {
+  return `${time.slice(0, 16).replace('T', ' ')} UTC`
+}
+
 export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
 function summary({ predicted, range, rejectShare, maxRejectShare, looksLike, target }: RehearsalReport): Section {
-  const { events, persons, groups, merges, bytes, seconds, recent } = predicted
   const where = target === null ? 'No target is planned yet.' : `Target: ${targetName(target)}.`
   const lines = [
     where,
-    range === null ? 'No record gives an event.' : `The events are from ${range.first} to ${range.last}.`,
+    ...(range === null ? ['No record gives an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
+    shareOfRejects(rejectShare, maxRejectShare),
+    ...(looksLike == null ? [] : [looksLikeText(looksLike)]),
+  ]
+  return { title: 'What would happen', lines, tables: [] }
+}
+
+function whatIsSent(
+  { events, persons, groups, merges, bytes, seconds, recent }: RehearsalReport['predicted'],
+  range: NonNullable<RehearsalReport['range']>,
+): readonly string[] {
+  return [
+    `The events are from ${range.first} to ${range.last}.`,
     `${number(events)} events would be sent, of about ${number(persons)} persons and ${number(groups)} groups, with ${number(merges)} merges of two ids into one person: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
       : `${number(recent.events)} events are from the last 48 hours (${recent.days.join(', ')}); they are sent and counted as recent.`,
-    shareOfRejects(rejectShare, maxRejectShare),
-    ...(looksLike == null ? [] : [looksLikeText(looksLike)]),
   ]
-  return { title: 'What would happen', lines, tables: [] }
 }
 
 export function looksLikeText(source: string): string {
@@ -71,6 +94,7 @@ function damaged({ damagedFiles = [] }: RehearsalReport): readonly Section[] {
       { title: 'Why' },
     ],
     rows: damagedFiles.map(({ object, records, line, why }) => [object, number(records), number(line), why]),
+    isProse: true,
   }
   const line = 'What follows the damage is missing from the import. Download these files again and plan it anew.'
   return [{ title: 'Damaged files', lines: [line], tables: [limited(table)] }]
@@ -103,8 +127,9 @@ function balance({ balance: sums }: RehearsalReport): Section {
   }
 }
 
-function warnings({ warnings: all }: RehearsalReport): Section {
-  if (all.length === 0) return { title: 'Warnings', lines: ['None.'], tables: [] }
+function warnings({ warnings: all, predicted }: RehearsalReport): Section {
+  const none = predicted.events === 0 ? 'There is no event to be warned of.' : 'None.'
+  if (all.length === 0) return { title: 'Warnings', lines: [none], tables: [] }
   return {
     title: 'Warnings',
     lines: [],
@@ -113,6 +138,7 @@ function warnings({ warnings: all }: RehearsalReport): Section {
         caption: 'What looks odd',
         columns: [{ title: 'Warning' }, { title: 'What was found' }],
         rows: all.map(({ code, text }) => [code, text]),
+        isProse: true,
       },
     ],
   }
@@ -135,7 +161,7 @@ function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
   return [
     {
       title: 'In the project already',
-      lines: targetLines(targetAnswer),
+      lines: targetLines(targetAnswer, days.length > 0),
       tables: rows.length === 0 ? [] : [limited(table)],
     },
   ]
@@ -172,8 +198,13 @@ function rejects({ rejects: refused, skips }: RehearsalReport): Section {
       fix,
     ])
   const tables = [
-    { caption: 'Rejected records by reason', columns: columns('What to do'), rows: rows(refused) },
-    { caption: 'Skipped records by reason', columns: columns('What it is'), rows: rows(skips) },
+    {
+      caption: 'Rejected records by reason',
+      columns: columns('What to do'),
+      rows: rows(refused),
+      isProse: true as const,
+    },
+    { caption: 'Skipped records by reason', columns: columns('What it is'), rows: rows(skips), isProse: true as const },
   ].filter(table => table.rows.length > 0)
   const lines = refused.length === 0 ? ['No record is rejected.'] : ['Every one is in the folder rejects.']
   return { title: 'Rejects and skips', lines, tables }
@@ -194,14 +225,15 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
 
 function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
   const times = `${number(sharedDevices)} times another user came to a device, which stays apart.`
-  return devices === undefined
+  return devices === undefined || devices.all === 0
     ? times
     : `${number(devices.shared)} of ${number(devices.all)} devices are shared: ${times}`
 }
 
-function notCarriedOver({ dropped }: RehearsalReport): Section {
-  if (dropped.length === 0)
-    return { title: 'Not carried over', lines: ['Every field of the records that give events.'], tables: [] }
+function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
+  const all =
+    givingEvents === 0 ? 'No record gives an event.' : 'Nothing: every field of the records that give events is.'
+  if (dropped.length === 0) return { title: 'Not carried over', lines: [all], tables: [] }
   return {
     title: 'Not carried over',
     lines: [],
@@ -237,6 +269,10 @@ function mostFrequent(events: DayCount['events']): string {
     .slice(0, 3)
     .map(([event, count]) => `${event} (${number(count)})`)
     .join(', ')
+}
+
+function withRows(table: Table): readonly Table[] {
+  return table.rows.length === 0 ? [] : [table]
 }
 
 function limited(table: Table): Table {

@@ -17,9 +17,17 @@ describe('what a target has already', () => {
   it('is no warning where it has nothing of it', () => {
     assert.deepEqual(targetWarnings(empty), [])
     assert.match(
-      targetLines(empty)[0]!,
+      targetLines(empty, true)[0]!,
       /zone is Europe\/Berlin.*drops live events that are older than 10 days; imported ones are exempt/,
     )
+  })
+
+  it('is not said to know all names of an import without any event', () => {
+    assert.deepEqual(targetLines(empty, true).slice(1), [
+      'It has no events of the days of this import.',
+      'It knows all names of events.',
+    ])
+    assert.deepEqual(targetLines(empty, false).slice(1), [])
   })
 
   it('warns of live events and of earlier imports apart, with their days', () => {
@@ -50,6 +58,8 @@ describe('what a target has already', () => {
 
   it('says why it was not asked', () => {
     assert.deepEqual(targetWarnings({ notAsked: 'no key' }), [])
-    assert.deepEqual(targetLines({ notAsked: 'no key' }), ['The target was not asked what it has already: no key'])
+    assert.deepEqual(targetLines({ notAsked: 'no key' }, true), [
+      'The target was not asked what it has already: no key',
+    ])
   })
 })

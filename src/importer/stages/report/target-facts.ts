@@ -86,10 +86,10 @@ export function targetWarnings(answer: TargetAnswer): readonly { readonly code: 
   ]
 }
 
-/** Sentences for the report. */
-export function targetLines(answer: TargetAnswer): readonly string[] {
+/** Sentences for the report. @param isAnyEvent whether there is an event that the target could know. */
+export function targetLines(answer: TargetAnswer, isAnyEvent: boolean): readonly string[] {
   if ('notAsked' in answer) return [`The target was not asked what it has already: ${answer.notAsked}`]
-  const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents, overlap, newNames } = answer
+  const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents } = answer
   const drops =
     dropsLiveOlderThanSeconds === null
       ? 'It keeps events of any age.'
@@ -97,6 +97,12 @@ export function targetLines(answer: TargetAnswer): readonly string[] {
   return [
     `Asked at ${askedAt}. The project's zone is ${timezone ?? 'not known'}; days are days in UTC here. ${drops}`,
     ...(hasEvents ? [] : ['The project has no events yet.']),
+    ...(isAnyEvent ? knownLines(answer) : []),
+  ]
+}
+
+function knownLines({ overlap, newNames }: TargetFacts): readonly string[] {
+  return [
     overlap.length === 0
       ? 'It has no events of the days of this import.'
       : `It has events of ${overlap.length.toLocaleString('en')} of the days of this import already.`,
