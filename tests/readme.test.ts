@@ -42,7 +42,7 @@ it('the README leads to every guide, and the README and the guides have no code 
   // What a reader does in another terminal: `startPennon` replaces `npm start`, and the variables are set below.
   const plain = [
     'npm start\n',
-    'export PENNON=http://127.0.0.1:8000\nexport PROJECT_KEY=phc_…\nexport PERSONAL_KEY=phx_…\n',
+    'export PENNON=http://127.0.0.1:8000\nexport PENNON_PROJECT_KEY=phc_…\nexport PENNON_PERSONAL_KEY=phx_…\n',
   ]
   for (const [page, text] of textOf)
     for (const [, language = '', code = ''] of text.matchAll(/^```(\w*)\n(.*?)^```/gms)) {
@@ -63,14 +63,19 @@ it('the README and the guides have lines that fit a screen, but for rows of tabl
 it('the commands of the README and the guides work as printed, in order', async () => {
   const commands = [...textOf.values()].flatMap(text => [...text.matchAll(/```sh\n(.*?)```/gs)].map(match => match[1]!))
   assert.ok(commands.length >= 18)
-  const env = { ...process.env, PENNON: pennon.url, PROJECT_KEY: testProjectKey, PERSONAL_KEY: testPersonalKey }
+  const env = {
+    ...process.env,
+    PENNON: pennon.url,
+    PENNON_PROJECT_KEY: testProjectKey,
+    PENNON_PERSONAL_KEY: testPersonalKey,
+  }
   const outputs = new Map<string, string>()
   for (const command of commands) {
     if (/\/(events|persons|usage)\//.test(command)) await pennon.caughtUp()
     const output = execFileSync('bash', ['-c', command], { env, encoding: 'utf8' })
     const answer = JSON.parse(output) as object | string
     assert.ok(typeof answer === 'string' || !('code' in answer), `${command}\n→ ${output}`)
-    outputs.set([...command.matchAll(/\$PENNON([^"\s]*)/g)].at(-1)![1]!, output)
+    outputs.set([...command.matchAll(/\$PENNON(?!_)([^"\s]*)/g)].at(-1)![1]!, output)
   }
   const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
   const { flags } = outputOf('/flags?v=2')
