@@ -12,7 +12,6 @@ import { version } from './version.ts'
 const program = new Command('pennon')
   .description('Feature flags and event ingestion over PostHog’s wire protocol.')
   .version(version, '-v, --version', 'print the version')
-  .showHelpAfterError('Run `npm run pennon -- --help` for the commands.')
   .addHelpText(
     'after',
     `
@@ -164,10 +163,19 @@ program
   )
 program.command('front', { hidden: true }).action(async () => (await import('./commands/front.ts')).front())
 
+/** Each error leads to the help of the command that was used. */
+function leadToHelp(command: Command, name: string): void {
+  command.showHelpAfterError(
+    `Run \`${name} --help\` for ${command.commands.length > 0 ? 'the commands' : 'its options'}.`,
+  )
+  for (const each of command.commands) leadToHelp(each, `${name} ${each.name()}`)
+}
+
 function repeated(value: string, before: readonly string[] = []): string[] {
   return [...before, value]
 }
 
+leadToHelp(program, 'pennon')
 await program.parseAsync()
 // Now, not at the end: a process that is killed would never write its cache.
 flushCompileCache()

@@ -1,6 +1,7 @@
 // Opens the state that an earlier start made, for commands beside a running instance; creates and migrates nothing.
 
 import { opendirSync } from 'node:fs'
+import { resolve } from 'node:path'
 import { isNewestSchema } from '#adapters/sql/migrate-state.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
@@ -14,7 +15,7 @@ import { stateUrlsOf } from './state.ts'
 
 /** @returns one line for the operator when there is no state, it cannot be used, or it is not of this version. */
 export async function openExistingManagement(config: Config, logger: Logger): Promise<Result<ManagementStore, string>> {
-  let place = `the data folder ${config.dataFolder}`
+  let place = `the data folder ${resolve(config.dataFolder)}`
   let management: ManagementStore | undefined
   try {
     let version: number | null
@@ -79,5 +80,5 @@ export function whyUnreadable(dataFolder: string): string | null {
 }
 
 function noState(place: string): string {
-  return `There is no state in ${place}. Its first start makes it and prints a key; for another instance, set PENNON_DATA or DATABASE_URL as it has them.`
+  return `There is no state in ${place}. Say where the instance has it, as in PENNON_DATA=/var/lib/pennon, or with its DATABASE_URL; the first start of a new instance makes it and prints a key.`
 }
