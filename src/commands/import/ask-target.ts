@@ -25,7 +25,8 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const { address, api } = addressesOf(options, read.value)
-  await checkKey(address, projectKey)
+  const unknown = await whyKeyUnknown(address, projectKey)
+  if (unknown !== null) refuse(unknown)
   const { notes, ...project } = await projectOf(api, projectKey, read.value)
   return { target: { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }, notes }
 }
@@ -59,8 +60,26 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
   }
 }
 
-/** Asks for the public configuration of the project, which every instance gives to anybody with the key. */
-async function checkKey(address: string, projectKey: string): Promise<void> {
+/** @returns what is wrong with an address that was typed; null for nothing. */
+export function whyNoAddress(host: string): string | null {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const address = instanceAddress(host, read.value, '--host')
+  return address.ok ? null : address.error
+}
+
+/** @returns why nothing can be sent there with this key; null when it can. */
+export async function whyNotTheTarget(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  return whyKeyUnknown(addressesOf(asked, read.value).address, asked.projectKey)
+}
+
+/**
+ * Asks for the public configuration of the project, which every instance gives to anybody with the key.
+ * @returns null when it knows the key.
+ */
+async function whyKeyUnknown(address: string, projectKey: string): Promise<string | null> {
   let response: Response
   try {
     const url = `${address}/array/${encodeURIComponent(projectKey)}/config`
@@ -69,16 +88,12 @@ async function checkKey(address: string, projectKey: string): Promise<void> {
   } catch (cause) {
     const why =
       (cause as Error).cause instanceof Error ? ((cause as Error).cause as Error).message : (cause as Error).message
-    refuse(`no instance answers at ${address} (${why}). Say where it is with --host`)
+    return `no instance answers at ${address} (${why}). Say where it is with --host`
   }
-  if (response.ok) return
+  if (response.ok) return null
   if ([400, 401, 403, 404].includes(response.status))
-    refuse(
-      `${address} does not know the project key ${projectKey} (${response.status}). Is it the key of another instance or region? Nothing was sent`,
-    )
-  refuse(
-    `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`,
-  )
+    return `${address} does not know the project key ${projectKey} (${response.status}). Is it the key of another instance or region? Nothing was sent`
+  return `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`
 }
 
 /** What a project of the target says of itself. */
