@@ -117,7 +117,7 @@ function fetchedText(source: string, { isComplete, parts, partsWaiting }: Fetche
   const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
   const here = `${counted(parts.length, 'file')} of ${source}, ${size}, fetched`
   if (isComplete) return `${here}.`
-  const missing = partsWaiting === 0 ? 'what else there is' : counted(partsWaiting, 'more part', 'more parts')
+  const missing = partsWaiting === 0 ? 'what else there is' : counted(partsWaiting, 'more part')
   return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
 }
 

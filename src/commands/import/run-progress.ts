@@ -1,5 +1,5 @@
 // Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a line that
-// is written over on a terminal, a line of JSON every ten seconds elsewhere. Source: docs/wire/import.md §2.8.
+// is written over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
 
 import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
@@ -18,10 +18,13 @@ export interface RunProgressOptions {
   readonly write: (text: string) => void
   /** Null where the output is no terminal. */
   readonly width: number | null
+  /** Lines of JSON in place of sentences; the last one says how it ended. */
+  readonly isJson?: boolean
   readonly nowMs: () => number
 }
 
-export function runProgress({ folder, write, width, nowMs }: RunProgressOptions) {
+export function runProgress({ folder, write, width: terminalWidth, isJson = false, nowMs }: RunProgressOptions) {
+  const width = isJson ? null : terminalWidth
   let saidMs = nowMs()
   const clear = () => {
     if (width !== null) write('\r\u001b[K')
@@ -46,7 +49,7 @@ export function runProgress({ folder, write, width, nowMs }: RunProgressOptions)
     if (width !== null) write(`\r${cutToWidth(printable(progressLine(figures)), width - 1)}\u001b[K`)
     else if (nowMs() - saidMs >= linesEveryMs) {
       saidMs = nowMs()
-      write(`${printable(JSON.stringify(figures))}\n`)
+      write(isJson ? `${printable(JSON.stringify(figures))}\n` : `${printable(progressLine(figures))}\n`)
     }
   }
   keep(tracker.figures())
@@ -58,7 +61,7 @@ export function runProgress({ folder, write, width, nowMs }: RunProgressOptions)
       clear()
       const figures = tracker.figures(state, message)
       keep(figures)
-      if (width === null) write(`${printable(JSON.stringify(figures))}\n`)
+      if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
     },
   }
 }

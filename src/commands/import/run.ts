@@ -68,7 +68,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
         await rehearseThere(job, stages, rehearsalProject, path, options.json ?? false)
         return
       }
-      await runStages(job, isApproved(job) ? [...stages, send] : stages, path)
+      await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
       // Stages complete the plan: what was fetched, when profiles were exported.
       job = { ...job, plan: readPlan(job.folder)! }
       if (sent === null) await tellResult(job, path, options)
@@ -108,7 +108,7 @@ async function rehearseThere(
   const run: JobStage['run'] = async each => {
     diff = await rehearseInProject(each, options)
   }
-  await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path)
+  await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path, json)
   tellDiff(diff!, path, json)
 }
 
@@ -138,12 +138,13 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
 }
 
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
-export async function runStages(job: Job, stages: readonly JobStage[], path: string): Promise<void> {
+async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const signal = interruptible()
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
     width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    isJson,
     nowMs: Date.now,
   })
   try {

@@ -35,18 +35,35 @@ describe('the figures of progress', () => {
     tracker.begin('send', { records: 10_000 })
     tracker.add({ records: 8_000, isEarlier: true })
     assert.equal(tracker.figures().etaSeconds, null, 'nothing is known of the rate yet')
-    nowMs += 2_000
-    tracker.add({ records: 200 })
+    nowMs += 5_000
+    tracker.add({ records: 500 })
     const { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds } = tracker.figures()
     assert.deepEqual(
       { recordsDone, recordsPerSecond, meanRecordsPerSecond, etaSeconds },
-      { recordsDone: 8_200, recordsPerSecond: 100, meanRecordsPerSecond: 100, etaSeconds: 18 },
+      { recordsDone: 8_500, recordsPerSecond: 100, meanRecordsPerSecond: 100, etaSeconds: 15 },
     )
     tracker.begin('stage', { bytes: 1_000 })
     tracker.add({ bytes: 500, isEarlier: true })
     nowMs += 5_000
     tracker.add({ bytes: 250 })
     assert.equal(tracker.figures().etaSeconds, 5)
+  })
+
+  it('tell no time that is left before a part of the work is done that says something of the rest', () => {
+    let nowMs = 0
+    const tracker = new ProgressTracker({ nowMs: () => nowMs, say: () => {} })
+    tracker.begin('send', { records: 100_000 })
+    const etaAfter = (ms: number, records: number) => {
+      nowMs = ms
+      tracker.add({ records })
+      return tracker.figures().etaSeconds
+    }
+    assert.equal(etaAfter(1_000, 25), null)
+    assert.equal(etaAfter(4_999, 1_975), null)
+    assert.equal(etaAfter(5_000, 0), 245)
+    tracker.begin('send', { records: 100_000 })
+    assert.equal(etaAfter(15_000, 500), null, 'less than a hundredth')
+    assert.equal(etaAfter(65_000, 0), 11_940, 'after a minute all the same')
   })
 
   it('begin anew with each stage, and keep how the run ended', () => {

@@ -19,6 +19,11 @@ export interface ProgressFigures extends ProgressState {
 }
 
 const windowMs = 10_000
+/** The first seconds say nothing of the rest: a stage begins slowly. */
+const etaAfterMs = 5_000
+const etaAfterShare = 0.01
+/** A share of very much work takes long too. */
+const etaAlwaysAfterMs = 60_000
 
 export interface FiguresOptions {
   readonly nowMs: () => number
@@ -109,7 +114,9 @@ export class ProgressTracker implements StageProgress {
     const [done, earlier, total] =
       recordsTotal === null ? [bytesDone, bytes, bytesTotal] : [recordsDone, records, recordsTotal]
     if (total === null || done === earlier) return null
-    return Math.ceil((Math.max(0, total - done) * (nowMs - this.#stageMs)) / (done - earlier) / 1_000)
+    const spentMs = nowMs - this.#stageMs
+    const isKnown = spentMs >= etaAlwaysAfterMs || (spentMs >= etaAfterMs && done - earlier >= total * etaAfterShare)
+    return isKnown ? Math.ceil((Math.max(0, total - done) * spentMs) / (done - earlier) / 1_000) : null
   }
 }
 

@@ -1,6 +1,7 @@
 // What the service notes of an import job, as sentences: why something was not done as sent, or not taken back.
 // Source: docs/wire/import.md §2.9, §2.11, §3.9.
 
+import { counted } from '#core/counted.ts'
 import type { WarningType } from '#core/events/warning-types.ts'
 import type { UndoRefusal } from '#core/processing/imports/undo-batch.ts'
 import type { JobReport } from './job-report.ts'
@@ -105,10 +106,9 @@ const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, 
  */
 export function noteSentence({ reason, count }: Pick<JobReport['notes'][number], 'reason' | 'count'>): string {
   const words = wordsOf(reason)
-  const many = count.toLocaleString('en')
-  if (words === null) return `${many} times: ${reason}.`
+  if (words === null) return `${counted(count, 'time')}: ${reason}.`
   const [one, several, why] = words
-  return `${many} ${count === 1 ? one : several}: ${why} (${reason}).`
+  return `${counted(count, one, several)}: ${why} (${reason}).`
 }
 
 function wordsOf(reason: string): Words | null {

@@ -1,6 +1,7 @@
 // What becomes of a staged line in a job: the conversion of its source, and the rules that a job adds to it. Scan,
 // rehearsal and send all ask here, so that they cannot differ.
 
+import { counted } from '#core/counted.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
@@ -40,5 +41,9 @@ function beyondRetention({ events }: ConvertedRecord, { limits }: ImportPlan, no
   if (retentionDays === null) return null
   const earliestUs = nowMs * usPerMs - retentionDays * usPerDay
   if (events.every(({ timeUs }) => timeUs >= earliestUs)) return null
-  return new RecordReject('older_than_retention', 'timestamp', `the target keeps ${retentionDays} days`).outcome()
+  return new RecordReject(
+    'older_than_retention',
+    'timestamp',
+    `the target keeps ${counted(retentionDays, 'day')}`,
+  ).outcome()
 }
