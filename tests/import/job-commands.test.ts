@@ -52,7 +52,13 @@ describe('an import from the command line', () => {
     assert.match((await commands.call('report')).stdout, /Records read +2\n/)
     const samples = (await commands.call('report', '--samples', '--of', 'Paid', '--day', '2024-05-01')).stdout
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
-    assert.equal((await commands.call('report', '--samples', '--day', '2024-05-02')).stdout, '')
+    assert.equal(
+      (await commands.call('report', '--samples', '--day', '2024-05-02')).stdout,
+      'There is no sample of the day 2024-05-02. There are some of: Paid, reject:json_syntax.\n',
+    )
+    const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
+    assert.deepEqual([typo.stdout, /^There is no sample of Piad\./.test(typo.stderr)], ['', true])
+    assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No record is rejected for typo.\n')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
     const whole = `${JSON.stringify({ reason: 'server_refused:bad', source: '', fix: '' })}\n`
     writeFileSync(join(commands.job, 'rejects', 'generated.sent.jsonl'), `${whole}{"reason":"serv`)
@@ -91,6 +97,35 @@ describe('an import from the command line', () => {
       if (options.includes('--json')) for (const line of jsonTexts(stdout)) JSON.parse(line)
       if (command === 'report') assert.match(stdout, /\\u001b/, text)
     }
+  })
+
+  it('says that nothing is rejected, and what comes next when a file has changed or is gone', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', goodLine)
+    await commands.plan([raw])
+    const ran = await commands.call('run')
+    assert.match(ran.stdout, /^1 record: 1 gives events, 0 are skipped.*\n1 event would be sent/)
+    assert.equal((await commands.call('rejects')).stdout, 'No record is rejected.\n')
+    const next = async () => /^Next: .*$/m.exec((await commands.call('status')).stdout)?.[0] ?? ''
+    const before = await next()
+    writeFileSync(raw, goodLine.repeat(2))
+    assert.match(
+      await next(),
+      /^Next: pennon import run .* \(once .*raw\.jsonl is again what was staged; .*ANOTHER-FOLDER\)$/,
+    )
+    assert.match((await commands.call('run')).stderr, /has changed since it was staged/)
+    writeFileSync(raw, goodLine)
+    assert.equal(await next(), before)
+    rmSync(raw)
+    assert.equal(await next(), before)
+    assert.equal((await commands.call('run')).exitCode, 0)
+  })
+
+  it('leads from a wrong option to the help of the command that was used', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const { exitCode, stderr } = await commands.call('publish', '--quickly')
+    assert.equal(exitCode, 1)
+    assert.match(stderr, /^error: unknown option '--quickly'\nRun `pennon import publish --help` for its options\.\n/)
   })
 
   it('stages nothing again that is done, and everything when the plan changes', async t => {

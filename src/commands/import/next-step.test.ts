@@ -10,7 +10,7 @@ const fresh: Standing = {
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
 const approved: Standing = { ...rehearsed, changed: [] }
-const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7' }
+const sent = { events: 9, refused: 0, isAll: true, isVerified: true, serviceJobId: '7', repaired: null }
 const inService = (state: string): ServiceAnswer => ({
   ...{ id: '7', state, step: null },
   ...{ publishedAt: null, discardedAt: null, failure: null },

@@ -2,11 +2,14 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
+import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
+import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
 import { sentRejects } from '#importer/send/sent-rejects.ts'
 import { type RejectLine, rejectFiles, rejectTexts } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
 import { printJson, printLines } from './print.ts'
@@ -18,13 +21,18 @@ export interface RejectsOptions {
   readonly json?: boolean
 }
 
+const noRejects = 'No record is rejected.'
 const examplesShown = 3
 const sourceShown = 120
 
+/** A line of `rejects/`, and whether `pennon import retry` has sent the record since. */
+type ShownReject = RejectLine & { readonly repaired?: true }
+
 interface Group {
   count: number
+  repaired: number
   readonly fix: string
-  readonly examples: RejectLine[]
+  readonly examples: ShownReject[]
 }
 
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
@@ -35,42 +43,54 @@ export async function showRejects(path: string, options: RejectsOptions): Promis
 }
 
 async function showLines(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
-  for await (const text of textsOf(folder)) {
-    const reject = JSON.parse(text) as RejectLine
-    if (reason !== undefined && reject.reason !== reason) continue
-    printLines([json ? text : rejectWords(reject)])
+  let count = 0
+  for await (const reject of rejectsOf(folder, reason)) {
+    count++
+    printLines([json ? JSON.stringify(reject) : rejectWords(reject)])
   }
+  if (count > 0) return
+  // Whoever reads JSON reads lines, of which there are none.
+  const stream = json ? process.stderr : process.stdout
+  stream.write(`${printable(reason === undefined ? noRejects : `No record is rejected for ${reason}.`)}\n`)
 }
 
 async function showGroups(folder: JobFolder, { reason, json = false }: RejectsOptions): Promise<void> {
   const groups = new Map<string, Group>()
-  for await (const text of textsOf(folder)) {
-    const reject = JSON.parse(text) as RejectLine
-    if (reason !== undefined && reject.reason !== reason) continue
-    const group = groups.get(reject.reason) ?? { count: 0, fix: reject.fix, examples: [] }
+  for await (const reject of rejectsOf(folder, reason)) {
+    const group = groups.get(reject.reason) ?? { count: 0, repaired: 0, fix: reject.fix, examples: [] }
     if (group.count++ === 0) groups.set(reject.reason, group)
-    if (group.examples.length < examplesShown) group.examples.push(reject)
+    if (reject.repaired === true) group.repaired++
+    else if (group.examples.length < examplesShown) group.examples.push(reject)
   }
   const sorted = [...groups].toSorted(([, a], [, b]) => b.count - a.count)
   if (json) {
-    const shown = sorted.map(([name, { count, fix, examples }]) => ({ reason: name, count, fix, examples }))
-    printJson(shown)
+    printJson(sorted.map(([name, group]) => ({ reason: name, ...group })))
     return
   }
-  const lines = sorted.flatMap(([name, { count, fix, examples }]) => [
-    `${name}: ${count.toLocaleString('en')}`,
+  const lines = sorted.flatMap(([name, { count, repaired, fix, examples }]) => [
+    `${name}: ${count.toLocaleString('en')}${repaired === 0 ? '' : `, of which ${counted(repaired, 'is', 'are')} repaired and sent`}`,
     `  ${fix}`,
     ...examples.map(reject => `  ${rejectWords(reject)}`),
     '',
   ])
-  printLines(lines.length === 0 ? ['No record is rejected.'] : lines)
+  printLines(lines.length === 0 ? [noRejects] : lines)
 }
 
-function rejectWords({ object, line, reason, field, detail, source }: RejectLine): string {
+function rejectWords({ object, line, reason, field, detail, source, repaired }: ShownReject): string {
   const where = `${object}, line ${line}`
   const what = [reason, ...(field === null ? [] : [field]), ...(detail === null ? [] : [detail])].join(', ')
   const cut = source.length > sourceShown ? `${source.slice(0, sourceShown)}…` : source
-  return `${where}: ${what}: ${cut}`
+  return `${where}: ${repaired === true ? 'repaired and sent; was ' : ''}${what}: ${cut}`
+}
+
+/** @param reason only of this one, where it is given. */
+async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
+  const retried = readRetryOutcomes(folder)
+  for await (const text of textsOf(folder)) {
+    const reject = JSON.parse(text) as RejectLine
+    if (reason !== undefined && reject.reason !== reason) continue
+    yield retried.get(recordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
+  }
 }
 
 /** What sending refused as far as the checkpoint counts it. */

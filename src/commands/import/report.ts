@@ -52,13 +52,36 @@ export async function showReport(path: string, options: ReportOptions): Promise<
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
 }
 
+const namesShown = 20
+
+/** @param names of which there are samples. */
+function noSamples(
+  { of, day }: { of?: string | undefined; day?: string | undefined },
+  names: readonly string[],
+): string {
+  const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
+  const others =
+    names.length === 0
+      ? ''
+      : ` There are some of: ${names.slice(0, namesShown).join(', ')}${names.length > namesShown ? ', …' : ''}.`
+  return `There is no sample${asked}.${others}`
+}
+
 /** Source records beside what becomes of them. */
 function showSamples(file: string, { of, day, json = false }: ReportOptions): void {
+  let count = 0
+  const names = new Set<string>()
   for (const text of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
     const sample = JSON.parse(text) as Sample
+    names.add(sample.of)
     if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
+    count++
     printLines(json ? [text] : [...sampleLines(sample), ''])
   }
+  if (count > 0) return
+  // Whoever reads JSON reads lines, of which there are none.
+  const stream = json ? process.stderr : process.stdout
+  stream.write(`${printable(noSamples({ of, day }, [...names]))}\n`)
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {

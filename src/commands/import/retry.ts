@@ -6,7 +6,8 @@ import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
-import { addRetry } from '#importer/send/retried-records.ts'
+import { addRetry, openRetries } from '#importer/send/retried-records.ts'
+import { keepRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import { verifyFile } from '#importer/send/verify-stage.ts'
@@ -19,7 +20,7 @@ import { type Job, lockJob, openJob, orStop } from './open-job.ts'
 import { printLines } from './print.ts'
 import { runProgress } from './run-progress.ts'
 import { apiOf, wallClock } from './send-job.ts'
-import { quoted } from './step-words.ts'
+import { nextLine, quoted } from './step-words.ts'
 import { checkTakesEvents } from './takes-events.ts'
 
 /** As commander gives them. */
@@ -53,10 +54,11 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const sent = readCheckpoint(folder)
   const serviceJob = readServiceJob(folder)
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
-    refuse(`the other records have to be sent first: pennon import run ${path}`)
+    refuse(`the other records have to be sent first: pennon import run ${quoted(path)}`)
   const waiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
   await checkTakesEvents(path, serviceJob.id, apiOf(plan.target, { waiting }, signal), elsewhere)
-  const retried = addRetry({ ...job, manifest: manifestOf(folder) }, rejects)
+  const context = { ...job, manifest: manifestOf(folder) }
+  const retried = addRetry(context, rejects)
   const progress = runProgress({
     folder: retried.folder,
     write: text => process.stderr.write(text),
@@ -82,18 +84,20 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     })
     progress.end('done', null)
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
+    keepRetryOutcomes(folder, await retryOutcomes(openRetries(context)))
     const count = (value: number) => value.toLocaleString('en')
     say(
       `${counted(counts.read, 'record')}: ${counted(counts.sent, 'event')} sent, ${counted(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,
     )
     for await (const line of stillWrong(retried.job, plan.source)) say(`  ${line}`)
-    say(`Next: pennon import run ${quoted(path)} (compares what is stored with what was sent)`)
     // A record all of whose events the service refused is among both.
     const wrong = Math.max(counts.rejected, counts.refused)
+    const compare = `pennon import run ${quoted(path)}`
     if (wrong > 0)
       throw new JobStopped(
-        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong: repair them in ${rejects} and run this again; what was sent counts once`,
+        `${count(wrong)} of them ${wrong === 1 ? 'is' : 'are'} still wrong. Next: repair ${wrong === 1 ? 'it' : 'them'} in ${rejects}, then pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}, where what was sent counts once; or leave ${wrong === 1 ? 'it' : 'them'} out and compare what is stored: ${compare}`,
       )
+    say(nextLine({ command: compare, why: 'compares what is stored with what was sent' }))
   } catch (error) {
     progress.end(isInterruption(error, signal) ? 'paused' : 'stopped', (error as Error).message)
     throw error

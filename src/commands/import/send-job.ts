@@ -12,8 +12,10 @@ import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
+import { retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
-import { ensureServiceJob, readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { ensureServiceJob, jobName, readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { ToldProgress } from '#importer/send/told-progress.ts'
 import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
@@ -71,7 +73,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     api,
     { target: target.address, project: target.projectId ?? '@current' },
     {
-      name: `${plan.source} ${rehearsal.range?.first.slice(0, 10) ?? ''} to ${rehearsal.range?.last.slice(0, 10) ?? ''}`,
+      name: jobName(plan.source, rehearsal.range),
       source: plan.source,
       ...(plan.limits.joining !== undefined && { options: plan.limits.joining }),
       ...(plan.limits.acceptsOld === true && { accept_old: true }),
@@ -90,7 +92,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
     await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder)))
+    const told = new ToldProgress(
+      () => tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder))),
+      wallClock.nowMs,
+    )
     const { state, checkpoint } = await sendStage({
+      onStep: step => step === 'committed' && told.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
       identity: {
         jobId: plan.jobId,
@@ -107,13 +114,17 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.canary === true && { canaryEvents }),
       ...(options.rate !== undefined && { rate: options.rate }),
     })
+    await told.ended()
     await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint))
     const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
       source: plan.source,
     })
-    const report = writeFinalReport({ folder, checkpoint, rehearsal, retried, ...verified })
+    const report = writeFinalReport({
+      ...{ folder, checkpoint, rehearsal, ...verified },
+      retried: await retryOutcomes(retried),
+    })
     if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
       await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint))
     return { state, report }

@@ -6,6 +6,7 @@ import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import { repairedWords } from '#importer/send/final-report.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
@@ -159,10 +160,13 @@ function statusLines(
 
 function sentText(sent: SentSoFar | null): string[] {
   if (sent === null) return []
-  const count = `${counted(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused} refused`}`
+  const count = `${counted(sent.events, 'event')}${sent.refused === 0 ? '' : `, ${sent.refused.toLocaleString('en')} refused`}`
   if (!sent.isAll) return [`Sent so far: ${count}.`]
   const verified = sent.isVerified === null ? 'not verified yet' : sent.isVerified ? 'verified' : 'found to DIFFER'
-  return [`Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`]
+  return [
+    `Sent: ${count}, ${verified}; import job ${sent.serviceJobId}.`,
+    ...(sent.repaired === null ? [] : [repairedWords(sent.repaired)]),
+  ]
 }
 
 /** A process writes its figures every second; when it is held up, they say since when. */

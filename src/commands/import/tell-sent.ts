@@ -1,6 +1,6 @@
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { finalReportNames } from '#importer/send/final-report.ts'
+import { finalReportNames, repairedWords } from '#importer/send/final-report.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import type { Job } from './open-job.ts'
 import { printLines } from './print.ts'
@@ -23,7 +23,7 @@ export function tellSent({ folder }: Job, path: string, { state, report }: SentJ
 }
 
 function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
-  const { balance, verification, seconds, eventsPerSecond, retries } = report
+  const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
   const count = (value: number) => value.toLocaleString('en')
   const done =
     state === 'canary'
@@ -32,6 +32,7 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
         ]
       : [
           `${counted(balance.sent, 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
+          ...(repaired === null ? [] : [repairedWords(repaired)]),
           'Nothing is visible before it is published.',
         ]
   return [

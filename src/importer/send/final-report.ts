@@ -17,7 +17,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { noteSentence } from './note-words.ts'
-import type { SentJob } from './sent-events.ts'
+import { type RetryOutcomes, type RetrySums, sumOutcomes } from './retry-outcomes.ts'
 import type { Verification } from './verify-stage.ts'
 
 export const finalReportNames = {
@@ -48,7 +48,7 @@ export interface FinalReport {
   readonly eventsPerSecond: number
   readonly retries: number
   /** Records that were repaired and sent later; null when there are none. They are no part of the balance. */
-  readonly repaired: Pick<SendCounts, 'read' | 'sent' | 'refused' | 'rejected' | 'skipped'> | null
+  readonly repaired: RetrySums | null
   readonly verification: Verification
   /** What was found before sending: rejects and skips by reason, ids, what is not carried over, the mapping in words. */
   readonly rehearsal: RehearsalReport
@@ -78,7 +78,7 @@ export interface FinalReportParts {
   readonly rehearsal: RehearsalReport
   readonly verification: Verification
   readonly expected: ExpectedEvents
-  readonly retried?: readonly SentJob[]
+  readonly retried?: RetryOutcomes
 }
 
 /** Writes the report in its three forms. */
@@ -99,7 +99,7 @@ export function finalReport({
   rehearsal,
   verification,
   expected,
-  retried = [],
+  retried = new Map(),
 }: FinalReportParts): FinalReport {
   const fromParts = sumCounts(checkpoint.parts.map(({ counts }) => counts))
   const generated = checkpoint.identity.progress.counts
@@ -129,17 +129,10 @@ export function finalReport({
     seconds,
     eventsPerSecond: seconds === 0 ? 0 : Math.round(sent / seconds),
     retries: checkpoint.retries,
-    repaired: repairedOf(retried),
+    repaired: retried.size === 0 ? null : sumOutcomes(retried),
     verification,
     rehearsal,
   }
-}
-
-function repairedOf(retried: readonly SentJob[]): FinalReport['repaired'] {
-  const parts = retried.flatMap(({ checkpoint }) => checkpoint?.parts ?? [])
-  if (parts.length === 0) return null
-  const { read, sent, refused, rejected, skipped } = sumCounts(parts.map(({ counts }) => counts))
-  return { read, sent, refused, rejected, skipped }
 }
 
 function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: RehearsalReport): FinalBalance {
@@ -192,12 +185,13 @@ export function finalSections(report: FinalReport): readonly Section[] {
 }
 
 function outcome(report: FinalReport): Section {
-  const { balance: sums, verification, seconds, eventsPerSecond, retries, recent, duplicates } = report
+  const { balance: sums, verification, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
   const job = report.serviceJobId === null ? '' : `, import job ${report.serviceJobId}`
   return {
     title: 'What happened',
     lines: [
       `${counted(sums.sent, 'event was', 'events were')} sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
+      ...(repaired === null ? [] : [repairedWords(repaired)]),
       verification.ok ? 'What is stored is what was sent.' : 'What is stored is NOT what was sent; see below.',
       `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
       `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
@@ -205,6 +199,12 @@ function outcome(report: FinalReport): Section {
     ],
     tables: [],
   }
+}
+
+/** What came after the rest, as part of the same import. */
+export function repairedWords({ read, sent, rejected }: RetrySums): string {
+  const still = rejected === 0 ? '' : `; ${number(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
+  return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
 }
 
 function balance({ balance: sums, repaired }: FinalReport): Section {
@@ -221,7 +221,7 @@ function balance({ balance: sums, repaired }: FinalReport): Section {
   ]
   if (repaired !== null)
     rows.push(
-      ['Repaired records read later', repaired.read],
+      ['Rejected records tried again', repaired.read],
       ['Events sent from repaired records', repaired.sent],
       ['Repaired records still rejected', repaired.rejected],
     )
@@ -268,7 +268,9 @@ function verified({ verification: { checks, notes, expected_rows, stored_rows } 
   }
   return {
     title: 'Verification',
-    lines: [`${number(expected_rows)} unique events were expected and ${number(stored_rows)} are stored.`],
+    lines: [
+      `${counted(expected_rows, 'unique event was', 'unique events were')} expected and ${counted(stored_rows, 'is', 'are')} stored.`,
+    ],
     tables: [compared, noted].filter(({ rows }) => rows.length > 0),
   }
 }

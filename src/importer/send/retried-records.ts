@@ -3,7 +3,7 @@
 // Source: docs/wire/import.md §2.6 (`retry`).
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
-import { basename } from 'node:path'
+import { basename, resolve } from 'node:path'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
@@ -21,6 +21,7 @@ import { readCheckpoint } from './checkpoint.ts'
 import type { SentJob } from './sent-events.ts'
 
 const recordsFile = 'records.jsonl'
+const originFile = 'origin.json'
 /** Begins the ids of their parts; the ids of other parts begin with a day. */
 export const retryPrefix = 'retry/'
 
@@ -38,7 +39,13 @@ export function addRetry(context: RetryContext, path: string): SentJob {
   const folder = new JobFolder(context.folder.file('retry', sha256.slice(0, 16)))
   mkdirSync(folder.path, { recursive: true })
   copyFileSync(path, folder.file(recordsFile))
+  folder.writeJson(originFile, { path: resolve(path) })
   return openRetry(context, folder)
+}
+
+/** The file that a retry was made of: several may be of one that was repaired step by step. */
+export function retryOrigin(folder: JobFolder): string {
+  return folder.readJson<{ path: string }>(originFile)?.path ?? folder.path
 }
 
 /** The retries that were begun, which verifying has to count as well. */
@@ -93,7 +100,7 @@ function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<S
     const known = withLinksOf(ledger)
     const conversion = jobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
     for (const [index, { bytes, at }] of lines.entries()) {
-      const { parsed, table } = repairedRecord(bytes, context.manifest)
+      const { parsed, table, isSent } = repairedRecord(bytes, context.manifest)
       const text = bytes.toString()
       yield {
         line: index + 1,
@@ -101,7 +108,9 @@ function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<S
         raw: { object: recordsFile, line: index + 1, byte: at },
         text,
         sourceSha256: () => sha256Hex(bytes),
-        result: resultOf(parsed, table, text, index + 1, context, conversion, known),
+        result: isSent
+          ? { kind: 'skipped', reason: 'duplicate_in_source' }
+          : resultOf(parsed, table, text, index + 1, context, conversion, known),
       }
     }
   } finally {
@@ -123,13 +132,19 @@ function withLinksOf(ledger: JobLedger): ImportLedger {
 }
 
 /** A line of `rejects/`, whose `source` or `record` was repaired, or the repaired record itself. */
-function repairedRecord(bytes: Buffer, manifest: Manifest): { parsed: ParsedRecord; table: string | null } {
+function repairedRecord(
+  bytes: Buffer,
+  manifest: Manifest,
+): { parsed: ParsedRecord; table: string | null; isSent: boolean } {
   const parsed = parseJsonLine(bytes)
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
-  if (!('value' in parsed) || !isReject(parsed.value)) return { parsed, table: onlyObject?.table ?? null }
+  if (!('value' in parsed) || !isReject(parsed.value))
+    return { parsed, table: onlyObject?.table ?? null, isSent: false }
   const { object } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
-  return { parsed: repairedSource(parsed.value, rows), table }
+  // `pennon import rejects` marks what another retry has sent; the source in it is still the broken one.
+  const isSent = ownValue(parsed.value, 'repaired') === true
+  return { parsed: repairedSource(parsed.value, rows), table, isSent }
 }
 
 const noObject: RawObject = { object: '', table: null }
@@ -153,7 +168,8 @@ function withoutEmptyCells(record: JsonObject): JsonObject {
   return cells
 }
 
-function isReject(value: JsonObject): boolean {
+/** Whether it is a line of `rejects/`, repaired or not. */
+export function isReject(value: JsonObject): boolean {
   return ['source', 'reason', 'adapter', 'source_sha256'].every(key => ownValue(value, key) !== undefined)
 }
 

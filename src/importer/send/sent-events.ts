@@ -54,7 +54,7 @@ function taken(events: readonly ImportedEvent[], refused: ReadonlySet<string>): 
   return refused.size === 0 ? events : events.filter(({ uuid }) => !refused.has(uuid))
 }
 
-async function refusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
+export async function refusedUuids(folder: JobFolder, progress: PartProgress): Promise<Set<string>> {
   const uuids = new Set<string>()
   for await (const { reject } of sentRejects(folder, progress)) uuids.add(reject.uuid)
   return uuids

@@ -1,5 +1,6 @@
 import type { JobFolder } from '../job/job-folder.ts'
 import { readCheckpoint, sumCounts } from './checkpoint.ts'
+import { type RetrySums, readRetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
 import { readServiceJob } from './service-job.ts'
 import { type Verification, verifyFile } from './verify-stage.ts'
 
@@ -10,6 +11,8 @@ export interface SentSoFar {
   /** Null before it was verified. */
   readonly isVerified: boolean | null
   readonly serviceJobId: string | null
+  /** Records that were rejected and are repaired, each counted once; null without any. */
+  readonly repaired: RetrySums | null
 }
 
 /** How far sending is, from the files of the job; null before it began. Safe while another process sends. */
@@ -17,11 +20,13 @@ export function sentSoFar(folder: JobFolder): SentSoFar | null {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return null
   const { sent, refused } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+  const retried = readRetryOutcomes(folder)
   return {
     events: sent,
     refused,
     isAll: checkpoint.phase === 'sent',
     isVerified: folder.readJson<Verification>(verifyFile)?.ok ?? null,
     serviceJobId: readServiceJob(folder)?.id ?? null,
+    repaired: retried.size === 0 ? null : sumOutcomes(retried),
   }
 }

@@ -37,6 +37,13 @@ export function readServiceJob(folder: JobFolder): ServiceJob | null {
   return folder.readJson<ServiceJob>(serviceJobFile, ['id', 'target', 'project'])
 }
 
+/** @param range of its events; null without any. */
+export function jobName(source: string, range: { readonly first: string; readonly last: string } | null): string {
+  if (range === null) return `${source} without events`
+  const [first, last] = [range.first.slice(0, 10), range.last.slice(0, 10)]
+  return first === last ? `${source} ${first}` : `${source} ${first} to ${last}`
+}
+
 /** What the service was last known to do with a job, for when it cannot be asked. */
 export interface Ending {
   readonly serviceJobId: string

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import type { StagedOutcome, StagedPart } from '#importer/job/staged-part.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { newCheckpoint, newProgress } from './checkpoint.ts'
+import { keepRetryOutcomes, readRetryOutcomes, retryOutcomes, sumOutcomes } from './retry-outcomes.ts'
+import type { SentJob } from './sent-events.ts'
+
+type Tried = readonly [text: string, result: 'sent' | 'rejected']
+
+const reject = (line: number, source: string): string =>
+  JSON.stringify({ object: 'raw.jsonl', line, reason: 'json_syntax', adapter: 'generic', source_sha256: 'x', source })
+
+/** One retry of a file, all of whose lines were committed. */
+function retryOf(t: TestContext, day: number, file: string, tried: readonly Tried[]): SentJob {
+  const folder = new JobFolder(tempDir(t))
+  folder.writeJson('origin.json', { path: file })
+  const part: StagedPart = {
+    ...{ id: `retry/${day}`, object: 'records.jsonl', sha256: '', bytes: 0 },
+    ...{ records: tried.length, firstUs: null, lastUs: null },
+  }
+  const identity = { jobId: 'j', serviceJobId: '7', target: '', project: '', approvalSha256: '', mappingSha256: '' }
+  const checkpoint = newCheckpoint(identity, 0, `2026-01-0${day}T00:00:00Z`)
+  checkpoint.parts.push({ ...newProgress(part.id, ''), committed: { line: tried.length, byte: 0, batch: 1 } })
+  const outcomes = tried.map(([text, kind], index): StagedOutcome => {
+    const event = { uuid: `u-${text}` } as ImportedEvent
+    return {
+      ...{ line: index + 1, byteEnd: 0, raw: { object: part.object, line: index + 1, byte: 0 }, text },
+      sourceSha256: () => '',
+      result:
+        kind === 'sent'
+          ? { kind: 'events', events: [event], notes: [], dropped: [] }
+          : { kind: 'rejected', reason: 'json_syntax', field: null },
+    }
+  })
+  const job = {
+    ...{ parts: [part], generatedCount: 0, generatedEvents: () => [] },
+    async *readPart() {
+      yield* outcomes
+    },
+  }
+  return { folder, job, checkpoint }
+}
+
+describe('records that were repaired in several tries', () => {
+  it('count once each, with what became of them last', async t => {
+    const first = retryOf(t, 1, 'a', [
+      [reject(1, 'good'), 'sent'],
+      [reject(2, 'bad'), 'rejected'],
+      [reject(3, 'bad'), 'rejected'],
+    ])
+    const second = retryOf(t, 2, 'b', [
+      [reject(1, 'spoiled'), 'rejected'],
+      [reject(2, 'good'), 'sent'],
+      [reject(3, 'still bad'), 'rejected'],
+    ])
+    // In any order, since their folders are named by hashes.
+    const outcomes = await retryOutcomes([second, first])
+    assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
+    assert.equal(outcomes.get('raw.jsonl:1')?.kind, 'sent')
+  })
+
+  it('are those of the last version of a file of plain records', async t => {
+    const first = retryOf(t, 1, 'a', [
+      ['{"n":1}', 'sent'],
+      ['{"n":', 'rejected'],
+    ])
+    const second = retryOf(t, 2, 'a', [
+      ['{"n":1}', 'sent'],
+      ['{"n":2}', 'sent'],
+    ])
+    const outcomes = await retryOutcomes([first, second])
+    assert.deepEqual(sumOutcomes(outcomes), { read: 2, sent: 2, refused: 0, rejected: 0, skipped: 0 })
+  })
+
+  it('are kept for commands that only look', async t => {
+    const folder = new JobFolder(tempDir(t))
+    assert.equal(readRetryOutcomes(folder).size, 0)
+    const outcomes = await retryOutcomes([retryOf(t, 1, 'a', [[reject(9, 'good'), 'sent']])])
+    keepRetryOutcomes(folder, outcomes)
+    assert.deepEqual(readRetryOutcomes(folder), outcomes)
+  })
+})
