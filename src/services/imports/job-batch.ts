@@ -18,6 +18,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
 import { isOfQuestion } from './look-up.ts'
+import type { InTurn } from './turns.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -43,6 +44,8 @@ export interface ImportWorkDeps {
   /** The owner of the positions of this worker's streams. */
   readonly ownerId: string
   readonly random: () => number
+  /** Batches of jobs that are worked on at once: one at a time, in the order in which they ask. */
+  readonly inTurn: InTurn
 }
 
 /** Another worker owns the import stream: that one goes on with the job. */
@@ -71,36 +74,42 @@ export async function runBatch<Item>(
   compute: Compute<Item>,
   leave?: Compute<Item>,
 ): Promise<void> {
-  if (items.length === 0) return
-  const subjects = subjectsOf(items)
-  const told = new Map<string, PersonIdOverride>()
-  note(told, await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)))
-  for (let attempt = 0; !signal.aborted; attempt++) {
-    const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
-    if (loaded === 'too_large') return runHalves()
-    const batch = await computed(loaded)
-    if (batch === 'too_large') return items.length > 1 ? runHalves() : runBatch(deps, signal, items, subjectsOf, leave!)
-    const { changes: computedChanges, overrides } = batch
-    const changes = withUnchanged(computedChanges, loaded)
-    if (overrides.length > 0) {
-      note(told, overrides)
-      await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
+  if (items.length === 0 || (await deps.inTurn(runWhole)) === 'done') return
+  if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, leave!)
+  const middle = Math.ceil(items.length / 2)
+  await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)
+  await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, leave)
+
+  async function runWhole(): Promise<'done' | 'too_large'> {
+    const subjects = subjectsOf(items)
+    const told = new Map<string, PersonIdOverride>()
+    note(told, await deps.events.findOverrides(subjects.distinctIds.filter(({ projectId }) => projectId > 0)))
+    for (let attempt = 0; !signal.aborted; attempt++) {
+      const loaded = await deps.state.loadChunk(subjects, items.length > 1 ? textBytesMax : Number.POSITIVE_INFINITY)
+      if (loaded === 'too_large') return loaded
+      const batch = await computed(loaded, [...told.values()])
+      if (batch === 'too_large') return batch
+      const { changes: computedChanges, overrides } = batch
+      const changes = withUnchanged(computedChanges, loaded)
+      if (overrides.length > 0) {
+        note(told, overrides)
+        await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
+      }
+      if ((await commitChanges(deps, changes)) === 'committed') return 'done'
+      if (attempt >= conflictTryCount)
+        throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
+      await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
     }
-    if ((await commitChanges(deps, changes)) === 'committed') return
-    if (attempt >= conflictTryCount)
-      throw new PortError('state', 'conflict', new Error('a batch conflicts with every try'))
-    await waitOrStop(backOffMs(Math.min(attempt, 4), deps.random()), signal)
+
+    return 'done'
   }
 
-  async function runHalves(): Promise<void> {
-    const middle = Math.ceil(items.length / 2)
-    await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)
-    await runBatch(deps, signal, items.slice(middle), subjectsOf, compute, leave)
-  }
-
-  async function computed(loaded: LoadedChunk): Promise<PublishedBatch | 'too_large'> {
+  async function computed(
+    loaded: LoadedChunk,
+    told: readonly PersonIdOverride[],
+  ): Promise<PublishedBatch | 'too_large'> {
     try {
-      return await compute(items, loaded, [...told.values()])
+      return await compute(items, loaded, told)
     } catch (cause) {
       if (leave === undefined || !isOfQuestion(cause)) throw cause
       deps.logger.warn({ err: cause, itemCount: items.length }, 'what undoing stands on could not be asked')

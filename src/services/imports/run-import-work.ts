@@ -10,6 +10,7 @@ import { checkRows } from './check-rows.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
+import { createTurns } from './turns.ts'
 import { undoDayStep } from './undo-day.ts'
 import { isUndoStep, undoStep } from './undo-job.ts'
 
@@ -17,6 +18,8 @@ const everyMs = 1_000
 /** How long a front may still take events for a job after its state has changed: it asks once a second. */
 export const closingMs = 3_000
 const retentionEveryMs = 3_600_000
+/** Each holds what it asks the stores outside of its turns. */
+const projectsAtOnceMax = 8
 
 export interface ImportWork {
   run(signal: AbortSignal): Promise<void>
@@ -24,42 +27,67 @@ export interface ImportWork {
   workNow(signal: AbortSignal): Promise<void>
 }
 
-export function createImportWork(deps: ImportWorkDeps): ImportWork {
+export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): ImportWork {
+  const deps = { ...options, inTurn: createTurns() }
   const { jobs, clock, logger } = deps
-  /** Jobs of deleted projects, as of the beginning of the turn. */
-  const gone = new Set<number>()
+  /** Jobs of deleted projects, as of the last look. */
+  let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
+  const running = new Map<number, Promise<void>>()
+  const causes: unknown[] = []
   let retainedAtMs = Number.NEGATIVE_INFINITY
 
-  async function workOnAll(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<void> {
-    const causes: unknown[] = []
+  /**
+   * Starts the work of each project that has some and is not worked on. Their batches take turns, so that a job of very many
+   * links holds up no other project's. @returns whether every project is worked on.
+   */
+  async function start(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<boolean> {
     await discardJobsOfGoneProjects()
-    const all = await jobs.listImportWork()
-    // One job of a project after the other: what a job keeps for its undoing must not be of the midst of another one.
-    const begun = new Map(all.filter(({ step }) => step !== 'draining').map(job => [job.projectId, job.id]))
+    const waiting = Map.groupBy(await jobs.listImportWork(), ({ projectId }) => projectId)
+    for (const [projectId, ofProject] of waiting) {
+      if (running.has(projectId)) continue
+      if (running.size >= projectsAtOnceMax) return false
+      const done = workOnProject(ofProject, signal, isDue).finally(() => running.delete(projectId))
+      running.set(projectId, done)
+    }
+    return true
+  }
+
+  /** One job after the other: what a job keeps for its undoing must not be of the midst of another one. Never rejects. */
+  async function workOnProject(
+    all: readonly ImportJob[],
+    signal: AbortSignal,
+    isDue: (jobId: number) => boolean,
+  ): Promise<void> {
+    let begun = all.find(({ step }) => step !== 'draining')?.id ?? null
     for (const job of all) {
       if (signal.aborted) return
-      if ((begun.get(job.projectId) ?? job.id) !== job.id) continue
+      if (begun !== null && begun !== job.id) continue
+      if (!isDue(job.id)) {
+        begun = job.id
+        continue
+      }
       try {
-        // Those of other projects go on while it waits.
-        if (!isDue(job.id)) begun.set(job.projectId, job.id)
-        else {
-          await work(job, signal)
-          begun.delete(job.projectId)
-          await failures.forget(job)
-        }
+        // Before what ends the job is stored, or a worker that is killed in between would leave it a failure for ever.
+        await work(job, signal, () => failures.forget(job))
+        begun = null
       } catch (cause) {
         if (cause instanceof NotOwnerError) return
-        begun.set(job.projectId, job.id)
+        begun = job.id
         causes.push(cause)
         await failures.note(job, cause).catch((again: unknown) => causes.push(again))
       }
     }
-    if (causes.length > 0) throw causes[0]
-    await dropFinalImages()
   }
 
-  async function work(job: ImportJob, signal: AbortSignal): Promise<void> {
+  /** @throws the first of the failures since the last call. */
+  function tellFailures(): void {
+    const [first] = causes.splice(0)
+    if (first !== undefined) throw first
+  }
+
+  /** @param getsOn called before each step that was worked through is stored. */
+  async function work(job: ImportJob, signal: AbortSignal, getsOn: () => Promise<void>): Promise<void> {
     let { step } = job
     while (!signal.aborted) {
       const next = await nextStep(job, step, signal).catch((cause: unknown) => {
@@ -68,6 +96,7 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
       })
       if (next === 'project_gone') return discardInstead(job)
       if (next === 'waits' || signal.aborted) return
+      await getsOn()
       const isDone = next === null
       const nowMs = clock.nowMs()
       const end = job.state === 'publishing' ? 'published' : 'discarded'
@@ -93,9 +122,9 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
 
   /** Their shelves, pending rows and images go. What is published stays with the project's other rows. */
   async function discardJobsOfGoneProjects(): Promise<void> {
-    gone.clear()
-    for (const job of await jobs.listJobsOfGoneProjects()) {
-      gone.add(job.id)
+    const all = await jobs.listJobsOfGoneProjects()
+    gone = new Set(all.map(({ id }) => id))
+    for (const job of all) {
       if (job.state === 'published') await jobs.deleteImportImages(job.id)
       else if (job.state !== 'discarding') {
         const isClosed = job.state === 'publishing'
@@ -152,8 +181,11 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
    * Whether every record that a front may have taken for the job is processed. Its exceptions and AI events go with the
    * live ones.
    */
-  async function isDrained({ updatedAtMs }: ImportJob): Promise<boolean> {
-    if (clock.nowMs() - updatedAtMs < closingMs) return false
+  async function isDrained({ id, state, step, updatedAtMs }: ImportJob): Promise<boolean> {
+    const sinceMs = clock.nowMs() - updatedAtMs
+    // A clock that was set back tells nothing of how long it is, so the closing begins anew.
+    if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step })
+    if (sinceMs < closingMs) return false
     for (const { stream } of await deps.log.streams()) {
       const { doneOffset } = await findProgress(jobs, stream)
       const { appendedAtMs } = await deps.log.status(stream, doneOffset)
@@ -169,14 +201,26 @@ export function createImportWork(deps: ImportWorkDeps): ImportWork {
     retainedAtMs = performance.now()
   }
 
+  async function workNow(signal: AbortSignal): Promise<void> {
+    let isEverybody: boolean
+    do {
+      isEverybody = await start(signal, () => true)
+      await Promise.all(running.values())
+    } while (!isEverybody && !signal.aborted)
+    tellFailures()
+    await dropFinalImages()
+  }
+
   return {
-    workNow: signal => workOnAll(signal, () => true),
-    run: signal =>
-      runPeriodically(() => workOnAll(signal, failures.isDue), {
-        everyMs,
-        what: 'publishing or discarding an import job',
-        logger,
-        signal,
-      }),
+    workNow,
+    async run(signal) {
+      const task = async (): Promise<void> => {
+        await start(signal, failures.isDue)
+        tellFailures()
+        await dropFinalImages()
+      }
+      await runPeriodically(task, { everyMs, what: 'publishing or discarding an import job', logger, signal })
+      await Promise.all(running.values())
+    },
   }
 }

@@ -26,13 +26,7 @@ export function waitingJobsContract(engine: string, open: OpenImportState): void
 
     const publishRows = (id: number) =>
       id === waiting.id ? Promise.reject(new PortError('event-store', 'unavailable')) : events.publishJob(id)
-    const failing = new Proxy<ImportWorkDeps['events']>(events, {
-      get(target, name) {
-        if (name === 'publishJob') return publishRows
-        const value: unknown = Reflect.get(target, name, target)
-        return typeof value === 'function' ? value.bind(target) : value
-      },
-    })
+    const failing = withMethod<ImportWorkDeps['events'], 'publishJob'>(events, 'publishJob', publishRows)
     const shown = async ({ id }: ImportJob) => {
       const { state, step, failure } = encodeImportJob((await management.findImportJob(id))!, true)
       return { state, step, failure }
@@ -51,5 +45,62 @@ export function waitingJobsContract(engine: string, open: OpenImportState): void
 
     await world.work().workNow(new AbortController().signal)
     assert.deepEqual(await shown(waiting), { state: 'published', step: null, failure: null })
+  })
+
+  it(`an import job on ${engine} of very many persons takes turns with those of other projects`, async t => {
+    const world = await importWorld(t, open)
+    const { management, clock, events, chunks } = world
+    const made = await management.createProject(aNewProject())
+    assert.ok(made.ok)
+    const long = await world.createJob()
+    const short = await world.createJob({}, made.value.value.id)
+    const importOf = ({ projectId, id: importJobId }: ImportJob, n: number) => ({
+      ...anImportedEvent(`e${n}`, `id-${n}`, day, { $set: { k: n } }, { importJobId }),
+      projectId,
+    })
+    await world.apply(...Array.from({ length: 2_000 }, (_, n) => importOf(long, n)))
+    await world.apply(importOf(short, 2_000))
+    for (const { projectId, id } of [long, short])
+      assert.ok((await publishJob({ management, clock }, projectId, id)).ok)
+    clock.advance(10_000)
+    const committed: number[] = []
+    const state = withMethod(chunks, 'commitChunk', async (...args) => {
+      committed.push(...new Set(args[0].persons.map(({ row }) => row.projectId).filter(id => id > 0)))
+      return chunks.commitChunk(...args)
+    })
+    await world.work({ state, events }).workNow(new AbortController().signal)
+    const turn = committed.indexOf(short.projectId)
+    assert.ok(turn >= 0 && turn <= 3, committed.join(' '))
+    assert.ok(committed.lastIndexOf(long.projectId) > 5, committed.join(' '))
+  })
+
+  it(`an import job on ${engine} is published though the clock was set back`, async t => {
+    const world = await importWorld(t, open)
+    const { management, clock } = world
+    const job = await world.createJob()
+    await world.apply(anImportedEvent('e', 'a', day, { $set: { k: 1 } }, { importJobId: job.id }))
+    clock.advance(86_400_000)
+    assert.ok((await publishJob({ management, clock }, 1, job.id)).ok)
+    clock.advance(-86_400_000)
+    for (let look = 0; look < 2; look++) {
+      await world.work().workNow(new AbortController().signal)
+      clock.advance(10_000)
+    }
+    assert.equal((await management.findImportJob(job.id))?.state, 'published')
+  })
+}
+
+/** The same but for one method. */
+function withMethod<Target extends object, Name extends keyof Target>(
+  target: Target,
+  name: Name,
+  method: Target[Name],
+): Target {
+  return new Proxy(target, {
+    get(of, each) {
+      if (each === name) return method
+      const value: unknown = Reflect.get(of, each, of)
+      return typeof value === 'function' ? value.bind(of) : value
+    },
   })
 }
