@@ -40,16 +40,21 @@ describe('an import from the command line', () => {
 
   it('tells of a job at any time, and of its rejects by reason', async t => {
     const commands = new ImportCommands(tempDir(t))
-    const raw = commands.file('raw.jsonl', `${goodLine}broken\u2028line\n`)
+    const raw = commands.file('raw.jsonl', `${goodLine}broken\u2028line\n\n`)
     await commands.plan([raw])
     assert.match((await commands.call('status')).stdout, /Not staged yet\..*Not run yet\.\nNext: pennon import run/s)
     assert.equal((await commands.call('report')).exitCode, 2)
     await commands.call('run')
-    assert.match((await commands.call('status')).stdout, /Rehearsed: 1 event to send, 1 record rejected\./)
+    assert.match(
+      (await commands.call('status')).stdout,
+      /Staged: 3 records of 1 day.*Rehearsed: 1 event to send, 1 record rejected\./s,
+    )
+    const { records, progress } = JSON.parse((await commands.call('status', '--json')).stdout)
+    assert.deepEqual([records, progress.recordsDone, progress.recordsTotal], [3, 3, 3])
     const grouped = (await commands.call('rejects', '--group')).stdout
     assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
     assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)
-    assert.match((await commands.call('report')).stdout, /Records read +2\n/)
+    assert.match((await commands.call('report')).stdout, /Records read +3\n/)
     const samples = (await commands.call('report', '--samples', '--of', 'Paid', '--day', '2024-05-01')).stdout
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal(

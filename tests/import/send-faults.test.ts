@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
-import { silentProgress } from '#importer/job/progress.ts'
+import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { type SendOptions, sendStage } from '#importer/send/send-stage.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
@@ -49,6 +49,24 @@ describe('sending an import', () => {
     const counts = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
     assert.equal(counts.read, counts.records + counts.skipped + counts.rejected + counts.collapsed)
     assert.equal(counts.sent, sent.length)
+  })
+
+  it('counts the records that were read, and what is generated apart', async t => {
+    const done: [unit: string, done: number, total: number | null][] = []
+    const progress: StageProgress = {
+      ...silentProgress,
+      begin: (_, { records = null, unit = 'records' }) => done.push([unit, 0, records]),
+      add: ({ records = 0 }) => {
+        done.at(-1)![1] += records
+      },
+    }
+    const { options } = await prepare(t, { progress, job: { ...job, blankLines: 3 } })
+    await sendStage(options)
+    const records = job.parts.reduce((sum, part) => sum + part.records, 3)
+    assert.deepEqual(done, [
+      ['groups and links', job.generatedCount, job.generatedCount],
+      ['records', records, records],
+    ])
   })
 
   it('sends nothing when it is called again after its end', async t => {

@@ -157,8 +157,18 @@ describe('an import to a running instance', () => {
 
   it('is verified although links and groups keep the times of an earlier, wider import', async t => {
     const text = syntheticRecords(1_000, 14)
-    const wide = await approvedOf(t, text)
-    await wide.run('run', '--rate', '100000')
+    const wide = await approvedOf(t, `${text}\n\n`)
+    const { balance, serviceJobId } = JSON.parse(
+      (await wide.run('run', '--json', '--rate', '100000')).stdout,
+    ) as FinalReport
+    const listed = await pennon.api<{ progress: { records: number; sent: number } }>(
+      'GET',
+      `/api/projects/@current/import_jobs/${serviceJobId}/`,
+    )
+    const status = JSON.parse((await wide.run('status', '--json')).stdout)
+    const told = [listed.progress.records, status.records, status.progress.recordsDone]
+    assert.deepEqual(told, [balance.read, balance.read, balance.read])
+    assert.deepEqual([listed.progress.sent, status.sent.events], [balance.sent, balance.sent])
     await wide.run('publish', ...wide.project)
     const narrow = await approvedOf(t, text.slice(text.indexOf('\n', text.length / 2) + 1))
     const report = JSON.parse((await narrow.run('run', '--json', '--rate', '100000')).stdout) as FinalReport

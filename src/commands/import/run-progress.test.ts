@@ -19,6 +19,11 @@ describe('the line of progress', () => {
     )
   })
 
+  it('counts groups and links apart from records', () => {
+    const generated = { ...figures, day: null, recordsDone: 10, recordsTotal: 149, unit: 'groups and links' } as const
+    assert.match(progressLine(generated), /^send, 10 of 149 groups and links, 100\/s/)
+  })
+
   it('counts parts while files are fetched', () => {
     const fetching = { ...figures, stage: 'fetch', day: null, recordsDone: 3, recordsTotal: 31, waiting: null } as const
     assert.match(progressLine(fetching), /^fetch, 3 of 31 parts, 2 retries, 18 s left$/)

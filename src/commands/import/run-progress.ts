@@ -67,15 +67,26 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
 }
 
 export function progressLine(figures: ProgressFigures): string {
-  const { stage, day, recordsDone, recordsTotal, bytesDone, bytesTotal, rejects, retries, waiting, etaSeconds } =
-    figures
+  const {
+    stage,
+    day,
+    recordsDone,
+    recordsTotal,
+    unit = 'records',
+    bytesDone,
+    bytesTotal,
+    rejects,
+    retries,
+    waiting,
+    etaSeconds,
+  } = figures
   const count = (value: number) => value.toLocaleString('en')
   const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
   return [
     day === null ? stage : `${stage} ${day}`,
     // Nothing is read yet while files are fetched.
-    `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : 'records'}`,
+    `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
     ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
     ...(stage === 'fetch'
       ? []

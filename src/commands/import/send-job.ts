@@ -6,9 +6,10 @@ import { readConfig } from '#config.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { blankLinesOf, type Manifest } from '#importer/job/manifest.ts'
 import { apiAddressOf, type ImportTarget, mappingSha256 } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
-import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
+import { type Checkpoint, readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { type FinalReport, writeFinalReport } from '#importer/send/final-report.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
@@ -91,9 +92,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   try {
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
-    await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder)))
+    await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest))
     const told = new ToldProgress(
-      () => tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder))),
+      () => tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest)),
       wallClock.nowMs,
     )
     const { state, checkpoint } = await sendStage({
@@ -115,7 +116,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await told.ended()
-    await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint))
+    await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint, manifest))
     const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
@@ -126,7 +127,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       retried: await retryOutcomes(retried),
     })
     if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
-      await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint))
+      await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint, manifest))
     return { state, report }
   } catch (error) {
     if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(folder.path)}`)
@@ -193,8 +194,10 @@ function unknownWords(address: string, refused: number | null): string {
   return `${unseen} answers ${refused} to /query/.${scope}`
 }
 
-function figuresOf(checkpoint: Checkpoint | null) {
-  const counts = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts)
-  const sum = (key: 'read' | 'sent' | 'rejected') => counts.reduce((total, each) => total + each[key], 0)
-  return { records: sum('read'), sent: sum('sent'), rejected: sum('rejected') }
+/** Groups and links are events too, and no records. */
+function figuresOf(checkpoint: Checkpoint | null, manifest: Manifest) {
+  const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
+  const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
+  const { read, rejected } = sumCounts(parts)
+  return { records: read + blankLinesOf(manifest), sent: sumCounts(all).sent, rejected }
 }

@@ -4,7 +4,7 @@
 import { counted } from '#core/counted.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
-import { readManifest } from '#importer/job/manifest.ts'
+import { readManifest, recordsRead } from '#importer/job/manifest.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { repairedWords } from '#importer/send/final-report.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
@@ -109,7 +109,7 @@ function statusOf(
     range: manifest?.sourceRange ?? null,
     sourceTimezone: manifest?.sourceTimezone ?? null,
     mappingSha256: manifest?.mappingSha256 ?? null,
-    records: manifest?.totals.records ?? null,
+    records: manifest === null ? null : recordsRead(manifest),
     balance: report?.balance ?? null,
     damagedFiles: manifest === null ? [] : damagedFiles(manifest),
     stop: report === null ? null : stopOf(report, plan, quoted(path)),
@@ -140,7 +140,7 @@ function statusLines(
     ...(manifest === null
       ? ['Not staged yet.']
       : [
-          `Staged: ${counted(manifest.totals.records, 'record')} of ${counted(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
+          `Staged: ${counted(recordsRead(manifest), 'record')} of ${counted(manifest.totals.days, 'day')}${manifest.sourceRange === null ? '' : `, ${manifest.sourceRange.first} to ${manifest.sourceRange.last}`}.`,
         ]),
     ...(report === null
       ? ['Not rehearsed yet.']

@@ -57,6 +57,11 @@ export function blankLinesOf({ objects }: Manifest): number {
   return objects.reduce((sum, { blank }) => sum + (blank?.count ?? 0), 0)
 }
 
+/** All that the raw files hold, as every figure of a job counts them. */
+export function recordsRead(manifest: Manifest): number {
+  return manifest.totals.records + blankLinesOf(manifest)
+}
+
 /** Keys in the file are written as in docs/wire/import.md §2.2. */
 export function writeManifest(folder: JobFolder, manifest: Manifest): void {
   folder.writeJson(manifestFile, withKeys(manifest as unknown as StoredObject, snakeCase))

@@ -45,8 +45,13 @@ export class ProgressTracker implements StageProgress {
     this.#startedMs = this.#stageMs = options.nowMs()
   }
 
-  begin(stage: StageName, { records = null, bytes = null }: { records?: number | null; bytes?: number | null }): void {
-    this.#state = { ...emptyState(stage), recordsTotal: records, bytesTotal: bytes }
+  begin(stage: StageName, { records = null, bytes = null, unit }: Parameters<StageProgress['begin']>[1]): void {
+    this.#state = {
+      ...emptyState(stage),
+      recordsTotal: records,
+      bytesTotal: bytes,
+      ...(unit !== undefined && { unit }),
+    }
     this.#stageMs = this.#options.nowMs()
     this.#earlier = { records: 0, bytes: 0 }
     this.#points = [{ ms: this.#stageMs, records: 0 }]

@@ -8,6 +8,8 @@ export interface ProgressState {
   /** The event day at work; null where a stage does not go by days. */
   readonly day: string | null
   readonly recordsDone: number
+  /** What is counted, such as `groups and links`; records of the files unless given. */
+  readonly unit?: string
   /** Null while it is not known. */
   readonly recordsTotal: number | null
   readonly bytesDone: number
@@ -21,7 +23,7 @@ export interface ProgressState {
 /** What stages tell of themselves. */
 export interface StageProgress {
   /** Begins a stage; all figures are zero again. */
-  begin(stage: StageName, totals: { records?: number | null; bytes?: number | null }): void
+  begin(stage: StageName, totals: { records?: number | null; bytes?: number | null; unit?: string }): void
   /**
    * Adds to the figures; cheap enough for every record.
    * @param done.isEarlier an earlier run did it: it counts for how far the stage is, and not for how fast it goes.

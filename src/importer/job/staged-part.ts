@@ -65,6 +65,8 @@ export interface StagedJob {
     readonly afterIndex: number
   }): Iterable<{ readonly index: number; readonly event: ImportedEvent }>
   readonly generatedCount: number
+  /** Lines of the files that hold nothing: records that were read, and are in no part. */
+  readonly blankLines?: number
   /** @param afterLine lines of the part that are left out, as after a resume. @throws for a part whose bytes changed. */
   readPart(part: StagedPart, afterLine?: number): AsyncIterable<StagedOutcome>
 }

@@ -105,14 +105,17 @@ class Sender {
     const { job, progress } = this.#options
     const { checkpoint } = this
     if (checkpoint.phase === 'sent') return 'sent'
-    progress.begin('send', {
-      records: job.parts.reduce((sum, { records }) => sum + records, job.generatedCount),
-      bytes: job.parts.reduce((sum, { bytes }) => sum + bytes, 0),
-    })
     if (checkpoint.phase === 'identity') {
+      progress.begin('send', { records: job.generatedCount, unit: 'groups and links' })
       if ((await this.#sendLines(checkpoint.identity.progress, null)) === 'canary') return 'canary'
       checkpoint.phase = 'send'
-    } else progress.add({ records: job.generatedCount, isEarlier: true })
+    }
+    const { blankLines = 0 } = job
+    progress.begin('send', {
+      records: job.parts.reduce((sum, { records }) => sum + records, blankLines),
+      bytes: job.parts.reduce((sum, { bytes }) => sum + bytes, 0),
+    })
+    progress.add({ records: blankLines, isEarlier: true })
     for (const part of job.parts) {
       const state = this.#progressOf(part)
       if (state.state === 'sent') {

@@ -61,7 +61,9 @@ const pollMs = 1_000
 
 export async function verifyStage(options: VerifyOptions): Promise<VerifyResult> {
   const { folder, job, checkpoint, source, api, progress } = options
-  progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, 0) })
+  const { blankLines = 0 } = job
+  progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
+  progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
   const expected = await expectedEvents(options)
   await waitForLane(api, progress)

@@ -3,7 +3,7 @@
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
-import type { Manifest } from '../job/manifest.ts'
+import { blankLinesOf, type Manifest } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts'
 import { ownEvents, withSet } from '../records/generated-events.ts'
@@ -33,6 +33,7 @@ export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): 
   return {
     parts: manifest.parts,
     generatedCount: ledger.generatedCount(),
+    blankLines: blankLinesOf(manifest),
     *generatedEvents({ afterIndex } = { afterIndex: -1 }) {
       let index = afterIndex + 1
       for (const event of ledger.generatedEvents(index)) yield { index: index++, event }

@@ -23,7 +23,7 @@ import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer
 import { approvalHashes } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import { blankLinesOf, type Manifest } from '../job/manifest.ts'
+import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
@@ -69,7 +69,8 @@ export interface RehearseOptions {
 export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
   const { folder, manifest, progress, signal, monotonicNowMs } = options
   const startMs = monotonicNowMs()
-  progress.begin('rehearse', { records: manifest.totals.records })
+  progress.begin('rehearse', { records: recordsRead(manifest) })
+  progress.add({ records: blankLinesOf(manifest), isEarlier: true })
   forgetRehearsalRejects(folder)
   folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)

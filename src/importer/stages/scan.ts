@@ -8,7 +8,7 @@ import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
-import type { Manifest } from '../job/manifest.ts'
+import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
@@ -68,9 +68,11 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   try {
     ledger.putProgress('manifest', scannedSha256)
     const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
-    const passes = conversion.converter.factsOf === undefined ? 1 : 2
-    progress.begin('scan', { records: manifest.totals.records * passes })
-    if (passes === 2) await collectFacts(options, ledger, conversion)
+    if (conversion.converter.factsOf !== undefined) {
+      beginPass(progress, manifest)
+      await collectFacts(options, ledger, conversion)
+    }
+    beginPass(progress, manifest)
     const counts = await scanParts(options, ledger, conversion)
     const stats = statsOf(scannedSha256, ledger, counts)
     folder.writeJson(statsFile, stats)
@@ -80,6 +82,12 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     ledger.rollback()
     ledger.close()
   }
+}
+
+/** Records are those that were read, in whichever pass: figures of one job that differ would have to be explained. */
+function beginPass(progress: StageProgress, manifest: Manifest): void {
+  progress.begin('scan', { records: recordsRead(manifest) })
+  progress.add({ records: blankLinesOf(manifest), isEarlier: true })
 }
 
 /**
