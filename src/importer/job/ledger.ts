@@ -23,6 +23,7 @@ const schema = `
   CREATE TABLE IF NOT EXISTS generated (id INTEGER PRIMARY KEY, kind TEXT, time_us INTEGER, uuid TEXT, event TEXT);
   CREATE INDEX IF NOT EXISTS generated_in_order ON generated (kind, time_us, uuid, id);
   CREATE INDEX IF NOT EXISTS generated_groups ON generated (uuid) WHERE kind = 'group';
+  CREATE TABLE IF NOT EXISTS moment (name BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
 
 export class JobLedger implements ImportLedger {
@@ -55,6 +56,8 @@ export class JobLedger implements ImportLedger {
       putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
       putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
       forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
+      putMomentName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
+      forgetMoment: database.prepare('DELETE FROM moment'),
       progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
       putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
     }
@@ -180,6 +183,19 @@ export class JobLedger implements ImportLedger {
       for (const { event } of rows) yield parseJson(event) as unknown as ImportedEvent
       rows = next.all(last.kind, last.time_us, last.uuid, last.id)
     }
+  }
+
+  /**
+   * Keeps what a scan saw of the moment that it is at.
+   * @param name hex.
+   * @returns whether it is new.
+   */
+  addMomentName(name: string): boolean {
+    return this.#statements.putMomentName.run(Buffer.from(name, 'hex')).changes > 0
+  }
+
+  forgetMoment(): void {
+    this.#statements.forgetMoment.run()
   }
 
   readProgress<T>(name: string): T | null {

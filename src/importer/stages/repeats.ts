@@ -1,5 +1,6 @@
 // Finds records that a source exported twice. Such records happened at the same time, so they follow each other in the
-// order of staging, and only the records of one moment have to be remembered.
+// order of staging, and only the records of one moment have to be remembered: a few in memory, all others on the disk,
+// since the profiles of an export may be millions of one moment.
 // Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`).
 
 import type { JsonObject } from '#core/json.ts'
@@ -10,21 +11,34 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 /** As `ScanNote.d`. */
 export type Repeat = 'c' | 'i'
 
+/** What does not fit into memory of the moment that is read. Has to go on with the rest of a scan, or back with it. */
+export interface MomentNames {
+  /** @param name hex. @returns whether it is new. */
+  addMomentName(name: string): boolean
+  forgetMoment(): void
+}
+
+const keptMax = 10_000
+
 export class Repeats {
+  readonly #others: MomentNames
+  readonly #keptMax: number
   #timeUs: number | null = null
   #seen = new Set<string>()
+
+  /** @param max how many names are kept in memory. */
+  constructor(others: MomentNames, max = keptMax) {
+    this.#others = others
+    this.#keptMax = max
+  }
 
   /** @returns how the record repeats one before it; null for a new one. */
   find(source: string, timeUs: number | null, events: readonly ImportedEvent[], value: JsonObject): Repeat | null {
     const [first] = events
     if (first === undefined) return null
-    if (timeUs !== this.#timeUs) this.#seen.clear()
+    if (timeUs !== this.#timeUs) this.#forget()
     this.#timeUs = timeUs
-    const name = nameOf(events)
-    if (!this.#seen.has(name)) {
-      this.#seen.add(name)
-      return null
-    }
+    if (this.#isNew(nameOf(events))) return null
     return first.uuid === contentUuid(source, value) ? 'c' : 'i'
   }
 
@@ -36,6 +50,18 @@ export class Repeats {
   restore({ timeUs, seen }: { timeUs: number | null; seen: readonly string[] }): void {
     this.#timeUs = timeUs
     this.#seen = new Set(seen)
+  }
+
+  #isNew(name: string): boolean {
+    if (this.#seen.has(name)) return false
+    if (this.#seen.size >= this.#keptMax) return this.#others.addMomentName(name)
+    this.#seen.add(name)
+    return true
+  }
+
+  #forget(): void {
+    if (this.#seen.size >= this.#keptMax) this.#others.forgetMoment()
+    this.#seen.clear()
   }
 }
 

@@ -175,7 +175,7 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
     zoneShifts: {},
     groupTypes: [],
   }
-  const repeats = new Repeats()
+  const repeats = new Repeats(ledger)
   const kept = ledger.readProgress<ReturnType<Repeats['state']>>('repeats')
   if (kept !== null) repeats.restore(kept)
   for (const [index, part] of manifest.parts.entries()) {
@@ -196,6 +196,7 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
     ledger.commit()
     counts = next
   }
+  ledger.forgetMoment()
   progress.day(null)
   return counts
 }

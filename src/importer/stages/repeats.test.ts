@@ -1,0 +1,51 @@
+import assert from 'node:assert/strict'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { JobLedger } from '../job/ledger.ts'
+import { Repeats } from './repeats.ts'
+
+const keptMax = 2
+const users = ['a', 'b', 'c', 'd', 'e']
+
+/** Whether each record repeats an earlier one. */
+function seen(repeats: Repeats, timeUs: number, ids: readonly string[]): boolean[] {
+  return ids.map(id => {
+    const event = { uuid: id, event: '$set', distinctId: id, timeUs, properties: {} }
+    return repeats.find('mixpanel', timeUs, [event], {}) !== null
+  })
+}
+
+function ledgerOf(t: TestContext): JobLedger {
+  const ledger = new JobLedger(join(tempDir(t), 'ledger.db'))
+  t.after(() => ledger.close())
+  return ledger
+}
+
+describe('repeated records', () => {
+  it('are found among more of one moment than memory holds, and in that moment alone', t => {
+    const repeats = new Repeats(ledgerOf(t), keptMax)
+    assert.deepEqual(seen(repeats, 1, [...users, ...users]), [...users.map(() => false), ...users.map(() => true)])
+    assert.deepEqual(seen(repeats, 2, [...users, 'c']), [...users.map(() => false), true])
+  })
+
+  it('are found by a scan that goes on after one that was stopped, as of what that had kept', t => {
+    const ledger = ledgerOf(t)
+    ledger.begin()
+    const first = new Repeats(ledger, keptMax)
+    seen(first, 1, ['a', 'b', 'c'])
+    const state = first.state()
+    assert.equal(state.seen.length, keptMax, 'what is on the disk is not kept twice')
+    ledger.commit()
+    ledger.begin()
+    seen(first, 1, ['d'])
+    ledger.rollback()
+    const second = new Repeats(ledger, keptMax)
+    second.restore(state)
+    assert.deepEqual(seen(second, 1, users), [true, true, true, false, false])
+    assert.deepEqual(
+      seen(second, 2, users),
+      users.map(() => false),
+    )
+  })
+})
