@@ -13,6 +13,7 @@ import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/
 import type { ImportPace } from '#services/imports/import-pace.ts'
 import type { OpenJobs } from '#services/imports/open-jobs.ts'
 import { inSlices } from '#services/shared/in-slices.ts'
+import { networkOf } from '#wire/address/client-address.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { encodeImportReport, type ImportReport, readImportReport } from '#wire/capture/import-report.ts'
@@ -31,8 +32,8 @@ export interface NamedJob {
   readonly id: number
   readonly projectId: number
   readonly publicId: number
-  /** The sender's. */
-  readonly address: string
+  /** Who counts as its sender. */
+  readonly network: string
 }
 
 /** Sets the rate, and says whether the importer has to pause. @returns the refusal, or null. */
@@ -67,14 +68,16 @@ export async function findNamedJob(
   publicJobId: number,
   address: string,
 ): Promise<Result<NamedJob, WireError>> {
-  const job = await openJobs.find(publicJobId, address)
+  // One machine may own 2^64 addresses of IPv6, so that a guesser could change them with each guess.
+  const network = networkOf(address)
+  const job = await openJobs.find(publicJobId, network)
   if (job === 'too_many') {
     reply.header('retry-after', '60')
     return err(importErrors.tooManyUnknown)
   }
   return job === null
     ? err(importErrors.unknownJob)
-    : ok({ id: job.id, projectId: job.projectId, publicId: publicJobId, address })
+    : ok({ id: job.id, projectId: job.projectId, publicId: publicJobId, network })
 }
 
 /**
@@ -90,7 +93,7 @@ export async function refusedForJob(
   if (!prepared.historicalMigration) return importErrors.notHistorical
   const project = findProject(prepared.token)
   if (project === null) return null
-  const job = await openJobs.find(named.publicId, named.address)
+  const job = await openJobs.find(named.publicId, named.network)
   if (job === null || job === 'too_many' || project.id !== job.projectId) return importErrors.unknownJob
   return isOpen(job.state) ? null : importErrors.closedJob
 }

@@ -8,12 +8,12 @@ import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 export interface OpenJobs {
   /**
    * @param publicId the id that clients name a job by.
-   * @param address the sender's, whose unknown ids are counted.
-   * @returns null for a job that does not exist; `too_many` when the address named too many of those, and this one is not
+   * @param network the sender's, whose unknown ids are counted.
+   * @returns null for a job that does not exist; `too_many` when the network named too many of those, and this one is not
    *   known to exist.
    * @throws PortError
    */
-  find(publicId: number, address: string): Promise<ImportJob | null | 'too_many'>
+  find(publicId: number, network: string): Promise<ImportJob | null | 'too_many'>
 }
 
 const keptMs = 1_000
@@ -21,7 +21,7 @@ const keptMs = 1_000
 const keptCountMax = 1_000
 
 export const unknownPerMinuteMax = 30
-const addressCountMax = 10_000
+const networkCountMax = 10_000
 const minuteMs = 60_000
 
 export function createOpenJobs(options: {
@@ -43,27 +43,27 @@ export function createOpenJobs(options: {
     return found
   }
 
-  function unknownOf(address: string) {
+  function unknownOf(network: string) {
     const minute = Math.floor(clock.nowMs() / minuteMs)
-    let counted = unknown.get(address)
+    let counted = unknown.get(network)
     if (counted?.minute !== minute) {
-      if (unknown.size >= addressCountMax) unknown.clear()
+      if (unknown.size >= networkCountMax) unknown.clear()
       counted = { minute, count: 0 }
-      unknown.set(address, counted)
+      unknown.set(network, counted)
     }
     return counted
   }
 
   return {
-    async find(publicId, address) {
+    async find(publicId, network) {
       const known = kept.get(publicId)
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() - known.askedAtMs
       if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.found
-      if (known === undefined && (unknown.get(address)?.count ?? 0) >= unknownPerMinuteMax) {
-        if (unknownOf(address).count >= unknownPerMinuteMax) return 'too_many'
+      if (known === undefined && (unknown.get(network)?.count ?? 0) >= unknownPerMinuteMax) {
+        if (unknownOf(network).count >= unknownPerMinuteMax) return 'too_many'
       }
       const job = await ask(publicId)
-      if (job === null) unknownOf(address).count++
+      if (job === null) unknownOf(network).count++
       return job
     },
   }

@@ -1,0 +1,29 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createOpenJobs, unknownPerMinuteMax } from '#services/imports/open-jobs.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import { findNamedJob, type ImportRequestDeps } from './import-request.ts'
+
+function prepare() {
+  const jobs = { findImportJobByPublicId: async () => null }
+  const openJobs = createOpenJobs({ jobs, clock: fixedClock('2026-11-01T00:00:00Z') })
+  const reply = { header: () => undefined }
+  return async (address: string, id = 5): Promise<string> => {
+    const found = await findNamedJob({ openJobs } as ImportRequestDeps, reply as never, id, address)
+    return found.ok ? 'found' : found.error.code
+  }
+}
+
+describe('guesses at import jobs', () => {
+  it('are counted for a /64 of IPv6 as one sender, and for each address of IPv4', async () => {
+    for (const [addressOf, neighbour, stranger] of [
+      [(n: number) => `2001:db8:1:2::${n.toString(16)}`, '2001:db8:1:2:ffff::1', '2001:db8:1:3::1'],
+      [() => '192.0.2.1', '192.0.2.1', '192.0.2.2'],
+    ] as const) {
+      const guess = prepare()
+      for (let n = 1; n <= unknownPerMinuteMax; n++) assert.equal(await guess(addressOf(n), n), 'unknown_import_job')
+      assert.equal(await guess(neighbour), 'too_many_unknown_import_jobs')
+      assert.equal(await guess(stranger), 'unknown_import_job')
+    }
+  })
+})
