@@ -5,7 +5,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import type { FinalReport } from '#importer/send/final-report.ts'
 import { ImportCommands, mapping } from '../support/import-command.ts'
-import { startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+import { startPennon, testPersonalKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const base = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
@@ -57,22 +57,8 @@ it('odd texts, numbers and names are found to be stored as they were sent', asyn
     'raw.jsonl',
     records.map((record, index) => `${record.slice(0, -1)},"n":${index}}\n`).join(''),
   )
-  const planned = await commands.plan(
-    [raw],
-    '--source',
-    'generic',
-    '--mapping',
-    rules,
-    '--host',
-    pennon.url,
-    '--project-key',
-    testProjectKey,
-  )
-  assert.equal(planned.exitCode, 0, planned.stderr)
-  await commands.call('run')
+  await commands.approved(pennon, [raw], '--source', 'generic', '--mapping', rules)
   await pennon.api('PATCH', '/api/projects/@current/', { anonymize_ips: true })
-  const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
-  assert.equal((await commands.call('approve', '--project', name)).exitCode, 0)
   const sent = await commands.call('run', '--json')
   const { verification, balance } = JSON.parse(sent.stdout) as FinalReport
   assert.deepEqual(

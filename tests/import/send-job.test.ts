@@ -31,32 +31,16 @@ describe('an import to a running instance', () => {
   const approved = (t: TestContext, records: number, seed: number) => approvedOf(t, syntheticRecords(records, seed))
 
   async function approvedOf(t: TestContext, text: string) {
-    const commands = new ImportCommands(tempDir(t), {
-      PENNON_PERSONAL_KEY: testPersonalKey,
-      PENNON_PROJECT_KEY: testProjectKey,
-    })
-    const raw = commands.file('raw.jsonl', text)
+    const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
+    const rules = commands.file('rules.json', JSON.stringify({ ...mapping, set: 'props' }))
+    const options = ['--source', 'generic', '--mapping', rules, '--max-reject-share', '100%']
+    const project = await commands.approved(pennon, [commands.file('raw.jsonl', text)], ...options)
     const run = async (...args: string[]) => {
       const ended = await commands.call(...(args as [string]))
       assert.equal(ended.exitCode, 0, ended.stderr)
       return ended
     }
-    const rules = commands.file('rules.json', JSON.stringify({ ...mapping, set: 'props' }))
-    await commands.plan(
-      [raw],
-      '--source',
-      'generic',
-      '--mapping',
-      rules,
-      '--host',
-      pennon.url,
-      '--max-reject-share',
-      '100%',
-    )
-    await run('run')
-    const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
-    await run('approve', '--project', name)
-    return { commands, run, text, project: ['--project', name] }
+    return { commands, run, text, project }
   }
 
   async function retryAndVerify(

@@ -1,7 +1,9 @@
 // A job that the commands of `pennon import` work on, as people use them.
 
+import assert from 'node:assert/strict'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { type Pennon, testProjectKey } from './pennon.ts'
 import { type Ended, runCommand, startCommand } from './pennon-command.ts'
 import { seededRandom } from './seeded-random.ts'
 
@@ -61,6 +63,22 @@ export class ImportCommands {
 
   call(command: string, ...options: readonly string[]): Promise<Ended> {
     return runCommand(this.#settings, 'import', command, this.job, ...options)
+  }
+
+  /**
+   * Plans an import to an instance, rehearses and approves it, so that only sending is left.
+   * @returns the options that name its project.
+   */
+  async approved(pennon: Pennon, files: readonly string[], ...options: readonly string[]): Promise<readonly string[]> {
+    const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
+    const project = ['--project', name]
+    const ended = [
+      await this.plan(files, ...options, '--host', pennon.url, '--project-key', testProjectKey),
+      await this.call('run'),
+      await this.call('approve', ...project),
+    ]
+    for (const { exitCode, stderr } of ended) assert.equal(exitCode, 0, stderr)
+    return project
   }
 
   start(command: string, ...options: readonly string[]) {
