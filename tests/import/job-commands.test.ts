@@ -49,8 +49,8 @@ describe('an import from the command line', () => {
       (await commands.call('status')).stdout,
       /Staged: 3 records of 1 day.*Rehearsed: 1 event to send, 1 record rejected\./s,
     )
-    const { records, progress } = JSON.parse((await commands.call('status', '--json')).stdout)
-    assert.deepEqual([records, progress.recordsDone, progress.recordsTotal], [3, 3, 3])
+    const status = JSON.parse((await commands.call('status', '--json')).stdout)
+    assert.deepEqual([status.records, status.progress.recordsDone, status.progress.recordsTotal], [3, 3, 3])
     const grouped = (await commands.call('rejects', '--group')).stdout
     assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
     assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)

@@ -11,6 +11,7 @@ import {
 } from '#core/processing/rejects/rejects.ts'
 import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
 import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
+import { groupEventNames } from '../events/event-names.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
@@ -254,7 +255,10 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
     report.count(event.projectId, event.lane, 'rejected', importJobClosed)
     return null
   }
-  return applyTo(work, record, state)
+  // A group that is again what it once was has the uuid of before: only its own time says that it is the last word.
+  if (!groupEventNames.has(event.name)) return applyTo(work, record, state)
+  const row = applyTo(work, sent, state)
+  return row === null ? null : { ...row, timestampMs: event.timestampMs }
 }
 
 function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): StoredEvent | null {

@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
@@ -74,6 +75,44 @@ export function twoJobsContract(engine: string, open: OpenImportState, numRuns: 
         [9 * day],
       )
     })
+  })
+
+  describe(`two jobs that tell of the same group on ${engine}`, () => {
+    const uuids = { a: '5b0fb7a1-0000-5000-8000-00000000000a', b: '5b0fb7a1-0000-5000-8000-00000000000b' }
+    const group = (plan: 'a' | 'b', atDay: number) =>
+      anImportedEvent(
+        '$groupidentify',
+        'user',
+        atDay * day,
+        { $group_type: 'org', $group_key: 'acme', $group_set: { plan } },
+        { uuid: uuids[plan] },
+      )
+    const planOf = async (world: ImportWorld) => {
+      const [row] = (await world.stored()).groups
+      return (JSON.parse(String(row?.group_properties ?? '{}')) as JsonObject).plan
+    }
+
+    // The group was "a" on day 1, "b" on day 2 and "a" again on day 3; an importer sends one event of each value, the last.
+    const histories: readonly (readonly [what: string, first: CapturedEvent[], second: CapturedEvent[]])[] = [
+      ['the second of which has the same range', [group('b', 2), group('a', 3)], [group('b', 2), group('a', 3)]],
+      ['the second of which has a longer range', [group('a', 1)], [group('b', 2), group('a', 3)]],
+      ['the second of which has the later days', [group('a', 1), group('b', 2)], [group('a', 3)]],
+      ['the second of which has the earlier days', [group('a', 3)], [group('a', 1), group('b', 2)]],
+    ]
+    for (const [what, ...jobs] of histories)
+      it(`leave it as it was last, ${what}`, async t => {
+        const world = await importWorld(t, open)
+        const made = [await world.createJob(), await world.createJob()] as const
+        for (const [index, events] of jobs.entries())
+          await world.apply(...events.map(event => ({ ...event, importJobId: made[index]!.id })))
+        for (const job of made) await world.publish(job)
+        assert.equal(await planOf(world), 'a')
+        const rows = [...world.events.rows.values()].map(({ uuid }) => uuid)
+        assert.equal(rows.length, new Set(rows).size, 'each is stored once')
+        await world.discard(made[1])
+        await world.discard(made[0])
+        assert.equal(await planOf(world), undefined)
+      })
   })
 
   describe(`two jobs that write to the same on ${engine}`, () => {
