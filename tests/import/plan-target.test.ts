@@ -52,6 +52,17 @@ describe('the target of a planned import', () => {
     )
   })
 
+  it('says whether it takes persons, on which the records that are rejected depend', async t => {
+    const host = await server(t, {
+      '/array/phc_shop/config': {},
+      '/api/projects/': { results: [{ ...project, person_processing_opt_out: true }], next: null },
+    })
+    const { commands, plan } = planning(t)
+    assert.match((await plan('--host', host)).stdout, /^The project takes no persons .*: nobody is linked/m)
+    const { limits } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.equal(limits.isPersonless, true)
+  })
+
   it('refuses a personal key that it does not know, and notices one of another project', async t => {
     const known = { '/array/phc_shop/config': {} }
     const refusing = await server(t, { ...known, '/api/projects/': { status: 401, detail: 'Unknown key.' } })

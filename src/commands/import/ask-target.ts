@@ -14,6 +14,8 @@ const timeoutMs = 15_000
 export interface TargetOfPlan {
   readonly target: ImportTarget
   readonly notes: readonly string[]
+  /** Whether the project takes every event without a person, as far as it could be asked. */
+  readonly isPersonless: boolean
 }
 
 type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
@@ -27,8 +29,9 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   const { address, api } = addressesOf(options, read.value)
   const unknown = await whyKeyUnknown(address, projectKey)
   if (unknown !== null) refuse(unknown)
-  const { notes, ...project } = await projectOf(api, projectKey, read.value)
-  return { target: { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }, notes }
+  const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
+  const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
+  return { target, notes, isPersonless }
 }
 
 /** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
@@ -100,6 +103,8 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
 export interface KnownProject {
   readonly id: string
   readonly name: string | null
+  /** Whether it takes every event without a person. */
+  readonly isPersonless: boolean
 }
 
 /** @returns null when the personal key sees no project with this public key. @throws ClientError */
@@ -113,8 +118,15 @@ export async function projectWithKey(
   const project = found.find(({ api_token }) => api_token === projectKey)
   return project === undefined
     ? null
-    : { id: String(project.id), name: typeof project.name === 'string' ? project.name : null }
+    : {
+        id: String(project.id),
+        name: typeof project.name === 'string' ? project.name : null,
+        isPersonless: project.person_processing_opt_out === true,
+      }
 }
+
+const personlessNote =
+  'The project takes no persons (person_processing_opt_out): nobody is linked, and records that only join persons are rejected.'
 
 /**
  * Told only to a personal key of the same project; without it, approving asks for the address instead of the name. A key
@@ -124,8 +136,8 @@ async function projectOf(
   instance: string,
   projectKey: string,
   { personalKey }: Config,
-): Promise<Pick<TargetOfPlan, 'notes'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
-  const unknown = { projectId: null, projectName: null }
+): Promise<Omit<TargetOfPlan, 'target'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
+  const unknown = { projectId: null, projectName: null, isPersonless: false }
   if (personalKey === null)
     return {
       ...unknown,
@@ -143,7 +155,9 @@ async function projectOf(
         ],
       }
     const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
-    return { projectId: project.id, projectName: project.name, notes: await missingRights(api) }
+    const { id, name, isPersonless } = project
+    const notes = [...(isPersonless ? [personlessNote] : []), ...(await missingRights(api))]
+    return { projectId: id, projectName: name, isPersonless, notes }
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
     if (error.status === 401) refuse(`${error.message} Nothing was sent`)

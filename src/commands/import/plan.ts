@@ -70,7 +70,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
         ...raw,
         format: options.format ?? null,
         target: asked?.target ?? null,
-        limits: limitsOf(options),
+        limits: { ...limitsOf(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
       }
       const nowMs = Date.parse(plan.createdAt)
       // A configuration that cannot be used is refused now and not after hours of staging.

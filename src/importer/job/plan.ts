@@ -34,6 +34,8 @@ export interface ImportLimits {
   readonly joining?: JsonObject
   /** Whether the project takes events that it would drop for their age if they were live. */
   readonly acceptsOld?: boolean
+  /** The project takes every event without a person: it drops those that join persons. */
+  readonly isPersonless?: boolean
 }
 
 /** Where the private API of a target is. */
@@ -77,11 +79,11 @@ export function writePlan(folder: JobFolder, plan: ImportPlan): void {
  */
 export function mappingSha256(plan: ImportPlan): string {
   const { source, config, format, files, toolVersion, createdAt, limits } = plan
-  const { holdLiveWindow, retentionDays, groupTypesMax } = limits
+  const { holdLiveWindow, retentionDays, groupTypesMax, isPersonless = false } = limits
   return sha256Hex(
     canonicalJson({
       ...{ source, config, format, files: files.map(({ path, object }) => [path, object]), toolVersion, createdAt },
-      ...{ holdLiveWindow, retentionDays, groupTypesMax },
+      ...{ holdLiveWindow, retentionDays, groupTypesMax, ...(isPersonless && { isPersonless }) },
     }),
   )
 }

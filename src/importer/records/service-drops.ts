@@ -14,6 +14,18 @@ export function checkDrops({ events, links = [] }: ConvertedRecord): void {
   for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEvent('', link))
 }
 
+/**
+ * The record for a project that takes every event without a person: it links nobody.
+ * @throws RecordReject for a record that joins persons, or that does nothing but link.
+ */
+export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
+  const { events, links = [] } = record
+  for (const event of events) checkEvent(event, true)
+  if (events.length === 0 && links.length > 0)
+    throw rejectOf('invalid_event_when_process_person_profile_is_false', 'the project takes no persons')
+  return links.length === 0 ? record : { ...record, links: [] }
+}
+
 /** The record without what it tells of groups whose key is too long: its own events are stored all the same. */
 export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
@@ -24,19 +36,19 @@ export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
 }
 
 /** @throws RecordReject */
-function checkEvent({ uuid, event, distinctId, properties }: ImportedEvent): void {
+function checkEvent({ uuid, event, distinctId, properties }: ImportedEvent, isProjectPersonless = false): void {
   // The only event that is left out before it has a person or a time.
   if (event === '$performance_event') throw rejectOf('dropped_performance_event')
   const captured = { uuid, distinctId, name: storedName(event, true), historicalMigration: true }
   // Its age drops no event of an import.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
-  const isPersonless = properties.$process_person_profile === false
+  const isPersonless = isProjectPersonless || properties.$process_person_profile === false
   const drop = findDrop(ageless, properties, { ingestion: noIngestionSettings }, isPersonless)
-  if (drop !== null) throw rejectOf(drop.reason)
+  if (drop !== null) throw rejectOf(drop.reason, isProjectPersonless ? 'the project takes no persons' : undefined)
 }
 
-function rejectOf(reason: ServiceDrop): RecordReject {
-  return new RecordReject(`server_refused:${reason}`, drops[reason]?.field ?? null)
+function rejectOf(reason: ServiceDrop, detail?: string): RecordReject {
+  return new RecordReject(`server_refused:${reason}`, drops[reason]?.field ?? null, detail)
 }
 
 const drops: Readonly<Partial<Record<ServiceDrop, { readonly field: string; readonly fix: string }>>> = {

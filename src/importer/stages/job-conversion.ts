@@ -6,6 +6,7 @@ import type { ImportPlan } from '../job/plan.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { ImportSource, RecordConverter } from '../records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
+import { withoutPersons } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
 import type { StagedLine } from './staged-line.ts'
 
@@ -30,8 +31,18 @@ export function jobConversion(
     convert: ({ parsed, ordinal, text }, table) => {
       if (!('value' in parsed)) return parsed
       const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, text.length)
-      return 'events' in outcome ? (beyondRetention(outcome, plan, nowMs) ?? outcome) : outcome
+      if (!('events' in outcome)) return outcome
+      return beyondRetention(outcome, plan, nowMs) ?? (plan.limits.isPersonless ? personless(outcome) : outcome)
     },
+  }
+}
+
+function personless(record: ConvertedRecord): Conversion {
+  try {
+    return withoutPersons(record)
+  } catch (error) {
+    if (!(error instanceof RecordReject)) throw error
+    return error.outcome()
   }
 }
 

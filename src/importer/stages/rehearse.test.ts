@@ -285,6 +285,21 @@ describe('a rehearsal', () => {
     assert.ok(!existsSync(job.folder.file('rehearsal', 'ids')))
   })
 
+  it('links nobody for a project that takes no persons, and rejects what joins them', async t => {
+    const linked = { ...good, device: 'd-1' }
+    const merge = { ...good, id: 'm', event: '$identify', props: { $anon_distinct_id: 'd-2' } }
+    const counts = async (isPersonless: boolean) => {
+      const config = { mapping: { ...mapping, anon_id: 'device' } }
+      const job = await staged(t, [line(linked), line(merge)], { config, limits: { isPersonless } })
+      const { balance, rejects } = await job.rehearse()
+      assert.ok(balance.isBalanced)
+      return [balance.generated, balance.fromRecords, rejects.map(({ reason }) => reason)]
+    }
+    assert.deepEqual(await counts(false), [1, 2, []])
+    const reason = 'server_refused:invalid_event_when_process_person_profile_is_false'
+    assert.deepEqual(await counts(true), [0, 1, [reason]])
+  })
+
   it('leaves what sending refused when it is done again', async t => {
     const job = await staged(t, [line(good), 'broken'])
     await job.rehearse()
