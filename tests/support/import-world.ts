@@ -8,9 +8,10 @@ import { migrateSqlite } from '#adapters/sqlite/kysely-on-sqlite.ts'
 import { openStateForWriting } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteChunkStore } from '#adapters/sqlite/sqlite-chunk-store.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
-import type { CapturedEvent } from '#core/events/captured-event.ts'
+import type { CapturedEvent, CapturedReject, LogRecord } from '#core/events/captured-event.ts'
+import type { StreamInfo } from '#core/events/log-stream.ts'
 import { type ImportJob, type ImportOptions, usualOptions } from '#core/imports/import-job.ts'
-import { chunkSubjects, parseChunk } from '#core/processing/parse-chunk.ts'
+import { chunkSubjects, itemsWithoutJob, parseChunk } from '#core/processing/parse-chunk.ts'
 import { processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
@@ -72,18 +73,26 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   ): Promise<void> {
     const isImport = captured[0]?.lane === 'historical'
     const [stream, traffic] = isImport ? (['historical', 'import'] as const) : (['main', 'live'] as const)
-    const records = recordsAt(
+    return applyRecords(
+      hooks,
+      { stream, traffic },
       captured.map(event => ({ kind: 'event', event })),
-      offset,
     )
+  }
+
+  async function applyRecords(
+    hooks: Parameters<typeof applyWith>[0],
+    { stream, traffic }: StreamInfo,
+    all: readonly LogRecord[],
+  ): Promise<void> {
+    const records = recordsAt(all, offset)
     const chunk = parseChunk({ stream, traffic, records }, new Map())
     offset += records.length
     let left = hooks
     while (!(await tryChunk())) left = {}
 
     async function tryChunk(): Promise<boolean> {
-      const withoutJob = captured.filter(event => event.importJobId === 1)
-      const jobsOfDays = await findJobsOfDays(withoutJob, { isRetry: true, mayCreate: true })
+      const jobsOfDays = await findJobsOfDays(itemsWithoutJob(chunk), { isRetry: true, mayCreate: true })
       const subjects = chunkSubjects(chunk)
       const importJobIds = [...(subjects.importJobIds ?? []), ...[...jobsOfDays.values()].flat().map(({ id }) => id)]
       const loaded = await loadWhole(chunks, { ...subjects, importJobIds })
@@ -119,6 +128,13 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
     clock,
     apply,
     applyWith,
+    /** Items of an import that were refused when they came, as one chunk. */
+    refuse: (...rejects: readonly CapturedReject[]) =>
+      applyRecords(
+        {},
+        { stream: 'historical', traffic: 'import' },
+        rejects.map(reject => ({ kind: 'reject', reject })),
+      ),
     work,
     createJob: async (options: Partial<ImportOptions> = {}, projectId = 1) => {
       const created = await management.createImportJob(

@@ -1,7 +1,12 @@
 // Parses the JSON of a chunk's records once, and collects from them what to load before `process-chunk.ts` applies
 // them. A record that cannot be parsed becomes a value of its own kind, so that it never stops its chunk.
 
-import type { CapturedEvent, CapturedRecording, CapturedReject } from '../events/captured-event.ts'
+import {
+  type CapturedEvent,
+  type CapturedRecording,
+  type CapturedReject,
+  importWithoutJob,
+} from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { mayBeGenerated } from '../events/generated-event.ts'
 import { groupIdentityOf } from '../events/group-identity.ts'
@@ -91,6 +96,14 @@ function parseMap(text: string | null): JsonObject | null {
   return value !== null && isJsonObject(value) ? value : null
 }
 
+/** Events and refused items of imports without a job of their own. */
+export function itemsWithoutJob({ records }: ParsedChunk): Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[] {
+  return records.flatMap(record => {
+    const item = record.kind === 'event' ? record.event : record.kind === 'reject' ? record.reject : null
+    return item?.importJobId === importWithoutJob ? item : []
+  })
+}
+
 /**
  * What the chunk's events may touch, without repeats: the subjects of the one load before they are applied. Events of
  * import jobs touch their job's shelf.
@@ -106,6 +119,9 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     // Records other than events touch no person, but their projects' settings are needed, and whether they still exist.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
+    // What was refused stands with its job, too.
+    if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
+      importJobIds.add(record.reject.importJobId)
     if (record.kind !== 'event') continue
     const { importJobId } = record.event
     if (importJobId >= firstImportJobId) {

@@ -10,7 +10,7 @@ import {
   rejectOfReject,
 } from '#core/processing/rejects/rejects.ts'
 import { rejectDetails, warnOfNotes } from '../capture/edge-warnings.ts'
-import { type CapturedEvent, importWithoutJob } from '../events/captured-event.ts'
+import { type CapturedEvent, type CapturedReject, importWithoutJob } from '../events/captured-event.ts'
 import { groupEventNames } from '../events/event-names.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
@@ -163,7 +163,11 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
         break
       case 'reject':
         rejected.push(rejectOfReject({ stream, offset: record.offset }, record.reject))
-        report.warn(record.reject, record.reject.reason, rejectDetails(rejected.at(-1)!.rejectId, record.reject))
+        report.warn(
+          inJobOfDay(work, record.reject),
+          record.reject.reason,
+          rejectDetails(rejected.at(-1)!.rejectId, record.reject),
+        )
         report.count(record.reject.projectId, record.reject.lane, 'rejected', record.reject.reason)
         break
       case 'damaged':
@@ -316,15 +320,21 @@ function subjectsOf(work: ChunkWork, event: CapturedEvent, project: ProjectState
   return work.isRestoring && (job.state === 'published' || job.state === 'publishing') ? project : null
 }
 
-/** The job of the event's day that it belongs to: the first that had not ended when it was accepted. */
-function jobOfDayOf({ jobsOfDays }: ChunkWork, event: CapturedEvent): JobOfDay | null {
-  const jobs = jobsOfDays.get(dayKey(event)) ?? []
+/** The job of its day that an item belongs to: the first that had not ended when it was accepted. */
+function jobOfDayOf({ jobsOfDays }: ChunkWork, item: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>) {
+  const jobs = jobsOfDays.get(dayKey(item)) ?? []
   const endOf = ({ untilMs }: JobOfDay) => untilMs ?? Number.POSITIVE_INFINITY
-  const later = jobs.filter(job => endOf(job) >= event.capturedAtMs)
+  const later = jobs.filter(job => endOf(job) >= item.capturedAtMs)
   return later.reduce<JobOfDay | null>(
     (first, job) => (first === null || endOf(job) < endOf(first) ? job : first),
     null,
   )
+}
+
+/** For the report of its job only: its row keeps that it had none, so that a replay goes to the job of its own day. */
+function inJobOfDay(work: ChunkWork, reject: CapturedReject): CapturedReject {
+  const ofDay = reject.importJobId === importWithoutJob ? jobOfDayOf(work, reject) : null
+  return ofDay === null ? reject : { ...reject, importJobId: ofDay.id }
 }
 
 /** An import without a job of its own is applied at once, as one of the job that collects its day. */

@@ -12,7 +12,7 @@ import type { ImportJobStore } from '#ports/state/import-job-store.ts'
  * there are found. Throws `PortError`s.
  */
 export type FindJobsOfDays = (
-  events: readonly CapturedEvent[],
+  items: readonly Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>[],
   options: { readonly isRetry: boolean; readonly mayCreate: boolean },
 ) => Promise<JobsOfDays>
 
@@ -37,12 +37,12 @@ export function createJobsOfDays(options: {
     return jobs.listJobsOfDay(projectId, day)
   }
 
-  return async (events, { isRetry, mayCreate }) => {
+  return async (items, { isRetry, mayCreate }) => {
     if (isRetry || kept.size >= keptCountMax) kept.clear()
     const found = new Map<string, readonly JobOfDay[]>()
-    for (const [key, ofDay] of Map.groupBy(events, dayKey)) {
+    for (const [key, ofDay] of Map.groupBy(items, dayKey)) {
       const { projectId, capturedAtMs } = ofDay[0]!
-      const lastMs = ofDay.reduce((last, event) => Math.max(last, event.capturedAtMs), 0)
+      const lastMs = ofDay.reduce((last, item) => Math.max(last, item.capturedAtMs), 0)
       let known = kept.get(key)
       if (known === undefined || !known.some(({ untilMs }) => untilMs === null || untilMs >= lastMs))
         known = await list(projectId, utcDay(capturedAtMs), lastMs, mayCreate)

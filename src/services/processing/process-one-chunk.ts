@@ -1,11 +1,10 @@
 // Takes a chunk through its five steps, and handles the failure of each. The crash table beside the steps explains
 // their order; the tests crash between each two of them.
 
-import { importWithoutJob } from '#core/events/captured-event.ts'
 import { mergeEventNames } from '#core/events/event-names.ts'
 import type { EventIdentity, PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ChunkChanges, ChunkOutcome, ChunkSubjects } from '#core/processing/chunk.ts'
-import { chunkSubjects, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
+import { chunkSubjects, itemsWithoutJob, type ParsedChunk, parseChunk } from '#core/processing/parse-chunk.ts'
 import {
   ChunkTooLargeError,
   type JobsOfDays,
@@ -163,10 +162,8 @@ async function tryChunk(
 /** @returns null for a chunk without imports that have no job of their own, which are nearly all. */
 async function findJobsOfDays(chunk: ParsedChunk, isRetry: boolean, deps: ChunkDeps): Promise<JobsOfDays | null> {
   if (deps.jobsOfDays === undefined || chunk.traffic !== 'import') return null
-  const events = chunk.records.flatMap(record =>
-    record.kind === 'event' && record.event.importJobId === importWithoutJob ? record.event : [],
-  )
-  return events.length === 0 ? null : deps.jobsOfDays(events, { isRetry, mayCreate: deps.isRestoring !== true })
+  const items = itemsWithoutJob(chunk)
+  return items.length === 0 ? null : deps.jobsOfDays(items, { isRetry, mayCreate: deps.isRestoring !== true })
 }
 
 function withJobs(subjects: ChunkSubjects, jobs: JobsOfDays | null): ChunkSubjects {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { aCapturedReject } from '../../support/captured-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
 import { day, personWith } from './random-acts.ts'
 
@@ -55,6 +56,28 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       await world.apply(now('newer'))
       assert.equal((await world.management.listImportJobs(1, { limit: 10, offset: 0 })).count, 2)
       assert.match((await personWith(world, 'a'))!.properties, /newer/)
+    })
+
+    it('have what was refused of them in the report of their day, with one line in the list of the project', async t => {
+      const world = await importWorld(t, open)
+      const refused = (importJobId: number) =>
+        aCapturedReject({ lane: 'historical', historicalMigration: true, importJobId, reason: 'timestamp_invalid' })
+      for (let count = 0; count < 3; count++) await world.refuse(refused(1))
+      const [ofDay] = (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
+      assert.deepEqual(await world.notes(ofDay!), { timestamp_invalid: 3 })
+      assert.deepEqual(
+        [...world.events.rejected.values()].map(({ importJobId }) => importJobId),
+        [1, 1, 1],
+        'replayed later, they belong to that day',
+      )
+      const job = await world.createJob()
+      await world.refuse(refused(job.id))
+      assert.deepEqual(await world.notes(job), { timestamp_invalid: 1 })
+      const [listed] = await world.management.listWarnings(1, { sinceMs: 0, sampleCountMax: 10 })
+      assert.deepEqual(
+        listed?.warnings.map(({ details }) => details.report).toSorted(),
+        [ofDay!.id, job.id].map(id => `/api/projects/1/import_jobs/${id}/report/`),
+      )
     })
   })
 }
