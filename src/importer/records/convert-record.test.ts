@@ -23,6 +23,16 @@ describe('what becomes of a record', () => {
     })
   })
 
+  it('is a skip where nothing can come of it, so that it does not count among those that give events', () => {
+    const ids = { userId: 'ada', deviceId: 'd', timeUs: 7, properties: {} }
+    const group = { type: 'org', key: 'acme', properties: null, distinctId: 'ada', timeUs: 7 }
+    const outcomeOf = (said: object) => convertRecord({ convert: () => ({ events: [], ...said }) }, record)
+    for (const nothing of [{}, { groups: [], links: [] }, { links: [{ ...ids, deviceId: 'ada' }] }])
+      assert.deepEqual(outcomeOf(nothing), { skipped: 'filtered' })
+    for (const said of [{ groups: [group] }, { links: [ids] }])
+      assert.deepEqual(outcomeOf(said), { events: [], ...said })
+  })
+
   it('is an error where the converter has one', () => {
     const convert = () => {
       throw new TypeError('a mistake')

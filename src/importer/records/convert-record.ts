@@ -1,7 +1,8 @@
 // What becomes of one record, in the same words for `convert`, the rehearsal and the send.
 
+import { isLink } from './generated-events.ts'
 import type { RecordConverter, SourceRecord } from './import-source.ts'
-import { type ConvertedRecord, RecordReject, type Rejected, type Skipped } from './imported-event.ts'
+import { type ConvertedRecord, RecordReject, type Rejected, type Skipped, skipped } from './imported-event.ts'
 import { checkDrops, withoutLongGroups } from './service-drops.ts'
 
 /** The receiver discards larger events without a word. Source: docs/wire/import.md §2.5. */
@@ -21,6 +22,7 @@ export function convertRecord(
   try {
     const outcome = converter.convert(record)
     if (!('events' in outcome)) return outcome
+    if (saysNothing(outcome)) return skipped('filtered')
     if (textLength * expansionMax > eventBytesMax) checkSizes(outcome)
     checkDrops(outcome)
     return withoutLongGroups(outcome)
@@ -28,6 +30,11 @@ export function convertRecord(
     if (!(error instanceof RecordReject)) throw error
     return error.outcome()
   }
+}
+
+/** Such a record would count among those that give events, although none can come of it. */
+function saysNothing({ events, groups = [], links = [] }: ConvertedRecord): boolean {
+  return events.length === 0 && groups.length === 0 && !links.some(isLink)
 }
 
 /** @throws RecordReject */
