@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
-import { chooseId, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
+import { checkedId, chooseId, eventIdText, idText, illegalForMixpanel, legalId } from './distinct-ids.ts'
 import { RecordReject } from './imported-event.ts'
 
 describe('the text of an id', () => {
@@ -17,7 +17,20 @@ describe('the text of an id', () => {
 })
 
 describe('a distinct id', () => {
-  const nobody = ['', ' ', 'Anonymous', 'GUEST', 'undefined', 'null', '0', 'NaN', '[object Object]', 'False']
+  const nobody = [
+    '',
+    ' ',
+    '(not set)',
+    '(not provided)',
+    'Anonymous',
+    'GUEST',
+    'undefined',
+    'null',
+    '0',
+    'NaN',
+    '[object Object]',
+    'False',
+  ]
   for (const text of nobody)
     it(`is not ${JSON.stringify(text)}`, () => {
       assert.equal(legalId(text), null)
@@ -41,5 +54,20 @@ describe('a distinct id', () => {
     const long = { value: 'x'.repeat(201), field: 'id' }
     assert.throws(() => chooseId([long, ...candidates], 'id'), new RecordReject('distinct_id_too_long', 'distinct_id'))
     assert.throws(() => chooseId([], 'id'), new RecordReject('distinct_id_missing', 'id'))
+  })
+
+  it('has 200 characters at most, however many units they are made of', () => {
+    for (const character of ['x', '😀']) {
+      const longest = character.repeat(200)
+      assert.equal(checkedId(longest), longest)
+      assert.throws(() => checkedId(`${longest}x`), new RecordReject('distinct_id_too_long', 'distinct_id'))
+    }
+  })
+})
+
+describe('the id of an event', () => {
+  it('is absent where it says nothing', () => {
+    for (const value of [undefined, null, '', ' ', '(not set)', {}]) assert.equal(eventIdText(value), null)
+    assert.deepEqual(['0', 'null', 7].map(eventIdText), ['0', 'null', '7'])
   })
 })

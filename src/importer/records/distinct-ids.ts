@@ -2,8 +2,10 @@
 
 import { isRawNumber, type JsonValue } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
+import { isEmptyValue, isLongerThan } from './record-fields.ts'
 
-export const distinctIdLengthMax = 200
+/** In characters, as the service counts them. */
+const distinctIdLengthMax = 200
 
 const illegalInAnyCase = new Set(
   'anonymous guest distinctid distinct_id id not_authenticated email undefined true false'.split(' '),
@@ -28,9 +30,17 @@ export function idText(value: JsonValue | undefined): string | null {
   return isRawNumber(value) && /^-?\d+$/.test(value.rawJSON) ? value.rawJSON : null
 }
 
+/**
+ * The id that a source gave an event, as text.
+ * @returns null where it says nothing: a uuid made of that would make one event of all that have none.
+ */
+export function eventIdText(value: JsonValue | undefined): string | null {
+  return isEmptyValue(value) ? null : idText(value)
+}
+
 export function isIllegalId(id: string, alsoIllegal?: ReadonlySet<string>): boolean {
   return (
-    id.trim() === '' ||
+    isEmptyValue(id) ||
     illegalAsWritten.has(id) ||
     illegalInAnyCase.has(id.toLowerCase()) ||
     (alsoIllegal?.has(id.toLowerCase()) ?? false)
@@ -56,8 +66,13 @@ export function chooseId(candidates: readonly IdCandidate[], field: string, also
   throw new RecordReject('distinct_id_missing', field)
 }
 
+/** Whether the service would cut the id. */
+export function isIdTooLong(id: string): boolean {
+  return isLongerThan(id, distinctIdLengthMax)
+}
+
 /** @throws RecordReject `distinct_id_too_long`. */
 export function checkedId(id: string): string {
-  if (id.length > distinctIdLengthMax) throw new RecordReject('distinct_id_too_long', 'distinct_id')
+  if (isIdTooLong(id)) throw new RecordReject('distinct_id_too_long', 'distinct_id')
   return id
 }

@@ -74,7 +74,7 @@ describe('the events of a record', () => {
   })
 
   it('link nobody with themselves, and no one who is nobody or too long', () => {
-    assert.equal(isLink({ userId: 'ada', deviceId: 'd' }), true)
+    for (const deviceId of ['d', '😀'.repeat(101)]) assert.equal(isLink({ userId: 'ada', deviceId }), true)
     for (const deviceId of ['ada', 'null', '', 'x'.repeat(201)])
       assert.equal(isLink({ userId: 'ada', deviceId }), false)
     assert.deepEqual(eventsOf({ links: [link({ deviceId: 'guest' })] })[0]!.events, [own])

@@ -4,7 +4,7 @@
 import { type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
-import { distinctIdLengthMax, isIllegalId } from './distinct-ids.ts'
+import { isIdTooLong, isIllegalId } from './distinct-ids.ts'
 import type { ImportLedger } from './import-ledger.ts'
 import type {
   ConvertedRecord,
@@ -70,7 +70,7 @@ export function ownEvents(events: readonly ImportedEvent[], isOwnLinkRefused: bo
 
 /** Whether the pair can be linked: two ids that are not the same, mean somebody and can be sent. */
 export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'deviceId'>): boolean {
-  return userId !== deviceId && [userId, deviceId].every(id => !isIllegalId(id) && id.length <= distinctIdLengthMax)
+  return userId !== deviceId && [userId, deviceId].every(id => !isIllegalId(id) && !isIdTooLong(id))
 }
 
 export function linkEvent(source: string, { userId, deviceId, timeUs, properties }: IdentityLink): ImportedEvent {

@@ -36,13 +36,23 @@ export function objectField(record: JsonObject, key: string): JsonObject {
  * @throws RecordReject `event_missing`, `event_not_string`, `event_name_too_long`.
  */
 export function eventName(value: JsonValue | undefined, field: string): string {
-  if (value === undefined || value === null || value === '') throw new RecordReject('event_missing', field)
+  if (value === undefined || value === null) throw new RecordReject('event_missing', field)
   if (typeof value !== 'string') throw new RecordReject('event_not_string', field)
-  if (value.length > eventNameLengthMax) throw new RecordReject('event_name_too_long', field)
+  if (value.trim() === '') throw new RecordReject('event_missing', field)
+  if (isLongerThan(value, eventNameLengthMax)) throw new RecordReject('event_name_too_long', field)
   return value
 }
 
-export const eventNameLengthMax = 200
+const eventNameLengthMax = 200
+
+/** Whether a text has more characters than so many, of which some are two UTF-16 units: the service counts them once. */
+export function isLongerThan(text: string, characterCountMax: number): boolean {
+  if (text.length <= characterCountMax) return false
+  if (text.length > 2 * characterCountMax) return true
+  let count = 0
+  for (const _ of text) if (++count > characterCountMax) return true
+  return false
+}
 
 /** Sets a property unless its value is empty. */
 export function put(properties: JsonObject, key: string, value: JsonValue | undefined): void {

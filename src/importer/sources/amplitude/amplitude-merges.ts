@@ -3,11 +3,12 @@
 
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText, legalId } from '#importer/records/distinct-ids.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
 import { recordTime } from '#importer/records/record-time.ts'
+import { amplitudeId } from './amplitude-values.ts'
 
 export function isMerge(record: JsonObject): boolean {
   return Object.hasOwn(record, 'merged_amplitude_id') && !Object.hasOwn(record, 'event_type')
@@ -20,8 +21,8 @@ export function userFacts(record: JsonObject): SourceFact[] {
   const key = idText(ownValue(record, 'amplitude_id'))
   if (key === null) return []
   const facts = [
-    { kind: userFact!, value: legalId(ownValue(record, 'user_id')) },
-    { kind: deviceFact!, value: legalId(ownValue(record, 'device_id')) },
+    { kind: userFact!, value: amplitudeId(ownValue(record, 'user_id')) },
+    { kind: deviceFact!, value: amplitudeId(ownValue(record, 'device_id')) },
   ]
   return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
 }

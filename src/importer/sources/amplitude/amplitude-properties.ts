@@ -2,8 +2,8 @@
 
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, numberOf, ownValue } from '#core/json.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { pickProperties, putPersonUpdates, textField } from '#importer/records/record-fields.ts'
-import { asObject, isNothing, objectIn, putValue, truthOf, withoutNothing } from './amplitude-values.ts'
+import { pickProperties, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { asObject, isNothing, objectIn, putValue, textIn, truthOf, withoutNothing } from './amplitude-values.ts'
 
 /** Fields that are read on their own, or serve the import alone. */
 const ownFields: ReadonlySet<string> = new Set([
@@ -127,10 +127,10 @@ interface Device {
 
 /** On the web Amplitude names the browser as the system, and the system as the device. */
 function deviceOf(record: JsonObject): Device {
-  const platform = textField(record, 'platform')
-  const system = textField(record, 'os_name')
+  const platform = textIn(record, 'platform')
+  const system = textIn(record, 'os_name')
   const version = ownValue(record, 'os_version')
-  const device = textField(record, 'device_type')
+  const device = textIn(record, 'device_type')
   if (platform === null || platform.toLowerCase() === 'web')
     return {
       properties: {

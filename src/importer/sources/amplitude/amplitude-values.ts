@@ -2,11 +2,23 @@
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { legalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
-import { isEmptyValue, put } from '#importer/records/record-fields.ts'
+import { isEmptyValue, put, textField } from '#importer/records/record-fields.ts'
 
 export function isNothing(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
+}
+
+/** @returns the id; null where it is absent or means nobody. */
+export function amplitudeId(value: JsonValue | undefined): string | null {
+  return isNothing(value) ? null : legalId(value)
+}
+
+/** A text field; null where it says nothing. */
+export function textIn(record: JsonObject, field: string): string | null {
+  const text = textField(record, field)
+  return isNothing(text) ? null : text
 }
 
 /** Sets a property unless it says nothing. */

@@ -45,6 +45,8 @@ describe('an event of Amplitude', () => {
     const none = { uuid: null, event_properties: { n: 1 } }
     assert.equal(only(none).uuid, only(none).uuid)
     assert.notEqual(only(none).uuid, only({ uuid: null, event_properties: { n: 2 } }).uuid)
+    for (const $insert_id of [' ', 'EMPTY'])
+      assert.notEqual(only({ ...none, $insert_id }).uuid, only({ ...none, $insert_id, event_properties: {} }).uuid)
   })
 
   it('says what it does not carry, and not the id that its uuid is made of', () => {
@@ -89,6 +91,17 @@ describe('the id of an event of Amplitude', () => {
     const outcome = outcomeOf({ ...record, user_id: null })
     assert.ok('events' in outcome)
     assert.deepEqual([outcome.events[0]!.distinct_id, outcome.notes], ['9007199254740993', ['amplitude_id_used']])
+  })
+
+  it('is nobody where only a word for nothing stands', () => {
+    for (const nothing of ['EMPTY', '(not set)']) {
+      assert.deepEqual(
+        eventsOf(amplitude, [line({ device_id: nothing })]).map(({ event }) => event),
+        ['Opened'],
+      )
+      assert.equal(only({ user_id: nothing, device_id: 'd' }).distinct_id, 'd')
+      assert.equal('rejected' in outcomeOf({ user_id: nothing, device_id: nothing }), true)
+    }
   })
 
   it('is linked with its device once, and a device with its first user alone', () => {
@@ -203,6 +216,11 @@ describe('the properties of an event of Amplitude', () => {
       'Mobile',
       undefined,
     ])
+  })
+
+  it('take a platform that is a word for nothing for the web', () => {
+    const { properties } = only({ platform: 'EMPTY', os_name: 'Chrome', device_type: 'EMPTY' })
+    assert.deepEqual(properties, { $browser: 'Chrome', ...own, $set: { $browser: 'Chrome' } })
   })
 
   it('take the system for the system elsewhere', () => {

@@ -4,7 +4,7 @@
 import { isUuid } from '#core/events/uuid.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { chooseId, eventIdText, idText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import {
   type Conversion,
@@ -21,7 +21,7 @@ import { checkTime } from '#importer/records/time-window.ts'
 import { groupsOf } from './amplitude-groups.ts'
 import { convertMerge, isMerge, userFacts } from './amplitude-merges.ts'
 import { personOf, propertiesOf } from './amplitude-properties.ts'
-import { isNothing } from './amplitude-values.ts'
+import { amplitudeId, isNothing } from './amplitude-values.ts'
 
 const name = 'amplitude'
 
@@ -54,8 +54,8 @@ const groupCall = '$groupidentify'
 function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const sourceName = eventName(ownValue(record, 'event_type'), 'event_type')
   if (sessionMarkers.has(sourceName)) return skipped('session_marker')
-  const userId = legalId(ownValue(record, 'user_id'))
-  const deviceId = legalId(ownValue(record, 'device_id'))
+  const userId = amplitudeId(ownValue(record, 'user_id'))
+  const deviceId = amplitudeId(ownValue(record, 'device_id'))
   const distinctId = distinctIdOf(record)
   const timeUs = timeOf(record, context)
   const { inEvent, snapshots, droppedCount } = groupsOf(record, distinctId, timeUs)
@@ -80,7 +80,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
 function distinctIdOf(record: JsonObject): string {
   const fields = ['user_id', 'device_id', 'amplitude_id']
   return chooseId(
-    fields.map(field => ({ value: ownValue(record, field), field })),
+    fields.map(field => ({ value: amplitudeId(ownValue(record, field)) ?? undefined, field })),
     'distinct_id',
   )
 }
@@ -102,9 +102,10 @@ function timeOf(record: JsonObject, context: SourceContext): number {
 function uuidOf(record: JsonObject): string {
   const text = (field: string) => idText(ownValue(record, field)) ?? ''
   if (isUuid(text('uuid'))) return text('uuid').toLowerCase()
-  const insertId = text('$insert_id')
-  if (insertId === '') return contentUuid(name, record)
-  return rootUuid(name, 'insert', text('app'), text('device_id'), insertId)
+  const insertId = ownValue(record, '$insert_id')
+  const idOfEvent = isNothing(insertId) ? null : eventIdText(insertId)
+  if (idOfEvent === null) return contentUuid(name, record)
+  return rootUuid(name, 'insert', text('app'), text('device_id'), idOfEvent)
 }
 
 function linkOf(userId: string | null, deviceId: string | null, timeUs: number): IdentityLink[] {

@@ -5,7 +5,7 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { sessionUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText } from '#importer/records/distinct-ids.ts'
+import { idText, legalId } from '#importer/records/distinct-ids.ts'
 import { putAddress } from '#importer/records/page-address.ts'
 import { isEmptyValue, objectField, put, putPersonUpdates, textField } from '#importer/records/record-fields.ts'
 import { readTime, timeText } from '#importer/records/source-time.ts'
@@ -134,7 +134,7 @@ function sessionId(row: JsonObject, session: JsonValue | undefined): string | nu
   const number = idText(session)
   if (number === null || !/^[1-9]\d{0,10}$/.test(number)) return null
   // Without a device of its own, two users whose sessions begin in one second would share one.
-  const device = idText(row.user_pseudo_id) ?? idText(row.user_id) ?? ''
+  const device = legalId(row.user_pseudo_id) ?? legalId(row.user_id) ?? ''
   return sessionUuid(Number(number) * 1_000, 'ga4', 'session', device, number)
 }
 

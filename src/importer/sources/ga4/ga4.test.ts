@@ -58,9 +58,13 @@ describe('a row of the GA4 export', () => {
     const [event] = eventsOf(ga4, [row({ user_id: null })])
     assert.equal(event!.distinct_id, '111.222')
     const nobody = [row({ user_pseudo_id: null }), row({ user_id: '', user_pseudo_id: '(not set)' })]
-    assert.deepEqual(convertRecords(ga4, nobody)[0], {
-      rejected: { reason: 'distinct_id_missing', field: 'distinct_id' },
-    })
+    for (const outcome of convertRecords(ga4, nobody))
+      assert.deepEqual(outcome, { rejected: { reason: 'distinct_id_missing', field: 'distinct_id' } })
+    const unset = eventsOf(ga4, [row({ user_id: '(not set)' })])
+    assert.deepEqual(
+      unset.map(each => [each.event, each.distinct_id]),
+      [['login', '111.222']],
+    )
   })
 
   it('links a device to its first user, and tells of the second', () => {
@@ -216,6 +220,8 @@ describe('a row of the GA4 export', () => {
     const session = sessionUuid(1714564700000, 'ga4', 'session', '111.222', '1714564700')
     assert.deepEqual(propertiesOf({ event_params }), { ga_session_id: 1714564700, $session_id: session })
     assert.notEqual(propertiesOf({ event_params, user_pseudo_id: '111.333' }).$session_id, session)
+    const ofUser = propertiesOf({ event_params, user_pseudo_id: '(not set)', user_id: 'ada' }).$session_id
+    assert.equal(ofUser, sessionUuid(1714564700000, 'ga4', 'session', 'ada', '1714564700'))
     const odd = [param('ga_session_id', { string_value: 'session_123' })]
     assert.deepEqual(propertiesOf({ event_params: odd }), { ga_session_id: 'session_123' })
   })

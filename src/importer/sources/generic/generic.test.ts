@@ -126,6 +126,12 @@ describe('a record with a mapping', () => {
     const uuid = '018F3A10-0000-7000-8000-000000000804'
     assert.equal(eventsOf(generic, [{ ...row, row_id: uuid }], { mapping: base })[0]!.uuid, uuid.toLowerCase())
     const { uuid: _, ...mapping } = base
+    const blanks = eventsOf(
+      generic,
+      [1, 2].map(n => ({ ...row, row_id: '(not set)', n })),
+      { mapping: base },
+    )
+    assert.equal(new Set(blanks.map(each => each.uuid)).size, 2)
     const twice = eventsOf(generic, [row, row], { mapping })
     assert.equal(twice[0]!.uuid, twice[1]!.uuid)
     const kept = eventsOf(generic, [row, row], { mapping, keep_identical: true })

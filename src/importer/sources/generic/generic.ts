@@ -6,7 +6,7 @@ import { parseUuid } from '#core/events/uuid.ts'
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { checkedId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
 import {
   ImportConfigError,
   type ImportSource,
@@ -159,8 +159,8 @@ function firstOf(fields: TypedFields, paths: string | string[]): [field: string,
 
 function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversions: Conversions): string {
   const { source, mapping, keepsIdentical } = conversions
-  const id = mapping.uuid === undefined ? null : idText(firstOf(fields, mapping.uuid)[1])
-  if (id !== null && id.trim() !== '') return parseUuid(id) ?? rootUuid(source, 'id', id)
+  const id = mapping.uuid === undefined ? null : eventIdText(firstOf(fields, mapping.uuid)[1])
+  if (id !== null) return parseUuid(id) ?? rootUuid(source, 'id', id)
   if (!keepsIdentical) return contentUuid(source, value)
   return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))
 }

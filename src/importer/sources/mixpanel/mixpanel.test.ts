@@ -80,11 +80,13 @@ describe('an event of Mixpanel', () => {
     const reordered = { properties: Object.fromEntries(Object.entries(written.properties!).reverse()), event: 'Opened' }
     assert.equal(only(written).uuid, only(reordered).uuid)
     assert.notEqual(only(written).uuid, only(row({ $insert_id: null, a: 1, b: 3 })).uuid)
+    assert.notEqual(only(row({ $insert_id: ' ', a: 1 })).uuid, only(row({ $insert_id: ' ', a: 2 })).uuid)
   })
 
   it('is refused with the field that is wrong', () => {
     const refusals: [JsonObject, string, string][] = [
       [{ properties: { time: noon } }, 'event_missing', 'event'],
+      [{ event: '  ', properties: { time: noon } }, 'event_missing', 'event'],
       [{ event: 5, properties: {} }, 'event_not_string', 'event'],
       [{ event: 'x'.repeat(201), properties: {} }, 'event_name_too_long', 'event'],
       [{ event: 'a' }, 'properties_not_object', 'properties'],

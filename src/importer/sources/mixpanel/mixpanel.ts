@@ -2,7 +2,7 @@
 
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { contentUuid, mixpanelUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { idText } from '#importer/records/distinct-ids.ts'
+import { eventIdText } from '#importer/records/distinct-ids.ts'
 import type { ImportSource, RecordConverter } from '#importer/records/import-source.ts'
 import { type Conversion, type ImportedEvent, RecordReject, skipped } from '#importer/records/imported-event.ts'
 import { eventName } from '#importer/records/record-fields.ts'
@@ -105,6 +105,6 @@ function joined(
 }
 
 function uuidOf(record: JsonObject, from: JsonObject): string {
-  const insertId = idText(ownValue(from, '$insert_id'))
-  return insertId === null || insertId === '' ? contentUuid(name, record) : mixpanelUuid(insertId)
+  const insertId = eventIdText(ownValue(from, '$insert_id'))
+  return insertId === null ? contentUuid(name, record) : mixpanelUuid(insertId)
 }
