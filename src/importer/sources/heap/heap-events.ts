@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { chooseId, eventIdText, idText, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
 import { eventName, put, textField } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
@@ -24,7 +24,7 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
   )
   const event = table === 'pageviews' ? '$pageview' : eventName(lookups.eventNameOf(table), 'table')
   const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
-  const eventId = idText(row.event_id)
+  const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
   return { events: [{ uuid, event, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
 }

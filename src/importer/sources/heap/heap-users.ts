@@ -21,9 +21,9 @@ export function heapUserId(row: JsonObject): string | null {
   return legalId(ownValue(row, 'user_id') ?? ownValue(row, 'id'))
 }
 
-export function heapUser(row: JsonObject, { window }: HeapLookups): ConvertedRecord {
+export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): ConvertedRecord {
   const deviceId = heapUserId(row)
-  const identity = legalId(row.identity)
+  const identity = identityOf(deviceId) ?? legalId(row.identity)
   const candidates = [
     { value: identity ?? undefined, field: 'identity' },
     { value: deviceId ?? undefined, field: 'user_id' },

@@ -119,6 +119,8 @@ describe('a row of an event of Heap', () => {
     ])
     assert.equal(first!.uuid, again!.uuid)
     assert.notEqual(first!.uuid, other!.uuid)
+    const [blank, otherBlank] = eventsOf(heap, [view({ event_id: '', n: 1 }), view({ event_id: '', n: 2 })])
+    assert.notEqual(blank!.uuid, otherBlank!.uuid)
   })
 
   it('reads times with a fraction and with the word UTC', () => {
@@ -207,6 +209,15 @@ describe('a row of a user of Heap', () => {
         },
       },
     ])
+  })
+
+  it('belongs to the identity that the configuration names, as its events do', () => {
+    const row = user({ user_id: 5, identity: null })
+    const [link, set] = eventsOf(heap, [row], { identities: { 5: 'five' } })
+    assert.deepEqual([link!.uuid, link!.distinct_id], [rootUuid('identify', 'heap', 'five', '5'), 'five'])
+    assert.deepEqual([set!.event, set!.distinct_id], ['$set', 'five'])
+    const named = user({ user_id: 5, identity: 'row' })
+    assert.equal(eventsOf(heap, [named], { identities: { 5: 'five' } })[1]!.distinct_id, 'five')
   })
 
   it('only sets properties when nobody identified, since joindate where nothing was modified', () => {
