@@ -42,8 +42,8 @@ describe('the groups of an event of Amplitude', () => {
 
   it('are one of each type on the event, and all of them told of', () => {
     const record = line({
-      groups: { org: ['north', 'south', 'null'], team: 'red' },
-      group_properties: { org: { west: { tier: 'new' } } },
+      groups: { org: ['', 'north', 'south', 'EMPTY'], team: 'red' },
+      group_properties: { org: { west: { tier: 'new' }, '': { tier: 'none' }, '(not set)': {} } },
     })
     const { events, notes } = withEvents(convertRecords(amplitude, [record])[0]!)
     assert.deepEqual(events.at(-1)!.properties.$groups, { org: 'north', team: 'red' })
@@ -54,12 +54,27 @@ describe('the groups of an event of Amplitude', () => {
     assert.deepEqual(notes, ['group_values_dropped'])
   })
 
+  it('may be called what no person can be', () => {
+    const record = line({
+      groups: { org: [0, 'guest', 'True'] },
+      group_properties: { org: { null: { tier: 'new' } } },
+    })
+    const { events } = withEvents(convertRecords(amplitude, [record])[0]!)
+    assert.deepEqual(events.at(-1)!.properties.$groups, { org: '0' })
+    assert.deepEqual(
+      events.slice(0, -1).map(({ properties }) => properties.$group_key),
+      ['0', 'guest', 'True', 'null'],
+    )
+  })
+
   it('may be all that a record is about', () => {
     const call = { ...acme({ tier: 'gold' }), event_type: '$groupidentify' }
     assert.deepEqual(
       eventsOf(amplitude, [call]).map(({ event }) => event),
       ['$groupidentify'],
     )
+    const empty = line({ event_type: '$groupidentify', groups: {} })
+    assert.deepEqual(convertRecords(amplitude, [empty]), [{ skipped: 'filtered' }])
   })
 })
 

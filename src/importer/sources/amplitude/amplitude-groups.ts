@@ -1,9 +1,9 @@
 // The groups that Amplitude's records name. Source: docs/wire/import.md §1.1 (groups).
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
-import { legalId } from '#importer/records/distinct-ids.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
 import type { GroupSnapshot } from '#importer/records/imported-event.ts'
-import { objectIn, withoutNothing } from './amplitude-values.ts'
+import { isNothing, objectIn, withoutNothing } from './amplitude-values.ts'
 
 export interface RecordGroups {
   /** The first key of each type, which is all that an event can have. */
@@ -27,7 +27,7 @@ export function groupsOf(record: JsonObject, distinctId: string, timeUs: number)
     const byKey = isJsonObject(ofType) ? ofType : {}
     if (named.length > 0) setOwn(inEvent, type, named[0]!)
     droppedCount += Math.max(0, named.length - 1)
-    for (const key of new Set([...named, ...Object.keys(byKey)])) {
+    for (const key of new Set([...named, ...Object.keys(byKey).filter(each => !isNothing(each))])) {
       const properties = ownValue(byKey, key)
       snapshots.push({
         type,
@@ -41,7 +41,8 @@ export function groupsOf(record: JsonObject, distinctId: string, timeUs: number)
   return { inEvent, snapshots, droppedCount }
 }
 
+/** A group may well be called what no person can be, such as 0 or guest. */
 function keysIn(value: JsonValue | undefined): string[] {
   const list = Array.isArray(value) ? value : [value]
-  return [...new Set(list.map(key => legalId(key)).filter(key => key !== null))]
+  return [...new Set(list.map(key => (isNothing(key) ? null : idText(key))).filter(key => key !== null))]
 }

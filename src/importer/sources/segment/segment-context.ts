@@ -1,7 +1,7 @@
 // What Segment's messages say of where they come from. Source: docs/wire/import.md §1.3 (context).
 
-import { type JsonObject, ownValue } from '#core/json.ts'
-import { objectField, put, textField } from '#importer/records/record-fields.ts'
+import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { isEmptyValue, objectField, put, textField } from '#importer/records/record-fields.ts'
 
 /** The properties of each part of the context by the field that they come from. */
 const targets: Readonly<Record<string, Readonly<Record<string, string>>>> = {
@@ -32,14 +32,18 @@ export function putContext(properties: JsonObject, context: JsonObject): void {
   putPage(properties, objectField(context, 'page'))
 }
 
-const readKeys: ReadonlySet<string> = new Set([
-  ...Object.keys(targets),
-  ...['ip', 'locale', 'timezone', 'userAgent', 'campaign', 'page', 'traits', 'groupId'],
-])
+const readKeys: ReadonlySet<string> = new Set(['ip', 'locale', 'timezone', 'userAgent'])
+const readObjects: ReadonlySet<string> = new Set([...Object.keys(targets), 'campaign', 'page'])
 
-/** Parts of the context that have no property here, such as `network` or `page.search`. */
-export function unreadContext(context: JsonObject): string[] {
-  const unread = Object.keys(context).filter(key => !readKeys.has(key))
+/**
+ * Parts of the context that have no property here, such as `network` or `page.search`, or an `os` that is a text.
+ * @param alsoRead those that the message itself is made from.
+ */
+export function unreadContext(context: JsonObject, alsoRead: readonly string[]): string[] {
+  const unread = Object.entries(context).flatMap(([key, value]) => {
+    const isPart = readObjects.has(key) && (isJsonObject(value) || isEmptyValue(value))
+    return readKeys.has(key) || isPart || alsoRead.includes(key) ? [] : [key]
+  })
   for (const [part, names] of Object.entries(readFields))
     for (const field of Object.keys(objectField(context, part)))
       if (!names.includes(field)) unread.push(`${part}.${field}`)

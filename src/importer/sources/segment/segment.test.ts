@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
+import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { segment } from './segment.ts'
 
 const message = (fields: JsonObject): JsonObject => ({
@@ -24,16 +24,38 @@ describe('a message of Segment', () => {
   })
 
   it('names the parts of its context that no property carries', () => {
-    const { convert } = segment.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
-    const context = { network: { wifi: true }, page: { path: '/', search: '?q' }, device: { type: 'ios', token: 'x' } }
-    const outcome = convert({ value: message({ context, writeKey: 'secret' }), table: null, ordinal: 1 })
-    assert.ok('events' in outcome)
-    assert.deepEqual(outcome.dropped?.toSorted(), [
+    const context = {
+      network: { wifi: true },
+      page: { path: '/', search: '?q' },
+      device: { type: 'ios', token: 'x' },
+      os: 'iOS',
+      campaign: null,
+      groupId: true,
+    }
+    assert.deepEqual(droppedOf(segment, message({ context, writeKey: 'secret' })).toSorted(), [
       'context.device.token',
+      'context.groupId',
       'context.network',
+      'context.os',
       'context.page.search',
       'writeKey',
     ])
+  })
+
+  it('names the traits of its context where it is no identify call that takes them', () => {
+    const context = { traits: { plan: 'pro' }, groupId: 'acme' }
+    assert.deepEqual(droppedOf(segment, message({ context })), ['context.traits'])
+    assert.deepEqual(droppedOf(segment, message({ type: 'identify', event: '', context })), [])
+    const own = { type: 'identify', event: '', traits: { plan: 'free' } }
+    assert.deepEqual(droppedOf(segment, message({ ...own, context })), ['context.traits'])
+  })
+
+  it('keeps fields that only other types are made from, and names what is called like a name', () => {
+    const fields = { traits: { plan: 'pro' }, groupId: 'acme', previousId: 'old' }
+    assert.deepEqual(only(fields).properties, { ...fields, ...mark })
+    assert.deepEqual(only({ traits: {} }).properties, mark)
+    assert.deepEqual(droppedOf(segment, message({ ...fields, name: 'Home' })), ['name'])
+    assert.deepEqual(droppedOf(segment, message({ type: 'page', name: 'Home' })), ['event'])
   })
 
   it('is a page view whose own properties say which page, before the context does', () => {
@@ -132,6 +154,10 @@ describe('a message of Segment', () => {
     const { properties } = only({ context: { groupId: 'acme' } }, { segment_group_type: 'team' })
     assert.deepEqual(properties.$groups, { team: 'acme' })
     assert.deepEqual(only({ context: { groupId: 5 } }).properties.$groups, { company: '5' })
+    // Words for nobody are no words for no group.
+    for (const groupId of ['0', 'true'])
+      assert.deepEqual(only({ context: { groupId } }).properties.$groups, { company: groupId })
+    assert.equal(only({ context: { groupId: ' ' } }).properties.$groups, undefined)
   })
 
   it('has its uuid from its own id, or from its content', () => {
@@ -142,6 +168,8 @@ describe('a message of Segment', () => {
     assert.equal(none.uuid, only({ properties: { n: 1 }, messageId: null }).uuid)
     assert.notEqual(none.uuid, only({ messageId: null, properties: { n: 2 } }).uuid)
     assert.equal('$segment_message_id' in none.properties, false)
+    const blank = { messageId: ' ', properties: { n: 1 } }
+    assert.notEqual(only(blank).uuid, only({ ...blank, properties: { n: 2 } }).uuid)
   })
 
   it('is left out when this destination was switched off for it, and only then', () => {
@@ -162,6 +190,8 @@ describe('a message of Segment', () => {
       [{ userId: 'null', anonymousId: '' }, 'distinct_id_missing', 'distinct_id'],
       [{ userId: 'x'.repeat(201) }, 'distinct_id_too_long', 'distinct_id'],
       [{ type: 'group' }, 'distinct_id_missing', 'groupId'],
+      [{ type: 'group', groupId: '(not set)' }, 'distinct_id_missing', 'groupId'],
+      [{ type: 'group', groupId: true }, 'distinct_id_illegal', 'groupId'],
       [{ type: 'alias' }, 'distinct_id_missing', 'previousId'],
       [{ type: 'alias', previousId: 'guest' }, 'distinct_id_illegal', 'previousId'],
     ]
@@ -243,6 +273,7 @@ describe('a group call of Segment', () => {
     assert.deepEqual(groupOf({ traits: { name: 'Acme', gone: '' } }), group)
     assert.deepEqual(groupOf({}), { ...group, $group_set: {} })
     assert.deepEqual(groupOf({}, { segment_group_type: 'team' }).$group_type, 'team')
+    for (const groupId of ['0', 'true']) assert.equal(groupOf({ groupId }).$group_key, groupId)
   })
 
   it('has the type that its traits name, which is then none of its properties', () => {

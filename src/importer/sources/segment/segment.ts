@@ -2,9 +2,9 @@
 // Source: docs/wire/import.md §1.3.
 
 import { isUuid } from '#core/events/uuid.ts'
-import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
-import { checkedId, chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
+import { checkedId, chooseId, eventIdText, idText, isIllegalId, legalId } from '#importer/records/distinct-ids.ts'
 import { isLink } from '#importer/records/generated-events.ts'
 import type { ImportSource, SourceContext } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
@@ -112,8 +112,11 @@ function identify({ record, userId, anonymousId, properties }: Message): OwnEven
 
 /** RudderStack's SDKs fill only those of the context. */
 function traitsOf(record: JsonObject): JsonObject {
-  const traits = objectField(record, 'traits')
-  return Object.keys(traits).length > 0 ? traits : objectField(objectField(record, 'context'), 'traits')
+  return objectField(hasOwnTraits(record) ? record : objectField(record, 'context'), 'traits')
+}
+
+function hasOwnTraits(record: JsonObject): boolean {
+  return Object.keys(objectField(record, 'traits')).length > 0
 }
 
 function group({ record, properties, groupType }: Message): OwnEvent {
@@ -126,22 +129,25 @@ function group({ record, properties, groupType }: Message): OwnEvent {
     properties: {
       ...properties,
       $group_type: isTyped ? own : groupType,
-      $group_key: requiredId(record, 'groupId'),
+      $group_key: requiredText(record, 'groupId'),
       $group_set: set,
     },
   }
 }
 
 function alias({ record, properties }: Message): OwnEvent {
-  return { event: '$create_alias', properties: { ...properties, alias: requiredId(record, 'previousId') } }
+  const previousId = requiredText(record, 'previousId')
+  if (isIllegalId(previousId)) throw new RecordReject('distinct_id_illegal', 'previousId')
+  return { event: '$create_alias', properties: { ...properties, alias: checkedId(previousId) } }
 }
 
 /** @throws RecordReject */
-function requiredId(record: JsonObject, field: string): string {
+function requiredText(record: JsonObject, field: string): string {
   const value = ownValue(record, field)
-  const id = legalId(value)
-  if (id === null) throw new RecordReject(isEmptyValue(value) ? 'distinct_id_missing' : 'distinct_id_illegal', field)
-  return checkedId(id)
+  if (isEmptyValue(value)) throw new RecordReject('distinct_id_missing', field)
+  const text = idText(value)
+  if (text === null) throw new RecordReject('distinct_id_illegal', field)
+  return text
 }
 
 /** @throws RecordReject */
@@ -151,18 +157,30 @@ function distinctIdOf(record: JsonObject): string {
 }
 
 function uuidOf(record: JsonObject): string {
-  const messageId = idText(ownValue(record, 'messageId'))
-  if (messageId === null || messageId === '') return contentUuid(name, record)
+  const messageId = eventIdText(ownValue(record, 'messageId'))
+  if (messageId === null) return contentUuid(name, record)
   return isUuid(messageId) ? messageId.toLowerCase() : rootUuid(name, 'message', messageId)
 }
 
-/** Fields of the message that its event is made from; all others become properties. */
+/** Fields of any message that its event is made from. */
 const messageFields: ReadonlySet<string> = new Set([
-  ...['type', 'messageId', 'userId', 'anonymousId', 'event', 'name', 'properties', 'traits', 'groupId', 'previousId'],
-  ...['context', 'integrations', 'timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
+  ...['type', 'messageId', 'userId', 'anonymousId', 'properties', 'context', 'integrations'],
+  ...['timestamp', 'originalTimestamp', 'sentAt', 'receivedAt'],
 ])
+/** Those that only messages of the type are made from. */
+const fieldsOfType: Readonly<Record<string, readonly string[]>> = {
+  track: ['event'],
+  page: ['name'],
+  screen: ['name'],
+  identify: ['traits'],
+  group: ['traits', 'groupId'],
+  alias: ['previousId'],
+}
+/** What some senders fill in for all types alike, which is no property of others. */
+const names = ['event', 'name']
 /** The key that a message was sent with is no property of what happened. */
 const secretField = 'writeKey'
+const notKept = [...names, secretField]
 
 /** @throws RecordReject */
 function propertiesOf(record: JsonObject, groupType: string): JsonObject {
@@ -170,15 +188,30 @@ function propertiesOf(record: JsonObject, groupType: string): JsonObject {
   if (!isEmptyValue(from) && !isJsonObject(from)) throw new RecordReject('properties_not_object', 'properties')
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(record))
-    if (!messageFields.has(field) && field !== secretField) put(properties, field, value)
+    if (!isRead(record, field) && !notKept.includes(field) && !isEmptyObject(value)) put(properties, field, value)
   const context = objectField(record, 'context')
   putContext(properties, context)
   putAll(properties, objectField(record, 'properties'))
   if (isView(record)) putPage(properties, properties)
   put(properties, '$segment_message_id', idText(ownValue(record, 'messageId')))
-  const groupId = legalId(ownValue(context, 'groupId'))
+  const groupId = groupIdOf(context)
   if (groupId !== null) properties.$groups = { [groupType]: groupId }
   return properties
+}
+
+function isRead(record: JsonObject, field: string): boolean {
+  return messageFields.has(field) || (fieldsOfType[textField(record, 'type') ?? ''] ?? []).includes(field)
+}
+
+/** SDKs send objects that they know of without anything in them. */
+function isEmptyObject(value: JsonValue): boolean {
+  return isJsonObject(value) && Object.keys(value).length === 0
+}
+
+/** A group may well be called what no person can be, such as 0 or guest. */
+function groupIdOf(context: JsonObject): string | null {
+  const value = ownValue(context, 'groupId')
+  return isEmptyValue(value) ? null : idText(value)
 }
 
 function isView(record: JsonObject): boolean {
@@ -187,8 +220,11 @@ function isView(record: JsonObject): boolean {
 }
 
 function droppedOf(record: JsonObject): string[] {
+  const context = objectField(record, 'context')
+  const readsTraits = ownValue(record, 'type') === 'identify' && !hasOwnTraits(record)
+  const read = [...(readsTraits ? ['traits'] : []), ...(groupIdOf(context) === null ? [] : ['groupId'])]
   return [
-    ...[secretField].filter(field => Object.hasOwn(record, field)),
-    ...unreadContext(objectField(record, 'context')).map(field => `context.${field}`),
+    ...notKept.filter(field => !isRead(record, field) && !isEmptyValue(ownValue(record, field))),
+    ...unreadContext(context, read).map(field => `context.${field}`),
   ]
 }
