@@ -26,7 +26,15 @@ describe('an event of PostHog', () => {
         event: 'Opened',
         distinct_id: 'u-1',
         timestamp: '2024-05-01T12:00:00.123456Z',
-        properties: { $lib: 'web', $lib_version: '1.2', $ip: '192.0.2.1', empty: '', offset: 5, site: 'eu' },
+        properties: {
+          $lib: 'web',
+          $lib_version: '1.2',
+          $ip: '192.0.2.1',
+          empty: '',
+          offset: 5,
+          $elements_chain: 'button',
+          site: 'eu',
+        },
       },
     ])
   })
@@ -65,9 +73,13 @@ describe('an event of PostHog', () => {
     assert.deepEqual(eventsOf(posthog, [{ ...row, properties }])[0]!.properties, properties)
     const [stripped] = eventsOf(posthog, [{ ...row, properties }], { strip_person_updates: true })
     assert.deepEqual(stripped!.properties, { $group_set: { d: 1 } })
+    const beside: JsonObject = { ...row, $set: { a: 1 }, $set_once: { b: 1 }, $unset: ['c'], site: 'eu' }
+    assert.deepEqual(eventsOf(posthog, [beside], { strip_person_updates: true })[0]!.properties, { site: 'eu' })
     const lost = ['properties.$set.a', 'properties.$set_once.b', 'properties.$unset.c']
     assert.deepEqual(droppedOf(posthog, { ...row, properties }, { strip_person_updates: true }), lost)
     assert.deepEqual(droppedOf(posthog, { ...row, properties }), [])
+    const lostBeside = ['$set.a', '$set_once.b', '$unset.c']
+    assert.deepEqual(droppedOf(posthog, beside, { strip_person_updates: true }), lostBeside)
   })
 })
 

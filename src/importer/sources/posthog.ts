@@ -4,7 +4,7 @@
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
 import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
-import { chooseId, idText, isIllegalId } from '../records/distinct-ids.ts'
+import { chooseId, eventIdText, idText, isIllegalId } from '../records/distinct-ids.ts'
 import type { ImportSource, SourceContext, SourceRecord } from '../records/import-source.ts'
 import { type Conversion, type RecordNote, RecordReject, skipped } from '../records/imported-event.ts'
 import { eventName, isEmptyValue, textField } from '../records/record-fields.ts'
@@ -70,13 +70,15 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
   const notes: RecordNote[] = []
   const uuid = uuidOf(record, notes)
   const properties = keptProperties(given, options, notes)
-  const stripped = options.stripPersonUpdates ? strippedFields(given) : []
+  const stripped = options.stripPersonUpdates
+    ? [...strippedFields(given, 'properties.'), ...strippedFields(record, '')]
+    : []
   if (stripped.length > 0) notes.push('person_data_left_out')
   const chain = textField(record, 'elements_chain')
-  if (chain !== null && name === '$autocapture') properties.$elements_chain = chain
+  if (chain !== null) properties.$elements_chain = chain
   for (const [key, value] of Object.entries(record)) {
     const isOwn = ownFields.has(key) || bookkeepingFields.has(key) || Object.hasOwn(properties, key)
-    if (!isOwn && !isEmptyValue(value)) setOwn(properties, key, value)
+    if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwn(properties, key, value)
   }
   // Both names mean the same, and only this one is stored.
   const event = name === '$group_identify' ? '$groupidentify' : name
@@ -107,24 +109,28 @@ function keptProperties(given: JsonObject, options: PostHogOptions, notes: Recor
   const kept: JsonObject = {}
   for (const [key, value] of Object.entries(given)) {
     if (key === 'distinct_id' || key === '$sent_at') continue
-    if (options.stripPersonUpdates && personUpdates.includes(key)) continue
+    if (isStripped(key, options)) continue
     setOwn(kept, key === 'groups' && promotes && options.promoteGroups ? '$groups' : key, value)
   }
   return kept
 }
 
-/** What is lost of a person: each property that would have been set or unset, by its path. */
-function strippedFields(given: JsonObject): string[] {
+/** What is lost of a person: each property that would have been set or unset, by its path. @param path of what is given. */
+function strippedFields(given: JsonObject, path: string): string[] {
   return personUpdates.flatMap(key => {
     const value = ownValue(given, key)
     const names = Array.isArray(value) ? value : isJsonObject(value) ? Object.keys(value) : []
-    return names.map(name => `properties.${key}.${String(name)}`)
+    return names.map(name => `${path}${key}.${String(name)}`)
   })
 }
 
+function isStripped(key: string, { stripPersonUpdates }: PostHogOptions): boolean {
+  return stripPersonUpdates && personUpdates.includes(key)
+}
+
 function uuidOf(record: JsonObject, notes: RecordNote[]): string {
-  const written = idText(ownValue(record, 'uuid'))
-  if (written === null || written.trim() === '') return contentUuid('posthog', record)
+  const written = eventIdText(ownValue(record, 'uuid'))
+  if (written === null) return contentUuid('posthog', record)
   const uuid = parseUuid(written)
   if (uuid === null) notes.push('invalid_uuid')
   return uuid ?? rootUuid('posthog', 'uuid', written)

@@ -7,7 +7,7 @@ import type { Conversion } from '#importer/records/imported-event.ts'
 import { eventName, put } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
-import { isPlausibleCount, plausibleCount } from './plausible-tables.ts'
+import { isPlausibleCount, plausibleNumber } from './plausible-tables.ts'
 
 export interface PlausibleSettings {
   /** The site's name in Plausible, which is its domain. */
@@ -24,7 +24,7 @@ export function plausibleSum(table: string, row: JsonObject, { site, zone, windo
   const properties: JsonObject = {}
   for (const [column, value] of Object.entries(row)) {
     if (column === 'date') continue
-    put(properties, column, isPlausibleCount(column) ? (plausibleCount(row, column) ?? value) : value)
+    put(properties, column, isPlausibleCount(column) ? (plausibleNumber(row, column) ?? value) : value)
   }
   properties.$import_aggregate = true
   properties.$process_person_profile = false

@@ -53,6 +53,13 @@ export function isPlausibleCount(column: string): boolean {
   return counts.has(column)
 }
 
+/** @returns the number in a cell, such as a mean of seconds; null for what is none. */
+export function plausibleNumber(row: JsonObject, column: string): number | null {
+  const value = ownValue(row, column)
+  const number = typeof value === 'string' && /^\d+(?:\.\d+)?$/.test(value.trim()) ? Number(value) : value
+  return typeof number === 'number' && number <= Number.MAX_SAFE_INTEGER ? number : null
+}
+
 /** @returns a whole number from 0; null for what is none. */
 export function plausibleCount(row: JsonObject, column: string): number | null {
   const value = ownValue(row, column)

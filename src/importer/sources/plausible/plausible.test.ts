@@ -43,6 +43,11 @@ describe('a row of Plausible as a sum', () => {
     ])
   })
 
+  it('has numbers with a fraction, and as a text what is no number', () => {
+    const [event] = eventsOf(plausible, [page({ time_on_page: '140.5', exits: 'many' })], sums)
+    assert.deepEqual([event!.properties.time_on_page, event!.properties.exits], [140.5, 'many'])
+  })
+
   const counted = { visitors: '2', visits: '3', visit_duration: '40', bounces: '1' }
   const tables: readonly (readonly [table: string, columns: JsonObject, properties: JsonObject])[] = [
     ['imported_visitors', { pageviews: '5', ...counted }, {}],
