@@ -83,7 +83,7 @@ describe('pennon import fetch', () => {
     child.stderr!.on('data', chunk => {
       shown += chunk
     })
-    await eventually(() => shown.includes('\n') || child.exitCode !== null, { timeoutMs: 30_000 })
+    await eventually(() => shown.includes('\n') || child.exitCode !== null, { timeoutMs: 120_000 })
     child.kill('SIGINT')
     await ended
     assert.match(

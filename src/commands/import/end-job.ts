@@ -10,7 +10,7 @@ import { readJobReport } from '#importer/send/job-report.ts'
 import { noteSentence } from '#importer/send/note-words.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
-import { verifyPersons } from '#importer/send/verify-persons.ts'
+import { type PersonsCheck, verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -82,13 +82,13 @@ async function end(
     request.state = 'accepted'
     keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: true })
     say(`Import job ${serviceJob.id} is ${wanted} already.`)
-    // Whoever stopped waiting has not heard of the persons yet.
-    if (how === 'publish' && folder.readJson(personsFile) === null) await tellPersons(job, serviceJob.id, api)
-    return say(how === 'publish' ? afterPublish(at) : afterDiscard)
+    const differing = how === 'publish' ? await differingPersons(job, serviceJob.id, api) : 0
+    return say(how === 'publish' ? afterPublish(at, differing) : afterDiscard)
   }
   if (how === 'publish' && before === 'discarded')
     refuse(`import job ${serviceJob.id} was discarded, so there is nothing to publish. ${afterDiscard}`)
-  if (how === 'publish' && before !== 'publishing' && options.unverified !== true) checkVerified({ folder }, at)
+  if (how === 'publish' && before !== 'publishing' && options.unverified !== true)
+    await checkVerified({ folder }, serviceJob.id, api, at)
   await confirmTarget(plan.target.projectName ?? plan.target.address, options.project, {
     what: `${how} the import`,
     scripted: `pennon import ${how} ${at}`,
@@ -115,9 +115,9 @@ async function end(
   const left = notes.filter(({ reason }) => reason.startsWith(leftPrefix))
   if (how === 'publish') {
     say('Published: the events are part of the project.')
-    await tellPersons(job, serviceJob.id, api)
+    const differing = await tellPersons(job, serviceJob.id, api)
     for (const note of notes) say(`  ${noteSentence(note)}`)
-    return say(afterPublish(at))
+    return say(afterPublish(at, differing))
   }
   say(`Discarded import job ${serviceJob.id}: its events are gone.`)
   if (left.length > 0) say('Not everything could be taken back, and docs/import.md says why:')
@@ -129,8 +129,18 @@ async function end(
 const leftPrefix = 'undo_left:'
 const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import again)'
 
-function afterPublish(at: string): string {
-  return `Next: nothing has to be done. Within 30 days it can be taken back: pennon import discard ${at}`
+/** @param differing persons, of those that were compared. */
+function afterPublish(at: string, differing: number): string {
+  const takenBack = `Within 30 days it can be taken back: pennon import discard ${at}`
+  return differing === 0
+    ? `Next: nothing has to be done. ${takenBack}`
+    : `Next: find out why ${counted(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
+}
+
+/** Asks again only where whoever stopped waiting has not heard of them yet. */
+async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
+  const told = job.folder.readJson<PersonsCheck>(personsFile)
+  return told === null ? tellPersons(job, serviceJobId, api) : told.differences.length
 }
 
 /** The service is asked every second; a step is told of once. */
@@ -155,8 +165,8 @@ const stepWords: Readonly<Record<string, string>> = {
   clearing: 'clearing up',
 }
 
-/** Only now do persons have what the import says of them. */
-async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<void> {
+/** Only now do persons have what the import says of them. @returns how many differ. */
+async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
   const manifest = manifestOf(folder)
   const staged = openStagedJob({ folder, plan, manifest, source })
   try {
@@ -170,12 +180,18 @@ async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, 
       `${counted(check.compared, 'person')} at random: ${counted(check.equal, 'is', 'are')} as the import says${newer}.`,
     )
     for (const difference of check.differences) say(`  differs: ${difference}`)
+    return check.differences.length
   } finally {
     staged.close()
   }
 }
 
-function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
+async function checkVerified(
+  { folder }: Pick<Job, 'folder'>,
+  serviceJobId: string,
+  api: ServiceApi,
+  at: string,
+): Promise<void> {
   if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything is sent yet: pennon import run ${at}`)
   const verification = folder.readJson<Verification>(verifyFile)
   if (verification === null) refuse(`what is stored was not compared with what was sent yet: pennon import run ${at}`)
@@ -186,6 +202,14 @@ function checkVerified({ folder }: Pick<Job, 'folder'>, at: string): void {
   if (folder.readJson<FinalReport>(finalReportNames.json)?.balance.isBalanced !== true)
     refuse(
       `the figures of the import do not balance, or are not there; see pennon import report ${at}. To publish it all the same: --unverified`,
+    )
+  // A service that was put back from a backup knows nothing of what it has lost with it.
+  const { rows } = await readJobReport(api, serviceJobId)
+  const had = `the service has ${counted(rows, 'event')} of the import, and had ${verification.stored_rows.toLocaleString('en')} when they were compared`
+  if (rows > verification.stored_rows) refuse(`${had}. To compare again: pennon import run ${at}`)
+  if (rows < verification.stored_rows)
+    refuse(
+      `${had}: it may have been put back to an earlier state. To see what is missing: pennon import run ${at}. To take back what is there, and import again from another folder: pennon import discard ${at}`,
     )
 }
 

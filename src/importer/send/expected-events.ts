@@ -31,8 +31,11 @@ export interface ExpectedEvents {
   readonly idBuckets: readonly number[]
   /** By name. */
   readonly names: ReadonlyMap<string, EventSpan>
-  /** Chosen by their hash, so that another run of the same job asks for the same ones. */
-  readonly samples: readonly ImportedEvent[]
+  /**
+   * Chosen by their hash, so that another run of the same job asks for the same ones. Each with what was sent of the same
+   * day, name, person and uuid, of which the service keeps one.
+   */
+  readonly samples: readonly (readonly ImportedEvent[])[]
   /** Events that join two ids, and that tell of a group: of records as well as generated. */
   readonly links: number
   readonly groups: number
@@ -84,6 +87,18 @@ function asStored(event: ImportedEvent): ImportedEvent {
   return name === event.event && distinctId === event.distinctId ? event : { ...event, event: name, distinctId }
 }
 
+interface Sample {
+  readonly rank: string
+  readonly events: ImportedEvent[]
+}
+
+/** How many events of one key a sample holds. */
+const sameKeyMax = 20
+
+function sampleKey(event: ImportedEvent): string {
+  return `${utcDay(event.timeUs)}\n${keyOf(event)}`
+}
+
 class Tally {
   readonly #sampleCount: number
   readonly #counts = new Map<string, Map<string, number>>()
@@ -93,7 +108,8 @@ class Tally {
   readonly #seen = new Map<string, KeySet>()
   /** Generated events keep the time that the service knew first, so their day is no part of the key. */
   readonly #generatedSeen = new KeySet()
-  #samples: { readonly rank: string; readonly event: ImportedEvent }[] = []
+  /** By the key of the events. */
+  #samples = new Map<string, Sample>()
   #rows = 0
   #links = 0
   #groups = 0
@@ -112,6 +128,14 @@ class Tally {
     const event = asStored(sent)
     const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(utcDay(event.timeUs))
     if (seen.add(keyOf(event))) this.#count(event)
+    else this.#addToSample(event)
+  }
+
+  #addToSample(event: ImportedEvent): void {
+    const sample = this.#samples.get(sampleKey(event))
+    sample?.events.push(event)
+    // What comes last is kept by the service.
+    if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
   }
 
   /** Parts come in the order of their days. */
@@ -125,7 +149,7 @@ class Tally {
       counts: this.#counts,
       idBuckets: this.#buckets,
       names: this.#names,
-      samples: this.#chosen().map(({ event }) => event),
+      samples: [...this.#chosen().values()].map(({ events }) => events),
       links: this.#links,
       groups: this.#groups,
     }
@@ -147,8 +171,8 @@ class Tally {
     names.set(event.event, (names.get(event.event) ?? 0) + 1)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
     this.#span(event)
-    this.#samples.push({ rank: hash('sha1', event.uuid), event })
-    if (this.#samples.length >= 8 * this.#sampleCount) this.#samples = this.#chosen()
+    this.#samples.set(sampleKey(event), { rank: hash('sha1', event.uuid), events: [event] })
+    if (this.#samples.size >= 8 * this.#sampleCount) this.#samples = this.#chosen()
   }
 
   #span({ event, timeUs }: ImportedEvent): void {
@@ -162,7 +186,8 @@ class Tally {
     }
   }
 
-  #chosen() {
-    return this.#samples.toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, this.#sampleCount)
+  #chosen(): Map<string, Sample> {
+    const sorted = [...this.#samples].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1))
+    return new Map(sorted.slice(0, this.#sampleCount))
   }
 }

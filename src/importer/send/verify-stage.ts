@@ -143,19 +143,20 @@ function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check
 /** The service looks at 1,000 characters of a parameter. */
 const uuidsPerCall = 25
 
-async function checkSamples(samples: readonly ImportedEvent[], marks: EventMarks, api: ServiceApi): Promise<Check> {
+async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMarks, api: ServiceApi): Promise<Check> {
   const differences: string[] = []
   for (let at = 0; at < samples.length; at += uuidsPerCall) {
     const some = samples.slice(at, at + uuidsPerCall)
-    const uuids = some.map(({ uuid }) => uuid).join(',')
+    const uuids = some.map(([first]) => first!.uuid).join(',')
     const body = await api.call('GET', `/import_jobs/${marks.jobId}/events/`, { query: { uuids } })
     const found = Map.groupBy(listAt(body, 'results'), ({ uuid }) => String(uuid))
-    for (const event of some) {
+    for (const events of some) {
+      const { uuid, event } = events[0]!
       // Records that share a source id are events of their own under one uuid.
-      const stored = found.get(event.uuid) ?? []
-      const faults = stored.map(each => differenceOf(event, each, marks))
+      const stored = found.get(uuid) ?? []
+      const faults = stored.flatMap(each => events.map(sent => differenceOf(sent, each, marks)))
       if (faults.includes(null)) continue
-      differences.push(`${event.uuid} (${event.event}): ${faults[0] ?? 'it is not stored'}`)
+      differences.push(`${uuid} (${event}): ${faults[0] ?? 'it is not stored'}`)
     }
   }
   return checkOf('random_events', samples.length, differences)
