@@ -105,6 +105,21 @@ describe('a Parquet file', () => {
     BROTLI: input => brotliCompressSync(input),
     LZ4_RAW: literalsOnly,
   }
+  for (const [codec, pack] of Object.entries({ GZIP: gzipSync, ZSTD: zstdCompressSync, BROTLI: brotliCompressSync }))
+    it(`whose page unpacks to more than it says is not unpacked further, with the codec ${codec}`, async t => {
+      const file = written({
+        fields: [{ name: 'n', type: 'INT32' }],
+        columns: { n: Array.from({ length: 1_000 }, (_, index) => index % 3) },
+        codec: codec as CompressionCodec,
+        compressors: { [codec]: input => pack(Buffer.concat([input, Buffer.alloc(1_000_000)])) },
+      })
+      const [only, ...others] = await records(t, file)
+      assert.deepEqual(others, [])
+      const said = only!.parsed as { readonly rejected: { readonly reason: string; readonly detail: string } }
+      assert.equal(said.rejected.reason, 'compressed_input')
+      assert.match(said.rejected.detail, /a page unpacks to more than the \d+ bytes that it says/)
+    })
+
   for (const [codec, pack] of Object.entries(codecs))
     it(`is read with the codec ${codec}`, async t => {
       const texts = Array.from({ length: 1_000 }, (_, index) => `text ${index % 7}`)

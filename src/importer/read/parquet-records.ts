@@ -26,11 +26,26 @@ const sliceRowsMax = 20_000
 
 /** Beside Snappy, which hyparquet has itself. */
 const unpackers: Compressors = {
-  GZIP: input => gunzipSync(input),
-  ZSTD: input => zstdDecompressSync(input),
-  BROTLI: input => brotliDecompressSync(input),
+  GZIP: boundedUnpacker(gunzipSync),
+  ZSTD: boundedUnpacker(zstdDecompressSync),
+  BROTLI: boundedUnpacker(brotliDecompressSync),
   LZ4: unpackHadoopLz4,
   LZ4_RAW: unpackLz4,
+}
+
+type Unpacker = (input: Uint8Array, options: { readonly maxOutputLength: number }) => Uint8Array
+
+/** Stops at the bytes that the page says it has: a page of a few megabytes could unpack to more than the memory holds. */
+function boundedUnpacker(unpack: Unpacker): (input: Uint8Array, outputBytes: number) => Uint8Array {
+  return (input, outputBytes) => {
+    try {
+      // Node takes no bound of 0; that a page has one byte instead is noticed by hyparquet.
+      return unpack(input, { maxOutputLength: Math.max(1, outputBytes) })
+    } catch (cause) {
+      if ((cause as NodeJS.ErrnoException).code !== 'ERR_BUFFER_TOO_LARGE') throw cause
+      throw new Error(`a page unpacks to more than the ${outputBytes} bytes that it says`, { cause })
+    }
+  }
 }
 
 export function isParquet(beginning: Buffer): boolean {
