@@ -105,7 +105,15 @@ export const rehearsal: JobStage = {
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
 export function readReport(folder: Job['folder']): RehearsalReport | null {
-  return folder.readJson<RehearsalReport>(reportNames.json)
+  return folder.readJson<RehearsalReport>(reportNames.json, reportKeys, report => reportLists.every(isListOf(report)))
+}
+
+/** What every command that tells of a report reads of it. */
+const reportLists = ['events', 'days', 'rejects', 'skips', 'dropped', 'notes', 'warnings'] as const
+const reportKeys = [...reportLists, 'hashes', 'balance', 'distinctIds', 'identity', 'groups', 'predicted'] as const
+
+function isListOf(report: RehearsalReport): (key: (typeof reportLists)[number]) => boolean {
+  return key => Array.isArray(report[key])
 }
 
 export function manifestOf(folder: Job['folder']): Manifest {

@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §2.6.
 
 import { existsSync } from 'node:fs'
+import { relative } from 'node:path'
 import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
@@ -12,6 +13,7 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
+import { parsedLine } from './parsed-line.ts'
 import { printJson, printLines } from './print.ts'
 
 /** As commander gives them. */
@@ -86,20 +88,23 @@ function rejectWords({ object, line, reason, field, detail, source, repaired }: 
 /** @param reason only of this one, where it is given. */
 async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
   const retried = readRetryOutcomes(folder)
-  for await (const text of textsOf(folder)) {
-    const reject = JSON.parse(text) as RejectLine
+  for await (const { text, name } of textsOf(folder)) {
+    const reject = parsedLine<RejectLine>(folder, name, text)
     if (reason !== undefined && reject.reason !== reason) continue
     yield retried.get(recordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
   }
 }
 
 /** What sending refused as far as the checkpoint counts it. */
-async function* textsOf(folder: JobFolder): AsyncGenerator<string> {
+async function* textsOf(folder: JobFolder): AsyncGenerator<{ readonly text: string; readonly name: string }> {
   const checkpoint = readCheckpoint(folder)
   const begun = checkpoint === null ? [] : [checkpoint.identity.progress, ...checkpoint.parts]
   const progress = new Map(begun.map(each => [each.id, each]))
-  for (const { path, part, isSent } of rejectFiles(folder))
-    if (!isSent) yield* rejectTexts(path)
+  for (const { path, part, isSent } of rejectFiles(folder)) {
+    const name = relative(folder.path, path)
+    if (!isSent) for await (const text of rejectTexts(path)) yield { text, name }
     else
-      for await (const { text } of sentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 })) yield text
+      for await (const { text } of sentRejects(folder, progress.get(part) ?? { id: part, rejects_bytes: 0 }))
+        yield { text, name }
+  }
 }

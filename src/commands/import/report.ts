@@ -1,6 +1,7 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
+import { isObject, type JobFolder } from '#importer/job/job-folder.ts'
 import { type FinalReport, finalReportNames, finalSections } from '#importer/send/final-report.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
@@ -12,7 +13,8 @@ import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { readReport } from './job-stages.ts'
 import { nextStep, standingOf } from './next-step.ts'
-import { openJob } from './open-job.ts'
+import { type Job, openJob, orStop } from './open-job.ts'
+import { parsedLine } from './parsed-line.ts'
 import { printLines, printText } from './print.ts'
 import { askService } from './service/ask-service.ts'
 import { nextLine } from './step-words.ts'
@@ -28,20 +30,24 @@ export interface ReportOptions {
 }
 
 export async function showReport(path: string, options: ReportOptions): Promise<void> {
-  const { json = false, markdown = false, samples = false } = options
   endWithOutput()
   const job = openJob(path)
+  await orStop(job.folder, () => tellReport(job, path, options))
+}
+
+async function tellReport(job: Job, path: string, options: ReportOptions): Promise<void> {
+  const { json = false, markdown = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)
   if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
   if (samples) {
-    showSamples(folder.file(samplesFile), options)
+    showSamples(folder, options)
     return
   }
-  const final = folder.readJson<FinalReport>(finalReportNames.json)
+  const final = folder.readJson<FinalReport>(finalReportNames.json, finalKeys, isWholeFinal)
   const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
-    printText(readFileSync(folder.file(json ? names.json : names.md), 'utf8'))
+    printText(textOf(folder, json ? names.json : names.md))
     return
   }
   const terminal = terminalOf(process.stdout)
@@ -50,6 +56,21 @@ export async function showReport(path: string, options: ReportOptions): Promise<
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
   const next = nextLine(nextStep(path, await standingOf(job), await askService(job)))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
+}
+
+const finalKeys = ['balance', 'events', 'days', 'verification', 'rehearsal'] as const
+
+function isWholeFinal({ balance, events, days, verification, rehearsal }: FinalReport): boolean {
+  return [balance, verification, rehearsal].every(isObject) && [events, days].every(Array.isArray)
+}
+
+/** A file that belongs to a report that is there. @throws JobStopped when it is gone. */
+function textOf(folder: JobFolder, name: string): string {
+  try {
+    return readFileSync(folder.file(name), 'utf8')
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? folder.damaged(name) : error
+  }
 }
 
 const namesShown = 20
@@ -68,11 +89,11 @@ function noSamples(
 }
 
 /** Source records beside what becomes of them. */
-function showSamples(file: string, { of, day, json = false }: ReportOptions): void {
+function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions): void {
   let count = 0
   const names = new Set<string>()
-  for (const text of readFileSync(file, 'utf8').split('\n').slice(0, -1)) {
-    const sample = JSON.parse(text) as Sample
+  for (const text of textOf(folder, samplesFile).split('\n').slice(0, -1)) {
+    const sample = parsedLine<Sample>(folder, samplesFile, text)
     names.add(sample.of)
     if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
     count++

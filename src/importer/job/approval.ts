@@ -3,7 +3,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import type { JobFolder } from './job-folder.ts'
+import { isObject, type JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { type ImportPlan, mappingSha256 } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
@@ -60,5 +60,5 @@ export function changesSince({ hashes }: Approval, plan: ImportPlan, manifest: M
 }
 
 export function readApproval(folder: JobFolder): Approval | null {
-  return folder.readJson<Approval>(approvalFile, ['hashes', 'sha256'])
+  return folder.readJson<Approval>(approvalFile, ['hashes', 'sha256'], ({ hashes }) => isObject(hashes))
 }

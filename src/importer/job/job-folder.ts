@@ -22,6 +22,9 @@ import {
 import { dirname, join } from 'node:path'
 import { JobStopped } from './job-paused.ts'
 
+/** With the last file of a rehearsal gone, it is made anew with all of them. */
+const rehearseAgain = 'Delete rehearsal/report.json in the same folder and run again: the rehearsal is made anew'
+
 /** What to do about a damaged file that is not simply made anew. */
 const waysOut: Readonly<Record<string, string>> = {
   'plan.json':
@@ -31,6 +34,9 @@ const waysOut: Readonly<Record<string, string>> = {
   'approval.json': 'Delete it and approve again with pennon import approve: of the same job it is the same',
   'checkpoint.json':
     'Delete it and run again: everything is sent once more, and what the service has already counts once',
+  'rehearsal/report.md': rehearseAgain,
+  'rehearsal/samples.jsonl': rehearseAgain,
+  rejects: rehearseAgain,
   'service-job.json':
     'Put back a copy of it; it holds the id of the import job at the service. Without one, discard that job there, and plan the import in another folder',
 }
@@ -48,10 +54,15 @@ export class JobFolder {
 
   /**
    * @param keys that an object in the file has when it is whole.
+   * @param isWhole whether the values of these keys are of the kinds that are read, where a wrong one would be a fault.
    * @returns what the file holds; null when there is none.
    * @throws JobStopped for a damaged file, with what to do about it.
    */
-  readJson<T extends object>(name: string, keys: readonly (keyof T & string)[] = []): T | null {
+  readJson<T extends object>(
+    name: string,
+    keys: readonly (keyof T & string)[] = [],
+    isWhole: (value: T) => boolean = () => true,
+  ): T | null {
     let text: string
     try {
       text = readFileSync(this.file(name), 'utf8')
@@ -60,7 +71,8 @@ export class JobFolder {
       throw error
     }
     const value = objectIn(text)
-    if (value === null || !keys.every(key => Object.hasOwn(value, key))) throw this.#damaged(name)
+    if (value === null || !keys.every(key => Object.hasOwn(value, key)) || !isWhole(value as T))
+      throw this.damaged(name)
     return value as T
   }
 
@@ -85,8 +97,8 @@ export class JobFolder {
     syncFolder(dirname(path))
   }
 
-  #damaged(name: string): JobStopped {
-    const wayOut = waysOut[name] ?? 'Delete it and run again: it is made anew'
+  damaged(name: string): JobStopped {
+    const wayOut = waysOut[name] ?? waysOut[name.split('/')[0]!] ?? 'Delete it and run again: it is made anew'
     return new JobStopped(`${this.file(name)} is damaged. ${wayOut}`)
   }
 
@@ -101,11 +113,16 @@ export function isJobFolder(path: string): boolean {
   return has('fetch.db') || (has('plan.json') && has('lock.db'))
 }
 
+/** Asked of what a file holds, whatever its type says: a damaged one may hold anything. */
+export function isObject(value: unknown): value is object {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
 /** @returns null for anything but JSON of an object. */
 function objectIn(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text)
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value : null
+    return isObject(value) ? value : null
   } catch {
     // That it is no JSON is all that the caller has to know.
     return null

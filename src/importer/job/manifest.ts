@@ -1,7 +1,7 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
 import type { CsvDelimiter } from '../read/csv-cells.ts'
-import type { JobFolder } from './job-folder.ts'
+import { isObject, type JobFolder } from './job-folder.ts'
 import type { StagedPart } from './staged-part.ts'
 
 export interface RawSource {
@@ -48,8 +48,13 @@ export interface Manifest {
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  const stored = folder.readJson<StoredObject>(manifestFile, ['raw', 'objects', 'parts', 'totals'])
+  const stored = folder.readJson<StoredObject>(manifestFile, ['raw', 'objects', 'parts', 'totals'], isWhole)
   return stored && (withKeys(stored, camelCase) as unknown as Manifest)
+}
+
+/** Parts and files are gone through by everything that reads a manifest. */
+function isWhole({ raw, objects, parts, totals }: StoredObject): boolean {
+  return [raw, objects, parts].every(list => Array.isArray(list) && list.every(isObject)) && isObject(totals)
 }
 
 /** Lines of the raw files that hold nothing. */

@@ -1,7 +1,7 @@
 // `checkpoint.json`: how far sending is. Written whole before each round (`inflight`) and after it (`committed`), so that
 // after a crash at any point the same lines are sent again and nothing is left out. Source: docs/wire/import.md §2.4.
 
-import type { JobFolder } from '../job/job-folder.ts'
+import { isObject, type JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 
@@ -118,7 +118,11 @@ export function newProgress(id: string, sha256: string): PartProgress {
 }
 
 export function readCheckpoint(folder: JobFolder): Checkpoint | null {
-  return folder.readJson<Checkpoint>(checkpointFile, ['phase', 'parts', 'identity'])
+  return folder.readJson<Checkpoint>(
+    checkpointFile,
+    ['phase', 'parts', 'identity'],
+    ({ parts, identity }) => Array.isArray(parts) && [identity, identity?.progress, ...parts].every(isObject),
+  )
 }
 
 /**

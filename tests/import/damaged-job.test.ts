@@ -1,0 +1,50 @@
+import assert from 'node:assert/strict'
+import { existsSync, globSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { it } from 'node:test'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const goodLine = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
+
+it('a damaged file of a job is named by what only tells of the job', async t => {
+  const commands = new ImportCommands(tempDir(t))
+  await commands.plan([commands.file('raw.jsonl', `${goodLine}broken\n`)])
+  await commands.call('run')
+  const reject = globSync('rejects/*/*.jsonl', { cwd: commands.job })[0]!
+  const cut = '{"v": 1, "par'
+  const cases: readonly (readonly [name: string, content: string | null, command: readonly [string, ...string[]]])[] = [
+    ['checkpoint.json', cut, ['report']],
+    ['checkpoint.json', '{"phase": "send", "parts": 7, "identity": {}}', ['report']],
+    ['service-job.json', cut, ['report']],
+    ['approval.json', cut, ['report']],
+    ['approval.json', '{"hashes": null, "sha256": ""}', ['report']],
+    ['final/report.json', cut, ['report']],
+    ['final/report.json', '{}', ['report']],
+    ['manifest.json', cut, ['report']],
+    ['manifest.json', '{"raw": [], "objects": 7, "parts": [], "totals": {}}', ['run']],
+    ['rehearsal/report.json', '{}', ['report']],
+    ['rehearsal/report.md', null, ['report', '--markdown']],
+    ['rehearsal/samples.jsonl', '{"of": "Pa\n', ['report', '--samples']],
+    [reject, '{"reason": "js\n', ['rejects']],
+    [reject, 'null\n', ['rejects', '--group']],
+  ]
+  for (const [name, content, command] of cases) {
+    const path = join(commands.job, name)
+    const before = existsSync(path) ? readFileSync(path) : null
+    mkdirSync(dirname(path), { recursive: true })
+    if (content === null) rmSync(path)
+    else writeFileSync(path, content)
+    const { exitCode, stderr } = await commands.call(...command)
+    const said = `${name} ${content}: ${stderr}`
+    assert.equal(exitCode, 2, said)
+    assert.match(stderr, /^(\{.*\}\n)?pennon: [^\n]* is damaged\. (Delete|Put back) [^\n]*\n$/, said)
+    assert.ok(stderr.includes(`${path} is damaged`), said)
+    if (before === null) rmSync(path)
+    else writeFileSync(path, before)
+  }
+  writeFileSync(join(commands.job, reject), '')
+  rmSync(join(commands.job, 'rehearsal/report.json'))
+  await commands.call('run')
+  assert.match((await commands.call('rejects')).stdout, /line 2: json_syntax/)
+})
