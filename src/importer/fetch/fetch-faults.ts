@@ -37,6 +37,8 @@ export function asFetchFault(cause: unknown): unknown {
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
   if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return new FetchWait('the disk is full')
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return new BrokenAnswer('the answer broke off')
+  // Node's parser of HTTP: what came is no answer, as of a server in trouble or of none that speaks HTTP.
+  if (code.startsWith('HPE_')) return new FetchWait(`the source answers something that is no HTTP (${code})`)
   if (certificateCodes.test(code)) return new FetchStop(`The source's certificate is not accepted (${code}).`)
   if (/^(ECONN|ENET|EHOST|ENOTFOUND|EAI_|ETIMEDOUT|EPIPE|ERR_SSL|EPROTO)/.test(code))
     return new FetchWait(`no connection to the source (${code})`)

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
+import { createServer as createTcpServer } from 'node:net'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { faultOfStatus, readBody, sendRequest } from './http-request.ts'
+import { redirectedTo } from './redirects.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener): Promise<URL> {
   const server = createServer(listener).listen(0, '127.0.0.1')
@@ -38,6 +40,53 @@ describe('a request', () => {
     const { status, body } = await sendRequest({ url: new URL('/c', url), signal })
     assert.deepEqual([status, String(await readBody(body, 10))], [200, '/b'])
     await assert.rejects(sendRequest({ url, signal }), /redirects in a circle/)
+  })
+
+  it('follows no redirect to anything but an address of http or https', async t => {
+    const url = await serverOf(t, (request, response) =>
+      response.writeHead(302, { location: decodeURIComponent(request.url!.slice(1)) }).end(),
+    )
+    for (const [location, said] of [
+      ['file:///etc/passwd', /redirects to an address of file:, which is not followed\.$/],
+      ['ftp://x/y', /redirects to an address of ftp:, which is not followed\.$/],
+      ['http://[bad', /redirects to something that is no address\.$/],
+    ] as const)
+      await assert.rejects(
+        sendRequest({ url: new URL(`/${encodeURIComponent(location)}`, url), signal }),
+        (error: Error) => error instanceof FetchStop && said.test(error.message),
+      )
+  })
+
+  it('follows no redirect to this machine or its link, unless it went there itself', async () => {
+    const away = new URL('https://192.0.2.7/list')
+    const there = ['127.0.0.1', '127.8.9.10', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '[fe80::1]', '0.0.0.0']
+    for (const host of [...there, 'localhost', '2130706433'])
+      await assert.rejects(
+        redirectedTo(`https://${host}:9/internal`, away),
+        (error: Error) => error instanceof FetchStop && /this machine or its own network link/.test(error.message),
+        host,
+      )
+    assert.equal((await redirectedTo('https://198.51.100.1/b', away)).href, 'https://198.51.100.1/b')
+    assert.equal((await redirectedTo('/b', away)).href, 'https://192.0.2.7/b')
+    const here = new URL('http://127.0.0.1:1/')
+    assert.equal((await redirectedTo('http://localhost:2/b', here)).href, 'http://localhost:2/b')
+  })
+
+  it('that is answered with something other than HTTP is waited with', async t => {
+    const answers = ['garbage\r\n\r\n', 'HTTP/1.1 200 OK\r\nContent-Length: 99999999999999999999\r\n\r\nabc']
+    for (const answer of answers) {
+      const server = createTcpServer(socket => {
+        socket.on('error', () => undefined)
+        socket.once('data', () => socket.end(answer))
+      }).listen(0, '127.0.0.1')
+      await once(server, 'listening')
+      t.after(() => server.close())
+      const url = new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}/`)
+      await assert.rejects(
+        sendRequest({ url, signal }),
+        (error: Error) => error instanceof FetchWait && /no HTTP \(HPE_\w+\)$/.test(error.message),
+      )
+    }
   })
 
   it('has a body of a bounded size', async t => {

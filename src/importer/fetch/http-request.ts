@@ -6,6 +6,7 @@ import { request as tlsRequest } from 'node:https'
 import { retryAfterOf } from './back-off.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { wordsWithoutSecrets } from './fetch-secrets.ts'
+import { redirectedTo } from './redirects.ts'
 import { sourceLimit } from './wait-words.ts'
 
 export interface HttpRequest {
@@ -40,9 +41,7 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
       return answer
     answer.body.resume()
     if (redirects === redirectsMax) throw new FetchStop(`${url.host} redirects in a circle.`)
-    const next = new URL(location, url)
-    if (url.protocol === 'https:' && next.protocol !== 'https:')
-      throw new FetchStop(`${url.host} redirects to an address without encryption, which is not followed.`)
+    const next = await redirectedTo(location, url)
     if (next.origin !== url.origin) {
       const { authorization: _, ...rest } = headers
       headers = rest
