@@ -49,7 +49,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   )
   const source = sourceNamed(options.source)
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
-  const { leftOut, ...raw } = await rawOf(folder, fetched, files)
+  const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
   mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
   try {
@@ -78,7 +78,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       writePlan(folder, plan)
       // What was looked at or made for another plan says nothing of this one.
       folder.remove('approval.json', liveBeforeFile, serviceJobFile)
-      show(plan, fetched, [...leftOutNotes(leftOut), ...(asked?.notes ?? []), ...notes], path, options)
+      show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {
     unlock()
@@ -135,8 +135,8 @@ function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string):
     )
 }
 
-/** What a plan says of its files, and the folders of jobs among them, which are no part of an export. */
-type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly leftOut: readonly string[] }
+/** What a plan says of its files, and notes on what among them is no part of an export. */
+type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly notes: readonly string[] }
 
 /** The files that are named; without any, what `pennon import fetch` puts into the folder. */
 async function rawOf(
@@ -147,21 +147,23 @@ async function rawOf(
   if (files.length === 0) {
     if (fetched === null)
       refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
-    return { files: [], fetch: fetched.config as JsonObject, leftOut: [] }
+    return { files: [], fetch: fetched.config as JsonObject, notes: [] }
   }
   for (const file of files) refuseJobFolder(file, own)
   const leftOut: string[] = []
+  const deadLinks: string[] = []
   let found: RawFile[]
   try {
-    found = await findRawFiles(
-      files,
-      folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
-    )
+    found = await findRawFiles(files, {
+      isLeftOut: folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
+      onDeadLink: link => deadLinks.push(link),
+    })
   } catch (error) {
     refuse(printable(`the files cannot be read: ${(error as Error).message}`))
   }
-  if (found.length === 0) refuse([`there is no file in ${files.join(', ')}`, ...leftOutNotes(leftOut)].join('. '))
-  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, leftOut }
+  const notes = [...leftOutNotes(leftOut), ...deadLinkNotes(deadLinks)]
+  if (found.length === 0) refuse(printable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
+  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
 
 /** A job writes into its folder while it reads the export, and its own files would be the next records. */
@@ -185,6 +187,18 @@ function leftOutNotes(folders: readonly string[]): readonly string[] {
   if (folders.length === 0) return []
   const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
   return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${folders.join(', ')}.`]
+}
+
+const linksShown = 20
+
+function deadLinkNotes(links: readonly string[]): readonly string[] {
+  if (links.length === 0) return []
+  const which =
+    links.length === 1
+      ? 'a link to a file that is not there'
+      : `${counted(links.length, 'link')} to files that are not there`
+  const shown = `${links.slice(0, linksShown).join(', ')}${links.length > linksShown ? ', …' : ''}`
+  return [`Left out, ${which}: ${shown}. To import what is meant, put it in place and plan again.`]
 }
 
 function show(

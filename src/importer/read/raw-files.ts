@@ -1,36 +1,58 @@
 // Finds the files of an import on this machine: those that are named, and all that folders hold.
 
-import { readdir, stat } from 'node:fs/promises'
+import type { Stats } from 'node:fs'
+import { lstat, readdir, realpath, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { RawFile } from './read-record.ts'
 import { isHidden } from './unpacked-files.ts'
 
+/** What folders hold that is not read, each asked of or told of with its path. */
+export interface FolderRules {
+  /** Asked of each folder inside of those that are named. */
+  readonly isLeftOut?: (folder: string) => boolean
+  /** A link in a folder that leads nowhere or in a circle, and so holds no records. */
+  readonly onDeadLink?: (link: string) => void
+}
+
 /**
  * @param paths files and folders. A hidden file that is named is read; those in folders are left out.
- * @param isLeftOut asked of each folder inside of those that are named.
  * @returns the files of each path in the order of their names, whatever order the disk has, and each file once.
  * @throws the error of Node for a path that cannot be read.
  */
-export async function findRawFiles(
-  paths: readonly string[],
-  isLeftOut: (folder: string) => boolean = () => false,
-): Promise<RawFile[]> {
+export async function findRawFiles(paths: readonly string[], rules: FolderRules = {}): Promise<RawFile[]> {
   const found = new Map<string, RawFile>()
   for (const path of paths)
-    for (const file of (await stat(path)).isDirectory() ? await filesIn(path, isLeftOut) : [path])
+    for (const file of (await stat(path)).isDirectory() ? await filesIn(path, rules, new Set()) : [path])
       found.set(file, { path: file, object: file })
   return [...found.values()]
 }
 
-async function filesIn(folder: string, isLeftOut: (folder: string) => boolean): Promise<string[]> {
+/** @param visited real paths, since links among folders would give the same files again under ever longer names. */
+async function filesIn(folder: string, rules: FolderRules, visited: Set<string>): Promise<string[]> {
+  const real = await realpath(folder)
+  if (visited.has(real)) return []
+  visited.add(real)
   const files: string[] = []
   for (const name of (await readdir(folder)).toSorted()) {
     if (isHidden(name)) continue
     const path = join(folder, name)
-    const kind = await stat(path)
-    if (kind.isDirectory()) {
-      if (!isLeftOut(path)) for (const file of await filesIn(path, isLeftOut)) files.push(file)
+    const kind = await kindOf(path)
+    if (kind === null) rules.onDeadLink?.(path)
+    else if (kind.isDirectory()) {
+      if (rules.isLeftOut?.(path) !== true) for (const file of await filesIn(path, rules, visited)) files.push(file)
     } else if (kind.isFile()) files.push(path)
   }
   return files
+}
+
+/** @returns null for a link that leads to nothing that is there. */
+async function kindOf(path: string): Promise<Stats | null> {
+  try {
+    return await stat(path)
+  } catch (error) {
+    if (!(await lstat(path)).isSymbolicLink()) throw error
+    const { code } = error as NodeJS.ErrnoException
+    if (code === 'ENOENT' || code === 'ELOOP') return null
+    throw error
+  }
 }

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, realpathSync, symlinkSync, writeFileSync } from 'node:fs'
 import { readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
@@ -103,6 +103,27 @@ describe('the files of an import', () => {
       found.map(({ path }) => path.slice(folder.length + 1)),
       ['a.json', 'b/10.json', 'b/2.json', 'c/d/e.csv', '.hidden'],
     )
+    await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
+  })
+
+  it('are found once in folders that are linked with each other, and dead links are told', async t => {
+    const folder = tempDir(t)
+    for (const name of ['a', 'b', 'c']) {
+      mkdirSync(join(folder, name))
+      writeFileSync(join(folder, name, 'x.json'), '')
+      for (const other of ['a', 'b', 'c']) symlinkSync(join('..', other), join(folder, name, `to-${other}`))
+    }
+    symlinkSync('.', join(folder, 'd'))
+    symlinkSync('/nowhere/at/all', join(folder, 'gone'))
+    symlinkSync('round', join(folder, 'round'))
+    const dead: string[] = []
+    const found = await findRawFiles([folder], { onDeadLink: link => dead.push(link.slice(folder.length + 1)) })
+    assert.deepEqual(found.map(({ path }) => realpathSync(path).slice(realpathSync(folder).length + 1)).toSorted(), [
+      'a/x.json',
+      'b/x.json',
+      'c/x.json',
+    ])
+    assert.deepEqual(dead, ['gone', 'round'])
     await assert.rejects(findRawFiles([join(folder, 'gone')]), { code: 'ENOENT' })
   })
 })
