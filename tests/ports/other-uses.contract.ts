@@ -87,37 +87,57 @@ export function otherUsesContract(subject: {
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])
   })
 
-  it('tells which properties later imports write', async () => {
-    const [projectId, job, other] = [newProject(), newJob(), newJob()]
-    const event = (name: string, properties: object) =>
+  it('tells which writes of later imports decide what properties have', async () => {
+    const [projectId, job, other, ofDay] = [newProject(), newJob(), newJob(), newJob()]
+    const event = (name: string, at: number, properties: object) =>
       anEvent({
-        projectId,
-        event: name,
-        distinctId: 'a',
+        ...{ projectId, event: name, distinctId: 'a', personMode: 'full', timestampMs: nowMs() + at },
         propertiesJson: JSON.stringify(properties),
-        personMode: 'full',
       })
     const group = { $group_type: 'org', $group_key: 'x' }
-    const ofDay = (each: StoredEvent) => imported({ ...each, importPartition: 1 }, newJob())
+    const [early, middle, late] = [
+      event('e', 1, { $set: { k: 1 }, $set_once: { l: 1.5, not_asked: 1 }, $unset: { m: '' } }),
+      event('e', 2, { $set: { k: { deep: [2] } } }),
+      event('e', 3, { $set_once: { l: 3 }, $unset: ['k', 'not_asked'] }),
+    ]
+    const again = { ...middle, timestampMs: nowMs() + 4, uuid: late.uuid.replace(/^./, 'f') }
+    const day = imported({ ...event('e', 5, { $set: { of_day: 1 } }), importPartition: 1 }, ofDay)
+    const ofGroup = event('$groupidentify', 6, { ...group, $group_set: { k: 'x', not_asked: 1 }, $group_unset: ['l'] })
     await insert(
-      imported(event('e', { $set: { k: 1 }, $set_once: { l: 1, not_asked: 1 } }), job),
-      imported(event('e', { $set: { of_other: 1 } }), other),
-      event('e', { $set: { live: 1 } }),
-      ofDay(event('e', { $set: { of_day: 1 } })),
-      imported(event('$groupidentify', { ...group, $group_set: { k: 1, not_asked: 1 } }), job),
+      ...[early, middle, late].map(each => imported(each, job)),
+      imported(again, other),
+      event('e', 7, { $set: { k: 'live' } }),
+      day,
+      imported(ofGroup, job),
     )
-    const keys = ['k', 'l', 'of_other', 'live', 'of_day']
+    const keys = ['k', 'l', 'm', 'of_day']
     const imports = { projectId, jobIds: [job], sinceMs: nowMs() }
-    const found = await store().findImportedKeys(imports, ['a', 'b'], keys)
-    assert.deepEqual(found.toSorted(byId), ['k', 'l', 'of_day'].map(key => ({ distinctId: 'a', key })).toSorted(byId))
-    const before = await store().findImportedKeys({ ...imports, sinceMs: nowMs() + 1 }, ['a'], keys)
-    assert.deepEqual(before.toSorted(byId), [
-      { distinctId: 'a', key: 'k' },
-      { distinctId: 'a', key: 'l' },
-    ])
-    assert.deepEqual(await store().findImportedGroupKeys(imports, [{ typeName: 'org', key: 'x' }], keys), [
-      { typeName: 'org', groupKey: 'x', key: 'k' },
-    ])
+    const written = (
+      { timestampMs, uuid }: StoredEvent,
+      op: string,
+      key: string,
+      value: unknown,
+      importJobId = job,
+    ) => ({
+      ...{ importJobId, op, key, value, timestampMs, uuid },
+    })
+    const ofJob = [
+      written(middle, 'set', 'k', { deep: [2] }),
+      written(early, 'set_once', 'l', 1.5),
+      written(early, 'unset', 'm', null),
+      written(late, 'unset', 'k', null),
+    ].map(write => ({ distinctId: 'a', ...write }))
+    const ofDays = { distinctId: 'a', ...written(day, 'set', 'of_day', 1, ofDay) }
+    const find = async (asked: typeof imports) =>
+      (await store().findImportedKeys(asked, ['a', 'b'], keys)).toSorted(byId)
+    assert.deepEqual(await find(imports), [...ofJob, ofDays].toSorted(byId))
+    assert.deepEqual(await find({ ...imports, sinceMs: nowMs() + 1 }), ofJob.toSorted(byId))
+    const found = await store().findImportedGroupKeys(imports, [{ typeName: 'org', key: 'x' }], keys)
+    const ofGroups = [written(ofGroup, 'set', 'k', 'x'), written(ofGroup, 'unset', 'l', null)]
+    assert.deepEqual(
+      found.toSorted(byId),
+      ofGroups.map(write => ({ typeName: 'org', groupKey: 'x', ...write })).toSorted(byId),
+    )
   })
 
   it('tells of no more than some that link an id, but of those that link it with one that is asked for', async () => {

@@ -25,6 +25,7 @@ import { noEventUsage, utcDay } from '#core/usage.ts'
 import type { ChargedUsage, UsageDay } from '#ports/events/charged-usage.ts'
 import type { EventRows, EventWriter } from '#ports/events/event-writer.ts'
 import { type LaterImports, otherUseCountMax } from '#ports/events/imported-rows.ts'
+import { decisiveOf, writesOf } from './imported-writes.ts'
 import { keyOf } from './memory-state.ts'
 
 /** A copy of an event; of the copies of one identity the one with the highest rank wins, of equal ones the last. */
@@ -227,12 +228,12 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     const asked = new Set(distinctIds)
     const found = this.#importedRows(imports)
       .filter(({ distinctId, personMode }) => asked.has(distinctId) && personMode === 'full')
-      .flatMap(({ distinctId, propertiesJson }) => {
-        const { $set, $set_once } = parseJson(propertiesJson) as JsonObject
-        const written = { ...Object($set), ...Object($set_once) } as JsonObject
-        return keys.filter(key => Object.hasOwn(written, key)).map(key => ({ distinctId, key }))
+      .flatMap(row => {
+        const { $set, $set_once, $unset } = parseJson(row.propertiesJson) as JsonObject
+        const maps = { set: $set, set_once: $set_once, unset: $unset }
+        return writesOf(row, maps, keys).map(write => ({ distinctId: row.distinctId, ...write }))
       })
-    return uniqueOf(found)
+    return decisiveOf(found, ({ distinctId }) => distinctId)
   }
 
   async findImportedGroupKeys(
@@ -243,15 +244,15 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     const asked = new Set(groups.map(({ typeName, key }) => keyOf(typeName, key)))
     const found = this.#importedRows(imports)
       .filter(({ event }) => groupEventNames.has(event))
-      .flatMap(({ propertiesJson }) => {
-        const properties = parseJson(propertiesJson) as JsonObject
+      .flatMap(row => {
+        const properties = parseJson(row.propertiesJson) as JsonObject
         const identity = groupIdentityOf(properties)
         if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) return []
-        const written = Object(properties.$group_set) as JsonObject
         const { typeName, key: groupKey } = identity
-        return keys.filter(key => Object.hasOwn(written, key)).map(key => ({ typeName, groupKey, key }))
+        const maps = { set: properties.$group_set, unset: properties.$group_unset }
+        return writesOf(row, maps, keys).map(write => ({ typeName, groupKey, ...write }))
       })
-    return uniqueOf(found)
+    return decisiveOf(found, ({ typeName, groupKey }) => keyOf(typeName, groupKey))
   }
 
   #importedRows({ projectId, jobIds, sinceMs }: LaterImports): StoredEvent[] {
@@ -368,10 +369,6 @@ function countEvent(counts: { -readonly [K in keyof UsageDay]: UsageDay[K] }, ro
   if (resource === 'exceptions') counts.exceptions++
   if (resource === 'llm_events') counts.llmEvents++
   if (resource === 'survey_responses') counts.surveyResponses++
-}
-
-function uniqueOf<Row>(rows: readonly Row[]): Row[] {
-  return [...new Map(rows.map(row => [JSON.stringify(row), row])).values()]
 }
 
 function assertOwnId(importJobId: number): void {

@@ -38,15 +38,27 @@ export interface OtherGroupUse {
   readonly key: string
 }
 
-/** A property that imports which came later have for a person in `$set` or `$set_once`. */
-export interface ImportedKey {
-  readonly distinctId: string
+/**
+ * What one of the imports that came later wrote to a property at last: the latest `$set` and `$unset`, the earliest
+ * `$set_once`. These decide which value it has, whatever else the import wrote to it.
+ */
+export interface ImportedWrite {
+  readonly importJobId: number
+  readonly op: 'set' | 'set_once' | 'unset'
   readonly key: string
+  /** Null of `$unset`. */
+  readonly value: JsonValue
+  readonly timestampMs: number
+  readonly uuid: string
 }
 
-/** The same of a group in `$group_set`. */
-export interface ImportedGroupKey {
+/** Of a person. */
+export interface ImportedKey extends ImportedWrite {
+  readonly distinctId: string
+}
+
+/** Of a group, in `$group_set` and `$group_unset`. */
+export interface ImportedGroupKey extends ImportedWrite {
   readonly typeName: string
   readonly groupKey: string
-  readonly key: string
 }

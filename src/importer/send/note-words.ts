@@ -39,7 +39,7 @@ const undoWords = {
   'undo_left:outranked_value_is_missing': [
     'value of another import is missing',
     'values of other imports are missing',
-    "the import's had taken its place; it would have to be sent again",
+    "the import's had taken its place, and there is no room for it: import that export again",
   ],
   'undo_left:person_is_used': [
     'person that the import made stays',

@@ -63,13 +63,13 @@ export interface ImportedRows {
     keys: readonly string[],
     sinceMs: number,
   ): Promise<readonly LaterWrite[]>
-  /** Which of the keys these imports write to the persons of these distinct ids, each once. */
+  /** What each of these imports wrote to these keys of the persons of these distinct ids at last. */
   findImportedKeys(
     imports: LaterImports,
     distinctIds: readonly string[],
     keys: readonly string[],
   ): Promise<readonly ImportedKey[]>
-  /** Which of the keys these imports write to these groups, each once. */
+  /** What each of these imports wrote to these keys of these groups at last. */
   findImportedGroupKeys(
     imports: LaterImports,
     groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],

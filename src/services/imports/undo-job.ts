@@ -6,9 +6,10 @@ import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import { noImportChanges } from '#core/imports/import-changes.ts'
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import type { OtherUse } from '#core/imports/other-use.ts'
+import type { ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
+import type { LaterWriter } from '#core/processing/imports/outranked.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
 import type { UndoBatch, UndoRefusal } from '#core/processing/imports/undo-batch.ts'
@@ -154,8 +155,9 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
         const findKeys = (keys: readonly string[]) => deps.events.findImportedGroupKeys(imports, groups, keys)
         const keys = keysIn(loaded.groups)
         const importedGroupKeys = await (some.length > 1 ? findKeys(keys) : findInHalves(keys, findKeys, asked))
+        const laterWriters = await writersOf(importedGroupKeys, laterJobIds, deps)
         const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images, groupUses, importedGroupKeys }
-        return undoGroups({ ...batch, laterJobIds }, names)
+        return undoGroups({ ...batch, laterJobIds, laterWriters }, names)
       },
       (some, loaded, told) => {
         const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images: some, laterJobIds: [] }
@@ -215,7 +217,14 @@ function allIdsOf({ projectId }: ImportJob, ids: readonly string[]): ChunkSubjec
   return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [projectId] }
 }
 
-const noEvents = { uses: [], laterWrites: [], importedKeys: [], groupUses: [], importedGroupKeys: [] } as const
+const noEvents = {
+  uses: [],
+  laterWrites: [],
+  importedKeys: [],
+  laterWriters: [],
+  groupUses: [],
+  importedGroupKeys: [],
+} as const
 
 /** What the state has of a batch. */
 async function undoBatchOf(
@@ -250,7 +259,7 @@ async function eventsOf(
   signal: AbortSignal,
   { loaded, laterJobIds }: UndoBatch,
   imageCount: number,
-): Promise<Pick<UndoBatch, 'uses' | 'laterWrites' | 'importedKeys'>> {
+): Promise<Pick<UndoBatch, 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
   const { events, random } = deps
   const { id, projectId } = job
   const ids = idsIn(loaded)
@@ -260,6 +269,10 @@ async function eventsOf(
   const sinceMs = await publishStart(job, deps)
   const find = <Row>(ask: (some: readonly string[]) => Promise<readonly Row[]>, charsOf: (row: Row) => number) =>
     imageCount > 1 ? ask(ids) : findInHalves(ids, ask, { random, signal, charsOf })
+  const importedKeys = await find(
+    some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
+    ({ distinctId, key, value }) => distinctId.length + key.length + JSON.stringify(value).length,
+  )
   const uses = await find(
     some => events.findOtherUses(projectId, id, some, sinceMs),
     ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
@@ -270,11 +283,24 @@ async function eventsOf(
       some => events.findLaterWrites(projectId, some, keys, sinceMs),
       ({ key, value }) => key.length + JSON.stringify(value).length,
     ),
-    importedKeys: await find(
-      some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
-      ({ distinctId, key }) => distinctId.length + key.length,
-    ),
+    importedKeys,
+    laterWriters: await writersOf(importedKeys, laterJobIds, deps),
   }
+}
+
+/** How the jobs were published that wrote something. */
+async function writersOf(
+  writes: readonly ImportedWrite[],
+  laterJobIds: readonly number[],
+  { jobs }: ImportWorkDeps,
+): Promise<LaterWriter[]> {
+  const wrote = new Set(writes.map(({ importJobId }) => importJobId))
+  const found = await Promise.all(laterJobIds.filter(id => wrote.has(id)).map(id => jobs.findImportJob(id)))
+  return Promise.all(
+    found
+      .filter(job => job !== null)
+      .map(async job => ({ importJobId: job.id, options: job.options, startMs: await publishStart(job, { jobs }) })),
+  )
 }
 
 /** The keys that these have now, or that an import has taken from them. */
@@ -291,7 +317,10 @@ function asOfJob(use: OtherUse, isLater: boolean): OtherUse {
   return { ...use, isLater, writes: isLater && use.writes }
 }
 
-async function publishStart({ id, publishedAtMs }: ImportJob, { jobs }: ImportWorkDeps): Promise<number> {
+async function publishStart(
+  { id, publishedAtMs }: Pick<ImportJob, 'id' | 'publishedAtMs'>,
+  { jobs }: Pick<ImportWorkDeps, 'jobs'>,
+): Promise<number> {
   const [start] = (await jobs.findImportImages([id], 'publish_start', [''])) as ImageNamed<'publish_start'>[]
   // A job of before this was kept.
   return start?.before?.atMs ?? publishedAtMs ?? 0

@@ -164,30 +164,64 @@ export function twoJobsContract(engine: string, open: OpenImportState, numRuns: 
       assert.equal(created_at, 200 * day)
     })
 
-    it('miss a value of the second that was outranked, and say so', async t => {
+    it('get back the values of the second that were outranked, which go with it', async t => {
       const world = await importWorld(t, open)
       const group = { $group_type: 'org', $group_key: 'x' }
       await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      await world.apply(anEvent('$groupidentify', 'a', { ...group, $group_set: { live: 1 } }))
+      const before = inOrder(await world.stored())
       const jobs = [await world.createJob(), await world.createJob()] as const
       const of = ({ id }: { id: number }, atMs: number, k: number) => [
-        anImportedEvent('e', 'a', atMs, { $set: { k, [`own${k}`]: k } }, { importJobId: id }),
+        anImportedEvent('e', 'a', atMs, { $set: { k }, $set_once: { once: k } }, { importJobId: id }),
         anImportedEvent('$groupidentify', 'a', atMs, { ...group, $group_set: { k } }, { importJobId: id }),
       ]
       await world.apply(...of(jobs[0], 5 * day, 1))
       await world.apply(...of(jobs[1], 3 * day, 2))
       for (const job of jobs) await world.publish(job)
       await world.discard(jobs[0])
-      const { k, own1, own2 } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
-      assert.deepEqual([k, own1, own2], [undefined, undefined, 2])
-      const notes = await world.management.listImportNotes(jobs[0].id)
-      const missing = notes.find(({ reason }) => reason === 'undo_left:outranked_value_is_missing')
-      assert.deepEqual(
-        missing?.samples.map(({ personId, groupKey, key }) => [personId === undefined, groupKey, key]),
-        [
-          [false, undefined, 'k'],
-          [true, 'x', 'k'],
-        ],
-      )
+      const { k, once } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      const [{ group_properties }] = (await world.stored()).groups as [{ group_properties: string }]
+      assert.deepEqual([k, once, JSON.parse(group_properties)], [2, 2, { live: 1, k: 2 }])
+      await world.discard(jobs[1])
+      assert.deepEqual(inOrder(await world.stored()), before)
+    })
+
+    it('keep what a third wrote beneath one of them, whichever is undone first', async t => {
+      for (const order of [
+        [0, 2],
+        [2, 0],
+      ] as const) {
+        const world = await importWorld(t, open)
+        await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+        const before = inOrder(await world.stored())
+        const jobs = [await world.createJob(), await world.createJob(), await world.createJob()] as const
+        for (const [place, atMs] of [5 * day, 3 * day, 7 * day].entries())
+          await world.apply(anImportedEvent('e', 'a', atMs, { $set: { k: place } }, { importJobId: jobs[place]!.id }))
+        for (const job of jobs) await world.publish(job)
+        for (const place of order) await world.discard(jobs[place])
+        assert.equal((JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject).k, 1)
+        await world.discard(jobs[1])
+        assert.deepEqual(inOrder(await world.stored()), before)
+      }
+    })
+
+    it('leave a live first touch that came between them, and not one that came after both', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      const jobs = [await world.createJob(), await world.createJob()] as const
+      for (const [place, atMs] of [5 * day, 3 * day].entries())
+        await world.apply(
+          anImportedEvent('e', 'a', atMs, { $set: { k: place, l: place } }, { importJobId: jobs[place]!.id }),
+        )
+      await world.publish(jobs[0])
+      await world.apply(anEvent('e', 'a', { $set_once: { k: 'live' } }, { timestampMs: 201 * day }))
+      world.clock.advance(10_000)
+      await world.publish(jobs[1])
+      world.clock.advance(10_000)
+      await world.apply(anEvent('e', 'a', { $set_once: { l: 'live' } }, { timestampMs: 202 * day }))
+      await world.discard(jobs[0])
+      const { k, l } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      assert.deepEqual([k, l], ['live', 1])
     })
 
     it('leave no tombstones', async t => {

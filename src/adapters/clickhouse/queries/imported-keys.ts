@@ -1,8 +1,9 @@
-// Which properties imports write that came after another one: their values may have been outranked by it, and are nowhere
-// once it is undone.
+// What imports wrote to properties that came after another one: their values may have been outranked by it, and are nowhere
+// but in their events once it is undone.
 
 import { groupEventNames } from '#core/events/event-names.ts'
-import type { ImportedGroupKey, ImportedKey, OtherGroupUse } from '#core/imports/other-use.ts'
+import type { ImportedGroupKey, ImportedKey, ImportedWrite, OtherGroupUse } from '#core/imports/other-use.ts'
+import { parseJson } from '#core/json.ts'
 import type { LaterImports } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
@@ -14,24 +15,63 @@ function paramsOf({ projectId, jobIds, sinceMs }: LaterImports) {
   return { project: projectId, jobs: [...jobIds], since: sinceMs }
 }
 
+/** `$unset` is a list of keys, or a map of them. */
+function unsetEntries(name: string): string {
+  const ofList = `arrayMap(item -> JSONExtractString(item),
+    arrayFilter(item -> JSONType(item) = 'String', JSONExtractArrayRaw(properties, '${name}')))`
+  return `arrayMap(key -> (key, 'null'),
+    if(JSONType(properties, '${name}') = 'Array', ${ofList}, JSONExtractKeys(properties, '${name}')))`
+}
+
+/** Of a row of `writes`: the write that counts comes last. */
+const writeColumns = `import_job_id, op, key,
+  if(op = 'set_once', argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
+
+/** @param maps SQL for the entries of each op. @param columns of the subject. */
+function writes(maps: Record<string, string>, columns: string, where: string): string {
+  const lists = Object.values(maps).map(list => `arrayFilter(entry -> has({keys:Array(String)}, entry.1), ${list})`)
+  return `SELECT import_job_id, ${columns}, op, entries,
+      toUnixTimestamp64Milli(timestamp) AS at, toString(uuid) AS id
+    FROM events
+    ARRAY JOIN ['${Object.keys(maps).join("', '")}'] AS op, [${lists.join(', ')}] AS entries
+    ${where}`
+}
+
+type WriteRow = [
+  importJobId: number | string,
+  op: ImportedWrite['op'],
+  key: string,
+  write: [valueJson: string, timestampMs: number | string, uuid: string],
+]
+
+function writeOf([importJobId, op, key, [valueJson, timestampMs, uuid]]: WriteRow): ImportedWrite {
+  const value = parseJson(valueJson)
+  return { importJobId: Number(importJobId), op, key, value, timestampMs: Number(timestampMs), uuid }
+}
+
 export async function importedKeys(
   client: ClickHouseClient,
   imports: LaterImports,
   asked: { readonly ids: string[]; readonly keys: string[] },
   signal: AbortSignal,
 ): Promise<ImportedKey[]> {
+  const maps = {
+    set: "JSONExtractKeysAndValuesRaw(properties, '$set')",
+    set_once: "JSONExtractKeysAndValuesRaw(properties, '$set_once')",
+    unset: unsetEntries('$unset'),
+  }
+  const where = `PREWHERE ${ofImports} WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full'`
   const result = await client.query({
-    query: `SELECT DISTINCT distinct_id, arrayJoin(arrayFilter(key -> has({keys:Array(String)}, key),
-        arrayConcat(JSONExtractKeys(properties, '$set'), JSONExtractKeys(properties, '$set_once'))))
-      FROM events
-      PREWHERE ${ofImports}
-      WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full'`,
+    query: `SELECT distinct_id, ${writeColumns}
+      FROM (SELECT *, entry.1 AS key, (entry.2, at, id) AS written FROM (${writes(maps, 'distinct_id', where)}) ARRAY JOIN entries AS entry)
+      GROUP BY distinct_id, import_job_id, op, key`,
     query_params: { ...paramsOf(imports), ...asked },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  return (await result.json<[string, string]>()).map(([distinctId, key]) => ({ distinctId, key }))
+  const rows = await result.json<[string, ...WriteRow]>()
+  return rows.map(([distinctId, ...write]) => ({ distinctId, ...writeOf(write) }))
 }
 
 /** @param type SQL for the name of the group's type, `groupKey` for its key. */
@@ -42,12 +82,14 @@ export async function importedGroupKeys(
   { type, groupKey }: { readonly type: string; readonly groupKey: string },
   signal: AbortSignal,
 ): Promise<ImportedGroupKey[]> {
+  const maps = { set: "JSONExtractKeysAndValuesRaw(properties, '$group_set')", unset: unsetEntries('$group_unset') }
+  const where = `PREWHERE ${ofImports} AND event IN {events:Array(String)}
+    WHERE (type, group_key) IN arrayZip({types:Array(String)}, {names:Array(String)})`
+  const columns = `${type} AS type, ${groupKey} AS group_key`
   const result = await client.query({
-    query: `SELECT DISTINCT ${type} AS type, ${groupKey} AS group_key,
-        arrayJoin(arrayFilter(key -> has({keys:Array(String)}, key), JSONExtractKeys(properties, '$group_set')))
-      FROM events
-      PREWHERE ${ofImports} AND event IN {events:Array(String)}
-      WHERE (type, group_key) IN arrayZip({types:Array(String)}, {names:Array(String)})`,
+    query: `SELECT type, group_key, ${writeColumns}
+      FROM (SELECT *, entry.1 AS key, (entry.2, at, id) AS written FROM (${writes(maps, columns, where)}) ARRAY JOIN entries AS entry)
+      GROUP BY type, group_key, import_job_id, op, key`,
     query_params: {
       ...paramsOf(imports),
       events: [...groupEventNames],
@@ -59,6 +101,6 @@ export async function importedGroupKeys(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  const rows = await result.json<[string, string, string]>()
-  return rows.map(([typeName, group, key]) => ({ typeName, groupKey: group, key }))
+  const rows = await result.json<[string, string, ...WriteRow]>()
+  return rows.map(([typeName, group, ...write]) => ({ typeName, groupKey: group, ...writeOf(write) }))
 }

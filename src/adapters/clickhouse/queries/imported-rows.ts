@@ -64,7 +64,7 @@ export function importedRows(
           clients.read((client, signal) =>
             laterWrites(client, { project: projectId, since: sinceMs, ids: asked.items, keys: asked.keys }, signal),
           ),
-        write => charsOfText(write.key) + JSON.stringify(write.value).length,
+        charsOfWrite,
       ),
     findImportedKeys: (imports, distinctIds, keys) =>
       listByList(
@@ -73,7 +73,7 @@ export function importedRows(
           clients.read((client, signal) =>
             importedKeys(client, imports, { ids: asked.items, keys: asked.keys }, signal),
           ),
-        ({ distinctId, key }) => distinctId.length + key.length,
+        ({ distinctId, ...write }) => distinctId.length + charsOfWrite(write),
       ),
     findImportedGroupKeys: (imports, groups, keys) =>
       listByList(
@@ -82,7 +82,7 @@ export function importedRows(
           clients.read((client, signal) =>
             importedGroupKeys(client, imports, { groups: asked.items, keys: asked.keys }, groupColumns, signal),
           ),
-        ({ groupKey, key }) => groupKey.length + key.length,
+        ({ groupKey, ...write }) => groupKey.length + charsOfWrite(write),
       ),
     findOtherGroupUses: (projectId, importJobId, groups) =>
       listByList(fieldLists(groups, charsOfGroup), some =>
@@ -91,6 +91,10 @@ export function importedRows(
     hasRowsOfGroupType: (projectId, importJobId, typeIndex) =>
       clients.read((client, signal) => hasRowsOfType(client, { projectId, importJobId, typeIndex }, signal)),
   }
+}
+
+function charsOfWrite({ key, value }: Pick<LaterWrite, 'key' | 'value'>): number {
+  return charsOfText(key) + JSON.stringify(value).length
 }
 
 function charsOfGroup({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>): number {

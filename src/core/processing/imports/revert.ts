@@ -89,13 +89,10 @@ export function withVersion(image: ImageOf<'person'>, versionBefore: number, ver
   return after?.version === versionBefore ? { ...image, after: { ...after, version } } : image
 }
 
-/** The keys that are no longer what they were, and have no live value. */
-export function keysGivenUp(before: Profile, after: Profile): string[] {
-  return [...keysOf(before, after)].filter(key => {
-    const is = keyIn(after, key)
-    const isLive = is.value !== undefined && (is.mark === undefined || is.mark.kind === 'live_once')
-    return !isLive && !isSameKey(keyIn(before, key), is)
-  })
+/** The keys that are no longer what they were. */
+export function keysChanged(before: Profile, after: Profile): Set<string> {
+  const keys = [...keysOf(before, after)]
+  return new Set(keys.filter(key => !isSameKey(keyIn(before, key), keyIn(after, key))))
 }
 
 /**

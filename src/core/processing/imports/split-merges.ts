@@ -9,6 +9,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
+import { versionOfMade } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { revertedImage, withLaterWrites } from './revert.ts'
 import {
@@ -251,7 +252,8 @@ function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>[
       if (mapping !== undefined && originOf(found, mapping) === uuid) found.handOver(mapping, toJobId)
     }
   const theirs = found.imageOfJob(toJobId, 'person', uuid)
-  if (theirs === undefined) found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: -1 } })
+  if (theirs === undefined)
+    found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: versionOfMade } })
   else {
     const before = ours.before === null ? null : revertedImage(theirs, ours.before, ours.after ?? merged).before
     found.rewrite({ ...theirs, before })
@@ -264,7 +266,7 @@ function mergedImage(
   uuid: string,
 ): ImageOf<'person'>['before'] {
   if (from === null) return into
-  if (into === null) return { ...from, uuid, version: -1 }
+  if (into === null) return { ...from, uuid, version: versionOfMade }
   const joined = mergeProfiles(into, from)
   const { properties, marks } = exceedsPersonLimit(JSON.stringify(joined.properties)) ? trimProfile(joined) : joined
   return {

@@ -11,6 +11,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { groupSubject } from './before-images.ts'
+import { type LaterWriter, type Outranked, outrankedBy } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 
 /** What is left as it is, and why. The names are those of the job's notes. */
@@ -27,7 +28,7 @@ export type UndoRefusal =
   | 'undo_left:values_stay_with_survivor'
   /** A later value of somebody else. */
   | 'undo_left:property_was_written'
-  /** The job's value had taken the place of one that a later import sent, and goes without it. */
+  /** The job's value had taken the place of one that a later import sent, for which the subject has no room. */
   | 'undo_left:outranked_value_is_missing'
   /** A merge by somebody else has taken over the earlier time of creation. */
   | 'undo_left:created_at_was_merged'
@@ -48,10 +49,12 @@ export interface UndoBatch extends JobBatch {
   readonly uses: readonly OtherUse[]
   /** What live events wrote with the distinct ids in `loaded`. */
   readonly laterWrites: readonly LaterWrite[]
-  /** What later imports write to persons in `loaded`. */
+  /** What later imports wrote to persons in `loaded`. */
   readonly importedKeys: readonly ImportedKey[]
   /** The same of groups. */
   readonly importedGroupKeys: readonly ImportedGroupKey[]
+  /** Those of `laterJobIds` that wrote any of that, in that order. */
+  readonly laterWriters: readonly LaterWriter[]
   /** Who else describes the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
@@ -84,6 +87,7 @@ export class Found {
   readonly groups: ReadonlyMap<string, Group>
   readonly laterJobIds: readonly number[]
   readonly #laterWrites: ReadonlyMap<string, readonly { readonly write: LaterWrite; readonly place: number }[]>
+  readonly #laterWriters: readonly LaterWriter[]
   readonly #importedKeys: ReadonlyMap<string, readonly ImportedKey[]>
   readonly #importedGroupKeys: ReadonlyMap<string, readonly ImportedGroupKey[]>
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
@@ -105,11 +109,13 @@ export class Found {
     groupUses,
     importedGroupKeys,
     laterJobIds,
+    laterWriters,
   }: UndoBatch) {
     const isOurs = (row: { readonly projectId: number }) => row.projectId === projectId
     this.projectId = projectId
     this.importJobId = importJobId
     this.laterJobIds = laterJobIds
+    this.#laterWriters = laterWriters
     this.persons = new Map(loaded.persons.filter(isOurs).map(row => [row.uuid, row]))
     const mappings = [...loaded.personMappings, ...loaded.mappings].filter(isOurs)
     this.mappings = new Map(mappings.map(row => [row.distinctId, row]))
@@ -151,13 +157,21 @@ export class Found {
       .map(({ write }) => write)
   }
 
-  /** The keys that later imports write to a person with these ids. */
-  importedKeysOf(distinctIds: readonly string[]): ReadonlySet<string> {
-    return new Set(distinctIds.flatMap(id => (this.#importedKeys.get(id) ?? []).map(({ key }) => key)))
+  /** What later imports wrote to a person with these ids. */
+  outrankedIn(distinctIds: readonly string[]): Outranked[] {
+    return outrankedBy(
+      distinctIds.flatMap(id => this.#importedKeys.get(id) ?? []),
+      this.#laterWriters,
+    )
   }
 
-  importedKeysOfGroup(subject: string): ReadonlySet<string> {
-    return new Set((this.#importedGroupKeys.get(subject) ?? []).map(({ key }) => key))
+  outrankedInGroup(subject: string): Outranked[] {
+    return outrankedBy(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
+  }
+
+  /** One of these ids that the job wrote to. */
+  idWrittenBy(importJobId: number, distinctIds: readonly string[]): string | undefined {
+    return distinctIds.find(id => this.#importedKeys.get(id)?.some(write => write.importJobId === importJobId))
   }
 
   /** The later links of a distinct id of this person that were asked for, by the other id, and are not there. */

@@ -8,8 +8,9 @@ import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/
 import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
+import { imageWithOutranked, type Outranked, sidesOf, versionOfMade, withWritesBeneath } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { keysGivenUp, reverted, revertedImage, withLaterWrites, withVersion } from './revert.ts'
+import { reverted, revertedImage, withVersion } from './revert.ts'
 import {
   type Found,
   noteRefusedLinks,
@@ -109,11 +110,13 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const isUntouched = isSame && person.version === after.version
   const { subject: without, left } =
     isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
-  const { subject: changed, unsure } = withLaterWrites(without, person, found.laterWritesOf(ids))
+  const outranked = found.outrankedIn(ids)
+  const later = found.laterWritesOf(ids)
+  const { subject: changed, unsure, missing } = withWritesBeneath(without, person, later, outranked)
   // What the survivor of a later merge has instead, may always have been its own.
   for (const key of new Set(isSame ? [...left, ...unsure] : unsure))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
-  noteOutranked(undoing, { personId: person.uuid }, keysGivenUp(person, changed), found.importedKeysOf(ids))
+  noteMissing(undoing, { personId: person.uuid }, missing)
   const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
@@ -126,21 +129,45 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const isChanged = isAsBefore || changed !== person || createdAtMs !== person.createdAtMs
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
-  rebaseLaterImages(found, image, after, person, version, kept)
+  const beneath = missing.length > 0 ? [] : outranked
+  rebaseLaterImages(found, image, after, person, version, kept, beneath)
+  const now = { ...row, version }
+  for (const { importJobId } of beneath) {
+    const distinctId = found.idWrittenBy(importJobId, ids)
+    if (distinctId !== undefined) keepImage(found, { image, after }, now, distinctId, importJobId, beneath)
+  }
   if (row.isIdentified && !changed.isIdentified)
     handOverIdentity(found, { image, after }, { ...row, version }, identifiers)
 }
 
-/** Says which values of later imports the job's had outranked: nobody kept them, and they do not come back. */
-function noteOutranked(
-  undoing: Undoing,
-  details: JsonObject,
-  keys: readonly string[],
-  importedKeys: ReadonlySet<string>,
-): void {
+/** Says which values of later imports do not come back for want of room. */
+function noteMissing(undoing: Undoing, details: JsonObject, keys: readonly string[]): void {
   for (const key of keys)
-    if (importedKeys.has(key))
-      undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
+    undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
+}
+
+/**
+ * An image for a later job that had none of the person, since the undone job outranked all that it wrote: by this, undoing
+ * it takes its values away again. It has nothing but these keys, and a version that no person has.
+ */
+function keepImage(
+  found: Found,
+  undone: { readonly image: ImageOf<'person'>; readonly after: PersonImage },
+  now: Person,
+  distinctId: string,
+  importJobId: number,
+  outranked: readonly Outranked[],
+): void {
+  if (!found.laterJobIds.includes(importJobId)) return
+  const { image, after } = undone
+  for (const uuid of [image.subject, now.uuid]) if (found.imageOfJob(importJobId, 'person', uuid) !== undefined) return
+  const sides = sidesOf(importJobId, { before: image.before, after }, outranked, found.laterJobIds)
+  if (sides === null) return
+  const [before, became] = [sides.before, sides.after].map(side => ({
+    ...{ ...now, properties: side.properties, marks: side.marks },
+    ...{ anyId: distinctId, version: versionOfMade },
+  }))
+  found.rewrite({ ...image, importJobId, subject: now.uuid, before: before!, after: became! })
 }
 
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
@@ -245,15 +272,18 @@ function createdAtOfMerged(
 /** @param version of the person as it is now. @param heir the later job for which the job's person never was. */
 function rebaseLaterImages(
   found: Found,
-  { subject, before }: ImageOf<'person'>,
+  undone: ImageOf<'person'>,
   after: PersonImage,
   person: Person,
   version: number,
   heir: number | null,
+  outranked: readonly Outranked[],
 ): void {
+  const { subject, before } = undone
   for (const uuid of new Set([subject, person.uuid]))
     for (const image of found.laterImages('person', uuid)) {
-      const rebased = withVersion(revertedImage(image, before, after), person.version, version)
+      const rest = imageWithOutranked(image, revertedImage(image, before, after), undone, outranked, found.laterJobIds)
+      const rebased = withVersion(rest, person.version, version)
       const isHeirs = image.importJobId === heir
       found.rewrite(isHeirs ? { ...rebased, before: null } : rebased)
     }
@@ -292,15 +322,20 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
     return
   }
   if (before === null) undoing.notes.push({ reason: 'undo_left:group_is_used', details })
-  const { subject: changed, left } =
+  const { subject: without, left } =
     isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after)
+  const outranked = found.outrankedInGroup(subject)
+  const { subject: changed, missing } = withWritesBeneath(without, group, [], outranked)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })
-  noteOutranked(undoing, details, keysGivenUp(group, changed), found.importedKeysOfGroup(subject))
-  const versionNow = changed === group || isUntouched ? changed.version : version + 1
+  noteMissing(undoing, details, missing)
+  const isAsBefore = isUntouched && changed === without
+  const versionNow = changed === group || isAsBefore ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
+  const beneath = missing.length > 0 ? [] : outranked
   for (const theirs of found.laterImages('group', subject)) {
-    const rebased = revertedImage(theirs, before, after)
+    const rest = revertedImage(theirs, before, after)
+    const rebased = imageWithOutranked(theirs, rest, image, beneath, found.laterJobIds)
     const isLast = rebased.after?.version === version
     found.rewrite({
       ...rebased,
@@ -310,4 +345,14 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   }
   if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
     found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })
+  for (const { importJobId } of beneath) {
+    if (!found.laterJobIds.includes(importJobId)) continue
+    if (found.imageOfJob(importJobId, 'group', subject) !== undefined) continue
+    const sides = sidesOf(importJobId, { before, after }, beneath, found.laterJobIds)
+    if (sides === null) continue
+    const [was, became] = [sides.before, sides.after].map(({ properties, marks }) => ({
+      ...{ ...changed, properties, marks, version: versionOfMade },
+    }))
+    found.rewrite({ ...image, importJobId, before: was!, after: became! })
+  }
 }
