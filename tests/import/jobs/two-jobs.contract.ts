@@ -224,6 +224,22 @@ export function twoJobsContract(engine: string, open: OpenImportState, numRuns: 
       assert.deepEqual([k, l], ['live', 1])
     })
 
+    it('miss a value of the second for which the person has no room by now, and say so', async t => {
+      const world = await importWorld(t, open)
+      const text = 'x'.repeat(400_000)
+      await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+      const jobs = [await world.createJob(), await world.createJob()] as const
+      for (const [place, k] of [1, text].entries())
+        await world.apply(
+          anImportedEvent('e', 'a', (5 - place) * day, { $set: { k } }, { importJobId: jobs[place]!.id }),
+        )
+      for (const job of jobs) await world.publish(job)
+      await world.apply(anEvent('e', 'a', { $set: { l: text } }, { timestampMs: 201 * day }))
+      await world.discard(jobs[0])
+      assert.ok(!Object.hasOwn(JSON.parse((await personWith(world, 'a'))!.properties), 'k'))
+      assert.deepEqual(await world.notes(jobs[0]), { 'undo_left:outranked_value_is_missing': 1 })
+    })
+
     it('leave no tombstones', async t => {
       const { properties, property_marks } = await both(t, { $set: { k: 1 } }, { $unset: ['k'] }, { $set: { live: 1 } })
       assert.ok(!('k' in (JSON.parse(properties) as JsonObject)))
