@@ -56,8 +56,9 @@ describe('fetching from Amplitude', () => {
       const { standIn, folder, fetch } = await aWorld(t)
       await fetch({ ...may, window_days: days })
       assert.deepEqual(await linesIn(folder), truth, `windows of ${days} days`)
-      assert.equal(standIn.asked[0]!.from, '20240501T00')
-      assert.equal(standIn.asked.at(-1)!.to, '20240503T23')
+      // Several windows are asked for at once.
+      assert.equal(standIn.asked.map(({ from }) => from).toSorted()[0], '20240501T00')
+      assert.equal(standIn.asked.map(({ to }) => to).toSorted().at(-1), '20240503T23')
       const key = Buffer.from('amplitude-key-1:amplitude-secret-1').toString('base64')
       assert.equal(standIn.asked[0]!.authorization, `Basic ${key}`)
     }
