@@ -58,7 +58,13 @@ describe('fetching from Amplitude', () => {
       assert.deepEqual(await linesIn(folder), truth, `windows of ${days} days`)
       // Several windows are asked for at once.
       assert.equal(standIn.asked.map(({ from }) => from).toSorted()[0], '20240501T00')
-      assert.equal(standIn.asked.map(({ to }) => to).toSorted().at(-1), '20240503T23')
+      assert.equal(
+        standIn.asked
+          .map(({ to }) => to)
+          .toSorted()
+          .at(-1),
+        '20240503T23',
+      )
       const key = Buffer.from('amplitude-key-1:amplitude-secret-1').toString('base64')
       assert.equal(standIn.asked[0]!.authorization, `Basic ${key}`)
     }
