@@ -223,8 +223,9 @@ const rooms: Record<string, readonly string[]> = {
   'commands/events': ['commands', 'commands/client'],
   'commands/doctor': ['commands'],
   'commands/flags': ['commands/client'],
+  'commands/import/words': ['commands/client'],
   'commands/import/service': ['commands/client'],
-  'commands/import': ['commands', 'commands/client', 'commands/import/service'],
+  'commands/import': ['commands', 'commands/client', 'commands/import/service', 'commands/import/words'],
   'commands/tail': ['commands', 'commands/client'],
 }
 

@@ -8,10 +8,10 @@ import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job-stages.ts'
 import { nextStep, standingOf } from './next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
-import { printLines } from './print.ts'
 import { confirmTarget } from './prompt.ts'
 import { stopOf, stopText } from './rehearsal-stop.ts'
-import { nextLine, quoted } from './step-words.ts'
+import { printLines } from './words/print.ts'
+import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface ApproveOptions {

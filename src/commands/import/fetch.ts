@@ -20,10 +20,10 @@ import { printable } from '../client/printable.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
 import { fetchProgress } from './fetch-progress.ts'
-import { endInterrupted, interruptible } from './interruption.ts'
 import { checkIsFolder } from './open-job.ts'
-import { printJson, printLines, printText } from './print.ts'
-import { quoted } from './step-words.ts'
+import { endInterrupted, interruptible } from './words/interruption.ts'
+import { printJson, printLines, printText } from './words/print.ts'
+import { quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface FetchOptions {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { nextStep, type Standing } from './next-step.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
-import { nextLine } from './step-words.ts'
+import { nextLine } from './words/step-words.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null },

@@ -10,7 +10,7 @@ import { readReport } from './job-stages.ts'
 import type { Job } from './open-job.ts'
 import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
 import type { ServiceAnswer } from './service/ask-service.ts'
-import { type NextStep, quoted } from './step-words.ts'
+import { type NextStep, quoted } from './words/step-words.ts'
 
 /** Where a job stands, as far as it decides what comes next. */
 export interface Standing {

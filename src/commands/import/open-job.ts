@@ -11,7 +11,7 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { type NextStep, quoted } from './step-words.ts'
+import { type NextStep, quoted } from './words/step-words.ts'
 
 const lockFile = 'lock.db'
 

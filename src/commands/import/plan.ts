@@ -21,14 +21,14 @@ import { readableBytes } from '../readable-bytes.ts'
 import { refuse } from '../refuse.ts'
 import { completed, type GivenPlanOptions } from './ask-plan.ts'
 import { askTarget, hasLiveEvents } from './ask-target.ts'
-import { endAtInterruption } from './interruption.ts'
 import { sizeOf } from './job-stages.ts'
 import { checkIsFolder, lockJob, orStop, sourceNamed } from './open-job.ts'
 import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
-import { printJson, printLines } from './print.ts'
 import { withEndOfFetch } from './profile-time.ts'
 import { liveBeforeFile } from './send-job.ts'
-import { nextLine, quoted } from './step-words.ts'
+import { endAtInterruption } from './words/interruption.ts'
+import { printJson, printLines } from './words/print.ts'
+import { nextLine, quoted } from './words/step-words.ts'
 
 /** Staging and rehearsal together go through the bytes about three times. */
 const bytesPerSecond = 10_000_000

@@ -18,9 +18,9 @@ import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { projectWithKey } from './ask-target.ts'
 import { manifestOf, type StageRun } from './job-stages.ts'
-import { printJson } from './print.ts'
 import { apiOf, wallClock } from './send-job.ts'
-import { quoted } from './step-words.ts'
+import { printJson } from './words/print.ts'
+import { quoted } from './words/step-words.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string

@@ -13,8 +13,8 @@ import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
-import { parsedLine } from './parsed-line.ts'
-import { printJson, printLines } from './print.ts'
+import { parsedLine } from './words/parsed-line.ts'
+import { printJson, printLines } from './words/print.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {

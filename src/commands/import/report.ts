@@ -14,10 +14,10 @@ import { refuse } from '../refuse.ts'
 import { readReport } from './job-stages.ts'
 import { nextStep, standingOf } from './next-step.ts'
 import { type Job, openJob, orStop } from './open-job.ts'
-import { parsedLine } from './parsed-line.ts'
-import { printLines, printText } from './print.ts'
 import { askService } from './service/ask-service.ts'
-import { nextLine } from './step-words.ts'
+import { parsedLine } from './words/parsed-line.ts'
+import { printLines, printText } from './words/print.ts'
+import { nextLine } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface ReportOptions {

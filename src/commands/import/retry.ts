@@ -14,14 +14,14 @@ import { verifyFile } from '#importer/send/verify-stage.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
-import { endInterrupted, interruptible, isInterruption } from './interruption.ts'
 import { manifestOf } from './job-stages.ts'
 import { type Job, lockJob, openJob, orStop } from './open-job.ts'
-import { printLines } from './print.ts'
 import { runProgress } from './run-progress.ts'
 import { apiOf, wallClock } from './send-job.ts'
-import { nextLine, quoted } from './step-words.ts'
 import { checkTakesEvents } from './takes-events.ts'
+import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
+import { printLines } from './words/print.ts'
+import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface RetryOptions {

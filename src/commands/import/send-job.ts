@@ -22,8 +22,8 @@ import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
 import type { Job } from './open-job.ts'
-import { quoted } from './step-words.ts'
 import { checkTakesEvents } from './takes-events.ts'
+import { quoted } from './words/step-words.ts'
 
 export interface SendJobOptions {
   /** Stop after the first thousand events, for a look at them. */

@@ -23,11 +23,11 @@ import {
   openJob,
   orStop,
 } from './open-job.ts'
-import { printJson, printLines } from './print.ts'
 import { stopOf } from './rehearsal-stop.ts'
 import { progressFile, progressLine } from './run-progress.ts'
 import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
-import { type NextStep, nextLine, quoted } from './step-words.ts'
+import { printJson, printLines } from './words/print.ts'
+import { type NextStep, nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface StatusOptions {

@@ -3,7 +3,7 @@
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { stateOf } from '#importer/send/service-job.ts'
-import { quoted } from './step-words.ts'
+import { quoted } from './words/step-words.ts'
 
 /**
  * @param path of the job's folder.

@@ -3,9 +3,9 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { finalReportNames, repairedWords } from '#importer/send/final-report.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import type { Job } from './open-job.ts'
-import { printLines } from './print.ts'
 import type { SentJob } from './send-job.ts'
-import { type NextStep, nextLine, quoted } from './step-words.ts'
+import { printLines } from './words/print.ts'
+import { type NextStep, nextLine, quoted } from './words/step-words.ts'
 
 /** @throws JobStopped when what is stored is not what was sent. */
 export function tellSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {

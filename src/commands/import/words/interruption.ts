@@ -2,7 +2,7 @@
 // 130.
 
 import { JobPaused } from '#importer/job/job-paused.ts'
-import { printable } from '../client/printable.ts'
+import { printable } from '../../client/printable.ts'
 
 /** @returns a signal that the first of them aborts; a second one ends the process as usual. */
 export function interruptible(): AbortSignal {
