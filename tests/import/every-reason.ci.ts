@@ -69,7 +69,7 @@ const genericCases: readonly Case[] = [
   [line({ at: 5 }), refused('timestamp_out_of_range', 'at')],
   [line({ at: hoursAgo(-2) }), refused('timestamp_future', 'at')],
   [line({ at: hoursAgo(47) }), refused('within_live_window', 'at')],
-  [line({ at: '1971-06-01T00:00:00Z' }), refused('older_than_retention', 'timestamp', 'the target keeps 19000 days')],
+  [line({ at: '1971-06-01T00:00:00Z' }), refused('older_than_retention', 'timestamp', 'the target keeps 19,000 days')],
   [line({ props: { $cookieless_mode: 5 } }), refused('server_refused:invalid_cookieless_mode', '$cookieless_mode')],
   [line({ props: { $cookieless_mode: true } }), refused('server_refused:cookieless_not_supported', '$cookieless_mode')],
   [line({ event: '$$heatmap' }), refused('server_refused:heatmap', 'event')],
