@@ -125,16 +125,16 @@ async function importBesideLive(pennon: Pennon, commands: ImportCommands, option
   return exitCode === 0
 }
 
-/** Resolves with the time at which the job has all rows. */
+/** Resolves with the time at which all events of the import are processed: asking for the rows would count them each time. */
 async function storedRows(pennon: Pennon, eventCount: number, onLook: () => void): Promise<number> {
   for (;;) {
     await sleep(1_000)
     onLook()
-    const { results } = await pennon.api<{ results: { id: number }[] }>('GET', `${api}/import_jobs/`)
-    const job = results[0]
-    if (job === undefined) continue
-    const { rows } = await pennon.api<{ rows: number }>('GET', `${api}/import_jobs/${job.id}/report/`)
-    if (rows >= eventCount) return performance.now()
+    const { lanes } = await pennon.api<{ lanes: { historical: { processed: number } } }>(
+      'GET',
+      `${api}/ingestion_status/`,
+    )
+    if (lanes.historical.processed >= eventCount) return performance.now()
   }
 }
 
