@@ -25,51 +25,50 @@ import {
 
 /** Takes persons back to what they were. @param subjects their images' names. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undo(batch, (found, undoing) => {
-    for (const subject of subjects) {
-      const image = found.image('person', subject)
-      if (image === undefined) continue
-      undoing.doneImages.push(image)
-      if (image.after !== null) undoPerson(found, undoing, image, image.after)
-    }
+  return undoImages(batch, subjects, imageOfPerson, (found, undoing, image) => {
+    if (image.after !== null) undoPerson(found, undoing, image, image.after)
   })
 }
 
 /** Leaves persons as they are, because nobody can say what others have them for. */
 export function leavePersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undo(batch, (found, undoing) => {
-    for (const subject of subjects) {
-      const image = found.image('person', subject)
-      if (image === undefined) continue
-      undoing.doneImages.push(image)
-      if (image.after !== null)
-        undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
-    }
+  return undoImages(batch, subjects, imageOfPerson, (_found, undoing, { subject, after }) => {
+    if (after !== null) undoing.notes.push({ reason: 'undo_left:events_not_readable', details: { personId: subject } })
   })
 }
 
 /** Leaves groups as they are, for the same reason. */
 export function leaveGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
-  return undo(batch, (found, undoing) => {
-    for (const subject of subjects) {
-      const image = found.image('group', subject)
-      if (image === undefined) continue
-      undoing.doneImages.push(image)
-      if (image.after === null) continue
-      const details = { groupTypeIndex: image.after.typeIndex, groupKey: image.after.key }
-      undoing.notes.push({ reason: 'undo_left:events_not_readable', details })
-    }
+  return undoImages(batch, subjects, imageOfGroup, (_found, undoing, { after }) => {
+    if (after === null) return
+    const details = { groupTypeIndex: after.typeIndex, groupKey: after.key }
+    undoing.notes.push({ reason: 'undo_left:events_not_readable', details })
   })
 }
 
 /** Takes groups back to what they were. @param subjects their images' names. */
 export function undoGroups(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
+  return undoImages(batch, subjects, imageOfGroup, (found, undoing, image) => {
+    if (image.after !== null) undoGroup(found, undoing, image, image.after)
+  })
+}
+
+const imageOfPerson = (found: Found, subject: string) => found.image('person', subject)
+const imageOfGroup = (found: Found, subject: string) => found.image('group', subject)
+
+/** Every image that is found is done afterwards. */
+function undoImages<Image extends SubjectImage>(
+  batch: UndoBatch,
+  subjects: readonly string[],
+  imageOf: (found: Found, subject: string) => Image | undefined,
+  undoOne: (found: Found, undoing: Undoing, image: Image) => void,
+): PublishedBatch {
   return undo(batch, (found, undoing) => {
     for (const subject of subjects) {
-      const image = found.image('group', subject)
+      const image = imageOf(found, subject)
       if (image === undefined) continue
       undoing.doneImages.push(image)
-      if (image.after !== null) undoGroup(found, undoing, image, image.after)
+      undoOne(found, undoing, image)
     }
   })
 }
