@@ -23,18 +23,19 @@ function unsetEntries(name: string): string {
     if(JSONType(properties, '${name}') = 'Array', ${ofList}, JSONExtractKeys(properties, '${name}')))`
 }
 
-/** Of a row of `writes`: the write that counts comes last. */
+/** Columns for the rows of `writes`. The write that counts is the last column. */
 const writeColumns = `import_job_id, op, key,
   if(op = 'set_once', argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
 
 /** @param maps SQL for the entries of each op. @param columns of the subject. */
 function writes(maps: Record<string, string>, columns: string, where: string): string {
   const lists = Object.values(maps).map(list => `arrayFilter(entry -> has({keys:Array(String)}, entry.1), ${list})`)
-  return `SELECT import_job_id, ${columns}, op, entries,
+  const byOp = `SELECT import_job_id, ${columns}, op, entries,
       toUnixTimestamp64Milli(timestamp) AS at, toString(uuid) AS id
     FROM events
     ARRAY JOIN ['${Object.keys(maps).join("', '")}'] AS op, [${lists.join(', ')}] AS entries
     ${where}`
+  return `SELECT *, entry.1 AS key, (entry.2, at, id) AS written FROM (${byOp}) ARRAY JOIN entries AS entry`
 }
 
 type WriteRow = [
@@ -63,7 +64,7 @@ export async function importedKeys(
   const where = `PREWHERE ${ofImports} WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full'`
   const result = await client.query({
     query: `SELECT distinct_id, ${writeColumns}
-      FROM (SELECT *, entry.1 AS key, (entry.2, at, id) AS written FROM (${writes(maps, 'distinct_id', where)}) ARRAY JOIN entries AS entry)
+      FROM (${writes(maps, 'distinct_id', where)})
       GROUP BY distinct_id, import_job_id, op, key`,
     query_params: { ...paramsOf(imports), ...asked },
     use_multipart_params: true,
@@ -88,7 +89,7 @@ export async function importedGroupKeys(
   const columns = `${type} AS type, ${groupKey} AS group_key`
   const result = await client.query({
     query: `SELECT type, group_key, ${writeColumns}
-      FROM (SELECT *, entry.1 AS key, (entry.2, at, id) AS written FROM (${writes(maps, columns, where)}) ARRAY JOIN entries AS entry)
+      FROM (${writes(maps, columns, where)})
       GROUP BY type, group_key, import_job_id, op, key`,
     query_params: {
       ...paramsOf(imports),
