@@ -64,7 +64,7 @@ interface Pace {
 export function progressInWords(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
   const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
   const left = partsTotal - partsDone
-  // Nobody knows when what is in trouble moves again.
+  // While the source fails, nobody can say when the next part will come.
   const isStuck = (waiting !== null && waiting.reason !== sourceLimit) || (doneHere === 0 && retries > 0)
   const leftMs = Math.max(doneHere === 0 ? 0 : (spentMs / doneHere) * left, leastMs)
   return [

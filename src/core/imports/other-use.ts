@@ -52,12 +52,12 @@ export interface ImportedWrite {
   readonly uuid: string
 }
 
-/** Of a person. */
+/** What an import wrote to one property of a person. */
 export interface ImportedKey extends ImportedWrite {
   readonly distinctId: string
 }
 
-/** Of a group, in `$group_set` and `$group_unset`. */
+/** What an import wrote to one property of a group, by `$group_set` or `$group_unset`. */
 export interface ImportedGroupKey extends ImportedWrite {
   readonly typeName: string
   readonly groupKey: string

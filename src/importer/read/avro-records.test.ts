@@ -171,7 +171,7 @@ function container(type: object, blocks: readonly (readonly [count: number, valu
   return Buffer.concat([...header, ...bodies])
 }
 
-/** Of 0 or more. */
+/** Encodes a number that is not negative. */
 function long(value: number): Buffer {
   const bytes: number[] = []
   let left = BigInt(value) * 2n

@@ -19,7 +19,7 @@ const syncBytes = 16
 const longBytesMax = 10
 /** Writers make blocks of some ten kilobytes; this one may be in memory twice. */
 const blockBytesMax = recordBytesMax
-/** Of what a header says of its file; schemas are far smaller. */
+/** Largest size of all that a header says of its file. Schemas are far smaller. */
 const headerBytesMax = 16 * 2 ** 20
 /** Records of nulls alone take no bytes: a file of a few bytes could claim any number of them. */
 const emptyRecordsMax = 100_000

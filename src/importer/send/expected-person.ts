@@ -31,7 +31,6 @@ export function newPerson(id: string): ExpectedPerson {
 }
 
 /** Whether the event tells anything of its person that can be compared. */
-/** Whether the event tells anything of its person that can be compared. */
 export function tellsOfPerson(event: ImportedEvent): boolean {
   if (joinedId(event) !== null) return true
   const { set, setOnce } = personMaps(event)

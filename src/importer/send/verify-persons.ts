@@ -27,7 +27,7 @@ export interface PersonsCheck {
 export interface VerifyPersonsOptions {
   /** The job, and what was repaired and sent again. */
   readonly sent: readonly SentJob[]
-  /** Of the job at the service. */
+  /** The id of the job at the service. */
   readonly jobId: string
   /** The user that an id was linked to, else the id itself. */
   readonly personOf: (distinctId: string) => string

@@ -19,8 +19,9 @@ export interface AskedIdentities {
 }
 
 /**
- * The identities travel as JSON, which the engine reads as a column (`materialize`): a constant array of tuples would be
- * copied and hashed as a literal for every place that names it, and takes the engine four times as long. Base64, because a parameter is escaped and a text of many escapes would not fit its field.
+ * The identities travel as JSON, which the engine reads as a column (`materialize`). A constant array of tuples would be
+ * copied and hashed as a literal for every place that names it, and would take the engine four times as long. They are in
+ * base64, because a parameter is escaped and a text of many escapes would not fit its field.
  * @param identities at least one, with storable times.
  */
 export function askedIdentities(identities: readonly EventIdentity[]): AskedIdentities {

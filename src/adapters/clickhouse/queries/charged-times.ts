@@ -17,7 +17,7 @@ import { askedIdentities } from '../parameters/identity-lists.ts'
 const textCharsMax = 1000
 /** Characters of an identity without its texts. */
 const charsPerIdentity = 60
-/** Of a query: three times what 10,000 ordinary identities need. */
+/** The largest question that is asked at once: three times what 10,000 ordinary identities need. */
 const queryCharsMax = 4_000_000
 /** A query of more identities than this is halved when it takes longer than this. */
 const halvedAbove = 300
