@@ -6,7 +6,7 @@ import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
 import { createWriteStream, mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { ImportCommands, mapping } from '../support/import-command.ts'
@@ -20,10 +20,11 @@ const api = '/api/projects/@current'
 const withoutImportMs = 30_000
 const askEveryMs = 50
 const linesPerWrite = 10_000
+const otherCores = `1-${availableParallelism() - 1}`
 
 interface ImportOptions {
   readonly eventCount: number
-  /** Whether the front has the first core for itself, and everything else shares the second. */
+  /** Whether the front has the first core for itself, and everything else shares the others. */
   readonly isPinned: boolean
   readonly log: (line: string) => void
 }
@@ -99,7 +100,7 @@ async function importBesideLive(pennon: Pennon, commands: ImportCommands, option
   const { child, ended: importEnded } = commands.start('run', '--rate', '1000000')
   const processes = { importer: child.pid!, serve: pennon.pid, ...pennon.childPids() }
   const before = cpuSeconds(processes)
-  if (options.isPinned) execFileSync('taskset', ['-apc', '1', String(child.pid)], { stdio: 'ignore' })
+  if (options.isPinned) pinTo(otherCores, child.pid!)
   const startMs = performance.now()
   const traffic = startLiveTraffic(pennon)
   const lags = foundLags(pennon, () => isOver, askEveryMs)
@@ -139,10 +140,12 @@ async function storedRows(pennon: Pennon, eventCount: number, onLook: () => void
 }
 
 function pin(pennon: Pennon): void {
-  for (const pid of Object.values(pennon.childPids()))
-    execFileSync('taskset', ['-apc', '1', String(pid)], { stdio: 'ignore' })
-  execFileSync('taskset', ['-apc', '0', String(pennon.pid)], { stdio: 'ignore' })
-  execFileSync('taskset', ['-apc', '1', String(process.pid)], { stdio: 'ignore' })
+  for (const pid of [...Object.values(pennon.childPids()), process.pid]) pinTo(otherCores, pid)
+  pinTo('0', pennon.pid)
+}
+
+function pinTo(cores: string, pid: number): void {
+  execFileSync('taskset', ['-apc', cores, String(pid)], { stdio: 'ignore' })
 }
 
 async function countImported(pennon: Pennon): Promise<number> {
