@@ -2,7 +2,7 @@
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
-import type { ExplanationJson } from '#wire/management/explanation-shapes.ts'
+import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { printableName } from '../client/printable.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'

@@ -1,6 +1,6 @@
 // `pennon flags list`: a row for each flag.
 
-import type { FlagJson } from '#wire/management/flags.ts'
+import type { FlagJson } from '#wire/management/flags/flags.ts'
 import type { ClientOptions } from '../client/run-client.ts'
 import { runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'

@@ -2,7 +2,7 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
-import type { FlagJson } from '#wire/management/flags.ts'
+import type { FlagJson } from '#wire/management/flags/flags.ts'
 import { printableName } from '../client/printable.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'

@@ -1,6 +1,6 @@
 // Composes the live view of a front: the service over the embedded log, with the messages of the wire.
 
-import { liveEventsPerSecondMax } from '#http/management/live-events.ts'
+import { liveEventsPerSecondMax } from '#http/management/queries/live-events.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { createLiveEvents, type LiveEvents } from '#services/live/live-events.ts'
 import { liveMessages } from '#wire/live/live-events.ts'

@@ -3,13 +3,7 @@
 
 import type { TSchema } from 'typebox'
 import { authorSchema } from '#wire/management/author.ts'
-import { cohortSchema, createCohortSchema, updateCohortSchema, writtenCohortSchema } from '#wire/management/cohorts.ts'
 import { eventDefinitionSchema, propertyDefinitionSchema } from '#wire/management/definitions.ts'
-import {
-  createEarlyAccessFeatureSchema,
-  earlyAccessFeatureSchema,
-  updateEarlyAccessFeatureSchema,
-} from '#wire/management/early-access.ts'
 import {
   eventSchema,
   rejectedEventSchema,
@@ -17,7 +11,12 @@ import {
   rejectReplaySchema,
 } from '#wire/management/events.ts'
 import { createExperimentSchema, experimentSchema, updateExperimentSchema } from '#wire/management/experiments.ts'
-import { explanationSchema } from '#wire/management/explanation-shapes.ts'
+import {
+  createEarlyAccessFeatureSchema,
+  earlyAccessFeatureSchema,
+  updateEarlyAccessFeatureSchema,
+} from '#wire/management/flags/early-access.ts'
+import { explanationSchema } from '#wire/management/flags/explanation-shapes.ts'
 import {
   createFlagSchema,
   flagActivitySchema,
@@ -26,11 +25,17 @@ import {
   flagVersionSchema,
   updateFlagSchema,
   writtenFlagSchema,
-} from '#wire/management/flags.ts'
-import { groupSchema, groupTypeSchema } from '#wire/management/groups.ts'
+} from '#wire/management/flags/flags.ts'
 import { createdPersonalKeySchema, createPersonalKeySchema, personalKeySchema } from '#wire/management/keys.ts'
 import { linkedFlagSchema } from '#wire/management/linked-flag.ts'
-import { personSchema } from '#wire/management/persons.ts'
+import {
+  cohortSchema,
+  createCohortSchema,
+  updateCohortSchema,
+  writtenCohortSchema,
+} from '#wire/management/persons/cohorts.ts'
+import { groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
+import { personSchema } from '#wire/management/persons/persons.ts'
 import { createProjectSchema, projectSchema, quotasSchema, updateProjectSchema } from '#wire/management/projects.ts'
 import { replayMessageSchema } from '#wire/management/replay-messages.ts'
 import { ingestionStatusSchema, usageSchema, warningsSchema } from '#wire/management/status.ts'

@@ -1,6 +1,6 @@
 // The columns of exported persons. Names and values are those of the list; `distinct_ids` are all of them.
 
-import { type PersonToEncode, personHead } from '#wire/management/persons.ts'
+import { type PersonToEncode, personHead } from '#wire/management/persons/persons.ts'
 import type { ExportColumn } from './export-column.ts'
 
 export interface PersonRow {

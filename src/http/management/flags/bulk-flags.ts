@@ -1,0 +1,102 @@
+// Deletes or archives many flags at once, with a result for each.
+
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import { type FlagUser, type RetiredFlag, type RetireFlagsDeps, retireFlags } from '#services/manage/retire-flags.ts'
+import {
+  type BulkErrorJson,
+  bulkArchivedSchema,
+  bulkDeletedSchema,
+  bulkFlagsSchema,
+  encodeDeleted,
+  encodeRetired,
+} from '#wire/management/flags/bulk-flags.ts'
+import { answer } from '../kit/answers.ts'
+import { holdsScope } from '../kit/authenticate.ts'
+import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { idNumber } from '../kit/item-routes.ts'
+
+const endpoint = {
+  method: 'POST',
+  tag: 'feature_flags',
+  scope: 'feature_flag:write',
+  body: bulkFlagsSchema,
+} as const
+
+export function bulkFlagsRoutes(deps: EndpointDeps & RetireFlagsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      ...endpoint,
+      path: '/feature_flags/bulk_delete',
+      id: 'feature_flags_bulk_delete',
+      summary: 'Delete flags by id. One that something uses stays, and the answer says what does.',
+      success: { status: 200, schema: bulkDeletedSchema },
+      handle: async ({ caller, project, body }) => {
+        const { done, errors } = await retire(deps, project.id, body.ids, 'delete', caller)
+        return answer(200, { deleted: done.map(encodeDeleted), errors })
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...endpoint,
+      path: '/feature_flags/bulk_archive',
+      id: 'feature_flags_bulk_archive',
+      summary:
+        'Archive flags by id, and so switch them off. One that something uses stays, and the answer says what does.',
+      success: { status: 200, schema: bulkArchivedSchema },
+      handle: async ({ caller, project, body }) => {
+        const { done, errors } = await retire(deps, project.id, body.ids, 'archive', caller)
+        return answer(200, { archived: done.map(encodeRetired), errors })
+      },
+    }),
+  ]
+}
+
+async function retire(
+  deps: RetireFlagsDeps,
+  projectId: number,
+  sent: readonly (number | string)[],
+  how: 'delete' | 'archive',
+  caller: PersonalKey,
+): Promise<{ readonly done: readonly Flag[]; readonly errors: readonly BulkErrorJson[] }> {
+  const numbers = sent.map(id => idNumber(String(id)))
+  const ids = [...new Set(numbers.filter(id => id !== null))]
+  const results = await retireFlags(deps, projectId, ids, how, caller.label)
+  const unreadable = sent.filter((_id, index) => numbers[index] === null)
+  return {
+    done: results.flatMap(({ flag, refused }) => (flag !== null && refused === null ? [flag] : [])),
+    errors: [
+      ...unreadable.map(id => ({ id, reason: 'This is no id of a flag: ids are whole numbers.', used_by: [] })),
+      ...results.flatMap(result => encodeRefused(result, how, caller)),
+    ],
+  }
+}
+
+/** Users that are named in the sentence; all of them are in `used_by`. */
+const namedMax = 5
+
+function encodeRefused({ flagId: id, flag, refused }: RetiredFlag, how: string, caller: PersonalKey): BulkErrorJson[] {
+  if (refused === null) return []
+  if (flag === null || refused.kind === 'not_found')
+    return [{ id, reason: 'The project has no flag with this id.', used_by: [] }]
+  const { key } = flag
+  if (refused.kind === 'busy')
+    return [{ id, key, reason: 'The definitions of the project keep changing. Try again.', used_by: [] }]
+  const users = refused.by.map(user => ({ ...user, name: mayRead(user, caller) ? user.name : null }))
+  const named = users.slice(0, namedMax).map(({ kind, id, name }) => {
+    const what = kind.replaceAll('_', ' ').replace('feature flag', 'flag')
+    return `${what} ${name === null ? '' : `"${name}" `}(${id})`
+  })
+  const more = users.length > namedMax ? [`${users.length - namedMax} more`] : []
+  return [
+    {
+      id,
+      key,
+      reason: `The flag is in use, so it was not ${how}d: ${[...named, ...more].join(', ')}.`,
+      used_by: users.map(({ kind, id, name }) => ({ type: kind, id, name })),
+    },
+  ]
+}
+
+function mayRead({ kind }: FlagUser, caller: PersonalKey): boolean {
+  return holdsScope(caller, `${kind}:read`)
+}

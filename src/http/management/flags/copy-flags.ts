@@ -1,0 +1,86 @@
+// Copies a flag to other projects. Source: PostHog's `organizations/…/feature_flags/copy_flags`.
+
+import Type from 'typebox'
+import type { CopyFlagDeps } from '#services/manage/copy-flag.ts'
+import { type CopyRefusal, copyFlag } from '#services/manage/copy-flag.ts'
+import { flagSchema } from '#wire/management/flags/flags.ts'
+import { organizationId } from '#wire/management/projects.ts'
+import { idSchema } from '#wire/management/shapes.ts'
+import { answer, invalidInput, missing, permissionDenied, refusal } from '../kit/answers.ts'
+import { holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
+import { encodeFlags, type ShownFlagDeps } from '../kit/flag-endpoint.ts'
+
+const targetCountMax = 50
+
+const copySchema = Type.Object({
+  feature_flag_key: Type.String({ minLength: 1, maxLength: 1_600 }),
+  from_project: idSchema,
+  target_project_ids: Type.Array(idSchema, { minItems: 1, maxItems: targetCountMax }),
+})
+
+const copiedSchema = Type.Object({
+  success: Type.Array(
+    Type.Object({
+      ...flagSchema.properties,
+      project_id: Type.Integer(),
+      notes: Type.Array(Type.String({ description: 'Cohorts that were copied, and what of them was not.' })),
+    }),
+  ),
+  failed: Type.Array(Type.Object({ project_id: Type.Integer(), errors: Type.Array(Type.String()) })),
+})
+
+export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDeps): ManagementRoute[] {
+  return instanceRoutes(deps, {
+    method: 'POST',
+    paths: ['@current', organizationId].map(id => `/api/organizations/${id}/feature_flags/copy_flags`),
+    id: 'feature_flags_copy',
+    tag: 'feature_flags',
+    summary: 'Copy a flag to other projects. One of the same key there becomes the same, as a new version.',
+    scope: 'feature_flag:write',
+    body: copySchema,
+    success: { status: 200, schema: copiedSchema },
+    handle: async ({ caller, body }) => {
+      if (!mayUseProject(caller, body.from_project))
+        return refusal(permissionDenied('This key is limited to other projects.'))
+      const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
+      if (flag === null) return refusal(missing('The project has no flag with this key.'))
+      if (body.target_project_ids.includes(body.from_project))
+        return refusal(invalidInput('target_project_ids', 'A flag cannot be copied onto itself.'))
+      const success: object[] = []
+      const failed: { project_id: number; errors: readonly string[] }[] = []
+      const options = { by: caller.label, mayWriteCohorts: holdsScope(caller, 'cohort:write') }
+      for (const projectId of new Set(body.target_project_ids)) {
+        const fail = (errors: readonly string[]) => failed.push({ project_id: projectId, errors })
+        if (!mayUseProject(caller, projectId)) fail(['This key is limited to other projects.'])
+        else if ((await deps.management.findProject(projectId)) === null) fail(['There is no such project.'])
+        else {
+          const copied = await copyFlag(deps, flag, projectId, options)
+          if (copied.ok) {
+            const [shown] = await encodeFlags(deps, caller, [copied.value.flag])
+            success.push({ ...shown, project_id: projectId, notes: copied.value.notes })
+          } else fail(errorsOf(copied.error))
+        }
+      }
+      return answer(200, { success, failed })
+    },
+  })
+}
+
+function errorsOf(error: CopyRefusal): readonly string[] {
+  switch (error.kind) {
+    case 'refused':
+      return error.reasons
+    case 'invalid':
+      return error.issues.map(({ message }) => message)
+    case 'stale_version':
+      return ['The flag of this key was changed there at the same moment. Try again.']
+    case 'key_taken':
+      return ['A flag of this key was created there at the same moment. Try again.']
+    case 'not_found':
+      return ['The flag of this key was deleted there at the same moment. Try again.']
+    default:
+      return error satisfies never
+  }
+}

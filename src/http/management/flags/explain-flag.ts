@@ -1,0 +1,121 @@
+// Explains why a flag has its value for one subject: takes a body of /flags and answers every step of that evaluation.
+
+import Type from 'typebox'
+import type { EvaluationRequest } from '#core/flags/evaluation/evaluation-request.ts'
+import type { JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { explainFlag } from '#services/flags/explain-flag.ts'
+import type { SubjectRequest } from '#services/flags/load-subject.ts'
+import { parseDecideRequest } from '#wire/flags/decide-request.ts'
+import { encodeExplanation } from '#wire/management/flags/explanation.ts'
+import { explanationSchema } from '#wire/management/flags/explanation-shapes.ts'
+import { nullable } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, invalid, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import { holdsScope } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { ManagementRoute } from '../kit/endpoint.ts'
+import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
+import { flagRoutes } from '../kit/flag-endpoint.ts'
+import { readInstant } from '../kit/instants.ts'
+
+type ExplainFlagDeps = FlagEndpointDeps & Pick<ManagementDeps, 'servedProject' | 'decide' | 'clock'>
+
+const asInFlags = (description?: string) =>
+  Type.Optional(Type.Unknown(description === undefined ? {} : { description }))
+
+/** Only names the fields: the parser of /flags reads them and knows all their forms. */
+const explainSchema = Type.Object({
+  distinct_id: asInFlags('Required.'),
+  person_properties: asInFlags('Replace the stored ones, key by key.'),
+  groups: asInFlags('Group type to group key.'),
+  group_properties: asInFlags('Group type to properties.'),
+  $device_id: asInFlags(),
+  $anon_distinct_id: asInFlags(),
+  evaluation_runtime: asInFlags('`client` or `server`; without it, flags of either are explained alike.'),
+  evaluation_contexts: asInFlags(),
+  only_use_override_person_properties: Type.Optional(nullable(Type.Boolean())),
+  ip: Type.Optional(
+    nullable(Type.String({ maxLength: 100, description: 'Its location is looked up. Without it: no location.' })),
+  ),
+  at: Type.Optional(
+    nullable(
+      Type.String({
+        maxLength: 100,
+        description:
+          'When: 2026-01-31T12:00:00Z, a date, or a span such as -7d; now unless given. Data is as stored now.',
+      }),
+    ),
+  ),
+  // Older and alternative names of these fields, and other fields that SDKs send.
+  $distinct_id: asInFlags(),
+  $properties: asInFlags(),
+  $groups: asInFlags(),
+  device_id: asInFlags(),
+  anon_distinct_id: asInFlags(),
+  evaluation_environments: asInFlags(),
+  flag_keys: asInFlags(),
+  flag_keys_to_evaluate: asInFlags(),
+  token: asInFlags(),
+  api_key: asInFlags(),
+  timezone: asInFlags(),
+  geoip_disable: asInFlags(),
+})
+
+export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
+  return flagRoutes(deps, {
+    method: 'POST',
+    path: '/explain',
+    id: 'feature_flags_explain',
+    tag: 'feature_flags',
+    summary: 'Why the flag has its value for one person: every step of the evaluation. Nothing is written.',
+    scope: 'feature_flag:read',
+    body: explainSchema,
+    success: { status: 200, schema: explanationSchema },
+    handle: async ({ caller, project, item: flag, body }) => {
+      const served = deps.servedProject(project.id)
+      if (served === null) return refusal(stateUnavailable)
+      const request = readRequest(body as JsonObject, project.apiToken)
+      if (!request.ok) return refusal(request.error)
+      const nowMs = deps.clock.nowMs()
+      const zone = { timezone: project.timezone, nowMs }
+      const at = typeof body.at === 'string' ? readInstant(body.at, 'at', zone) : ok(nowMs)
+      if (!at.ok) return refusal(at.error)
+      const explained = await explainFlag(deps.decide, served, flag, request.value, at.value)
+      const view = {
+        showsPersons: holdsScope(caller, 'person:read'),
+        showsGroups: holdsScope(caller, 'group:read'),
+        showsCohorts: holdsScope(caller, 'cohort:read'),
+      }
+      return answer(200, encodeExplanation(explained, view))
+    },
+  })
+}
+
+/** Uses the parser of /flags, so that the explanation is of the request as an SDK would send it. */
+function readRequest(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
+  const { ip, only_use_override_person_properties: onlyOverrides } = body
+  const parsed = parseDecideRequest(
+    { ...body, token: apiKey, evaluation_runtime: body.evaluation_runtime ?? 'all' },
+    {
+      endpoint: 'flags',
+      query: {
+        shape: 'V2',
+        withConfig: false,
+        compression: '',
+        surveyFlagsOnly: false,
+        onlyUseOverridePersonProperties: onlyOverrides === true,
+        detailedAnalysis: true,
+      },
+      userAgent: '',
+      hasBrowserHeader: false,
+      address: typeof ip === 'string' ? ip : '',
+    },
+  )
+  if (!parsed.ok) return err(invalid(null, 'One of the fields has a type that /flags does not take.'))
+  return hasDistinctId(parsed.value) ? ok(parsed.value) : err(required('distinct_id'))
+}
+
+function hasDistinctId(request: EvaluationRequest): request is SubjectRequest {
+  return request.distinctId !== null
+}

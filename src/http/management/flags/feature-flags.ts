@@ -1,0 +1,180 @@
+// Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
+
+import Type from 'typebox'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
+import { ok } from '#core/result.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
+import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
+import {
+  createFlagSchema,
+  decodeFlag,
+  flagSchema,
+  flagStatusSchema,
+  updateFlagSchema,
+  writtenFlagSchema,
+} from '#wire/management/flags/flags.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import { answer, noContent } from '../kit/answers.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
+import { countedPage } from '../kit/page.ts'
+import { booleanParam, pageParams, type QueryParam, searchParam, withDefault } from '../kit/query-params.ts'
+import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+
+type FlagsDeps = FlagEndpointDeps &
+  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlags' | 'listStaleFlags'> }
+
+const tag = 'feature_flags'
+
+const activeText = 'Only active or only inactive flags, or with `STALE` only active ones with that status.'
+const isActive = booleanParam(activeText)
+const activeParam: QueryParam<boolean | 'STALE' | undefined> = {
+  ...isActive,
+  schema: Type.Union([Type.Boolean(), Type.Literal('STALE')], { description: activeText }),
+  read: (text, name) => (text?.toUpperCase() === 'STALE' ? ok('STALE' as const) : isActive.read(text, name)),
+}
+const archivedText = 'Only archived flags, or only the others (unless given), or with `all` both.'
+const isArchived = booleanParam(archivedText)
+const archivedParam = withDefault<boolean | 'all'>(
+  {
+    ...isArchived,
+    schema: Type.Union([Type.Boolean(), Type.Literal('all')], { description: archivedText }),
+    read: (text, name) => (text?.toLowerCase() === 'all' ? ok('all' as const) : isArchived.read(text, name)),
+  },
+  false,
+)
+/** Fields that belong in `filters` or have another name. If they were ignored, the flag would be on for everyone. */
+const wrongNames = {
+  groups: 'filters.groups',
+  conditions: 'filters.groups',
+  properties: 'filters.groups.0.properties',
+  rollout: 'filters.groups.0.rollout_percentage',
+  percentage: 'filters.groups.0.rollout_percentage',
+  multivariate: 'filters.multivariate',
+  variants: 'filters.multivariate.variants',
+  payloads: 'filters.payloads',
+  enabled: 'active',
+}
+
+export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/feature_flags',
+      id: 'feature_flags_list',
+      tag,
+      summary: 'List flags that are neither deleted nor archived, newest first.',
+      scope: 'feature_flag:read',
+      query: {
+        ...pageParams(),
+        search: searchParam('Part of a key or name, in any case.'),
+        active: activeParam,
+        archived: archivedParam,
+      },
+      success: { status: 200, schema: countedPageSchema(flagSchema) },
+      handle: async ({ request, caller, project, query }) => {
+        const { limit, offset, search, active, archived } = query
+        const chosen = { limit, offset, archived, ...(search === undefined ? {} : { search }) }
+        const { count, results } =
+          active === 'STALE'
+            ? await deps.management.listStaleFlags(project.id, { ...chosen, nowMs: deps.clock.nowMs() })
+            : await deps.management.listFlags(project.id, { ...chosen, ...(active === undefined ? {} : { active }) })
+        return answer(200, countedPage(request, query, count, await encodeFlags(deps, caller, results)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/feature_flags',
+      id: 'feature_flags_create',
+      tag,
+      summary: 'Create a flag. It is served by this process when the answer comes.',
+      scope: 'feature_flag:write',
+      query: { skip_validation: skipValidationParam },
+      body: createFlagSchema,
+      wrongNames,
+      success: { status: 201, schema: writtenFlagSchema },
+      handle: async ({ caller, project, query, body }) => {
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const { deleted: _notOnCreate, ...fields } = decodeFlag(body)
+        const created = await createFlag(
+          deps,
+          project.id,
+          { ...fields, key: body.key },
+          { ...legacyPercentage(body), skipValidation: skips, by: caller.label },
+        )
+        return answerFlagWrite(deps, caller, 201, created, { withWarnings: skips })
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '',
+      id: 'feature_flags_retrieve',
+      tag,
+      summary: 'One flag by id or key; deleted ones by id.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagSchema },
+      handle: async ({ caller, item: flag }) => answer(200, (await encodeFlags(deps, caller, [flag]))[0]),
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/status',
+      id: 'feature_flags_status',
+      tag,
+      summary: 'Whether the flag is in use, and why that is said.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagStatusSchema },
+      handle: async ({ item: flag }) => {
+        const [call] = await deps.management.listLastCalls(flag.projectId, [flag.id])
+        return answer(200, statusOfFlag(flag, call?.calledAtMs ?? null, deps.clock.nowMs()))
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'PATCH',
+      path: '',
+      id: 'feature_flags_update',
+      tag,
+      summary: 'Change some of a flag; adds 1 to its version. `deleted: true` deletes it, `false` takes it back.',
+      scope: 'feature_flag:write',
+      query: { skip_validation: skipValidationParam },
+      body: updateFlagSchema,
+      wrongNames,
+      success: { status: 200, schema: writtenFlagSchema },
+      handle: async ({ caller, item: flag, query, body }) => {
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const updated = await updateFlag(deps, flag, decodeFlag(body), {
+          ...legacyPercentage(body),
+          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
+          skipValidation: skips,
+          by: caller.label,
+        })
+        return answerFlagWrite(deps, caller, 200, updated, { withWarnings: skips })
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'DELETE',
+      path: '',
+      id: 'feature_flags_destroy',
+      tag,
+      summary: 'Delete a flag: it leaves every answer and frees its key; its history stays.',
+      scope: 'feature_flag:write',
+      success: { status: 204 },
+      handle: async ({ caller, item: flag }) => {
+        const deleted = await deleteFlag(deps, flag, caller.label)
+        return deleted.ok ? noContent : refuseFlag(deleted.error)
+      },
+    }),
+  ]
+}
+
+function legacyPercentage(body: { rollout_percentage?: unknown }) {
+  const { rollout_percentage: percentage } = body
+  // The body came from parseJson, so the value is JSON.
+  return percentage === undefined ? {} : { legacyRolloutPercentage: percentage as Flag['filters'] }
+}

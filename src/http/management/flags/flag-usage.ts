@@ -1,0 +1,97 @@
+// How often a flag was called, by value and by hour or day, and whom it exposed to its variants.
+
+import type { Clock } from '#ports/clock.ts'
+import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { ImportJobStore } from '#ports/state/import-job-store.ts'
+import { answerExposure } from '#services/insights/flag-exposure.ts'
+import { answerFlagUsage, type FlagCallRange, type FlagCallRangeIssue } from '#services/insights/flag-usage.ts'
+import {
+  encodeFlagExposure,
+  encodeFlagUsage,
+  flagExposureSchema,
+  flagUsageSchema,
+} from '#wire/management/flags/flag-usage.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
+import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
+import { flagRoutes } from '../kit/flag-endpoint.ts'
+import { choiceParam, textParam, withDefault } from '../kit/query-params.ts'
+
+export type FlagCallsEndpointDeps = EndpointDeps & {
+  readonly management: Pick<FlagStore, 'findFlag' | 'listLastCalls'> & Pick<ImportJobStore, 'listJobsInExperiments'>
+  readonly events: InsightQueries
+  readonly clock: Clock
+}
+
+const query = {
+  date_from: textParam('Start: a time, a date, a span such as -7d or mStart, or `all`; -30d unless given.'),
+  date_to: textParam('End, which belongs to the range; today unless given.'),
+  interval: withDefault(
+    choiceParam(['hour', 'day'], 'Buckets of hours or days of the project’s zone; day unless given.'),
+    'day',
+  ),
+}
+
+export function flagUsageRoutes(deps: FlagCallsEndpointDeps): ManagementRoute[] {
+  const insights = { insights: deps.events, clock: deps.clock }
+  return [
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/usage',
+      id: 'feature_flags_usage',
+      tag: 'feature_flags',
+      summary: 'How often the flag was called with each value, and by how many persons, per hour or day.',
+      scope: 'feature_flag:read',
+      query,
+      success: { status: 200, schema: flagUsageSchema },
+      handle: async ({ project, item: flag, query, signal }) => {
+        const [lastCall] = await deps.management.listLastCalls(project.id, [flag.id])
+        return answerFromEventStore(async () => {
+          const counted = await answerFlagUsage(insights, project, flag.key, rangeOf(query), signal)
+          if (!counted.ok) return refusal(rangeError(counted.error))
+          const { usage, buckets } = counted.value
+          return answer(200, encodeFlagUsage(usage, buckets, project.timezone, lastCall?.calledAtMs ?? null))
+        })
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/exposure',
+      id: 'feature_flags_exposure',
+      tag: 'feature_flags',
+      summary: 'How many persons first saw each variant, per hour or day, and whether they were split as defined.',
+      scope: 'feature_flag:read',
+      query,
+      success: { status: 200, schema: flagExposureSchema },
+      handle: async ({ project, item: flag, query, signal }) => {
+        const range = { ...rangeOf(query), importJobIds: await deps.management.listJobsInExperiments(project.id) }
+        return answerFromEventStore(async () => {
+          const counted = await answerExposure(insights, project, flag, range, signal)
+          if (!counted.ok) return refusal(rangeError(counted.error))
+          return answer(200, encodeFlagExposure(counted.value, project.timezone))
+        })
+      },
+    }),
+  ]
+}
+
+function rangeOf(query: {
+  date_from: string | undefined
+  date_to: string | undefined
+  interval: 'hour' | 'day'
+}): FlagCallRange {
+  return { from: query.date_from ?? null, to: query.date_to ?? null, interval: query.interval }
+}
+
+function rangeError(issue: FlagCallRangeIssue): WireError {
+  switch (issue.kind) {
+    case 'dates':
+      return invalidInput(`date_${issue.issue.field}`, issue.issue.message)
+    case 'too_many_buckets':
+      return invalidInput(
+        'date_from',
+        `There would be more than ${issue.bucketsMax} buckets: ask for a shorter range or a longer interval.`,
+      )
+  }
+}

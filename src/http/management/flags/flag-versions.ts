@@ -1,0 +1,210 @@
+// The history of a flag. Every write has kept a snapshot of the whole flag.
+
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { JsonObject } from '#core/json.ts'
+import { diffJson, type JsonChange } from '#core/json-diff.ts'
+import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
+import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
+import { restoreFlag } from '#services/manage/manage-flags.ts'
+import { encodeAuthor } from '#wire/management/author.ts'
+import {
+  encodeFlag,
+  encodeFlagVersion,
+  type FlagActivityJson,
+  type FlagDiffJson,
+  flagActivitySchema,
+  flagDiffSchema,
+  flagVersionSchema,
+  withoutPayloads,
+  writtenFlagSchema,
+} from '#wire/management/flags/flags.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import { answer, missing, refusal } from '../kit/answers.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
+import { countedPage } from '../kit/page.ts'
+import { pageParams } from '../kit/query-params.ts'
+import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+
+type FlagVersionsDeps = FlagEndpointDeps &
+  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlagVersions' | 'listProjectFlagVersions'> }
+
+const tag = 'feature_flags'
+const noSuchVersion = missing('The flag has no such version; its versions are listed at …/versions/.')
+
+export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
+  return [
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/versions',
+      id: 'feature_flags_versions_list',
+      tag,
+      summary: 'All versions of a flag, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
+      handle: async ({ request, item: flag, query }) => {
+        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
+        return answer(
+          200,
+          countedPage(
+            request,
+            query,
+            count,
+            results.map(version => encodeFlagVersion(version, flag.hasEncryptedPayloads)),
+          ),
+        )
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/versions/:version',
+      id: 'feature_flags_versions_retrieve',
+      tag,
+      summary: 'The flag as it stood at one version.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagVersionSchema },
+      handle: async ({ item: flag, params }) => {
+        const version = await findVersion(deps, flag, params.version!)
+        return version === null
+          ? refusal(noSuchVersion)
+          : answer(200, encodeFlagVersion(version, flag.hasEncryptedPayloads))
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/versions/:version/diff/:otherVersion',
+      id: 'feature_flags_versions_diff',
+      tag,
+      summary: 'What is different in the second version.',
+      scope: 'feature_flag:read',
+      success: { status: 200, schema: flagDiffSchema },
+      handle: async ({ item: flag, params }) => {
+        const from = await findVersion(deps, flag, params.version!)
+        const to = await findVersion(deps, flag, params.otherVersion!)
+        if (from === null || to === null) return refusal(noSuchVersion)
+        const diff: FlagDiffJson = { from: from.version, to: to.version, changes: diffFlags(from.flag, to.flag, flag) }
+        return answer(200, diff)
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'POST',
+      path: '/versions/:version/restore',
+      id: 'feature_flags_versions_restore',
+      tag,
+      summary: 'Make an earlier version the newest one. What it refers to has to be there still.',
+      scope: 'feature_flag:write',
+      query: { skip_validation: skipValidationParam },
+      success: { status: 200, schema: writtenFlagSchema },
+      handle: async ({ caller, item: flag, params, query }) => {
+        const version = versionNumber(params.version!)
+        if (version === null) return refusal(noSuchVersion)
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const restored = await restoreFlag(deps, flag, version, { skipValidation: skips, by: caller.label })
+        return answerFlagWrite(deps, caller, 200, restored, { withWarnings: skips })
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/feature_flags/activity',
+      id: 'feature_flags_activity_all',
+      tag,
+      summary: 'Who changed which flag, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(10, 100),
+      success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
+      handle: async ({ request, project, query }) => {
+        const { count, results } = await deps.management.listProjectFlagVersions(project.id, query)
+        const activity = await projectActivity(deps, project.id, results)
+        return answer(200, countedPage(request, query, count, activity))
+      },
+    }),
+    ...flagRoutes(deps, {
+      method: 'GET',
+      path: '/activity',
+      id: 'feature_flags_activity',
+      tag,
+      summary: 'Who changed what, newest first.',
+      scope: 'feature_flag:read',
+      query: pageParams(10, 100),
+      success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
+      handle: async ({ request, item: flag, query }) => {
+        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
+        const activity: FlagActivityJson[] = []
+        for (const [index, version] of results.entries()) {
+          const before = results[index + 1] ?? (await findVersion(deps, flag, String(version.version - 1)))
+          activity.push(toActivity(version, before ?? undefined, flag))
+          await nextTurn() // comparing two large flags takes a turn of its own
+        }
+        return answer(200, countedPage(request, query, count, activity))
+      },
+    }),
+  ]
+}
+
+/** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */
+async function projectActivity(
+  { management }: { readonly management: Pick<FlagStore, 'findFlagVersion' | 'findFlag'> },
+  projectId: number,
+  versions: readonly FlagVersion[],
+): Promise<FlagActivityJson[]> {
+  const activity: FlagActivityJson[] = []
+  for (const version of versions) {
+    const { flagId } = version
+    const before = await management.findFlagVersion(projectId, flagId, version.version - 1)
+    const now = await management.findFlag(projectId, String(flagId))
+    activity.push(toActivity(version, before ?? undefined, now ?? version.flag))
+    await nextTurn()
+  }
+  return activity
+}
+
+async function findVersion(
+  deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
+  flag: Flag,
+  text: string,
+): Promise<FlagVersion | null> {
+  const version = versionNumber(text)
+  return version === null ? null : deps.management.findFlagVersion(flag.projectId, flag.id, version)
+}
+
+function versionNumber(text: string): number | null {
+  return /^\d{1,9}$/.test(text) ? Number(text) : null
+}
+
+/** Leaves out version, time and author, and the payloads of a flag that is encrypted now. */
+function diffFlags(before: Flag, after: Flag, now: Flag): JsonChange[] {
+  return now.hasEncryptedPayloads
+    ? diffJson(comparable(withoutPayloads(before)), comparable(withoutPayloads(after)))
+    : diffJson(comparable(before), comparable(after))
+}
+
+function comparable(flag: Flag): JsonObject {
+  const { version: _version, updated_at: _updatedAt, created_by: _createdBy, ...rest } = encodeFlag(flag)
+  return rest
+}
+
+function toActivity(version: FlagVersion, before: FlagVersion | undefined, now: Flag): FlagActivityJson {
+  const changes = before === undefined ? [] : diffFlags(before.flag, version.flag, now)
+  const isDeletion = changes.some(({ path, after }) => path === 'deleted' && after === true)
+  return {
+    user: encodeAuthor(version.changedBy),
+    activity: before === undefined ? 'created' : isDeletion ? 'deleted' : 'updated',
+    scope: 'FeatureFlag',
+    item_id: String(version.flagId),
+    detail: {
+      name: version.flag.key,
+      version: version.version,
+      changes: changes.map(change => ({
+        type: 'FeatureFlag' as const,
+        field: change.path.split('.', 1)[0]!,
+        ...change,
+      })),
+    },
+    created_at: encodeFlagVersion(version, now.hasEncryptedPayloads).created_at,
+  }
+}

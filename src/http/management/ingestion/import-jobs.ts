@@ -1,0 +1,268 @@
+// Import jobs: created and reported on by importers, published or discarded as a whole. The worker does both; the
+// answers say how far it is.
+
+import Type from 'typebox'
+import { isUuid } from '#core/events/uuid.ts'
+import { type DescribedImportJob, discardsOfDayMax, jobsPerDayMax, openJobsMax } from '#core/imports/import-job.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Result } from '#core/result.ts'
+import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import type { TooManyJobs } from '#ports/state/import-job-store.ts'
+import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import {
+  createJob,
+  discardJob,
+  findJob,
+  type JobRefusal,
+  type ManageJobsDeps,
+  publishJob,
+  updateJob,
+} from '#services/imports/manage-jobs.ts'
+import { encodeEvent, eventSchema } from '#wire/management/events.ts'
+import {
+  createImportJobSchema,
+  decodeImportOptions,
+  encodeImportJob,
+  encodeImportReport,
+  importJobSchema,
+  importJobTextBytesMax,
+  importReportSchema,
+  updateImportJobSchema,
+} from '#wire/management/import-jobs.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import { wireError } from '#wire/wire-error.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  invalidInput,
+  longListAnswer,
+  missing,
+  refusal,
+} from '../kit/answers.ts'
+import { holdsScope } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
+import { countedPage } from '../kit/page.ts'
+import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
+
+type ImportJobsDeps = EndpointDeps &
+  ManageJobsDeps &
+  Pick<ManagementDeps, 'randomBytes'> & {
+    readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'>
+  }
+
+const tag = 'import_jobs'
+const uuidCountMax = 200
+const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
+  too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: end one first.`,
+  too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: create the next one later, or send several files in one job.`,
+}
+/** Source: docs/wire/import.md §3.10. */
+const noDestinations = invalidInput(
+  'replay_side_effects',
+  'This service sends events to no destinations, webhooks or workflows, so an import can switch none on: leave it empty.',
+)
+const noSuchJob = missing('The project has no import job with this id.')
+
+export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
+  const { management, clock, events } = deps
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs',
+      id: 'import_jobs_list',
+      tag,
+      summary: 'List import jobs, the newest first. A page ends before a mebibyte of plans and progress.',
+      scope: 'import_job:read',
+      query: pageParams(),
+      success: { status: 200, schema: countedPageSchema(importJobSchema) },
+      handle: async ({ request, project, caller, query }) => {
+        const { count, jobs } = await management.listImportJobs(project.id, query)
+        const results = jobs.map(job => encodeImportJob(job, mayAddEvents(caller)))
+        return answer(200, countedPage(request, query, count, results))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/import_jobs',
+      id: 'import_jobs_create',
+      tag,
+      summary: 'Create an import job. Batches that name it in X-Import-Job wait until it is published.',
+      scope: 'import_job:write',
+      body: createImportJobSchema,
+      success: { status: 201, schema: importJobSchema },
+      handle: async ({ project, caller, body }) => {
+        const { source, name = source, plan = {} } = body
+        const tooLong = whichIsTooLong({ plan })
+        if (tooLong !== null) return tooLong
+        if ((body.replay_side_effects ?? []).length > 0) return refusal(noDestinations)
+        const secondsMax = project.ingestion.dropEventsOlderThanSeconds ?? 0
+        if (secondsMax > 0 && body.accept_old !== true) return refusal(dropsOldEvents(secondsMax))
+        const created = await createJob(deps, {
+          ...{ projectId: project.id, name, source, plan, options: decodeImportOptions(body.options) },
+          createdBy: caller.label,
+          createdAtMs: clock.nowMs(),
+        })
+        if (!created.ok) return refusal(wireError(409, 'conflict', tooManyJobs[created.error]))
+        return answer(201, encodeImportJob(created.value, true))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId',
+      id: 'import_jobs_retrieve',
+      tag,
+      summary: 'One import job: its state, and how far publishing or discarding is.',
+      scope: 'import_job:read',
+      success: { status: 200, schema: importJobSchema },
+      handle: async ({ project, caller, params }) => {
+        const job = await jobOf(deps, project.id, params)
+        return job === null ? refusal(noSuchJob) : answer(200, encodeImportJob(job, mayAddEvents(caller)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'PATCH',
+      path: '/import_jobs/:jobId',
+      id: 'import_jobs_update',
+      tag,
+      summary: 'Say how far the importer is. 409 once the job is being published or discarded.',
+      scope: 'import_job:write',
+      body: updateImportJobSchema,
+      success: { status: 200, schema: importJobSchema },
+      handle: async ({ project, params, body }) => {
+        const tooLong = whichIsTooLong(body)
+        return tooLong ?? answerJob(await updateJob(deps, project.id, idOf(params), body))
+      },
+    }),
+    ...projectRoutes(
+      deps,
+      jobAction('publish', 'Publish the job: its events become visible, its persons and links part of the project.', {
+        handle: async ({ project, params }) => answerJob(await publishJob(deps, project.id, idOf(params))),
+      }),
+    ),
+    ...projectRoutes(
+      deps,
+      jobAction('discard', 'Discard the job, or undo it within 30 days of publishing.', {
+        handle: async ({ project, params }) => answerJob(await discardJob(deps, project.id, idOf(params))),
+      }),
+    ),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId/report',
+      id: 'import_jobs_report',
+      tag,
+      summary: 'What is stored of the job, and what happened to the rest.',
+      scope: 'import_job:read',
+      success: { status: 200, schema: importReportSchema },
+      handle: async ({ project, caller, params, signal }) => {
+        const job = await jobOf(deps, project.id, params)
+        if (job === null) return refusal(noSuchJob)
+        const notes = await management.listImportNotes(job.id)
+        const shown = {
+          showsId: mayAddEvents(caller),
+          showsPersons: holdsScope(caller, 'person:read'),
+          showsGroups: holdsScope(caller, 'group:read'),
+        }
+        return answerFromEventStore(async () =>
+          answer(
+            200,
+            encodeImportReport(job, await events.countImportedRows(project.id, job.id, signal), notes, shown),
+          ),
+        )
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId/events',
+      id: 'import_jobs_events',
+      tag,
+      summary: `Stored events of the job by uuid, published or not, at most ${uuidCountMax}.`,
+      scope: 'import_job:read query:read',
+      query: { uuids: requiredParam(textParam('Uuids, separated by commas.')) },
+      success: { status: 200, schema: Type.Object({ results: Type.Array(eventSchema) }) },
+      handle: async ({ project, params, query, signal }) => {
+        const uuids = query.uuids.toLowerCase().split(',')
+        if (uuids.length > uuidCountMax || !uuids.every(isUuid))
+          return refusal(invalidInput('uuids', `At most ${uuidCountMax} UUIDs, separated by commas.`))
+        const job = await jobOf(deps, project.id, params)
+        if (job === null) return refusal(noSuchJob)
+        return answerFromEventStore(async () =>
+          longListAnswer({}, await events.findImportedRows(project.id, job.id, uuids, signal), encodeEvent),
+        )
+      },
+    }),
+  ]
+}
+
+function jobAction(
+  name: 'publish' | 'discard',
+  summary: string,
+  { handle }: Pick<ProjectEndpoint<Record<never, never>, Type.TUnknown>, 'handle'>,
+): ProjectEndpoint<Record<never, never>, Type.TUnknown> {
+  return {
+    method: 'POST',
+    path: `/import_jobs/:jobId/${name}`,
+    id: `import_jobs_${name}`,
+    tag,
+    summary: `${summary} Repeating it changes nothing; the job's state says when it is done.`,
+    scope: 'import_job:write',
+    success: { status: 202, schema: importJobSchema },
+    handle,
+  }
+}
+
+function idOf(params: Readonly<Record<string, string>>): number {
+  const text = params.jobId!
+  return /^[1-9]\d{0,15}$/.test(text) && Number.isSafeInteger(Number(text)) ? Number(text) : 0
+}
+
+async function jobOf(
+  deps: ManageJobsDeps,
+  projectId: number,
+  params: Readonly<Record<string, string>>,
+): Promise<DescribedImportJob | null> {
+  const id = idOf(params)
+  return id === 0 ? null : findJob(deps, projectId, id)
+}
+
+function mayAddEvents(caller: PersonalKey): boolean {
+  return holdsScope(caller, 'import_job:write')
+}
+
+const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
+  publishing: 'The job is being published.',
+  published: 'The job is published: what was sent cannot change any more, but the job can be discarded.',
+  discarding: 'The job is being discarded.',
+  discarded: 'The job is discarded: create another one.',
+  too_many_of_day: `Imports of this day without a job were discarded ${discardsOfDayMax} times: import into a job, which can be discarded.`,
+  final: 'The job was published more than 30 days ago and cannot be undone any more.',
+}
+
+/** To a key that may write. */
+function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
+  if (result.ok) {
+    const { state } = result.value
+    return answer(state === 'publishing' || state === 'discarding' ? 202 : 200, encodeImportJob(result.value, true))
+  }
+  if (result.error === 'not_found') return refusal(noSuchJob)
+  return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
+}
+
+/** Source: docs/wire/import.md §3.6. */
+function dropsOldEvents(seconds: number) {
+  return wireError(
+    409,
+    'project_drops_old_events',
+    `The project drops events that are older than ${seconds} seconds (drop_events_older_than_seconds): ` +
+      'set that to 0, or send "accept_old": true to import older ones all the same.',
+    'accept_old',
+  )
+}
+
+function whichIsTooLong(body: { readonly plan?: JsonObject; readonly progress?: JsonObject }): Answer | null {
+  for (const key of ['plan', 'progress'] as const)
+    if (body[key] !== undefined && Buffer.byteLength(JSON.stringify(body[key])) > importJobTextBytesMax)
+      return refusal(invalidInput(key, `At most ${importJobTextBytesMax} bytes of JSON.`))
+  return null
+}

@@ -1,0 +1,60 @@
+// How far the worker has processed the log, so that scripts and tests can wait for their events; and what became of a
+// project's events: what the worker did with their records, and what fronts answered without making a record.
+
+import type { LogStream } from '#core/events/log-stream.ts'
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import type { RefusedStore } from '#ports/state/accounting-store.ts'
+import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import { findProgress, type ProgressStore } from '#services/progress/find-progress.ts'
+import { instant } from '#wire/management/shapes.ts'
+import {
+  ingestionStatusSchema,
+  type LaneStatusJson,
+  type OutcomeJson,
+  type RefusedJson,
+} from '#wire/management/status.ts'
+import { answer } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+
+type IngestionStatusDeps = EndpointDeps &
+  Pick<ManagementDeps, 'log' | 'clock'> & {
+    readonly management: ProgressStore & Pick<LogBindingStore, 'listOutcomes'> & Pick<RefusedStore, 'listRefused'>
+  }
+
+/** The counts are kept for this long. */
+const lookBackMs = 30 * dayMs
+
+export function ingestionStatusRoutes(deps: IngestionStatusDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/ingestion_status',
+    id: 'ingestion_status',
+    tag: 'ingestion',
+    summary: 'Appended and processed records of each lane, of the whole instance; what became of those of the project.',
+    scope: 'project:read',
+    success: { status: 200, schema: ingestionStatusSchema },
+    handle: async ({ project }) => {
+      const streams = await deps.log.streams()
+      const lanes = await Promise.all(streams.map(async ({ stream }) => [stream, await streamStatus(deps, stream)]))
+      const outcomes: OutcomeJson[] = (await deps.management.listOutcomes(project.id)).map(
+        ({ lane, outcome, reason, count }) => ({ lane, outcome, reason, count }),
+      )
+      const fromDay = utcDay(deps.clock.nowMs() - lookBackMs)
+      const refused: RefusedJson[] = (await deps.management.listRefused(project.id, fromDay)).map(
+        ({ reason, count, lastSeenMs }) => ({ reason, count, last_seen: instant(lastSeenMs) }),
+      )
+      return answer(200, { lanes: Object.fromEntries(lanes), outcomes, refused })
+    },
+  })
+}
+
+async function streamStatus(deps: IngestionStatusDeps, stream: LogStream): Promise<LaneStatusJson> {
+  // Read the position first: records appended meanwhile make the lag larger, never negative.
+  const { doneOffset: offset } = await findProgress(deps.management, stream)
+  const { endOffset, appendedAtMs } = await deps.log.status(stream, offset)
+  const lagMs = offset < endOffset && appendedAtMs !== null ? deps.clock.nowMs() - appendedAtMs : 0
+  return { appended: endOffset, processed: offset, lag_seconds: Math.max(0, lagMs) / 1000 }
+}

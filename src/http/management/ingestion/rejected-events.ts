@@ -1,0 +1,271 @@
+// Rejects, which arrived and were not stored: lists them, and takes them through capture again.
+
+import Type, { type Static } from 'typebox'
+import { type Lane, lanes } from '#core/events/captured-event.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { nearMiss } from '#core/nearest-name.ts'
+import type { Project } from '#core/project.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { RejectedCursor, RejectedFilter, RejectStore } from '#ports/events/reject-store.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { RejectReplay, ReplayReport } from '#services/capture/replay-rejects.ts'
+import {
+  encodeRejectedEvent,
+  type RejectReplayReportJson,
+  rejectedEventSchema,
+  rejectFilterSchema,
+  rejectReplayReportSchema,
+  rejectReplaySchema,
+} from '#wire/management/events.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import {
+  type Answer,
+  answer,
+  answerFromEventStore,
+  invalid,
+  invalidInput,
+  longListAnswer,
+  missing,
+  refusal,
+} from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import { pinnedBounds, readBounds } from '../kit/instants.ts'
+import { propertyNames } from '../kit/misspelt.ts'
+import { addressWith } from '../kit/page.ts'
+import {
+  booleanParam,
+  filterParam,
+  optional,
+  pageParams,
+  type QueryParam,
+  searchParam,
+  textParam,
+  uuidParam,
+} from '../kit/query-params.ts'
+
+type RejectsDeps = EndpointDeps & {
+  readonly events: Pick<RejectStore, 'listRejected'>
+  readonly rejects: RejectReplay
+  readonly clock: Clock
+}
+
+const tag = 'events'
+const replayLimitMax = 1_000
+const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+
+const listQuery = {
+  reason: textParam('Only rejects with this reason code.'),
+  field: textParam('The field at fault, with or without the place of its item (batch.3.uuid).'),
+  event: textParam('Name of the event, as far as it could be read.'),
+  distinct_id: textParam('Distinct id, as far as it could be read.'),
+  uuid: textParam('Uuid of the event, as far as it could be read.'),
+  id: uuidParam('The reject itself: `rejectId` of an ingestion warning.'),
+  lane: laneParam(),
+  search: searchParam('Text in the body, in any case.'),
+  after: textParam(`Only later receipts. ${timeDescription}`),
+  before: textParam(`Only earlier receipts. ${timeDescription}`),
+  replayed: booleanParam('Only those that were, or were not, replayed.'),
+  limit: pageParams().limit,
+  cursor: cursorParam(),
+}
+
+export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/rejected_events',
+      id: 'rejected_events_list',
+      tag,
+      summary: 'What arrived and was not stored, with the reason, newest first. `next` neither skips nor repeats.',
+      scope: 'query:read',
+      query: listQuery,
+      success: { status: 200, schema: uncountedPageSchema(rejectedEventSchema) },
+      handle: call => answerFromEventStore(() => listRejected(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/rejected_events/:rejectId',
+      id: 'rejected_events_retrieve',
+      tag,
+      summary: 'One of them, as in the list; `rejectId` of an ingestion warning is its id.',
+      scope: 'query:read',
+      success: { status: 200, schema: rejectedEventSchema },
+      handle: call => answerFromEventStore(() => findRejected(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/rejected_events/replay',
+      id: 'rejected_events_replay',
+      tag,
+      summary:
+        'Takes rejects through capture once more: up to 1,000 by their ids, or those that fit a filter, oldest first.',
+      scope: 'query:write',
+      body: rejectReplaySchema,
+      wrongNames: Object.fromEntries(propertyNames(rejectFilterSchema).map(name => [name, `filter.${name}`])),
+      success: { status: 200, schema: rejectReplayReportSchema },
+      handle: call => replayRejects(deps, call),
+    }),
+  ]
+}
+
+async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+  const { project, query, signal, request } = call
+  const { cursor, limit, id, ...named } = query
+  const filter = readFilter(deps, project, named)
+  if (!filter.ok) return refusal(filter.error)
+  const { rejected, next } = await deps.events.listRejected(
+    {
+      ...filter.value,
+      projectId: project.id,
+      limit,
+      ...(id === undefined ? {} : { ids: [id] }),
+      ...(cursor === undefined ? {} : { beyond: cursor }),
+    },
+    signal,
+  )
+  const pinned = pinnedBounds(filter.value)
+  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
+  return longListAnswer({ next: nextAddress, previous: null }, rejected, reject =>
+    JSON.stringify(encodeRejectedEvent(reject)),
+  )
+}
+
+async function findRejected(
+  deps: RejectsDeps,
+  { project, params, signal }: ProjectCall<Record<string, never>, unknown>,
+): Promise<Answer> {
+  const rejectId = params.rejectId!
+  if (!isUuid(rejectId)) return refusal(noSuchReject)
+  const query = { projectId: project.id, ids: [rejectId.toLowerCase()], limit: 1 }
+  const { rejected } = await deps.events.listRejected(query, signal)
+  const [found] = rejected
+  return found === undefined ? refusal(noSuchReject) : answer(200, encodeRejectedEvent(found))
+}
+
+const noSuchReject = missing(
+  'This project has no reject of this id. Rejects go after PENNON_REJECT_RETENTION_DAYS; the list has those that are left.',
+)
+
+async function replayRejects(
+  deps: RejectsDeps,
+  { project, body, signal }: ProjectCall<Record<string, never>, Static<typeof rejectReplaySchema>>,
+): Promise<Answer> {
+  const { ids, filter, limit = replayLimitMax, cursor, dry_run: isDryRun = false, partial: isPartial = false } = body
+  if ((ids === undefined) === (filter === undefined))
+    return refusal(invalidInput('ids', 'Either ids or a filter; {"filter": {}} is everything not replayed yet.'))
+  if (ids !== undefined && (cursor !== undefined || body.limit !== undefined))
+    return refusal(invalidInput(cursor === undefined ? 'limit' : 'cursor', 'Only with a filter.'))
+  const beyond = cursor === undefined ? ok(undefined) : readCursor(cursor, 'cursor')
+  if (!beyond.ok) return refusal(beyond.error)
+  const read = ids === undefined ? readFilter(deps, project, { replayed: false, ...filter }, 'filter.') : ok({ ids })
+  if (!read.ok) return refusal(read.error)
+  try {
+    const report = await deps.rejects.replay(
+      project,
+      { ...read.value, ...(beyond.value === undefined ? {} : { beyond: beyond.value }) },
+      { isDryRun, isPartial, limit: ids?.length ?? limit },
+      signal,
+    )
+    return answer(200, encodeReport(report, isDryRun, ids))
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    if (error.port === 'event-log') return refusal(logUnavailable)
+    return answerFromEventStore(() => Promise.reject(error))
+  }
+}
+
+const logUnavailable = wireError(
+  503,
+  'transient_error',
+  'The log takes no events at the moment; make the same call again.',
+)
+
+function encodeReport(
+  { results, next, remaining }: ReplayReport,
+  isDryRun: boolean,
+  ids: readonly string[] | undefined,
+): RejectReplayReportJson {
+  const found = new Set(results.map(({ rejectId }) => rejectId))
+  const missing = [...new Set(ids ?? [])].filter(id => !found.has(id))
+  const shown: RejectReplayReportJson['results'] = [
+    ...results.map(({ rejectId, result, reason, field, eventCount, refusedCount }) => {
+      return { id: rejectId, result, reason, field, events: eventCount, events_refused: refusedCount }
+    }),
+    ...missing.map(id => {
+      return { id, result: 'cannot' as const, reason: 'not_found', field: null, events: 0, events_refused: 0 }
+    }),
+  ]
+  const count = (wanted: string) => shown.filter(({ result }) => result === wanted).length
+  const events = shown.reduce((sum, { events }) => sum + events, 0)
+  return {
+    dry_run: isDryRun,
+    counts: { stored: count('stored'), refused: count('refused'), cannot: count('cannot'), events },
+    results: shown,
+    remaining,
+    next: next === null ? null : encodeCursor(next),
+  }
+}
+
+type NamedFilter = {
+  readonly [K in keyof Static<typeof rejectFilterSchema>]?: Static<typeof rejectFilterSchema>[K] | undefined
+}
+
+function readFilter(
+  deps: RejectsDeps,
+  project: Project,
+  named: NamedFilter,
+  prefix = '',
+): Result<Omit<RejectedFilter, 'projectId'>, WireError> {
+  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+  const bounds = readBounds(named, zone, prefix)
+  if (!bounds.ok) return bounds
+  const { reason, field, event, distinct_id: distinctId, lane, search, replayed } = named
+  const uuid = named.uuid?.toLowerCase()
+  const filter = {
+    reason,
+    field,
+    event,
+    distinctId,
+    uuid,
+    search,
+    replayed,
+    ...bounds.value,
+  }
+  const given = Object.fromEntries(Object.entries({ ...filter, lane }).filter(([, value]) => value !== undefined))
+  for (const [name, value] of Object.entries(named))
+    if (typeof value === 'string' && value.includes('\0'))
+      return err(invalidInput(`${prefix}${name}`, 'NUL is no part of any text.'))
+  const meant = reason === undefined ? null : reasonMeantBy(reason)
+  if (meant !== null) return err(invalidInput(`${prefix}reason`, `Unknown reason ${reason}. Did you mean ${meant}?`))
+  return ok(given)
+}
+
+/** The suggestion for a misspelt reason. Null for an unknown one: rejects kept by another version may have it. */
+function reasonMeantBy(reason: string): string | null {
+  return knownRejectReasons.includes(reason) ? null : nearMiss(reason, knownRejectReasons)
+}
+
+function laneParam(): QueryParam<Lane | undefined> {
+  return filterParam(Type.String({ enum: [...lanes], description: 'Where it would have gone.' }), (text, name) => {
+    const lane = lanes.find(known => known === text)
+    return lane === undefined ? err(invalidInput(name, `Must be one of ${lanes.join(', ')}.`)) : ok(lane)
+  })
+}
+
+function cursorParam(): QueryParam<RejectedCursor | undefined> {
+  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), readCursor)
+}
+
+function readCursor(text: string, name: string): Result<RejectedCursor, WireError> {
+  const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
+  if (match === null) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+  return ok({ receivedAtMs: Number(match[1]), rejectId: match[2]! })
+}
+
+function encodeCursor({ receivedAtMs, rejectId }: RejectedCursor): string {
+  return `${receivedAtMs}_${rejectId}`
+}

@@ -1,0 +1,100 @@
+// Recordings, read only: the messages of each session, and their snapshots while they are kept. There is no player.
+
+import Type from 'typebox'
+import { unpackItems } from '#core/capture/packed-items.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import { err, ok } from '#core/result.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { RecordingStore } from '#ports/events/recording-store.ts'
+import { type RecordingCursor, recordingRetentionDays } from '#ports/events/recording-store.ts'
+import {
+  encodeReplayMessage,
+  encodeReplayMessageWithItems,
+  replayMessagePageSchema,
+  replayMessageWithItemsSchema,
+} from '#wire/management/replay-messages.ts'
+import { type Answer, answer, answerFromEventStore, invalid, notFoundHere, refusal } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import { pinnedBounds, readBounds } from '../kit/instants.ts'
+import { addressWith } from '../kit/page.ts'
+import { optional, pageParams, type QueryParam, textParam } from '../kit/query-params.ts'
+
+type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly clock: Clock }
+
+const tag = 'replay'
+const scope = 'session_recording:read'
+const timeDescription = 'ISO 8601 time, date in the project’s zone, or a span such as -7d; the bound itself is outside.'
+
+const listQuery = {
+  session_id: textParam('Session that was recorded.'),
+  distinct_id: textParam('Distinct id that it was recorded for.'),
+  after: textParam(`Only later recordings. ${timeDescription}`),
+  before: textParam(`Only earlier recordings. ${timeDescription}`),
+  limit: pageParams().limit,
+  cursor: cursorParam(),
+}
+
+export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/replay_messages',
+      id: 'replay_messages_list',
+      tag,
+      summary: `Requests that brought snapshots of sessions, newest first; kept for ${recordingRetentionDays.row} days.`,
+      scope,
+      query: listQuery,
+      success: { status: 200, schema: replayMessagePageSchema },
+      handle: call => answerFromEventStore(() => listRecordings(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/replay_messages/:uuid',
+      id: 'replay_messages_retrieve',
+      tag,
+      summary: `One of them with its snapshots, which are kept for ${recordingRetentionDays.items} days.`,
+      scope,
+      success: { status: 200, schema: replayMessageWithItemsSchema },
+      handle: ({ project, params, signal }) =>
+        answerFromEventStore(async () => {
+          const uuid = params.uuid!
+          const found = isUuid(uuid) ? await deps.events.findRecording(project.id, uuid.toLowerCase(), signal) : null
+          if (found === null) return refusal(notFoundHere)
+          const { recording, items } = found
+          const json = items === null ? null : await unpackItems(items, recording.itemsBytes)
+          return { status: 200, json: encodeReplayMessageWithItems(recording, json) }
+        }),
+    }),
+  ]
+}
+
+async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
+  const { project, query, signal, request } = call
+  const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
+  const bounds = readBounds(query, zone)
+  if (!bounds.ok) return refusal(bounds.error)
+  const { recordings, next } = await deps.events.listRecordings(
+    {
+      projectId: project.id,
+      limit: query.limit,
+      ...(query.session_id === undefined ? {} : { sessionId: query.session_id }),
+      ...(query.distinct_id === undefined ? {} : { distinctId: query.distinct_id }),
+      ...bounds.value,
+      ...(query.cursor === undefined ? {} : { after: query.cursor }),
+    },
+    signal,
+  )
+  const pinned = pinnedBounds(bounds.value)
+  const nextAddress =
+    next === null ? null : addressWith(request, { ...pinned, cursor: `${next.timestampMs}_${next.uuid}` })
+  return answer(200, { next: nextAddress, results: recordings.map(encodeReplayMessage) })
+}
+
+function cursorParam(): QueryParam<RecordingCursor | undefined> {
+  return optional(Type.String({ description: 'Where the page before ended; part of `next`.' }), (text, name) => {
+    const match = /^(-?\d{1,13})_([0-9a-f-]{36})$/.exec(text)
+    if (match === null || !isUuid(match[2]!)) return err(invalid(name, 'Not a cursor; follow `next` as it is.'))
+    return ok({ timestampMs: Number(match[1]), uuid: match[2]! })
+  })
+}

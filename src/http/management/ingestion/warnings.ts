@@ -1,0 +1,41 @@
+// Ingestion warnings: events that were stored although something about them deserves attention.
+
+import { dayMs } from '#core/time.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { WarningStore } from '#ports/state/accounting-store.ts'
+import { instant } from '#wire/management/shapes.ts'
+import { type WarningJson, warningsSchema } from '#wire/management/status.ts'
+import { answer } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+
+type WarningsDeps = EndpointDeps & { readonly management: Pick<WarningStore, 'listWarnings'>; readonly clock: Clock }
+
+/** Warnings are kept for this long. */
+const lookBackMs = 30 * dayMs
+const sampleCountMax = 50
+
+export function warningsRoutes(deps: WarningsDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/ingestion_warnings',
+    id: 'ingestion_warnings_list',
+    tag: 'ingestion',
+    summary: `Warnings of the last 30 days by type, with up to ${sampleCountMax} examples each.`,
+    scope: 'ingestion_warning:read',
+    success: { status: 200, schema: warningsSchema },
+    handle: async ({ project }) => {
+      const summaries = await deps.management.listWarnings(project.id, {
+        sinceMs: deps.clock.nowMs() - lookBackMs,
+        sampleCountMax,
+      })
+      const results: WarningJson[] = summaries.map(({ type, count, lastSeenMs, warnings }) => ({
+        type,
+        count,
+        last_seen: instant(lastSeenMs),
+        warnings: warnings.map(({ timestampMs, details }) => ({ timestamp: instant(timestampMs), details })),
+      }))
+      return answer(200, { results })
+    },
+  })
+}

@@ -1,0 +1,123 @@
+// The members of a cohort and their number. Members of static cohorts are added and removed by id.
+
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
+import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
+import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
+import { changeMembers } from '#services/manage/manage-cohorts.ts'
+import { waitOrStop } from '#services/shared/back-off.ts'
+import {
+  addMembersSchema,
+  cohortSchema,
+  decodeMembers,
+  encodeCohort,
+  removeMembersSchema,
+  writtenCohortSchema,
+} from '#wire/management/persons/cohorts.ts'
+import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, listAnswer, refusal, required } from '../kit/answers.ts'
+import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
+import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
+import type { ManagementRoute } from '../kit/endpoint.ts'
+import { addressWith } from '../kit/page.ts'
+import { pageParams, refusedParam, wholeNumberParam, withDefault } from '../kit/query-params.ts'
+
+const tag = 'cohorts'
+
+/** How long an answer waits for a count; then it says that the count is under way. */
+const countWaitMs = 3_000
+
+export function cohortPersonsRoutes(
+  deps: CohortEndpointDeps & ManageCohortsDeps & CohortPersonsDeps,
+  counter: CohortCounter,
+): ManagementRoute[] {
+  return [
+    ...cohortRoutes(deps, {
+      method: 'PATCH',
+      path: '/add_persons_to_static_cohort',
+      id: 'cohorts_add_persons_to_static_cohort',
+      tag,
+      summary: 'Add persons to a static cohort. Flags see it at once; `members` says which ids led to nobody.',
+      scope: 'cohort:write',
+      body: addMembersSchema,
+      success: { status: 200, schema: writtenCohortSchema },
+      handle: ({ item: cohort, body }) =>
+        change(cohort, 'add', decodeMembers({ persons: body.person_ids, distinctIds: body.distinct_ids })),
+    }),
+    ...cohortRoutes(deps, {
+      method: 'PATCH',
+      path: '/remove_person_from_static_cohort',
+      id: 'cohorts_remove_person_from_static_cohort',
+      tag,
+      summary: 'Take one or several persons out of a static cohort. Flags see it at once.',
+      scope: 'cohort:write',
+      body: removeMembersSchema,
+      success: { status: 200, schema: writtenCohortSchema },
+      handle: ({ item: cohort, body }) => {
+        const persons = [...(body.person_id === undefined ? [] : [body.person_id]), ...(body.person_ids ?? [])]
+        return change(cohort, 'remove', decodeMembers({ persons, distinctIds: body.distinct_ids }))
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'GET',
+      path: '/persons',
+      id: 'cohorts_persons_list',
+      tag,
+      summary:
+        'Persons in a cohort, oldest first, by their stored properties. Follow `next`: a page may be short, or empty, before the last.',
+      scope: 'cohort:read person:read',
+      query: {
+        limit: pageParams().limit,
+        cursor: withDefault(wholeNumberParam({ description: 'From `next` of the page before.', minimum: 0 }), 0),
+        offset: refusedParam('pages follow each other by next.'),
+        search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
+      },
+      success: { status: 200, schema: uncountedPageSchema(personSchema) },
+      handle: async ({ request, item: cohort, query }) => {
+        if (cohort.deleted) return refusal(noSuchCohort)
+        const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit }, encodePerson)
+        if (!page.ok) return refusal(notEvaluable(page.error))
+        const { results, nextAfter } = page.value
+        const next = nextAfter === null ? null : addressWith(request, { cursor: String(nextAfter) })
+        return listAnswer({ next, previous: null }, results)
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'POST',
+      path: '/recount',
+      id: 'cohorts_recount',
+      tag,
+      summary: 'Count the members now. 202 when it takes longer: `is_calculating` says so, here and in later answers.',
+      scope: 'cohort:write',
+      success: { status: 200, schema: cohortSchema },
+      handle: async ({ item: cohort }) => {
+        if (cohort.deleted) return refusal(noSuchCohort)
+        const waiting = new AbortController()
+        const late = waitOrStop(countWaitMs, waiting.signal).then(() => 'counting' as const)
+        const counted = await Promise.race([counter.count(cohort), late]).finally(() => waiting.abort())
+        if (counted === 'counting') return answer(202, encodeCohort(cohort, { isCalculating: true }))
+        if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluable(counted.error))
+        const current = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
+        return answer(200, encodeCohort(current, { isCalculating: counter.isCounting(cohort.id) }))
+      },
+    }),
+  ]
+
+  async function change(cohort: Cohort, action: 'add' | 'remove', members: readonly MemberIds[]): Promise<Answer> {
+    if (members.length === 0) return refusal(required(action === 'add' ? 'person_ids' : 'person_id'))
+    return answerCohortWrite(200, await changeMembers(deps, cohort, action, members), {
+      withWarnings: false,
+      isCalculating: counter.isCounting(cohort.id),
+    })
+  }
+}
+
+function notEvaluable(reason: UnknownReason): WireError {
+  return invalidInput('filters', `The cohort cannot be evaluated: ${reason}.`)
+}
+
+const countBusy = wireError(503, 'state_unavailable', 'Many cohorts are waiting to be counted; try again.')

@@ -1,0 +1,172 @@
+// Cohorts: list, create, read, change, delete. `cohort-persons.ts` has their members.
+
+import { setImmediate } from 'node:timers/promises'
+import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
+import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
+import { createCohortCounter } from '#services/manage/cohort-persons.ts'
+import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
+import { createCohort, deleteCohort, updateCohort } from '#services/manage/manage-cohorts.ts'
+import {
+  cohortSchema,
+  createCohortSchema,
+  decodeCohort,
+  decodeMembers,
+  encodeCohort,
+  type UpdateCohortJson,
+  updateCohortSchema,
+  writtenCohortSchema,
+} from '#wire/management/persons/cohorts.ts'
+import { MemberTable } from '#wire/management/persons/member-csv.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
+import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
+import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { countedPage } from '../kit/page.ts'
+import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
+import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
+import { cohortPersonsRoutes } from './cohort-persons.ts'
+
+type CohortsDeps = CohortEndpointDeps &
+  ManageCohortsDeps &
+  CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> }
+
+const tag = 'cohorts'
+/** Fits a table with as many rows as allowed, of uuids and a column or two beside them. */
+const formBytesMax = 8 * 1024 * 1024
+const skipUse = booleanParam('Delete the cohort although something uses it. Needs a key with all scopes.')
+
+export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
+  const counter = createCohortCounter(deps)
+  const encode = (cohort: Cohort) => encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) })
+  return [
+    ...cohortPersonsRoutes(deps, counter),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/cohorts',
+      id: 'cohorts_list',
+      tag,
+      summary: 'List cohorts that are not deleted, newest first.',
+      scope: 'cohort:read',
+      query: { ...pageParams(), search: searchParam('Part of a name, in any case.') },
+      success: { status: 200, schema: countedPageSchema(cohortSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, search } = query
+        const { count, results } = await deps.management.listCohorts(project.id, {
+          limit,
+          offset,
+          ...(search === undefined ? {} : { search }),
+        })
+        const cohorts = results.map(encode)
+        return answer(200, countedPage(request, query, count, cohorts))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/cohorts',
+      id: 'cohorts_create',
+      tag,
+      summary: 'Create a cohort: of filters, or static with members by id. `members` says which ids led to nobody.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipValidationParam },
+      body: createCohortSchema,
+      bodyBytesMax: formBytesMax,
+      takesForms: true,
+      success: { status: 201, schema: writtenCohortSchema },
+      handle: async ({ caller, project, query, body }) => {
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const members = await membersOf(body)
+        if (!members.ok) return refusal(members.error)
+        const created = await createCohort(deps, project.id, decodeCohort(body), {
+          members: members.value,
+          skipValidation: skips,
+          by: caller.label,
+        })
+        return answerCohortWrite(201, created, { withWarnings: skips, isCalculating: false })
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'GET',
+      path: '',
+      id: 'cohorts_retrieve',
+      tag,
+      summary: 'One cohort, also a deleted one.',
+      scope: 'cohort:read',
+      success: { status: 200, schema: cohortSchema },
+      handle: async ({ item: cohort }) => answer(200, encode(cohort)),
+    }),
+    ...cohortRoutes(deps, {
+      method: 'PATCH',
+      path: '',
+      id: 'cohorts_update',
+      tag,
+      summary:
+        'Change some of a cohort; adds 1 to its version. Ids and `csv` add members. `deleted: true` deletes it, `false` takes it back.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipValidationParam },
+      body: updateCohortSchema,
+      bodyBytesMax: formBytesMax,
+      takesForms: true,
+      success: { status: 200, schema: writtenCohortSchema },
+      handle: async ({ caller, item: cohort, query, body }) => {
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const members = await membersOf(body)
+        if (!members.ok) return refusal(members.error)
+        const updated = await updateCohort(deps, cohort, decodeCohort(body), {
+          members: members.value,
+          ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
+          skipValidation: skips,
+        })
+        return answerCohortWrite(200, updated, { withWarnings: skips, isCalculating: false })
+      },
+    }),
+    ...cohortRoutes(deps, {
+      method: 'DELETE',
+      path: '',
+      id: 'cohorts_destroy',
+      tag,
+      summary:
+        'Delete a cohort that no flag and no other cohort uses; `deleted: false` takes it back, with its members.',
+      scope: 'cohort:write',
+      query: { skip_validation: skipUse },
+      success: { status: 204 },
+      handle: async ({ caller, item: cohort, query }) => {
+        const skips = query.skip_validation === true
+        const refused = refuseSkipping(skips, caller)
+        if (refused !== null) return refused
+        const deleted = await deleteCohort(deps, cohort, { skipValidation: skips })
+        return deleted.ok ? noContent : refuseCohort(deleted.error)
+      },
+    }),
+  ]
+}
+
+/** All members that a body names, in whichever field. */
+async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], WireError>> {
+  const members = decodeMembers({ persons: body._create_static_person_ids, distinctIds: body.distinct_ids })
+  if (body.csv === undefined) return ok(members)
+  const table = await readTable(body.csv)
+  if (!table.ok) return err(invalidInput('csv', table.error))
+  return ok(table.value.ids.length === 0 ? members : [...members, table.value])
+}
+
+/** How long reading may hold the event loop. */
+const sliceMs = 10
+
+async function readTable(text: string): Promise<Result<MemberIds, string>> {
+  const table = new MemberTable(text)
+  let sliceEndMs = performance.now() + sliceMs
+  while (!table.advance(() => performance.now() >= sliceEndMs)) {
+    await setImmediate()
+    sliceEndMs = performance.now() + sliceMs
+  }
+  return table.result()
+}

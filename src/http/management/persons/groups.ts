@@ -1,0 +1,111 @@
+// Groups and their types, which come from events. A type can be deleted.
+
+import Type from 'typebox'
+import { err } from '#core/result.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
+import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
+import { deleteGroupType } from '#services/manage/delete-group-type.ts'
+import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { answer, invalidInput, listAnswer, missing, noContent, refusal } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { uncountedPage } from '../kit/page.ts'
+import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
+
+type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: GroupStore }
+
+const tag = 'groups'
+const typeIndex = requiredParam(wholeNumberParam({ description: 'Index of the group type.', minimum: 0, maximum: 4 }))
+
+const noSuchType = missing('There is no group type with this index here.')
+
+function inUse(flagKeys: readonly string[]): string {
+  const named = flagKeys.slice(0, namedFlagsMax).join(', ')
+  const others = flagKeys.length > namedFlagsMax ? ' and others' : ''
+  return `This group type is used by the flags ${named}${others}. Take it out of their filters, or delete them, first.`
+}
+
+const namedFlagsMax = 20
+
+const usedByImport = invalidInput(
+  'group_type_index',
+  'Events of an import job name this group type: publish or discard the job first.',
+)
+
+export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups_types',
+      id: 'groups_types_list',
+      tag,
+      summary: 'The group types of the project, at most five; a bare list.',
+      scope: 'group:read',
+      success: { status: 200, schema: Type.Array(groupTypeSchema) },
+      handle: async ({ project }) => {
+        const types = await deps.management.listGroupTypes(project.id)
+        return answer(200, types.map(encodeGroupType))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'DELETE',
+      path: '/groups_types/:groupTypeIndex',
+      id: 'groups_types_destroy',
+      tag,
+      summary: 'Delete a group type with its groups and free its index. 400 while a flag or a pending import uses it.',
+      scope: 'group:write',
+      success: { status: 204 },
+      handle: async ({ project, params }) => {
+        const index = params.groupTypeIndex!
+        const deleted = /^\d$/.test(index)
+          ? await deleteGroupType(deps, project.id, Number(index))
+          : err('not_found' as const)
+        if (deleted.ok) return noContent
+        if (deleted.error === 'not_found') return refusal(noSuchType)
+        if (deleted.error === 'used_by_import') return refusal(usedByImport)
+        return refusal(invalidInput('group_type_index', inUse(deleted.error.usedBy)))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups',
+      id: 'groups_list',
+      tag,
+      summary: 'Groups of one type, newest first.',
+      scope: 'group:read',
+      query: {
+        ...pageParams(),
+        group_type_index: typeIndex,
+        search: searchParam('Part of a key or of the properties.'),
+      },
+      success: { status: 200, schema: uncountedPageSchema(groupSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, search } = query
+        const { results, hasMore } = await deps.management.listGroups(project.id, {
+          limit,
+          offset,
+          typeIndex: query.group_type_index,
+          ...(search === undefined ? {} : { search }),
+        })
+        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodeGroup))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/groups/find',
+      id: 'groups_find',
+      tag,
+      summary: 'One group by type and key.',
+      scope: 'group:read',
+      query: { group_type_index: typeIndex, group_key: requiredParam(textParam('Key of the group.')) },
+      success: { status: 200, schema: groupSchema },
+      handle: async ({ project, query }) => {
+        const group = await deps.management.findStoredGroup(project.id, query.group_type_index, query.group_key)
+        return group === null
+          ? refusal(missing('There is no group of this type with this key.'))
+          : { status: 200, json: encodeGroup(group) }
+      },
+    }),
+  ]
+}

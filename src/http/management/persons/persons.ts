@@ -1,0 +1,84 @@
+// Persons, which come from events, so they are read only.
+
+import { isUuid } from '#core/events/uuid.ts'
+import type { PersonStore } from '#ports/state/person-store.ts'
+import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
+import { uncountedPageSchema } from '#wire/management/shapes.ts'
+import { answer, listAnswer, refusal } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { addressWith, uncountedPage } from '../kit/page.ts'
+import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
+import { pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
+
+type PersonsDeps = EndpointDeps & { readonly management: PersonStore }
+
+const tag = 'persons'
+
+export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons',
+      id: 'persons_list',
+      tag,
+      summary: 'Persons, newest first. Filters combine.',
+      scope: 'person:read',
+      query: {
+        ...pageParams(),
+        ...personFilters,
+      },
+      success: { status: 200, schema: uncountedPageSchema(personSchema) },
+      handle: async ({ request, project, query }) => {
+        const { limit, offset, uuid } = query
+        const filters = readPersonFilters(query)
+        const { results, hasMore } = await deps.management.listPersons(project.id, { ...filters, limit, offset })
+        // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
+        if (uuid !== undefined && results.length === 0)
+          if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
+        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodePerson))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/:uuid',
+      id: 'persons_retrieve',
+      tag,
+      summary: 'One person by uuid; 404 for one that was merged away.',
+      scope: 'person:read',
+      success: { status: 200, schema: personSchema },
+      handle: async ({ project, params }) => {
+        const uuid = params.uuid!
+        const person = isUuid(uuid) ? await deps.management.findPersonByUuid(project.id, uuid.toLowerCase()) : null
+        return person === null ? refusal(noSuchPerson) : { status: 200, json: encodePerson(person) }
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/:uuid/distinct_ids',
+      id: 'persons_distinct_ids_list',
+      tag,
+      summary: 'All distinct ids of a person, in the order of their bytes. `next` neither skips nor repeats.',
+      scope: 'person:read',
+      query: {
+        limit: pageParams().limit,
+        cursor: searchParam('The last id of the page before; part of `next`.'),
+        offset: refusedParam('pages follow each other by next.'),
+      },
+      success: { status: 200, schema: distinctIdPageSchema },
+      handle: async ({ request, project, params, query }) => {
+        const uuid = params.uuid!
+        const page = isUuid(uuid)
+          ? await deps.management.listDistinctIds(project.id, uuid.toLowerCase(), {
+              limit: query.limit,
+              ...(query.cursor === undefined ? {} : { after: query.cursor }),
+            })
+          : null
+        if (page === null) return refusal(noSuchPerson)
+        const { count, results, hasMore } = page
+        const next = hasMore ? addressWith(request, { cursor: results.at(-1)!.distinctId }) : null
+        return answer(200, { count, next, previous: null, results: results.map(encodeDistinctId) })
+      },
+    }),
+  ]
+}

@@ -1,0 +1,116 @@
+// The names of a project's events and properties, which tools ask for before they write a condition or a query.
+
+import Type from 'typebox'
+import { err, ok, type Result } from '#core/result.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import {
+  encodeEventDefinition,
+  encodePropertyDefinition,
+  eventDefinitionSchema,
+  propertyDefinitionSchema,
+} from '#wire/management/definitions.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, answerFromEventStore, invalid, invalidInput } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { countedPage } from '../kit/page.ts'
+import { readJson } from '../kit/property-filters.ts'
+import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from '../kit/query-params.ts'
+
+type DefinitionsDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listEventNames' | 'listPropertyNames'> }
+
+const tag = 'definitions'
+const namesMax = 100
+const search = textParam('Part of a name, in any case.')
+const kinds = ['event', 'person'] as const
+
+export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/event_definitions',
+      id: 'event_definitions_list',
+      tag,
+      summary: 'Names of events that the project has, in their order.',
+      scope: 'event_definition:read',
+      query: { ...pageParams(), search },
+      success: { status: 200, schema: countedPageSchema(eventDefinitionSchema) },
+      handle: ({ request, project, query, signal }) =>
+        answerFromEventStore(async () => {
+          const { limit, offset } = query
+          const asked = { projectId: project.id, limit, offset, ...given('search', query.search) }
+          const { count, results } = await deps.events.listEventNames(asked, signal)
+          const shown = results.map(event => encodeEventDefinition(project.id, event))
+          return answer(200, countedPage(request, query, count, shown))
+        }),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/property_definitions',
+      id: 'property_definitions_list',
+      tag,
+      summary: 'Names of properties of the newest events, some 2,000, or of the persons that came with them.',
+      scope: 'property_definition:read',
+      query: {
+        ...pageParams(),
+        search,
+        type: withDefault(kindParam(), 'event'),
+        event_names: namesParam('JSON list of events, of which `is_seen_on_filtered_events` tells.'),
+        filter_by_event_names: withDefault(booleanParam('Only properties of events in `event_names`.'), false),
+        properties: listParam('Only these names, separated by commas.'),
+        is_feature_flag: booleanParam('Only `$feature/…`, or all but them.'),
+        exclude_core_properties: withDefault(booleanParam('Without `$…`, which SDKs set.'), false),
+      },
+      success: { status: 200, schema: countedPageSchema(propertyDefinitionSchema) },
+      handle: ({ request, project, query, signal }) =>
+        answerFromEventStore(async () => {
+          const { limit, offset, type, event_names: events } = query
+          const asked = {
+            ...{ projectId: project.id, kind: type, limit, offset, ...given('search', query.search) },
+            ...{ leavesOutCore: query.exclude_core_properties, onlyOfEvents: query.filter_by_event_names },
+            ...given('names', query.properties),
+            ...given('events', events),
+            ...given('ofFlags', query.is_feature_flag),
+          }
+          const { count, results } = await deps.events.listPropertyNames(asked, signal)
+          const namesEvents = events !== undefined
+          const shown = results.map(property => encodePropertyDefinition(project.id, type, property, namesEvents))
+          return answer(200, countedPage(request, query, count, shown))
+        }),
+    }),
+  ]
+}
+
+/** An object with the field, or an empty one when the value is undefined. */
+function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
+  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T })
+}
+
+function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {
+  return optional(Type.Union(kinds.map(kind => Type.Literal(kind))), (text, name) => {
+    const kind = kinds.find(known => known === text)
+    return kind === undefined
+      ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions have no list here.`))
+      : ok(kind)
+  })
+}
+
+function namesParam(description: string): QueryParam<readonly string[] | undefined> {
+  return optional(Type.String({ description }), (text, name) => {
+    const names = readJson(text)
+    const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
+    return isList ? checked(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
+  })
+}
+
+function listParam(description: string): QueryParam<readonly string[] | undefined> {
+  return optional(Type.String({ description }), (text, name) => checked(text.split(','), name))
+}
+
+function checked(names: readonly string[], name: string): Result<readonly string[], WireError> {
+  if (names.length > namesMax) return err(invalidInput(name, `At most ${namesMax} names.`))
+  return names.some(one => one.length > 1_000 || one.includes('\0'))
+    ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))
+    : ok(names)
+}

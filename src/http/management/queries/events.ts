@@ -1,0 +1,78 @@
+// Events, read only. A query is cancelled when its caller disconnects; when the store is down, the answer is 503.
+
+import { definedOf } from '#core/defined-of.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/events.ts'
+import { type Answer, answerFromEventStore, longListAnswer, notFoundHere, refusal } from '../kit/answers.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
+import { pinnedBounds } from '../kit/instants.ts'
+import { addressWith } from '../kit/page.ts'
+import { wholeNumberParam, withDefault } from '../kit/query-params.ts'
+
+type EventsDeps = EndpointDeps & {
+  readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
+  readonly clock: Clock
+}
+
+const tag = 'events'
+const limitMax = 1_000
+
+const limit = withDefault(
+  wholeNumberParam({
+    description: `Events per page, 100 unless given, at most ${limitMax}.`,
+    minimum: 1,
+    clampTo: limitMax,
+  }),
+  100,
+)
+
+const eventsQuery = { ...eventFilters, limit }
+
+export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/events',
+      id: 'events_list',
+      tag,
+      summary: 'Events, newest first, of all times unless bounded. `next` neither skips nor repeats.',
+      scope: 'query:read',
+      query: eventsQuery,
+      success: { status: 200, schema: eventPageSchema },
+      handle: call => answerFromEventStore(() => listEvents(deps, call)),
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/events/:uuid',
+      id: 'events_retrieve',
+      tag,
+      summary: 'One event by uuid.',
+      scope: 'query:read',
+      success: { status: 200, schema: eventSchema },
+      handle: ({ project, params, signal }) =>
+        answerFromEventStore(async () => {
+          const uuid = params.uuid!
+          const event = isUuid(uuid) ? await deps.events.findEvent(project.id, uuid.toLowerCase(), signal) : null
+          return event === null ? refusal(notFoundHere) : { status: 200, json: encodeEvent(event) }
+        }),
+    }),
+  ]
+}
+
+async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery, unknown>): Promise<Answer> {
+  const { project, query, signal, request } = call
+  const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
+  if (!read.ok) return refusal(read.error)
+  const { filters, bounds } = read.value
+  const { events, next } = await deps.events.listEvents(
+    definedOf({ projectId: project.id, ...filters, after: query.cursor, limit: query.limit }),
+    signal,
+  )
+  const pinned = pinnedBounds(bounds)
+  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeEventCursor(next) })
+  return longListAnswer({ next: nextAddress }, events, encodeEvent)
+}

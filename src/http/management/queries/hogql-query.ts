@@ -1,0 +1,76 @@
+// SQL as PostHog's scripts send it. The answer has PostHog's fields; the SQL is ClickHouse's own.
+
+import type { JsonObject } from '#core/json.ts'
+import { isJsonObject } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, invalid, invalidInput, permissionDenied, refusal, required } from '../kit/answers.ts'
+
+export interface HogQLQueryDeps {
+  readonly events: Pick<SqlQueries, 'runSql'>
+}
+
+/** As in PostHog: rows without a limit, and with one. */
+const rowCounts = { default: 100, max: 50_000 }
+
+/** See `AnswerQuery`. */
+export async function answerHogQLQuery(
+  { events }: HogQLQueryDeps,
+  project: Project,
+  query: JsonObject,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const { query: sql, values = {} } = query
+  if (sql === undefined || sql === null) return refusal(required('query.query'))
+  if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL has to be a text.'))
+  if (values !== null && !isJsonObject(values))
+    return refusal(invalid('query.values', 'The values have to be an object: a value for each placeholder.'))
+  const ran = await events.runSql(
+    {
+      projectId: project.id,
+      sql,
+      values: values ?? {},
+      defaultRowCount: rowCounts.default,
+      rowCountMax: rowCounts.max,
+    },
+    signal,
+  )
+  if (!ran.ok) return refusal(sqlError(ran.error, sql))
+  const { columns, types, rows, hasMore, rowCountMax } = ran.value
+  const head = {
+    columns,
+    types: columns.map((column, index) => [column, types[index]]),
+    hasMore,
+    limit: rowCountMax,
+    offset: 0,
+    error: null,
+  }
+  return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${rows.join(',')}]}` }
+}
+
+/** The error for a query that has to change. */
+export function sqlError(failure: SqlFailure, sql: string): WireError {
+  switch (failure.kind) {
+    case 'refused':
+      return invalidInput(
+        'query.query',
+        `${failure.detail}${failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`}`,
+      )
+    case 'failed':
+      return wireError(400, 'invalid_query', failure.detail, 'query.query')
+    case 'too_large':
+      return wireError(400, 'query_too_large', failure.detail, 'query.query')
+    case 'forbidden':
+      return permissionDenied(
+        'The query reads or does something that is not allowed: it may read the tables events, persons, groups and flag_calls, and change nothing.',
+      )
+    case 'not_set_up':
+      return wireError(503, 'sql_not_set_up', failure.detail)
+  }
+}
+
+function placeIn(sql: string, at: number): string {
+  const before = sql.slice(0, at).split('\n')
+  return `line ${before.length}, col ${before.at(-1)!.length + 1}`
+}

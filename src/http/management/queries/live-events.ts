@@ -1,0 +1,171 @@
+// The live view: a response that stays open and shows a project's events as they are accepted. The service decides
+// which watcher gets which event; this file has the query, the check that the key stays valid, and the socket.
+// Source: ours, docs/operating/live-view.md.
+
+import type { OutgoingHttpHeaders, ServerResponse } from 'node:http'
+import Type from 'typebox'
+import { type Lane, lanes } from '#core/events/captured-event.ts'
+import { err, ok } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { LiveRefusal } from '#services/live/live-events.ts'
+import type { LiveReader } from '#services/live/live-watcher.ts'
+import { encodeLiveReady, type LiveReady } from '#wire/live/live-events.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
+import { type Answer, invalidInput, refusal } from '../kit/answers.ts'
+import { bearerSecret, holdsScope, mayUseProject } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { EndpointDeps } from '../kit/endpoint.ts'
+import { type ManagementRoute, type ProjectCall, projectRoutes, type StreamAnswer } from '../kit/endpoint.ts'
+import { propertiesParam } from '../kit/property-filters.ts'
+import { booleanParam, type QueryParam, textListParam, withDefault } from '../kit/query-params.ts'
+
+type LiveEventsDeps = EndpointDeps & Pick<ManagementDeps, 'liveEvents' | 'keyCheck' | 'servedProject'>
+
+const scope = 'query:read'
+const contentType = 'text/event-stream'
+/** How many events a second one watcher is shown; the others are only counted for it. */
+export const liveEventsPerSecondMax = 200
+/** How long the connection stays open after the last message, for a client that is still reading. */
+const lingerMs = 2_000
+
+const liveQuery = {
+  event: textListParam('Only events of this name; repeated, of any of the names.'),
+  distinct_id: textListParam('Only events of this distinct id; repeated, of any of them.'),
+  lane: lanesParam(),
+  historical: withDefault(booleanParam('Also imports, in all lanes or in those of `lane`.'), false),
+  properties: propertiesParam(),
+  rejected: withDefault(booleanParam('Whether rejects are shown, as they are unless this is false.'), true),
+}
+
+export function liveEventsRoutes(deps: LiveEventsDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/events/live',
+    id: 'events_live',
+    tag: 'events',
+    summary: 'Events as they are accepted, as server-sent events, until the client goes.',
+    scope,
+    group: 'live',
+    query: liveQuery,
+    success: {
+      status: 200,
+      contentType,
+      schema: Type.String({
+        description: 'Messages ready, event, rejected, skipped and end, each with JSON as its data.',
+      }),
+    },
+    handle: call => watch(deps, call),
+  })
+}
+
+async function watch(
+  deps: LiveEventsDeps,
+  { project, query, caller, request, signal }: ProjectCall<typeof liveQuery, unknown>,
+): Promise<Answer | StreamAnswer> {
+  if (request.method === 'HEAD')
+    return { stream: reply => void reply.code(200).header('content-type', contentType).send() }
+  const secret = bearerSecret(request)!
+  const entered = await askLog(() =>
+    deps.liveEvents.enter({
+      projectId: project.id,
+      filter: {
+        events: setOf(query.event),
+        distinctIds: setOf(query.distinct_id),
+        lanes: query.lane ?? (query.historical ? allLanes : liveLanes),
+        imports: query.historical || query.lane?.has('historical') === true,
+        properties: query.properties ?? [],
+        rejected: query.rejected,
+      },
+      accessKey: caller.id,
+      whyNot: async () => {
+        const key = await deps.keyCheck.find(secret)
+        if (key === null || !holdsScope(key, scope) || !mayUseProject(key, project.id)) return 'access_ended'
+        return deps.servedProject(project.id) === null ? 'project_deleted' : null
+      },
+    }),
+  )
+  if (entered === null) return refusal(logUnavailable)
+  if (!entered.ok) return refusal(refusals[entered.error])
+  const place = entered.value
+  if (signal.aborted) place.leave()
+  else signal.addEventListener('abort', place.leave, { once: true })
+  return {
+    stream: reply => {
+      // From here on we write the response ourselves: Fastify would wait for a body.
+      reply.hijack()
+      place.watch(readerOf(reply.raw, reply.getHeaders() as OutgoingHttpHeaders, project))
+    },
+  }
+}
+
+function readerOf(response: ServerResponse, headers: OutgoingHttpHeaders, project: LiveReady['project']): LiveReader {
+  return {
+    begin: offsets => {
+      response.writeHead(200, {
+        ...headers,
+        'content-type': contentType,
+        'cache-control': 'no-store, no-transform',
+        connection: 'close',
+        // Otherwise nginx would hold the events until its buffer is full.
+        'x-accel-buffering': 'no',
+      })
+      response.write(encodeLiveReady({ project, offsets, eventsPerSecondMax: liveEventsPerSecondMax }))
+    },
+    write: (messages, taken) => {
+      response.cork()
+      for (const [index, message] of messages.entries())
+        if (index < messages.length - 1) response.write(message)
+        else response.write(message, taken)
+      response.uncork()
+    },
+    end: last => {
+      response.end(last)
+      const cut = setTimeout(() => response.destroy(), lingerMs).unref()
+      response.once('close', () => clearTimeout(cut))
+    },
+    drop: () => void response.destroy(),
+  }
+}
+
+const allLanes: ReadonlySet<Lane> = new Set(lanes)
+const liveLanes: ReadonlySet<Lane> = new Set(lanes.filter(lane => lane !== 'historical'))
+
+/** Lanes may be separated by commas because they are a closed list; names of events may contain commas. */
+function lanesParam(): QueryParam<ReadonlySet<Lane> | undefined> {
+  const names = textListParam(
+    `Only events of these lanes, separated by commas: ${lanes.join(', ')}. All but historical unless given.`,
+  )
+  const readAll = (texts: readonly string[], name: string) => {
+    const given = new Set(texts.flatMap(text => text.split(',')).map(text => text.trim()))
+    const chosen = new Set(lanes.filter(lane => given.has(lane)))
+    if (chosen.size < given.size) return err(invalidInput(name, `Must be some of ${lanes.join(', ')}.`))
+    return ok(chosen.size === 0 ? undefined : chosen)
+  }
+  return { ...names, readAll, read: (text, name) => readAll(text === undefined ? [] : [text], name) }
+}
+
+function setOf(texts: readonly string[] | undefined): ReadonlySet<string> | null {
+  return texts === undefined ? null : new Set(texts)
+}
+
+async function askLog<T>(question: () => Promise<T>): Promise<T | null> {
+  try {
+    return await question()
+  } catch (error) {
+    if (error instanceof PortError && error.port === 'event-log') return null
+    throw error
+  }
+}
+
+const logUnavailable = wireError(503, 'log_unavailable', 'The log cannot be read; try again.')
+const tooMany = (where: string) =>
+  wireError(
+    503,
+    'too_many_live_views',
+    `As many live views ${where} are open as may be; close one, or try again later.`,
+  )
+const refusals: Record<LiveRefusal, WireError> = {
+  closed: wireError(503, 'stopping', 'This instance is stopping; try again.'),
+  full: tooMany('of this process'),
+  project_full: tooMany('of this project'),
+}

@@ -1,0 +1,64 @@
+// Answers a TrendsQuery of `POST …/query/`.
+
+import type { Condition } from '#core/insights/conditions.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { Project } from '#core/project.ts'
+import { answerTrends, type TrendsDeps, type TrendsIssue } from '#services/insights/trends.ts'
+import { readTestAccountFilters } from '#wire/insights/property-filters.ts'
+import { readTrendsQuery } from '#wire/insights/trends-query.ts'
+import { encodeTrendResult } from '#wire/insights/trends-results.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, answer, invalidInput, refusal } from '../kit/answers.ts'
+
+export interface TrendsQueryDeps {
+  readonly events: TrendsDeps['insights']
+  readonly management: TrendsDeps['management']
+  readonly clock: TrendsDeps['clock']
+}
+
+export async function answerTrendsQuery(
+  { events: insights, management, clock }: TrendsQueryDeps,
+  project: Project,
+  json: JsonObject,
+  signal: AbortSignal,
+): Promise<Answer> {
+  const query = readTrendsQuery(json)
+  if (!query.ok) return refusal(query.error)
+  let { condition } = query.value
+  if (query.value.leavesOutTestAccounts) {
+    const filters = readTestAccountFilters(project.clientSettings.test_account_filters ?? [])
+    if (!filters.ok) return refusal(unreadableFilters(filters.error))
+    condition = { kind: 'all', conditions: [condition, filters.value] } satisfies Condition
+  }
+  const counted = await answerTrends({ insights, management, clock }, project, { ...query.value, condition }, signal)
+  if (!counted.ok) return refusal(issueError(counted.error))
+  const results = counted.value.map(line => encodeTrendResult(line, project.timezone, query.value))
+  return answer(200, { results, timezone: project.timezone, is_cached: false })
+}
+
+function unreadableFilters({ attr, detail }: WireError): WireError {
+  return invalidInput('query.filterTestAccounts', `The project's setting cannot be followed. ${attr}: ${detail}`)
+}
+
+function issueError(issue: TrendsIssue): WireError {
+  switch (issue.kind) {
+    case 'dates':
+      return invalidInput(`query.dateRange.date_${issue.issue.field}`, issue.issue.message)
+    case 'too_many_points': {
+      const wayOut = 'ask for a shorter range, a longer interval, or a lower breakdown_limit.'
+      return invalidInput('query.dateRange', `The answer might have more than ${issue.pointsMax} points: ${wayOut}`)
+    }
+    case 'cohort':
+      return invalidInput(issue.issue.path, issue.issue.message)
+    case 'too_many_conditions':
+      return invalidInput(
+        'query.properties',
+        'The filters, with those of cohorts, are more than one query of the event store can have. Use fewer, or make a static cohort of those who fit.',
+      )
+    case 'too_many_values':
+      return invalidInput(
+        'query.properties',
+        'A property that is tested has too many values that only Pennon itself can compare, such as lists, versions and unusual numbers. Ask for a shorter range or one event, or test it with another operator.',
+      )
+  }
+}

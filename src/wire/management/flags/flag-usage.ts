@@ -1,0 +1,113 @@
+// How often a flag was called, and whom it exposed to its variants, as JSON.
+
+import Type, { type Static } from 'typebox'
+import type { Buckets } from '#core/insights/buckets.ts'
+import type { ShareTest, VariantExposure } from '#core/insights/exposure.ts'
+import type { FlagUsage } from '#core/insights/flag-usage.ts'
+import { instant, instantSchema, nullable } from '../shapes.ts'
+
+/** What PostHog's insights name the values that are not listed, and the one that a row does not have. */
+const otherValue = '$$_posthog_breakdown_other_$$'
+const noValue = '$$_posthog_breakdown_null_$$'
+
+export const bucketStartsSchema = Type.Array(Type.String(), {
+  description: 'When each bucket starts, with the offset of the project’s zone: 2026-03-29T00:00:00+01:00.',
+})
+
+export const flagUsageSchema = Type.Object({
+  last_called_at: nullable(instantSchema),
+  results: Type.Array(
+    Type.Object({
+      value: Type.String({
+        description: `\`true\`, \`false\` or a variant. ${noValue}: calls without an answer. ${otherValue}: all values beyond the 25 called most.`,
+      }),
+      calls: Type.Array(Type.Integer(), { description: 'Per bucket; an event that is sent again counts once.' }),
+      persons: Type.Array(Type.Integer(), { description: 'Persons of today who made the calls of a bucket.' }),
+      buckets: bucketStartsSchema,
+    }),
+  ),
+})
+
+/** @param lastCalledAtMs null when no live call is known. */
+export function encodeFlagUsage(
+  { values, rest }: FlagUsage,
+  buckets: Buckets,
+  timezone: string,
+  lastCalledAtMs: number | null,
+): Static<typeof flagUsageSchema> {
+  const starts = bucketStarts(buckets, timezone)
+  const lines = rest === null ? values : [...values, { ...rest, value: otherValue }]
+  return {
+    last_called_at: lastCalledAtMs === null ? null : instant(lastCalledAtMs),
+    results: lines.map(({ value, calls, persons }) => ({
+      value: value === '' ? noValue : value,
+      calls: [...calls],
+      persons: [...persons],
+      buckets: starts,
+    })),
+  }
+}
+
+/** @param timezone the IANA name that the buckets were made in. */
+export function bucketStarts({ edges }: Buckets, timezone: string): string[] {
+  return edges.slice(0, -1).map(ms => {
+    const start = Temporal.Instant.fromEpochMilliseconds(ms).toZonedDateTimeISO(timezone)
+    return start.toString({ timeZoneName: 'never', smallestUnit: 'second' })
+  })
+}
+
+export const flagExposureSchema = Type.Object({
+  variants: Type.Array(
+    Type.Object({
+      variant: Type.String(),
+      persons: Type.Integer({ description: 'Persons of today who were exposed to this variant and to no other.' }),
+      expected_share: nullable(Type.Number({ description: 'From 0 to 1; null when the definition does not say one.' })),
+    }),
+  ),
+  multiple: Type.Integer({ description: 'Persons who were exposed to several variants; they count for none of them.' }),
+  buckets: bucketStartsSchema,
+  cumulative: Type.Record(Type.String(), Type.Array(Type.Integer()), {
+    description: 'Variant → persons who were first exposed in a bucket or before.',
+  }),
+  srm: nullable(
+    Type.Object(
+      { chi_square: Type.Number(), degrees_of_freedom: Type.Integer(), p_value: Type.Number() },
+      { description: 'Test for a sample ratio mismatch; null unless two variants are expected to have 5 persons.' },
+    ),
+  ),
+})
+
+/** @param timezone the IANA name that the buckets were made in. */
+export function encodeFlagExposure(
+  exposure: {
+    readonly buckets: Buckets
+    readonly variants: readonly VariantExposure[]
+    readonly multiple: number
+    readonly shareTest: ShareTest | null
+  },
+  timezone: string,
+): Static<typeof flagExposureSchema> {
+  const { buckets, variants, multiple, shareTest } = exposure
+  const cumulative = variants.map(({ variant, firsts }) => {
+    let persons = 0
+    return { variant, line: firsts.map(count => (persons += count)) }
+  })
+  return {
+    variants: variants.map(({ variant, expectedShare }, index) => ({
+      variant,
+      persons: cumulative[index]!.line.at(-1) ?? 0,
+      expected_share: expectedShare,
+    })),
+    multiple,
+    buckets: bucketStarts(buckets, timezone),
+    cumulative: Object.fromEntries(cumulative.map(({ variant, line }) => [variant, line])),
+    srm:
+      shareTest === null
+        ? null
+        : {
+            chi_square: shareTest.chiSquare,
+            degrees_of_freedom: shareTest.degreesOfFreedom,
+            p_value: shareTest.pValue,
+          },
+  }
+}
