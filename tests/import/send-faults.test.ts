@@ -263,6 +263,20 @@ describe('sending an import', () => {
     assert.ok(seconds > events / 100 - 10 && seconds < events / 100 + 10, `${events} events in ${seconds} s`)
   })
 
+  it('halves its rate when it is asked to wait, unless it is told what rate to keep to instead', async t => {
+    const secondsWith = async (named: Record<string, string>): Promise<number> => {
+      const { standIn, options, clock } = await prepare(t, { lanes: 1, rate: 200 })
+      const headers = { 'retry-after': '6', ...named }
+      let asked = 0
+      standIn.fault = () => (asked++ < 5 ? { status: 429, headers } : null)
+      standIn.answer = () => ({ headers: named })
+      await sendStage(options)
+      return clock.waits.reduce((sum, ms) => sum + ms, 0) / 1_000 - 5 * 6
+    }
+    const [halved, kept] = [await secondsWith({}), await secondsWith({ 'x-import-rate': '200' })]
+    assert.ok(halved > 2 * kept, `${halved} s, ${kept} s`)
+  })
+
   const changes: [what: string, change: object, said: RegExp][] = [
     [
       'target',

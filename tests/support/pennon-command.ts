@@ -13,15 +13,18 @@ export interface RunningCommand {
   readonly ended: Promise<Ended>
 }
 
+/** As `bin/pennon` gives them. */
+const nodeOptions = [
+  ...['--disable-warning=ExperimentalWarning', '--max-semi-space-size=8'],
+  ...['--import', './bin/compile-cache.js'],
+]
+
 export function startCommand(settings: Readonly<Record<string, string>>, ...args: readonly string[]): RunningCommand {
   let child!: ChildProcess
   const ended = new Promise<Ended>(resolve => {
     const env = { PATH: process.env.PATH, HOME: process.env.HOME, ...settings }
-    child = execFile(
-      process.execPath,
-      ['--disable-warning=ExperimentalWarning', '--import', './bin/compile-cache.js', 'src/main.ts', ...args],
-      { env },
-      (error, stdout, stderr) => resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
+    child = execFile(process.execPath, [...nodeOptions, 'src/main.ts', ...args], { env }, (error, stdout, stderr) =>
+      resolve({ exitCode: error === null ? 0 : Number(error.code ?? -1), stdout, stderr }),
     )
   })
   return { child, ended }

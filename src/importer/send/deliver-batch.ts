@@ -73,7 +73,8 @@ async function answerFor(
       if (troubleSinceMs !== null) progress.waiting(null)
       return answer
     }
-    if (answer.isOverload) rate.refused()
+    // A service that names a rate knows it better than a guess, from which it would take an hour to come back.
+    if (answer.isOverload && allowed === null) rate.refused()
     const now = clock.nowMs()
     troubleSinceMs ??= now
     progress.add({ retries: 1 })

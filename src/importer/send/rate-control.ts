@@ -72,7 +72,7 @@ export class RateControl {
     }
   }
 
-  /** The service answered 429 or 503. */
+  /** The service answered 429 or 503, without a word of the rate that it takes. */
   refused(): void {
     this.#halve(this.#nowMs())
   }
