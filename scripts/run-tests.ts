@@ -2,7 +2,7 @@
 // tests that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run.
 
 import { globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { constants, tmpdir } from 'node:os'
+import { availableParallelism, constants, tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
@@ -35,11 +35,10 @@ const sets: Record<string, TestSet> = {
       stores: ['tests/{ports,persons}/*.test.ts'],
       vectors: ['tests/{conformance,tidy}/*.test.ts'],
     },
-    concurrency: 3,
+    concurrency: threeForTwo(),
     timeoutMs: 240_000,
   },
-  // These tests mostly wait: three at once keep two processors busy.
-  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: 3, timeoutMs: 1_200_000 },
+  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: threeForTwo(), timeoutMs: 1_200_000 },
 }
 /** Enough for several installations and engines at once, with as much again to spare. */
 const inMemoryBytesMin = 8 * 2 ** 30
@@ -118,6 +117,11 @@ function folderForTests(): string {
   } catch {
     return tmpdir() // a system without it
   }
+}
+
+/** Test files at once: they mostly wait, so that three keep two processors busy. */
+function threeForTwo(): number {
+  return Math.max(3, Math.ceil(1.5 * availableParallelism()))
 }
 
 /** Waits for children to end with their parents, which takes a moment, and kills the rest after the grace. */
