@@ -235,15 +235,15 @@ interface ChunkWork {
 /** @returns null for an event that does not become a row. */
 function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   const { report } = work
-  const ofDay = sent.event.importJobId === importWithoutJob ? jobOfDayOf(work, sent.event) : null
-  if (ofDay !== null) return applyOfDay(work, sent, ofDay.id)
-  const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
-  const { event, offset } = record
-  const project = work.projects.get(event.projectId)
+  const project = work.projects.get(sent.event.projectId)
   if (project === undefined) {
-    report.count(event.projectId, event.lane, 'dropped', 'unknown_project')
+    report.count(sent.event.projectId, sent.event.lane, 'dropped', 'unknown_project')
     return null
   }
+  const ofDay = sent.event.importJobId === importWithoutJob ? jobOfDayOf(work, sent.event) : null
+  if (ofDay !== null) return applyOfDay(work, sent, project, ofDay.id)
+  const record = isGenerated(sent.event) ? withFirstTime(work, sent) : sent
+  const { event, offset } = record
   const state = subjectsOf(work, event, project)
   if (state === null) {
     if (work.isRestoring) return null
@@ -265,7 +265,13 @@ function applyRecord(work: ChunkWork, sent: ParsedEvent): StoredEvent | null {
   return row === null ? null : { ...row, timestampMs: event.timestampMs }
 }
 
-function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): StoredEvent | null {
+/** @param sentJobId the job that the event was sent with, which its reject keeps: a replay goes to the job of its own day. */
+function applyTo(
+  work: ChunkWork,
+  record: ParsedEvent,
+  state: ProjectState,
+  sentJobId = record.event.importJobId,
+): StoredEvent | null {
   const { report, geoipOf } = work
   const { event, offset } = record
   if (event.historicalMigration) report.noteRecentImport(event)
@@ -287,7 +293,10 @@ function applyTo(work: ChunkWork, record: ParsedEvent, state: ProjectState): Sto
       work.thinned.push(applied.call)
       report.count(event.projectId, event.lane, 'dropped', thinnedReason)
     } else {
-      work.rejected.push(rejectOfEvent({ stream: work.stream, offset }, event, 'message_size_too_large', 'properties'))
+      const refused = { ...event, importJobId: sentJobId }
+      work.rejected.push(
+        rejectOfEvent({ stream: work.stream, offset }, refused, 'message_size_too_large', 'properties'),
+      )
       report.count(event.projectId, event.lane, 'rejected', 'message_size_too_large')
     }
     return null
@@ -338,7 +347,12 @@ function inJobOfDay(work: ChunkWork, reject: CapturedReject): CapturedReject {
 }
 
 /** An import without a job of its own is applied at once, as one of the job that collects its day. */
-function applyOfDay(work: ChunkWork, sent: ParsedEvent, importJobId: number): StoredEvent | null {
+function applyOfDay(
+  work: ChunkWork,
+  sent: ParsedEvent,
+  project: ProjectState,
+  importJobId: number,
+): StoredEvent | null {
   const state = work.jobs.get(importJobId)?.state
   if (state !== 'published') {
     if (work.isRestoring) return null
@@ -346,9 +360,8 @@ function applyOfDay(work: ChunkWork, sent: ParsedEvent, importJobId: number): St
     work.report.count(sent.event.projectId, sent.event.lane, 'dropped', importJobDiscarded)
     return null
   }
-  const project = work.projects.get(sent.event.projectId)
   const record = { ...sent, event: { ...sent.event, importJobId } }
-  const row = project === undefined ? applyRecord(work, sent) : applyTo(work, record, project)
+  const row = applyTo(work, record, project, importWithoutJob)
   return row === null ? null : { ...row, importPartition: importWithoutJob }
 }
 
