@@ -54,6 +54,11 @@ const questions: readonly {
     ask: (store, projectId) => store.countImportedRows(projectId, 5),
   },
   {
+    name: 'the counts by day and name of an import',
+    ...{ running: 4, waiting: 2 },
+    ask: (store, projectId) => store.listImportedCounts({ projectId, importJobId: 5, after: null, limit: 10 }),
+  },
+  {
     name: 'the single events of an import',
     ...{ running: 4, waiting: 2 },
     ask: (store, projectId) => store.findImportedRows(projectId, 5, [uuid]),

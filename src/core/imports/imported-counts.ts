@@ -2,11 +2,20 @@
 
 export const idBucketCount = 256
 
-export interface ImportedCounts {
+export interface ImportedRowCounts {
   /** Stored rows; a row that was sent twice counts once. */
   readonly rows: number
-  /** By UTC day (`YYYY-MM-DD`) and event name, in this order. */
-  readonly counts: readonly { readonly day: string; readonly event: string; readonly uuids: number }[]
   /** Rows by the CRC-32 of their distinct id, modulo 256. */
   readonly idBuckets: readonly number[]
+}
+
+/** A UTC day (`YYYY-MM-DD`) and the name of events that are stored of it. */
+export interface DayAndEvent {
+  readonly day: string
+  readonly event: string
+}
+
+export interface ImportedCount extends DayAndEvent {
+  /** Stored rows of the day and the name; a row that was sent twice counts once. */
+  readonly uuids: number
 }

@@ -13,7 +13,7 @@ import type { Checkpoint } from './checkpoint.ts'
 import type { EventMarks } from './encode-event.ts'
 import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
 import { listAt, type ServiceApi } from './job-api.ts'
-import { type JobReport, readJobReport } from './job-report.ts'
+import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
 import type { SentJob } from './sent-events.ts'
 import { propertyDifference } from './stored-properties.ts'
 
@@ -69,7 +69,7 @@ export async function verifyStage(options: VerifyOptions): Promise<VerifyResult>
   await waitForLane(api, progress)
   const report = await readJobReport(api, id)
   const checks = [
-    checkCounts(expected, report),
+    await checkCounts(expected, storedCounts(api, id, report)),
     checkBuckets(expected, report),
     await checkSamples(expected.samples, { source, jobId: id }, api),
     await checkLiveData(options.liveBefore, api),
@@ -109,9 +109,9 @@ export async function waitForLane(api: ServiceApi, progress: StageProgress): Pro
   }
 }
 
-function checkCounts({ counts }: ExpectedEvents, report: JobReport): Check {
+async function checkCounts({ counts }: ExpectedEvents, all: AsyncIterable<StoredCount>): Promise<Check> {
   const stored = new Map<string, number>()
-  for (const { day, event, uuids } of report.counts) addTo(stored, countedAs(day, event), uuids)
+  for await (const { day, event, uuids } of all) addTo(stored, countedAs(day, event), uuids)
   const expected = new Map<string, number>()
   for (const [day, names] of counts) for (const [event, count] of names) addTo(expected, countedAs(day, event), count)
   const differences: string[] = []

@@ -1,7 +1,7 @@
 // The rows of one import job, published or not, for its report, its verification and its undoing.
 
 import type { EventIdentity } from '#core/events/stored-event.ts'
-import type { ImportedCounts } from '#core/imports/imported-counts.ts'
+import type { DayAndEvent, ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import type { EventView } from './event-queries.ts'
 
@@ -11,6 +11,14 @@ export const laterWriteCountMax = 20
 /** What one call of `ImportedRows` finds at most; it throws a `QueryTooLargeError` beyond that. */
 export const foundRowsMax = 100_000
 export const foundCharsMax = 64 * 1024 * 1024
+
+export interface ImportedCountsQuery {
+  readonly projectId: number
+  readonly importJobId: number
+  /** Null for the first ones. */
+  readonly after: DayAndEvent | null
+  readonly limit: number
+}
 
 /** The visible rows of some import jobs, and those of imports without a job that were stored from `sinceMs` on. */
 export interface LaterImports {
@@ -24,7 +32,9 @@ export interface LaterImports {
  *   fewer ids or groups. What has a signal is for people, and takes its turn among the other queries of the project.
  */
 export interface ImportedRows {
-  countImportedRows(projectId: number, importJobId: number, signal?: AbortSignal): Promise<ImportedCounts>
+  countImportedRows(projectId: number, importJobId: number, signal?: AbortSignal): Promise<ImportedRowCounts>
+  /** By day, then by name in the order of its bytes, from behind `after` on: some of very many. */
+  listImportedCounts(query: ImportedCountsQuery, signal?: AbortSignal): Promise<readonly ImportedCount[]>
   /** How many pending rows a job has, each identity once. */
   countPendingRows(projectId: number, importJobId: number): Promise<number>
   /** The rows with these uuids, whatever their persons are today. */

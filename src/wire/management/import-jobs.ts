@@ -10,7 +10,7 @@ import {
   type OpenState,
   openStates,
 } from '#core/imports/import-job.ts'
-import type { ImportedCounts } from '#core/imports/imported-counts.ts'
+import type { ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
 import { failureWords } from '#core/imports/job-failure.ts'
 import { idSchema, instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -125,6 +125,10 @@ export const updateImportJobSchema = Type.Object({
 /** Bytes of `plan` and `progress` each. */
 export const importJobTextBytesMax = 65_536
 
+const countSchema = Type.Object({ day: Type.String({ format: 'date' }), event: Type.String(), uuids: Type.Integer() })
+
+export const importCountPageSchema = Type.Object({ next: nullable(Type.String()), results: Type.Array(countSchema) })
+
 export const importReportSchema = Type.Object({
   job: importJobSchema,
   rows: Type.Integer({ description: 'Stored events of the job, each once.' }),
@@ -134,9 +138,11 @@ export const importReportSchema = Type.Object({
         'Events that were processed for the job and stored, repeats of another batch included; null where nobody counted.',
     }),
   ),
-  counts: Type.Array(
-    Type.Object({ day: Type.String({ format: 'date' }), event: Type.String(), uuids: Type.Integer() }),
-    { description: 'Stored events by UTC day and name.' },
+  counts: Type.Array(countSchema, {
+    description: 'Stored events by UTC day and name, in this order; of very many, the first ones.',
+  }),
+  counts_next: nullable(
+    Type.String({ description: 'The address of the counts that follow; null where these are all.' }),
   ),
   id_buckets: Type.Array(Type.Integer(), {
     description: 'Stored events by the CRC-32 of their distinct id, modulo 256.',
@@ -190,7 +196,8 @@ export function encodeImportJob(job: DescribedImportJob, showsId: boolean): Impo
 
 export function encodeImportReport(
   job: DescribedImportJob,
-  { rows, counts, idBuckets }: ImportedCounts,
+  { rows, idBuckets }: ImportedRowCounts,
+  { counts, next }: { readonly counts: readonly ImportedCount[]; readonly next: string | null },
   notes: readonly ImportNote[],
   shown: { readonly showsId: boolean; readonly showsPersons: boolean; readonly showsGroups: boolean },
 ): Static<typeof importReportSchema> {
@@ -198,7 +205,8 @@ export function encodeImportReport(
     job: encodeImportJob(job, shown.showsId),
     rows,
     accepted: job.storedRows,
-    counts: counts.map(({ day, event, uuids }) => ({ day, event, uuids })),
+    counts: [...counts],
+    counts_next: next,
     id_buckets: [...idBuckets],
     notes: notes.map(({ reason, count, samples }) => ({
       reason,

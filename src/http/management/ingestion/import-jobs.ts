@@ -24,6 +24,7 @@ import {
   decodeImportOptions,
   encodeImportJob,
   encodeImportReport,
+  importCountPageSchema,
   importJobSchema,
   importJobTextBytesMax,
   importReportSchema,
@@ -43,13 +44,14 @@ import {
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
-import { countedPage } from '../kit/page.ts'
+import { addressWith, countedPage } from '../kit/page.ts'
 import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
+import { countsCursorParam, pageOfCounts } from './import-counts.ts'
 
 type ImportJobsDeps = EndpointDeps &
   ManageJobsDeps &
   Pick<ManagementDeps, 'randomBytes'> & {
-    readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'>
+    readonly events: Pick<ImportedRows, 'countImportedRows' | 'findImportedRows' | 'listImportedCounts'>
   }
 
 const tag = 'import_jobs'
@@ -155,7 +157,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       summary: 'What is stored of the job, and what happened to the rest.',
       scope: 'import_job:read',
       success: { status: 200, schema: importReportSchema },
-      handle: async ({ project, caller, params, signal }) => {
+      handle: async ({ request, project, caller, params, signal }) => {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         const notes = await management.listImportNotes(job.id)
@@ -164,12 +166,30 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
           showsPersons: holdsScope(caller, 'person:read'),
           showsGroups: holdsScope(caller, 'group:read'),
         }
-        return answerFromEventStore(async () =>
-          answer(
-            200,
-            encodeImportReport(job, await events.countImportedRows(project.id, job.id, signal), notes, shown),
-          ),
-        )
+        return answerFromEventStore(async () => {
+          const rows = await events.countImportedRows(project.id, job.id, signal)
+          const { counts, cursor } = await pageOfCounts(events, { job, cursor: null }, signal)
+          const next = cursor === null ? null : addressWith(request, { cursor }).replace(/\/report\/?\?/, '/counts/?')
+          return answer(200, encodeImportReport(job, rows, { counts, next }, notes, shown))
+        })
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/import_jobs/:jobId/counts',
+      id: 'import_jobs_counts',
+      tag,
+      summary: 'Stored events of the job by UTC day and name, where the report has not all of them.',
+      scope: 'import_job:read',
+      query: { cursor: countsCursorParam() },
+      success: { status: 200, schema: importCountPageSchema },
+      handle: async ({ request, project, params, query, signal }) => {
+        const job = await jobOf(deps, project.id, params)
+        if (job === null) return refusal(noSuchJob)
+        return answerFromEventStore(async () => {
+          const { counts, cursor } = await pageOfCounts(events, { job, cursor: query.cursor ?? null }, signal)
+          return answer(200, { next: cursor === null ? null : addressWith(request, { cursor }), results: counts })
+        })
       },
     }),
     ...projectRoutes(deps, {

@@ -29,7 +29,7 @@ export interface ManagementDeps {
   readonly rejects: RejectReplay
   readonly events: EventQueries &
     EventExports &
-    Pick<ImportedRows, 'countImportedRows' | 'findImportedRows'> &
+    Pick<ImportedRows, 'countImportedRows' | 'findImportedRows' | 'listImportedCounts'> &
     InsightQueries &
     SqlQueries &
     Pick<RejectStore, 'listRejected'> &

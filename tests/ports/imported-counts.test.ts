@@ -1,0 +1,61 @@
+// Counts of an import job by day and name, on a real engine.
+
+import assert from 'node:assert/strict'
+import { randomUUID } from 'node:crypto'
+import { describe, it } from 'node:test'
+import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
+import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
+import { anEvent, imported } from '../support/an-event.ts'
+
+const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
+const dayMs = 86_400_000
+
+describe('the counts of an import job', () => {
+  const server = eventStoreForTests()
+  const importJobId = 7
+  const at = (day: number) => Date.UTC(2024, 4, 1) + day * dayMs
+
+  it('are the same in pages of any size, and count each event once, whichever table has it', async () => {
+    const names = ['$pageview', 'a b', 'a_b', 'Ä/?&', 'é', '日本']
+    const rows = Array.from({ length: 200 }, (_, index) =>
+      imported(
+        anEvent({
+          uuid: randomUUID(),
+          event: names[index % names.length]!,
+          distinctId: `user ${index % 7}`,
+          timestampMs: at(Math.floor(index / 40)),
+          capturedAtMs: at(900),
+        }),
+        importJobId,
+      ),
+    )
+    const others = [imported(rows[0]!, 8), { ...rows[0]!, projectId: 2 }]
+    const ofDay = imported(rows[1]!, 9, { importPartition: 1 })
+    await server.store.insert({ ...nothing, pendingEvents: [...rows, ...others], events: [ofDay] })
+    await server.store.insert({ ...nothing, events: rows.slice(0, 90) })
+
+    const expected = new Map<string, number>()
+    for (const { timestampMs, event } of rows) {
+      const key = `${new Date(timestampMs).toISOString().slice(0, 10)} ${event}`
+      expected.set(key, (expected.get(key) ?? 0) + 1)
+    }
+    const inOrder = [...expected].toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
+    for (const limit of [1, 7, 1_000]) {
+      const all: ImportedCount[] = []
+      for (let after: DayAndEvent | null = null, isMore = true; isMore; after = all.at(-1) ?? null) {
+        const page: readonly ImportedCount[] = await server.store.listImportedCounts({
+          ...{ projectId: 1, importJobId, after, limit },
+        })
+        all.push(...page)
+        isMore = page.length === limit
+      }
+      assert.deepEqual(
+        all.map(({ day, event, uuids }) => [`${day} ${event}`, uuids]),
+        inOrder,
+        `pages of ${limit}`,
+      )
+    }
+    const { rows: count, idBuckets } = await server.store.countImportedRows(1, importJobId)
+    assert.deepEqual([count, idBuckets.length, idBuckets.filter(rows => rows > 0).length], [200, 256, 7])
+  })
+})
