@@ -115,8 +115,16 @@ describe('import jobs', () => {
     }
     const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
     const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
-    assert.deepEqual([status, body.code, asked], [409, 'conflict', [{ openMax: 50, perDayMax: 500 }]])
+    assert.deepEqual([status, body.code, asked], [409, 'conflict', [{ openMax: 50, perDayMax: 500, keptMax: 1_000 }]])
     assert.match(body.detail, /500 import jobs within 24 hours/)
+  })
+
+  it('are refused beyond 1,000 that are open or published, with a code of its own', async t => {
+    const createImportJob = async () => err('too_many_kept' as const)
+    const api = await startManagement(t, { wrap: store => ({ ...store, createImportJob }) })
+    const { status, body } = await api.call('POST', jobs, { body: { source: 'csv' } })
+    assert.deepEqual([status, body.code], [409, 'too_many_import_jobs'])
+    assert.match(body.detail, /1000 import jobs that are published or open.*import without a job/)
   })
 
   it('are refused where the project drops old events, unless that is meant', async t => {

@@ -22,7 +22,7 @@ function aNewJob(over: Partial<NewImportJob> = {}): NewImportJob {
 }
 
 async function create(store: ManagementStore, job: NewImportJob): Promise<DescribedImportJob> {
-  const made = await store.createImportJob(job, { openMax: 1_000, perDayMax: 1_000 })
+  const made = await store.createImportJob(job, { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 })
   assert.ok(made.ok)
   return made.value
 }
@@ -68,7 +68,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
 
     it('lets no more jobs be open than may, however many are created at once', async t => {
       const { store } = await open(t)
-      const limits = { openMax: 3, perDayMax: 100 }
+      const limits = { openMax: 3, perDayMax: 100, keptMax: 100 }
       const of = (projectId: number) => store.createImportJob(aNewJob({ projectId }), limits)
       const made = await Promise.all(Array.from({ length: 10 }, () => of(1)))
       const open3 = made.flatMap(job => (job.ok ? job.value : []))
@@ -85,7 +85,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
     it('lets a project create so many jobs within 24 hours, though they are closed since', async t => {
       const { store } = await open(t)
       const dayMs = 86_400_000
-      const limits = { openMax: 100, perDayMax: 3 }
+      const limits = { openMax: 100, perDayMax: 3, keptMax: 100 }
       const at = async (createdAtMs: number) => {
         const made = await store.createImportJob(aNewJob({ createdAtMs }), limits)
         if (made.ok) await move(store, made.value.id, 'published')
@@ -98,6 +98,24 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.deepEqual(ends, [true, true, true, no, true, no, true, true, no])
       await store.createJobOfDay(1, '2026-11-01', 2 * dayMs)
       assert.equal(await at(2 * dayMs), true)
+    })
+
+    it('lets a project keep so many jobs, open or published, beside those of days', async t => {
+      const { store } = await open(t)
+      const limits = { openMax: 100, perDayMax: 100, keptMax: 3 }
+      const of = async (projectId: number) => {
+        const made = await store.createImportJob(aNewJob({ projectId }), limits)
+        return made.ok ? made.value.id : made.error
+      }
+      await store.createJobOfDay(1, '2026-11-01', 0)
+      const ids = [await of(1), await of(1), await of(1)].map(Number)
+      await move(store, ids[0]!, 'published')
+      await move(store, ids[1]!, 'publishing')
+      assert.equal(await of(1), 'too_many_kept')
+      assert.equal(typeof (await of(2)), 'number', 'of another project')
+      await move(store, ids[2]!, 'discarded')
+      assert.equal(typeof (await of(1)), 'number')
+      assert.equal(await of(1), 'too_many_kept')
     })
 
     it('forgets discarded jobs with their notes, but the latest ones and those of days', async t => {

@@ -148,7 +148,7 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
           createdBy: null,
           createdAtMs: clock.nowMs(),
         },
-        { openMax: 1_000, perDayMax: 1_000 },
+        { openMax: 1_000, perDayMax: 1_000, keptMax: 1_000 },
       )
       assert.ok(created.ok)
       return created.value

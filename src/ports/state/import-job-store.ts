@@ -16,9 +16,11 @@ export interface ImportJobLimits {
   readonly openMax: number
   /** Jobs that the project created within the last 24 hours. */
   readonly perDayMax: number
+  /** Jobs of the project, other than those of days, that are not discarded. */
+  readonly keptMax: number
 }
 
-export type TooManyJobs = 'too_many_open' | 'too_many_per_day'
+export type TooManyJobs = 'too_many_open' | 'too_many_per_day' | 'too_many_kept'
 
 export type ImportJobChange = Partial<
   Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>

@@ -7,6 +7,7 @@ import {
   importJobNumberMax,
   isOpen,
   jobsPerDayMax,
+  keptJobsMax,
   newPublicImportJobId,
   type OpenState,
   openJobsMax,
@@ -48,7 +49,7 @@ export async function createJob(
   }: Pick<ManageJobsDeps, 'management'> & { readonly randomBytes: (size: number) => Uint8Array },
   job: Omit<NewImportJob, 'publicId'>,
 ): Promise<Result<DescribedImportJob, TooManyJobs>> {
-  const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax }
+  const limits = { openMax: openJobsMax, perDayMax: jobsPerDayMax, keptMax: keptJobsMax }
   const random = () => new DataView(randomBytes(4).slice().buffer).getUint32(0)
   for (let attempt = 1; ; attempt++)
     try {

@@ -181,7 +181,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
 async function whichAreTooMany(
   trx: Kysely<StateSchema>,
   { projectId, createdAtMs }: NewImportJob,
-  { openMax, perDayMax }: ImportJobLimits,
+  { openMax, perDayMax, keptMax }: ImportJobLimits,
 ): Promise<TooManyJobs | null> {
   const { open } = await trx
     .selectFrom('import_job')
@@ -190,6 +190,14 @@ async function whichAreTooMany(
     .where('state', 'not in', ['published', 'discarded'])
     .executeTakeFirstOrThrow()
   if (Number(open) >= openMax) return 'too_many_open'
+  const { kept } = await trx
+    .selectFrom('import_job')
+    .select(({ fn }) => fn.countAll<number>().as('kept'))
+    .where('project_id', '=', projectId)
+    .where('implicit_day', 'is', null)
+    .where('state', '!=', 'discarded')
+    .executeTakeFirstOrThrow()
+  if (Number(kept) >= keptMax) return 'too_many_kept'
   const earlier = await trx
     .selectFrom('import_job')
     .select('created_at')

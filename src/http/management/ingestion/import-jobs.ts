@@ -3,7 +3,13 @@
 
 import Type from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
-import { type DescribedImportJob, discardsOfDayMax, jobsPerDayMax, openJobsMax } from '#core/imports/import-job.ts'
+import {
+  type DescribedImportJob,
+  discardsOfDayMax,
+  jobsPerDayMax,
+  keptJobsMax,
+  openJobsMax,
+} from '#core/imports/import-job.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { Result } from '#core/result.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
@@ -31,7 +37,7 @@ import {
   updateImportJobSchema,
 } from '#wire/management/import-jobs.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { wireError } from '#wire/wire-error.ts'
+import { type WireError, wireError } from '#wire/wire-error.ts'
 import {
   type Answer,
   answer,
@@ -58,6 +64,7 @@ const tag = 'import_jobs'
 const uuidCountMax = 200
 const tooManyJobs: Readonly<Record<TooManyJobs, string>> = {
   too_many_open: `The project has ${openJobsMax} import jobs that are neither published nor discarded: end one first.`,
+  too_many_kept: `The project has ${keptJobsMax} import jobs that are published or open, each of which slows its queries: send several files in one job, import without a job, or discard what is not needed.`,
   too_many_per_day: `The project created ${jobsPerDayMax} import jobs within 24 hours: create the next one later, or send several files in one job.`,
 }
 /** Source: docs/wire/import.md §3.10. */
@@ -106,7 +113,7 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
           createdBy: caller.label,
           createdAtMs: clock.nowMs(),
         })
-        if (!created.ok) return refusal(wireError(409, 'conflict', tooManyJobs[created.error]))
+        if (!created.ok) return refusal(tooManyOf(created.error))
         return answer(201, encodeImportJob(created.value, true))
       },
     }),
@@ -267,6 +274,11 @@ function answerJob(result: Result<DescribedImportJob, JobRefusal>): Answer {
   }
   if (result.error === 'not_found') return refusal(noSuchJob)
   return refusal(wireError(409, 'conflict', refusals[result.error], 'state'))
+}
+
+/** What ends by waiting or by ending a job is a `conflict`; of what hardly does, clients can tell by its code. */
+function tooManyOf(which: TooManyJobs): WireError {
+  return wireError(409, which === 'too_many_kept' ? 'too_many_import_jobs' : 'conflict', tooManyJobs[which])
 }
 
 /** Source: docs/wire/import.md §3.6. */
