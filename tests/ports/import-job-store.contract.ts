@@ -6,7 +6,8 @@ import { noImportChanges } from '#core/imports/import-changes.ts'
 import { type DescribedImportJob, type ImportJobState, usualOptions } from '#core/imports/import-job.ts'
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import { aNewProject } from '../support/state-builders.ts'
+import { loadWhole } from '../support/load-chunk.ts'
+import { aGroup, aNewProject } from '../support/state-builders.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
@@ -118,6 +119,55 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await of(1), 'too_many_kept')
     })
 
+    it('deletes what jobs have kept in pieces, between which others write', async t => {
+      const { store, chunkStore } = await open(t)
+      const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
+      const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
+      const images = [job, other].flatMap(({ id }) =>
+        (id === job.id ? many : many.slice(0, 5)).map(subject => ({
+          ...{ importJobId: id, projectId: 1, kind: 'mapping' as const, subject },
+          ...{ before: null, after: { personUuid: subject, version: 1 } },
+        })),
+      )
+      const groupImage = {
+        ...{ importJobId: job.id, projectId: 1, kind: 'group_type' as const, subject: '0' },
+        ...{ before: null, after: { name: 'org' } },
+      }
+      const generated = many.map((uuid, index) => ({
+        ...{ projectId: 1, uuid, timestampMs: 1 },
+        importJobId: index % 3 === 0 ? other.id : job.id,
+      }))
+      const ofOtherProject = { projectId: 2, uuid: many[1]!, timestampMs: 1, importJobId: job.id }
+      const imports = { ...noImportChanges, images: [...images, groupImage], generated: [...generated, ofOtherProject] }
+      await commit(chunkStore, { imports })
+      assert.ok((await turnsOf(() => store.deleteImportImages(job.id))) >= 9, 'pieces of 500')
+      assert.deepEqual(await store.listImportImages(job.id, 'mapping', 10), [])
+      assert.deepEqual(await store.listImportImages(job.id, 'group_type', 10), [])
+      assert.equal((await store.listImportImages(other.id, 'mapping', 10)).length, 5)
+      assert.ok((await turnsOf(() => store.forgetGenerated(job.id))) >= 3, 'pieces of 2,000')
+      const subjects = { distinctIds: [], groups: [], projectIds: [] }
+      const asked = [...many.map(uuid => ({ projectId: 1, uuid })), { projectId: 2, uuid: many[1]! }]
+      const { generated: left = [] } = await loadWhole(chunkStore, { ...subjects, generated: asked })
+      assert.deepEqual(left.map(({ projectId, uuid }) => `${projectId} ${uuid}`).toSorted(), [
+        ...many.filter((_, index) => index % 3 === 0).map(uuid => `1 ${uuid}`),
+        `2 ${many[1]}`,
+      ])
+    })
+
+    it('clears the groups of a shelf in pieces', async t => {
+      const { store, chunkStore } = await open(t)
+      const job = await create(store, aNewJob())
+      const groups = Array.from({ length: 4_100 }, (_, index) => ({
+        row: aGroup({ projectId: -job.id, typeIndex: index % 2, key: `group ${index}` }),
+        loadedVersion: null,
+      }))
+      await commit(chunkStore, { groups })
+      let pieces = 1
+      while (await store.clearShelf(job.id)) pieces++
+      assert.equal(pieces, 3)
+      assert.deepEqual(await store.listShelvedGroups(job.id, 1), [])
+    })
+
     it('forgets discarded jobs with their notes, but the latest ones and those of days', async t => {
       const { store, chunkStore } = await open(t)
       await store.createJobOfDay(1, '2026-11-01', 0)
@@ -154,6 +204,20 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal((await store.listImportJobs(1, { limit: 9, offset: 0 })).count, left.length)
     })
   })
+}
+
+/** How many turns the event loop has until it is done. */
+async function turnsOf(run: () => Promise<void>): Promise<number> {
+  let turns = 0
+  let isDone = false
+  const count = () => {
+    turns++
+    if (!isDone) setImmediate(count)
+  }
+  setImmediate(count)
+  await run()
+  isDone = true
+  return turns
 }
 
 function move(store: ManagementStore, id: number, state: ImportJobState, progress = {}) {

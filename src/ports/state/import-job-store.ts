@@ -109,9 +109,9 @@ export interface ImportWorkStore {
   ): Promise<readonly Pick<Group, 'typeIndex' | 'key'>[]>
   /** Deletes what is left of the job's shelf and links. @returns whether there is more, after some thousand rows. */
   clearShelf(importJobId: number): Promise<boolean>
-  /** Deletes the images of a job that can no longer be undone. */
+  /** Deletes the images of a job that can no longer be undone, in pieces between which others may write. */
   deleteImportImages(importJobId: number): Promise<void>
-  /** Forgets the times that a discarded job gave to generated events. */
+  /** Forgets the times that a discarded job gave to generated events, in such pieces, too. */
   forgetGenerated(importJobId: number): Promise<void>
   /**
    * Deletes discarded jobs of a project with their notes, beyond the `keptCount` that were discarded last, some at a time.

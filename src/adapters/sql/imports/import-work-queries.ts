@@ -1,6 +1,7 @@
 // What publishing and undoing an import job has left to do. What is done is deleted in the transaction that does it, so a
 // list is always what is left.
 
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { type Kysely, sql } from 'kysely'
 import { shelfIdOf } from '#core/imports/import-job.ts'
 import type { ImportWorkStore } from '#ports/state/import-job-store.ts'
@@ -9,6 +10,8 @@ import { imageOf } from './image-text.ts'
 import { importJobOf, jobColumns } from './import-job-queries.ts'
 
 const clearedRowsMax = 2_000
+/** Each holds a person as it was before and afterwards. */
+const deletedImagesMax = 500
 /** One more job at a time is discarded, so there are hardly ever more. */
 const forgottenJobsMax = 100
 
@@ -198,11 +201,19 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
     },
 
     async deleteImportImages(importJobId) {
-      await db.deleteFrom('import_image').where('import_job_id', '=', importJobId).execute()
+      const images = { table: 'import_image', owner: 'import_job_id', key: ['kind', 'subject'] }
+      while (await clearFirst(db, { ...images, value: importJobId, limit: deletedImagesMax })) await nextTurn()
     },
 
     async forgetGenerated(importJobId) {
-      await db.deleteFrom('import_generated').where('import_job_id', '=', importJobId).execute()
+      const job = await db
+        .selectFrom('import_job')
+        .select('project_id')
+        .where('id', '=', importJobId)
+        .executeTakeFirst()
+      if (job === undefined) return
+      for (let after: string | null = ''; after !== null; await nextTurn())
+        after = await forgetSome(db, { importJobId, projectId: job.project_id, after })
     },
 
     forgetDiscardedJobs: (projectId, keptCount) =>
@@ -252,8 +263,8 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         if (!isMore) isMore = await clear('person', 'id', 'project_id', shelfId)
         isMore = (await clear('personless_distinct_id', 'distinct_id', 'project_id', shelfId)) || isMore
         isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
-        await trx.deleteFrom('group').where('project_id', '=', shelfId).execute()
-        return isMore
+        const groups = { table: 'group', owner: 'project_id', key: ['group_type_index', 'group_key'] }
+        return (await clearFirst(trx, { ...groups, value: shelfId, limit: clearedRowsMax })) || isMore
       }),
   }
 }
@@ -268,4 +279,54 @@ async function clearSome(
     DELETE FROM ${from} WHERE ${owner} = ${value}
     AND ${name} IN (SELECT ${name} FROM ${from} WHERE ${owner} = ${value} LIMIT ${clearedRowsMax})`.execute(db)
   return numAffectedRows === BigInt(clearedRowsMax)
+}
+
+/**
+ * Deletes the first rows of an owner, in the order of their key: whoever writes to the state waits for a statement to end.
+ * @returns whether there may be more.
+ */
+async function clearFirst(
+  db: Kysely<StateSchema>,
+  rows: {
+    readonly table: string
+    readonly owner: string
+    readonly value: number
+    /** With the owner, the table's own key. */
+    readonly key: readonly string[]
+    readonly limit: number
+  },
+): Promise<boolean> {
+  const ofOwner = sql`FROM ${sql.table(rows.table)} WHERE ${sql.ref(rows.owner)} = ${rows.value}`
+  const columns = sql.join(rows.key.map(column => sql.ref(column)))
+  const found = await sql<Record<string, number | string>>`
+    SELECT ${columns} ${ofOwner} ORDER BY ${columns} LIMIT 1 OFFSET ${rows.limit - 1}`.execute(db)
+  const last = found.rows[0]
+  const upToLast =
+    last === undefined ? sql`` : sql`AND (${columns}) <= (${sql.join(rows.key.map(column => last[column]))})`
+  await sql`DELETE ${ofOwner} ${upToLast}`.execute(db)
+  return last !== undefined
+}
+
+/** Of the project's own, since events of all projects are remembered. @returns where to go on; null at the end. */
+async function forgetSome(
+  db: Kysely<StateSchema>,
+  { importJobId, projectId, after }: { importJobId: number; projectId: number; after: string },
+): Promise<string | null> {
+  const last = await db
+    .selectFrom('import_generated')
+    .select('uuid')
+    .where('project_id', '=', projectId)
+    .where('uuid', '>', after)
+    .orderBy('uuid')
+    .offset(clearedRowsMax - 1)
+    .limit(1)
+    .executeTakeFirst()
+  await db
+    .deleteFrom('import_generated')
+    .where('project_id', '=', projectId)
+    .where('uuid', '>', after)
+    .$if(last !== undefined, query => query.where('uuid', '<=', last!.uuid))
+    .where('import_job_id', '=', importJobId)
+    .execute()
+  return last?.uuid ?? null
 }
