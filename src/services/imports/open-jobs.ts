@@ -5,6 +5,9 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 
+/** What a front has to know of a job. Its plan and progress, which may be long, are for those who look at it. */
+export type NamedImportJob = Pick<ImportJob, 'id' | 'projectId' | 'state'>
+
 export interface OpenJobs {
   /**
    * @param publicId the id that clients name a job by.
@@ -13,7 +16,7 @@ export interface OpenJobs {
    *   known to exist.
    * @throws PortError
    */
-  find(publicId: number, network: string): Promise<ImportJob | null | 'too_many'>
+  find(publicId: number, network: string): Promise<NamedImportJob | null | 'too_many'>
 }
 
 const keptMs = 1_000
@@ -30,11 +33,13 @@ export function createOpenJobs(options: {
 }): OpenJobs {
   const { jobs, clock } = options
   /** Only of jobs that exist, once they are found: guesses push nobody's job out. */
-  const kept = new Map<number, { readonly askedAtMs: number; readonly found: Promise<ImportJob | null> }>()
+  const kept = new Map<number, { readonly askedAtMs: number; readonly found: Promise<NamedImportJob | null> }>()
   const unknown = new Map<string, { readonly minute: number; count: number }>()
 
-  function ask(publicId: number): Promise<ImportJob | null> {
-    const found = jobs.findImportJobByPublicId(publicId)
+  function ask(publicId: number): Promise<NamedImportJob | null> {
+    const found = jobs
+      .findImportJobByPublicId(publicId)
+      .then(job => job && { id: job.id, projectId: job.projectId, state: job.state })
     const entry = { askedAtMs: clock.nowMs(), found }
     if (kept.size >= keptCountMax) kept.clear()
     kept.set(publicId, entry)
