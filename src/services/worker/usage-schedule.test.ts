@@ -19,6 +19,7 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
   const asked: string[] = []
   const recordCounts = new Map<number, number>()
   let fails = false
+  const failing = new Set<number>()
   let waitingSinceMs: number | null = null
   const setFailing = (value: boolean): void => {
     fails = value
@@ -51,6 +52,7 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
     events: {
       countUsage: async (projectId, fromDay, toDay) => {
         if (fails) throw new Error('down')
+        if (failing.has(projectId)) throw new Error('too slow')
         asked.push(`${projectId} ${fromDay} ${toDay}`)
         return counted.filter(({ day }) => day >= fromDay && day <= toDay)
       },
@@ -65,7 +67,7 @@ function aSchedule(counted: UsageDay[], lost: LostSpan[] = []) {
     },
   })
   const process = (projectId: number) => void recordCounts.set(projectId, (recordCounts.get(projectId) ?? 0) + 1)
-  return { schedule, saved, asked, clock, process, setFailing, setWaiting, setDeferral }
+  return { schedule, saved, asked, clock, process, failing, setFailing, setWaiting, setDeferral }
 }
 
 describe('usage', () => {
@@ -135,6 +137,23 @@ describe('usage', () => {
     setFailing(false)
     await schedule.computeNow()
     assert.equal(asked.length, 3)
+  })
+
+  it('is computed for the others where that of a project takes too long, and for that one from the first day it missed', async () => {
+    const { schedule, process, failing, asked, clock } = aSchedule([])
+    failing.add(1)
+    await assert.rejects(schedule.computeNow(), /too slow/)
+    await assert.rejects(schedule.computeNow(), /too slow/)
+    assert.deepEqual(asked.splice(0), ['2 2026-10-06 2026-11-10'])
+    clock.advance(86_400_000)
+    process(2)
+    await assert.rejects(schedule.computeNow(), /too slow/)
+    await assert.rejects(schedule.computeNow(), /too slow/)
+    assert.deepEqual(asked.splice(0), ['2 2026-10-07 2026-11-11'], 'once')
+    failing.clear()
+    await schedule.computeNow()
+    await schedule.computeNow()
+    assert.deepEqual(asked, ['1 2026-10-06 2026-11-11'])
   })
 
   it('leaves days open while live events of them wait in the log, and is computed for them once these are in', async () => {

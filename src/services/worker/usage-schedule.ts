@@ -52,8 +52,14 @@ export function createUsageSchedule(options: {
   /** How many records each project had when it was last computed, whichever worker processed them. */
   const computed = new Map<number, number>()
   let lastDay = ''
-  /** The first day that the last complete round left open: events processed since may belong to it. */
+  /** The first day that the last round left open: events processed since may belong to it. */
   let openSince: string | null = null
+  /**
+   * Projects that have to be computed, from which day on. Those that failed come last, the latest of them at the end: one
+   * whose events take longer to count than the event store allows keeps no other from its figures.
+   */
+  const owed = new Map<number, string>()
+  const failed = new Set<number>()
 
   async function computeNow(): Promise<void> {
     const nowMs = clock.nowMs()
@@ -61,23 +67,39 @@ export function createUsageSchedule(options: {
     const openDays = daysBetween((await oldestWaitingMs(nowMs)) - (openDayCount - 1) * dayMs, nowMs)
     const openFrom = openDays[0]!
     // Read before anything is computed, so that a project with events processed meanwhile is due again.
-    const due = (await usage.sumChargedRecords()).filter(
-      ({ projectId, recordCount }) => computed.get(projectId) !== recordCount,
+    const recordCounts = new Map(
+      (await usage.sumChargedRecords()).map(({ projectId, recordCount }) => [projectId, recordCount]),
     )
-    const lost = today === lastDay && due.length === 0 ? [] : await findLostSpans()
     const fromDay = openSince === null ? openFrom : earlier(openFrom, openSince)
     if (today !== lastDay) {
       // Days on which no worker ran get their figures now, and are frozen with them.
       const lateFrom = earlier(fromDay, utcDay(nowMs - lateMsMax))
-      for (const projectId of await usage.listProjectIds()) await compute(projectId, openDays, lateFrom, lost)
-      for (const { projectId, recordCount } of due) computed.set(projectId, recordCount)
-      lastDay = today
+      for (const projectId of await usage.listProjectIds()) owe(projectId, lateFrom)
+      // What is left are projects that were deleted.
+      for (const [projectId, recordCount] of recordCounts)
+        if (!owed.has(projectId)) computed.set(projectId, recordCount)
     } else
-      for (const { projectId, recordCount } of due) {
-        await compute(projectId, openDays, fromDay, lost)
-        computed.set(projectId, recordCount)
-      }
+      for (const [projectId, recordCount] of recordCounts)
+        if (computed.get(projectId) !== recordCount) owe(projectId, fromDay)
+    const lost = owed.size === 0 ? [] : await findLostSpans()
+    lastDay = today
     openSince = openFrom
+    for (const projectId of [...[...owed.keys()].filter(id => !failed.has(id)), ...failed]) {
+      failed.delete(projectId)
+      try {
+        await compute(projectId, openDays, owed.get(projectId)!, lost)
+      } catch (cause) {
+        failed.add(projectId)
+        throw cause
+      }
+      owed.delete(projectId)
+      const recordCount = recordCounts.get(projectId)
+      if (recordCount !== undefined) computed.set(projectId, recordCount)
+    }
+  }
+
+  function owe(projectId: number, fromDay: string): void {
+    owed.set(projectId, earlier(owed.get(projectId) ?? fromDay, fromDay))
   }
 
   /** When the oldest unprocessed live event was accepted; `nowMs` when there is none. */
