@@ -172,8 +172,8 @@ export const openJobsMax = 50
 export const jobsPerDayMax = 500
 /**
  * How many jobs of a project may be open or published: their rows have partitions of their own for good. On the embedded
- * engine each adds about half a millisecond to every query of its project, a twentieth to those of others, and 35 KB of
- * memory.
+ * engine each adds about half a millisecond to a list of events of its project, a twentieth of one to those of others,
+ * and 35 KB of memory.
  */
 export const keptJobsMax = 1_000
 /** How many discarded jobs of a project stay to be looked at, the latest ones; nothing of what they had is left. */
