@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { JobPaused, JobStopped } from '#importer/job/job-paused.ts'
+import { JobPaused } from '#importer/job/job-paused.ts'
 import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
-import { type SendOptions, sendStage } from '#importer/send/send-stage.ts'
+import { type SendOptions, sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
 import { type BatchStandIn, startBatchStandIn } from '../support/batch-stand-in.ts'
 import { eventsOf, memoryStagedJob } from '../support/memory-staged-job.ts'
 import { expectedKeys, type HurriedClock, sendOptions, storedKeys } from '../support/sending.ts'
@@ -198,7 +198,9 @@ describe('sending an import', () => {
     const { standIn, options } = await prepare(t)
     standIn.fault = () => ({ status: 400, body: { code: 'import_closed', detail: 'The import is closed.' } })
     await assert.rejects(sendStage(options), (error: Error) => {
-      assert.ok(error instanceof JobStopped)
+      assert.ok(error instanceof TooManyRefused)
+      // Whatever share is allowed, nothing of this would be taken.
+      assert.equal(error.refused, error.events)
       assert.match(error.message, /took none of the first \d events: .*import_closed \(The import is closed\.\)/)
       return true
     })
@@ -211,10 +213,12 @@ describe('sending an import', () => {
   it('stops before it gives up more than a share of the events', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.some(({ event }) => event === '$pageview') ? { status: 422 } : null)
-    await assert.rejects(
-      sendStage(options),
-      /refused 11 of 1000 events, more than --max-reject-share allows; the last: /,
-    )
+    await assert.rejects(sendStage(options), (error: Error) => {
+      assert.ok(error instanceof TooManyRefused)
+      assert.deepEqual([error.refused, error.events], [11, 1_000])
+      assert.match(error.message, /refused 11 of 1000 events, more than --max-reject-share allows; the last: /)
+      return true
+    })
     standIn.fault = () => null
     await sendStage(options)
     await assertWhole(standIn)

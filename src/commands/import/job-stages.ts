@@ -19,6 +19,7 @@ import { stageRecords } from '#importer/stages/stage.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
 import { askTargetFacts } from './service/ask-target-facts.ts'
+import { quoted } from './words/step-words.ts'
 
 export interface StageRun extends Job {
   readonly progress: StageProgress
@@ -118,7 +119,8 @@ function isListOf(report: RehearsalReport): (key: (typeof reportLists)[number]) 
 
 export function manifestOf(folder: Job['folder']): Manifest {
   const manifest = readManifest(folder)
-  if (manifest === null) throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${folder.path}`)
+  if (manifest === null)
+    throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quoted(folder.path)}`)
   return manifest
 }
 

@@ -15,6 +15,7 @@ import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
 import { parsedLine } from './words/parsed-line.ts'
 import { printJson, printLines } from './words/print.ts'
+import { quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface RejectsOptions {
@@ -40,7 +41,7 @@ interface Group {
 export async function showRejects(path: string, options: RejectsOptions): Promise<void> {
   endWithOutput()
   const { folder } = openJob(path)
-  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
+  if (!existsSync(folder.file('rehearsal'))) refuse(`nothing is rehearsed yet: pennon import run ${quoted(path)}`)
   await orStop(folder, () => (options.group ? showGroups(folder, options) : showLines(folder, options)))
 }
 

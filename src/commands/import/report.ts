@@ -17,7 +17,7 @@ import { type Job, openJob, orStop } from './open-job.ts'
 import { askService } from './service/ask-service.ts'
 import { parsedLine } from './words/parsed-line.ts'
 import { printLines, printText } from './words/print.ts'
-import { nextLine } from './words/step-words.ts'
+import { nextLine, quoted } from './words/step-words.ts'
 
 /** As commander gives them. */
 export interface ReportOptions {
@@ -39,7 +39,7 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
   const { json = false, markdown = false, samples = false } = options
   const { folder } = job
   const report = readReport(folder)
-  if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${path}`)
+  if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${quoted(path)}`)
   if (samples) {
     showSamples(folder, options)
     return

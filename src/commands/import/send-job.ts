@@ -20,6 +20,7 @@ import { ToldProgress } from '#importer/send/told-progress.ts'
 import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { refuse } from '../refuse.ts'
+import { afterRefusals } from './after-refusals.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
 import type { Job } from './open-job.ts'
 import { checkTakesEvents } from './takes-events.ts'
@@ -61,7 +62,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const changed = changesSince(approval, plan, manifest)
   if (changed.length > 0)
     throw new JobStopped(
-      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${folder.path}`,
+      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(folder.path)}`,
     )
   const target = plan.target!
   const api = apiOf(target, progress, signal)
@@ -130,7 +131,8 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint, manifest))
     return { state, report }
   } catch (error) {
-    if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(folder.path)}`)
+    if (error instanceof TooManyRefused)
+      throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(folder.path))}`)
     throw error
   } finally {
     job.close()
@@ -147,15 +149,6 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
     )
   const project = target.projectId ?? '@current'
   return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })
-}
-
-/** Another limit is another approval. */
-function afterRefusals(path: string): string {
-  const at = quoted(path)
-  return (
-    `Next: mend the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share 5%, ` +
-    `pennon import approve ${at}, pennon import run ${at}; or take it back: pennon import discard ${at}`
-  )
 }
 
 /** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */

@@ -67,7 +67,16 @@ const lanesDefault = 4
 const weighedEventsMin = 1_000
 
 /** The service refused more than the user allows, or everything; what it refused last is sent again by the next run. */
-export class TooManyRefused extends JobStopped {}
+export class TooManyRefused extends JobStopped {
+  /** How many were refused until then, and of how many events. */
+  readonly refused: number
+  readonly events: number
+  constructor(message: string, { refused, events }: { readonly refused: number; readonly events: number }) {
+    super(message)
+    this.refused = refused
+    this.events = events
+  }
+}
 
 /** @throws JobPaused, JobStopped */
 export async function sendStage(options: SendOptions): Promise<SendResult> {
@@ -246,6 +255,7 @@ class Sender {
       throw new TooManyRefused(
         `${this.checkpoint.target} refused ${count} of ${weighed} events, more than --max-reject-share allows; the last: ` +
           `${reason}${detail === null ? '' : ` (${detail})`}.`,
+        { refused: count, events: weighed },
       )
     }
   }
@@ -257,6 +267,7 @@ class Sender {
     throw new TooManyRefused(
       `${this.checkpoint.target} took none of the first ${counted(refused.length, 'event')}: ${last.reason}` +
         `${last.detail === null ? '' : ` (${last.detail})`}.`,
+      { refused: refused.length, events: refused.length },
     )
   }
 

@@ -1,0 +1,13 @@
+import type { TooManyRefused } from '#importer/send/send-stage.ts'
+import { shareThatAllows } from '#importer/stages/report/reject-share.ts'
+
+/**
+ * The ways out when the service refused too much. Another limit is another approval.
+ * @param at the folder of the job as a shell takes it.
+ */
+export function afterRefusals({ refused, events }: Pick<TooManyRefused, 'refused' | 'events'>, at: string): string {
+  return (
+    `Next: mend the cause, then pennon import run ${at}; or allow more: pennon import run ${at} --max-reject-share ${shareThatAllows(refused, events)}, ` +
+    `pennon import approve ${at}, pennon import run ${at}; or take it back: pennon import discard ${at}`
+  )
+}
