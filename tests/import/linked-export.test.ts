@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { symlinkSync } from 'node:fs'
+import { linkSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
 import { ImportCommands } from '../support/import-command.ts'
@@ -23,4 +23,25 @@ it('a link to nothing in the folder of an export is left out of the plan and nam
   const planned = await commands.plan([folder])
   assert.equal(planned.exitCode, 0, planned.stderr)
   assert.ok(`${planned.stdout}${planned.stderr}`.includes(`a link to a file that is not there: ${link}.`))
+})
+
+it('a file with several names is planned once, and the other names are told', async t => {
+  const folder = tempDir(t)
+  const commands = new ImportCommands(tempDir(t))
+  const day = commands.file('day.jsonl', '{"id":"r","event":"Paid","user":"u","at":"2024-05-01T12:00:00Z"}\n')
+  const [first, second, third] = ['a', 'b', 'c'].map(name => join(folder, `${name}.jsonl`)) as [string, string, string]
+  linkSync(day, first)
+  symlinkSync(first, second)
+  symlinkSync(second, third)
+  // The same name twice is no other name.
+  const planned = await commands.plan([folder, first, day])
+  assert.equal(planned.exitCode, 0, planned.stderr)
+  assert.match(planned.stdout, /^1 file of generic, /)
+  const others = [second, third, day].map(name => `${name} (${first})`).join(', ')
+  assert.ok(
+    planned.stdout.includes(`Left out, 3 other names of files that are read already: ${others}.\n`),
+    planned.stdout,
+  )
+  const ran = await commands.call('run')
+  assert.match(ran.stdout, /^1 record: 1 gives events, 0 are skipped, 0 rejected, 0 collapsed\.$/m)
 })

@@ -152,16 +152,18 @@ async function rawOf(
   for (const file of files) refuseJobFolder(file, own)
   const leftOut: string[] = []
   const deadLinks: string[] = []
+  const otherNames: string[] = []
   let found: RawFile[]
   try {
     found = await findRawFiles(files, {
       isLeftOut: folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
       onDeadLink: link => deadLinks.push(link),
+      onOtherName: (name, first) => otherNames.push(`${name} (${first})`),
     })
   } catch (error) {
     refuse(printable(`the files cannot be read: ${(error as Error).message}`))
   }
-  const notes = [...leftOutNotes(leftOut), ...deadLinkNotes(deadLinks)]
+  const notes = [...leftOutNotes(leftOut), ...deadLinkNotes(deadLinks), ...otherNameNotes(otherNames)]
   if (found.length === 0) refuse(printable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
   return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
 }
@@ -197,8 +199,21 @@ function deadLinkNotes(links: readonly string[]): readonly string[] {
     links.length === 1
       ? 'a link to a file that is not there'
       : `${counted(links.length, 'link')} to files that are not there`
-  const shown = `${links.slice(0, linksShown).join(', ')}${links.length > linksShown ? ', …' : ''}`
-  return [`Left out, ${which}: ${shown}. To import what is meant, put it in place and plan again.`]
+  return [`Left out, ${which}: ${linksText(links)}. To import what is meant, put it in place and plan again.`]
+}
+
+/** @param names each with the name under which the file is read. */
+function otherNameNotes(names: readonly string[]): readonly string[] {
+  if (names.length === 0) return []
+  const which =
+    names.length === 1
+      ? 'another name of a file that is read already'
+      : `${counted(names.length, 'other name')} of files that are read already`
+  return [`Left out, ${which}: ${linksText(names)}.`]
+}
+
+function linksText(links: readonly string[]): string {
+  return `${links.slice(0, linksShown).join(', ')}${links.length > linksShown ? ', …' : ''}`
 }
 
 function show(

@@ -2,7 +2,7 @@
 
 import type { Stats } from 'node:fs'
 import { lstat, readdir, realpath, stat } from 'node:fs/promises'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
 import type { RawFile } from './read-record.ts'
 import { isHidden } from './unpacked-files.ts'
 
@@ -12,19 +12,33 @@ export interface FolderRules {
   readonly isLeftOut?: (folder: string) => boolean
   /** A link in a folder that leads nowhere or in a circle, and so holds no records. */
   readonly onDeadLink?: (link: string) => void
+  /** Another name, by a link, of a file that is read under the first one. */
+  readonly onOtherName?: (path: string, first: string) => void
 }
 
 /**
  * @param paths files and folders. A hidden file that is named is read; those in folders are left out.
- * @returns the files of each path in the order of their names, whatever order the disk has, and each file once.
+ * @returns the files of each path in the order of their names, whatever order the disk has, and each file once, however
+ *   many names it has.
  * @throws the error of Node for a path that cannot be read.
  */
 export async function findRawFiles(paths: readonly string[], rules: FolderRules = {}): Promise<RawFile[]> {
   const found = new Map<string, RawFile>()
   for (const path of paths)
-    for (const file of (await stat(path)).isDirectory() ? await filesIn(path, rules, new Set()) : [path])
-      found.set(file, { path: file, object: file })
+    for (const file of (await stat(path)).isDirectory() ? await filesIn(path, rules, new Set()) : [path]) {
+      const identity = await identityOf(file)
+      const first = found.get(identity)?.path
+      if (first === undefined) found.set(identity, { path: file, object: file })
+      else if (resolve(first) !== resolve(file)) rules.onOtherName?.(file, first)
+    }
   return [...found.values()]
+}
+
+/** The same for all names of a file, be they links or hard links. */
+async function identityOf(path: string): Promise<string> {
+  const { dev, ino } = await stat(path, { bigint: true })
+  // Some network disks number no files.
+  return ino === 0n ? await realpath(path) : `${dev}:${ino}`
 }
 
 /** @param visited real paths, since links among folders would give the same files again under ever longer names. */
