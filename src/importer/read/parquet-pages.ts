@@ -7,6 +7,14 @@ import { parquetHeader } from 'hyparquet/src/column.js'
 
 /** With the statistics that they carry. */
 const headerBytesMax = 64 * 1024
+/** Writers begin a new page after a mebibyte or so; what one claims beyond this has to be borne out by its packed bytes. */
+const pageBytesMax = 64 * 1024 * 1024
+/** Deflate packs no better than this, and Snappy and LZ4 worse; zstd and Brotli do with one thing repeated only. */
+const unpackedPerByteMax = 1_032
+/** Runs of one value and missing ones take no bytes, so a page of a few bytes may hold many; memory has to hold them all. */
+const pageValuesMax = 16 * 1024 * 1024
+/** The least that single values take is a bit. */
+const valuesPerByteMax = 8
 
 /** @throws Error */
 export function checkRowCounts({ num_rows, row_groups }: FileMetaData): void {
@@ -77,7 +85,16 @@ function valuesIn(header: PageHeader, { num_values, total_uncompressed_size }: C
     isBetween(v2?.num_rows ?? 0, page.num_values) &&
     page.encoding !== undefined
   if (!isPossible) throw damaged('a page has more values than its column')
+  checkClaims(header, page.num_values)
   return page === dictionary_page_header ? 0n : BigInt(page.num_values)
+}
+
+/** Memory is taken by what a page claims, before its bytes are looked at. */
+function checkClaims({ compressed_page_size, uncompressed_page_size }: PageHeader, values: number): void {
+  if (uncompressed_page_size > Math.max(pageBytesMax, compressed_page_size * unpackedPerByteMax))
+    throw damaged(`a page of ${compressed_page_size} bytes claims to unpack to ${uncompressed_page_size}`)
+  if (values > Math.max(pageValuesMax, uncompressed_page_size * valuesPerByteMax))
+    throw damaged(`a page of ${uncompressed_page_size} bytes claims to hold ${values} values`)
 }
 
 function isBetween(count: number, countMax: number): boolean {

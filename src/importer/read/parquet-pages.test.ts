@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { AsyncBuffer, RowGroup } from 'hyparquet'
+import { checkPages } from './parquet-pages.ts'
+
+describe('the page of a Parquet file', () => {
+  it('that claims to unpack to more than it can is refused before memory is taken for it', async () => {
+    await assert.rejects(
+      checkPages(...column({ packed: 1_000, unpacked: 2 ** 31 - 1, values: 10 })),
+      /^Error: a page of 1000 bytes claims to unpack to 2147483647$/,
+    )
+    await checkPages(...column({ packed: 1_000, unpacked: 64 * 2 ** 20, values: 10 }))
+    await checkPages(...column({ packed: 100_000, unpacked: 100_000 * 1_032, values: 10 }))
+    await assert.rejects(checkPages(...column({ packed: 100_000, unpacked: 100_000 * 1_033, values: 10 })))
+  })
+
+  it('that claims more values than anybody writes without bytes is refused', async () => {
+    await assert.rejects(
+      checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 31 - 1 })),
+      /^Error: a page of 20 bytes claims to hold 2147483647 values$/,
+    )
+    // A million rows of which none has a value.
+    await checkPages(...column({ packed: 20, unpacked: 20, values: 2 ** 20 }))
+    await checkPages(...column({ packed: 4 * 2 ** 20, unpacked: 4 * 2 ** 20, values: 32 * 2 ** 20 }))
+  })
+})
+
+interface Page {
+  readonly packed: number
+  readonly unpacked: number
+  readonly values: number
+}
+
+/** A column of one page, which says the same of itself as the page does. */
+function column({ packed, unpacked, values }: Page): [AsyncBuffer, RowGroup] {
+  const page = [...field(5, 0), ...field(5, unpacked), ...field(5, packed), 0x2c]
+  const header = [...page, ...field(5, values), ...field(5, 0), ...field(5, 3), ...field(5, 3), 0, 0]
+  const bytes = Uint8Array.from([...header, ...Array<number>(packed).fill(0)])
+  const meta_data = {
+    path_in_schema: ['n'],
+    codec: 'SNAPPY',
+    num_values: BigInt(values),
+    total_compressed_size: BigInt(bytes.length),
+    total_uncompressed_size: BigInt(header.length + unpacked),
+    data_page_offset: 0n,
+  }
+  const file: AsyncBuffer = { byteLength: bytes.length, slice: (start, end) => bytes.buffer.slice(start, end) }
+  return [file, { columns: [{ meta_data }], num_rows: BigInt(values) } as unknown as RowGroup]
+}
+
+/** The next field of a structure in Thrift's compact protocol. */
+function field(type: number, value: number): number[] {
+  const bytes = [0x10 | type]
+  let left = BigInt(value) * 2n
+  for (; left > 0x7fn; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80)
+  return [...bytes, Number(left)]
+}
