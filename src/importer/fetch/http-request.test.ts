@@ -1,20 +1,35 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
-import { createServer as createTcpServer } from 'node:net'
+import { createServer as createTcpServer, type LookupFunction } from 'node:net'
+import { networkInterfaces } from 'node:os'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { faultOfStatus, readBody, sendRequest } from './http-request.ts'
 import { redirectedTo } from './redirects.ts'
 
-async function serverOf(t: TestContext, listener: RequestListener): Promise<URL> {
-  const server = createServer(listener).listen(0, '127.0.0.1')
+async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
+  const server = createServer(listener).listen(0, address)
   await once(server, 'listening')
   t.after(() => {
     server.closeAllConnections()
     server.close()
   })
-  return new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}/`)
+  return new URL(`http://${address}:${(server.address() as { port: number }).port}/`)
+}
+
+/** A resolver that knows only these names. */
+function lookupOf(addresses: Readonly<Record<string, readonly string[]>>): LookupFunction {
+  return (name, { all = false }, callback) => {
+    const found = (addresses[name] ?? []).map(address => ({ address, family: 4 }))
+    if (found.length === 0) callback(Object.assign(new Error('no such name'), { code: 'ENOTFOUND' }), '')
+    else if (all) callback(null, found)
+    else callback(null, found[0]!.address, 4)
+  }
+}
+
+function isRefusal(error: unknown): boolean {
+  return error instanceof FetchStop && /this machine or its own network link/.test(error.message)
 }
 
 const { signal } = new AbortController()
@@ -57,19 +72,49 @@ describe('a request', () => {
       )
   })
 
-  it('follows no redirect to this machine or its link, unless it went there itself', async () => {
-    const away = new URL('https://192.0.2.7/list')
+  it('follows no redirect to this machine or its link, unless it went there itself', () => {
+    const away = { url: new URL('https://192.0.2.7/list'), lookup: lookupOf({}) }
     const there = ['127.0.0.1', '127.8.9.10', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '[fe80::1]', '0.0.0.0']
-    for (const host of [...there, 'localhost', '2130706433'])
-      await assert.rejects(
-        redirectedTo(`https://${host}:9/internal`, away),
-        (error: Error) => error instanceof FetchStop && /this machine or its own network link/.test(error.message),
-        host,
-      )
-    assert.equal((await redirectedTo('https://198.51.100.1/b', away)).href, 'https://198.51.100.1/b')
-    assert.equal((await redirectedTo('/b', away)).href, 'https://192.0.2.7/b')
-    const here = new URL('http://127.0.0.1:1/')
-    assert.equal((await redirectedTo('http://localhost:2/b', here)).href, 'http://localhost:2/b')
+    for (const host of [...there, '2130706433'])
+      assert.throws(() => redirectedTo(`https://${host}:9/internal`, away, false), isRefusal, host)
+    assert.equal(redirectedTo('https://198.51.100.1/b', away, false).url.href, 'https://198.51.100.1/b')
+    assert.equal(redirectedTo('/b', away, false).url.href, 'https://192.0.2.7/b')
+    const here = { ...away, url: new URL('http://127.0.0.1:1/') }
+    assert.equal(redirectedTo('http://localhost:2/b', here, true).url.href, 'http://localhost:2/b')
+  })
+
+  it('follows a redirect to a name only where the name leads elsewhere when it is asked', async t => {
+    let requests = 0
+    const internal = await serverOf(t, (_, response) => {
+      requests++
+      response.end('secret')
+    })
+    internal.hostname = 'turning.test'
+    const lookup = lookupOf({ 'turning.test': ['192.0.2.7', '127.0.0.1'] })
+    const away = { url: new URL('http://192.0.2.7/list'), lookup }
+    await assert.rejects(sendRequest({ ...redirectedTo(internal.href, away, false), signal }), isRefusal)
+    // Nor is the name asked again on the way.
+    const again = redirectedTo('/again', redirectedTo(internal.href, away, false), false)
+    await assert.rejects(sendRequest({ ...again, signal }), isRefusal)
+    assert.equal(requests, 0)
+    const { body } = await sendRequest({ url: internal, lookup: lookupOf({ 'turning.test': ['127.0.0.1'] }), signal })
+    assert.equal(String(await readBody(body, 10)), 'secret')
+  })
+
+  it('is redirected to this machine by this machine alone', async t => {
+    const lookup = lookupOf({ 'here.test': ['127.0.0.1'], 'same.test': ['127.0.0.1'] })
+    const target = await serverOf(t, (_, response) => response.end('here'))
+    const redirect = (name: string, address?: string) => {
+      target.hostname = name
+      const location = target.href
+      return serverOf(t, (_, response) => response.writeHead(302, { location }).end(), address)
+    }
+    const { body } = await sendRequest({ url: await redirect('here.test'), lookup, signal })
+    assert.equal(String(await readBody(body, 10)), 'here')
+    // Where the machine is in a network, it is somebody else under its address there. Another name has no open connection.
+    for (const { address, family, internal } of Object.values(networkInterfaces()).flatMap(each => each ?? []))
+      if (!internal && family === 'IPv4')
+        await assert.rejects(sendRequest({ url: await redirect('same.test', address), lookup, signal }), isRefusal)
   })
 
   it('that is answered with something other than HTTP is waited with', async t => {

@@ -1,12 +1,14 @@
 // One HTTP request, with its body as the bytes that came. Node's own `fetch` is not used, because it unpacks gzip and
 // takes one that was cut short for whole.
 
+import { lookup as systemLookup } from 'node:dns'
 import { type IncomingHttpHeaders, type IncomingMessage, request as plainRequest } from 'node:http'
 import { request as tlsRequest } from 'node:https'
+import type { LookupFunction } from 'node:net'
 import { retryAfterOf } from './back-off.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { wordsWithoutSecrets } from './fetch-secrets.ts'
-import { redirectedTo } from './redirects.ts'
+import { type Hop, isLocalAddress, redirectedTo } from './redirects.ts'
 import { sourceLimit } from './wait-words.ts'
 
 export interface HttpRequest {
@@ -17,6 +19,8 @@ export interface HttpRequest {
   readonly signal: AbortSignal
   /** For so long nothing has to come; as long as sources take for a large window, unless given. */
   readonly idleMs?: number
+  /** Finds the addresses of a name; the system's unless given. */
+  readonly lookup?: LookupFunction
 }
 
 export interface HttpAnswer {
@@ -24,6 +28,8 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders
   /** Ends with an error when fewer bytes come than were announced. */
   readonly body: IncomingMessage
+  /** Whether it came from an address of this machine or its network link. */
+  readonly isLocal: boolean
 }
 
 /** Sources take minutes before the first byte of a large window. */
@@ -33,20 +39,22 @@ const errorTextBytes = 4_096
 
 /** Follows redirects of GET and HEAD; another origin gets no authorization. @throws FetchWait, FetchStop, BrokenAnswer */
 export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
-  let { url, headers = {} } = request
+  const { url: firstUrl, lookup = systemLookup } = request
+  let { headers = {} } = request
+  let hop: Hop = { url: firstUrl, lookup }
   for (let redirects = 0; ; redirects++) {
-    const answer = await sendOnce({ ...request, url, headers })
+    const answer = await sendOnce({ ...request, ...hop, headers })
     const location = answer.headers.location
     if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined || request.method === 'POST')
       return answer
     answer.body.resume()
-    if (redirects === redirectsMax) throw new FetchStop(`${url.host} redirects in a circle.`)
-    const next = await redirectedTo(location, url)
-    if (next.origin !== url.origin) {
+    if (redirects === redirectsMax) throw new FetchStop(`${hop.url.host} redirects in a circle.`)
+    const next = redirectedTo(location, hop, answer.isLocal)
+    if (next.url.origin !== hop.url.origin) {
       const { authorization: _, ...rest } = headers
       headers = rest
     }
-    url = next
+    hop = next
   }
 }
 
@@ -57,10 +65,11 @@ function sendOnce({
   body,
   signal,
   idleMs = patientMs,
+  lookup = systemLookup,
 }: HttpRequest): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest
-    const outgoing = send(url, { method, signal, headers: { 'user-agent': 'pennon-import', ...headers } })
+    const outgoing = send(url, { method, signal, lookup, headers: { 'user-agent': 'pennon-import', ...headers } })
     // Too much may have been asked for, so this is no mere wait.
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new BrokenAnswer('the source does not answer in time')))
     outgoing.on('error', cause => {
@@ -68,9 +77,10 @@ function sendOnce({
       const isClosed = (cause as NodeJS.ErrnoException).code === 'ECONNRESET'
       reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
     })
-    outgoing.on('response', answer =>
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer }),
-    )
+    outgoing.on('response', answer => {
+      const isLocal = isLocalAddress(answer.socket.remoteAddress ?? '')
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, isLocal })
+    })
     outgoing.end(body)
   })
 }

@@ -1,7 +1,6 @@
 // Where a redirect may lead: what a server answers must not make the importer ask what only this machine can reach.
 
-import { lookup } from 'node:dns/promises'
-import { BlockList, isIP } from 'node:net'
+import { BlockList, isIP, type LookupFunction } from 'node:net'
 import { FetchStop } from './fetch-faults.ts'
 
 const local = new BlockList()
@@ -12,33 +11,49 @@ local.addAddress('::1', 'ipv6')
 local.addAddress('::', 'ipv6')
 local.addSubnet('fe80::', 10, 'ipv6')
 
-/** @returns the address that a redirect leads to. @throws FetchStop for one that is not followed. */
-export async function redirectedTo(location: string, from: URL): Promise<URL> {
-  const next = URL.parse(location, from.href)
-  if (next === null) throw new FetchStop(`${from.host} redirects to something that is no address.`)
-  if (next.protocol !== 'http:' && next.protocol !== 'https:')
-    throw new FetchStop(`${from.host} redirects to an address of ${next.protocol}, which is not followed.`)
-  if (from.protocol === 'https:' && next.protocol !== 'https:')
-    throw new FetchStop(`${from.host} redirects to an address without encryption, which is not followed.`)
-  if (next.hostname !== from.hostname && (await isLocal(next)) && !(await isLocal(from)))
-    throw new FetchStop(
-      `${from.host} redirects to ${next.host}, an address of this machine or its own network link, which is not followed.`,
-    )
-  return next
+/** Where a request goes, and how the name of it becomes an address. */
+export interface Hop {
+  readonly url: URL
+  readonly lookup: LookupFunction
 }
 
-async function isLocal({ hostname }: URL): Promise<boolean> {
-  const host = hostname.replace(/^\[(.*)\]$/, '$1')
-  if (isIP(host) !== 0) return isLocalAddress(host)
-  try {
-    return (await lookup(host, { all: true })).some(({ address }) => isLocalAddress(address))
-  } catch {
-    // Nothing is asked of a name without an address, and asking tells of that in its own words.
-    return false
-  }
+/**
+ * @param isFromLocal whether the redirecting server was reached at a local address itself; what the user names may be one.
+ * @returns the hop that a redirect leads to; names of it are refused where they are found to be local.
+ * @throws FetchStop for a redirect that is not followed.
+ */
+export function redirectedTo(location: string, { url: from, lookup }: Hop, isFromLocal: boolean): Hop {
+  const url = URL.parse(location, from.href)
+  if (url === null) throw new FetchStop(`${from.host} redirects to something that is no address.`)
+  if (url.protocol !== 'http:' && url.protocol !== 'https:')
+    throw new FetchStop(`${from.host} redirects to an address of ${url.protocol}, which is not followed.`)
+  if (from.protocol === 'https:' && url.protocol !== 'https:')
+    throw new FetchStop(`${from.host} redirects to an address without encryption, which is not followed.`)
+  if (isFromLocal) return { url, lookup }
+  const host = url.hostname.replace(/^\[(.*)\]$/, '$1')
+  if (isIP(host) !== 0 && isLocalAddress(host)) throw leadsHere(from, url)
+  return { url, lookup: lookupElsewhere(leadsHere(from, url), lookup) }
+}
+
+/**
+ * The address is looked at as the connection takes it: whoever owns a name may say something else when asked again.
+ * @param refusal of a local address.
+ */
+function lookupElsewhere(refusal: FetchStop, lookup: LookupFunction): LookupFunction {
+  return (name, options, callback) =>
+    lookup(name, options, (error, found, family) => {
+      const addresses = typeof found === 'string' ? [found] : (found ?? []).map(({ address }) => address)
+      callback(addresses.some(isLocalAddress) ? refusal : error, found, family)
+    })
 }
 
 /** IPv4 within IPv6 counts as what it stands for. */
 export function isLocalAddress(address: string): boolean {
-  return local.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+  return isIP(address) !== 0 && local.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
+}
+
+function leadsHere(from: URL, to: URL): FetchStop {
+  return new FetchStop(
+    `${from.host} redirects to ${to.host}, an address of this machine or its own network link, which is not followed.`,
+  )
 }
