@@ -4,6 +4,7 @@ import { wallClock } from '#commands/import/send-job.ts'
 import { silentProgress } from '#importer/job/progress.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { timeText } from '#importer/records/source-time.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/send/verify-persons.ts'
 import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
@@ -34,7 +35,7 @@ describe('persons that an import left', () => {
 
   async function send(events: readonly ImportedEvent[]): Promise<void> {
     const batch = events.map(({ uuid, event, distinctId, timeUs, properties }) => ({
-      ...{ uuid, event, timestamp: new Date(timeUs / 1_000).toISOString() },
+      ...{ uuid, event, timestamp: timeText(timeUs) },
       properties: { ...properties, distinct_id: distinctId },
     }))
     const sent = await pennon.post('/batch/', { api_key: testProjectKey, historical_migration: true, batch })
@@ -69,6 +70,25 @@ describe('persons that an import left', () => {
     ]
     await send(events)
     assert.deepEqual(await check(t, events), { compared: 3, equal: 3, ...equal })
+  })
+
+  it('are as the service orders the events of one millisecond, which keeps no microseconds', async t => {
+    const [smaller, larger] = [0, 1]
+      .map(() => event('same-moment', '$set', {}))
+      .toSorted((a, b) => (a.uuid < b.uuid ? -1 : 1)) as [ImportedEvent, ImportedEvent]
+    const atUs = firstUs + 10_000_000
+    const events = [
+      { ...larger, timeUs: atUs + 123_400, properties: { $set: { plan: 'first' } } },
+      { ...smaller, timeUs: atUs + 123_900, properties: { $set: { plan: 'second' } } },
+    ]
+    assert.match(timeText(events[0]!.timeUs), /\.123400Z$/)
+    await send(events)
+    assert.deepEqual(await check(t, events), { compared: 1, equal: 1, ...equal })
+    const { results } = await pennon.api<{ results: { properties: { plan: string } }[] }>(
+      'GET',
+      '/api/projects/@current/persons/?distinct_id=same-moment',
+    )
+    assert.equal(results[0]!.properties.plan, 'first')
   })
 
   it('are as exceptions say like other events, whichever came first', async t => {
