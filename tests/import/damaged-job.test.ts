@@ -24,10 +24,23 @@ it('a damaged file of a job is named by what only tells of the job', async t => 
     ['manifest.json', cut, ['report']],
     ['manifest.json', '{"raw": [], "objects": 7, "parts": [], "totals": {}}', ['run']],
     ['rehearsal/report.json', '{}', ['report']],
+    ['plan.json', cut, ['status']],
+    ['progress.json', cut, ['status']],
+    ['progress.json', '{"v": 1, "state": "running", "stage": "send"}', ['status']],
+    ['stats.json', '{"v": 1, "scannedSha256": 7}', ['run']],
+    [
+      'final/report.json',
+      '{"balance": {}, "events": [], "days": [7], "verification": {}, "rehearsal": {}}',
+      ['report'],
+    ],
+    ['ending.json', '{"serviceJobId": "7"}', ['status']],
+    ['retry/outcomes.json', '{"records": [7]}', ['rejects']],
     ['rehearsal/report.md', null, ['report', '--markdown']],
     ['rehearsal/samples.jsonl', '{"of": "Pa\n', ['report', '--samples']],
+    ['rehearsal/samples.jsonl', '{"of": "Paid"}\n', ['report', '--samples']],
     [reject, '{"reason": "js\n', ['rejects']],
     [reject, 'null\n', ['rejects', '--group']],
+    [reject, '{"reason": "json_syntax"}\n', ['rejects']],
   ]
   for (const [name, content, command] of cases) {
     const path = join(commands.job, name)

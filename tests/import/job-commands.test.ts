@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
+import { checkpointFile, newCheckpoint } from '#importer/send/checkpoint.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { ImportCommands, mapping, syntheticRecords } from '../support/import-command.ts'
@@ -65,11 +66,14 @@ describe('an import from the command line', () => {
     assert.deepEqual([typo.stdout, /^There is no sample of Piad\./.test(typo.stderr)], ['', true])
     assert.equal((await commands.call('rejects', '--reason', 'typo')).stdout, 'No record is rejected for typo.\n')
     assert.match((await commands.call('report', '--markdown')).stdout, /^# Rehearsal of an import from generic/)
-    const whole = `${JSON.stringify({ reason: 'server_refused:bad', source: '', fix: '' })}\n`
+    const [reject] = (await commands.call('rejects', '--json')).stdout.split('\n')
+    const refused = { ...JSON.parse(reject!), part: 'generated', reason: 'server_refused:bad', uuid: 'u' }
+    const whole = `${JSON.stringify(refused)}\n`
     writeFileSync(join(commands.job, 'rejects', 'generated.sent.jsonl'), `${whole}{"reason":"serv`)
-    const progress = { id: 'generated', rejects_bytes: whole.length }
-    const checkpoint = { phase: 'identity', parts: [], identity: { progress } }
-    writeFileSync(join(commands.job, 'checkpoint.json'), JSON.stringify(checkpoint))
+    const hashes = { approvalSha256: 'approval', mappingSha256: 'mapping' }
+    const checkpoint = newCheckpoint({ jobId: 'job', serviceJobId: '7', target: '', project: '1', ...hashes }, 0, '')
+    checkpoint.identity.progress.rejects_bytes = Buffer.byteLength(whole)
+    writeFileSync(join(commands.job, checkpointFile), JSON.stringify(checkpoint))
     const withSent = await commands.call('rejects', '--group', '--json')
     const reasons = (JSON.parse(withSent.stdout) as { reason: string }[]).map(({ reason }) => reason)
     assert.deepEqual(reasons.toSorted(), ['json_syntax', 'server_refused:bad'])

@@ -14,7 +14,7 @@ import type { ImportSource } from '#importer/records/import-source.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { rehearse } from '#importer/stages/rehearse.ts'
-import { type ScanStats, scanRecords, statsFile } from '#importer/stages/scan.ts'
+import { readStats, scanRecords } from '#importer/stages/scan.ts'
 import { type StageOptions, stageRecords } from '#importer/stages/stage.ts'
 
 /** Reads JSON lines, as plainly as can be. */
@@ -99,7 +99,7 @@ export class TestJob {
 
   async rehearse() {
     const { folder, plan, manifest, source, progress, signal } = this
-    const stats = folder.readJson<ScanStats>(statsFile)!
+    const stats = readStats(folder)!
     return rehearse({ folder, plan, manifest, stats, source, progress, signal, monotonicNowMs: () => 0 })
   }
 

@@ -1,17 +1,18 @@
 // `pennon import publish FOLDER` and `pennon import discard FOLDER`: what was sent becomes part of the project, or is gone
 // as if it had never been sent. Source: docs/wire/import.md §2.11.
 
+import Type from 'typebox'
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
-import { type FinalReport, finalReportNames } from '#importer/send/final-report.ts'
+import { readFinalReport } from '#importer/send/final-report.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { readJobReport } from '#importer/send/job-report.ts'
 import { noteSentence } from '#importer/send/note-words.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
-import { type PersonsCheck, verifyPersons } from '#importer/send/verify-persons.ts'
-import { type Verification, verifyFile } from '#importer/send/verify-stage.ts'
+import { readVerification } from '#importer/send/verification-file.ts'
+import { verifyPersons } from '#importer/send/verify-persons.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
@@ -24,6 +25,7 @@ import { printLines } from './words/print.ts'
 import { quoted } from './words/step-words.ts'
 
 const personsFile = 'verify-persons.json'
+const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
 
 /** As commander gives them. */
 export interface EndOptions {
@@ -139,7 +141,7 @@ function afterPublish(at: string, differing: number): string {
 
 /** Asks again only where whoever stopped waiting has not heard of them yet. */
 async function differingPersons(job: Job, serviceJobId: string, api: ServiceApi): Promise<number> {
-  const told = job.folder.readJson<PersonsCheck>(personsFile)
+  const told = job.folder.readJson(personsFile, personsSchema)
   return told === null ? tellPersons(job, serviceJobId, api) : told.differences.length
 }
 
@@ -193,13 +195,13 @@ async function checkVerified(
   at: string,
 ): Promise<void> {
   if (readCheckpoint(folder)?.phase !== 'sent') refuse(`not everything is sent yet: pennon import run ${at}`)
-  const verification = folder.readJson<Verification>(verifyFile)
+  const verification = readVerification(folder)
   if (verification === null) refuse(`what is stored was not compared with what was sent yet: pennon import run ${at}`)
   if (!verification.ok)
     refuse(
       `what is stored was found to differ from what was sent: pennon import report ${at} shows where, pennon import run ${at} compares again, --unverified publishes it all the same`,
     )
-  if (folder.readJson<FinalReport>(finalReportNames.json)?.balance.isBalanced !== true)
+  if (readFinalReport(folder)?.balance.isBalanced !== true)
     refuse(
       `the figures of the import do not balance, or are not there; see pennon import report ${at}. To publish it all the same: --unverified`,
     )

@@ -13,8 +13,8 @@ import { jobConversion } from '#importer/stages/job-conversion.ts'
 import { checkUnchanged } from '#importer/stages/raw-sources.ts'
 import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
 import { forgetRehearsalRejects } from '#importer/stages/reject-files.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { forgetScan, readScan, type ScanStats, scanRecords, statsFile, stopForZone } from '#importer/stages/scan.ts'
+import { type RehearsalReport, rehearsalReportSchema } from '#importer/stages/report/rehearsal-report.ts'
+import { forgetScan, readScan, readStats, scanRecords, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
@@ -90,7 +90,7 @@ export const rehearsal: JobStage = {
   },
   async run(run) {
     const { folder, plan, source, progress, signal } = run
-    const stats = folder.readJson<ScanStats>(statsFile)!
+    const stats = readStats(folder)!
     const manifest = manifestOf(folder)
     await rehearse({
       ...{ folder, plan, manifest, stats, source, progress, signal },
@@ -106,15 +106,7 @@ export const rehearsal: JobStage = {
 export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
 
 export function readReport(folder: Job['folder']): RehearsalReport | null {
-  return folder.readJson<RehearsalReport>(reportNames.json, reportKeys, report => reportLists.every(isListOf(report)))
-}
-
-/** What every command that tells of a report reads of it. */
-const reportLists = ['events', 'days', 'rejects', 'skips', 'dropped', 'notes', 'warnings'] as const
-const reportKeys = [...reportLists, 'hashes', 'balance', 'distinctIds', 'identity', 'groups', 'predicted'] as const
-
-function isListOf(report: RehearsalReport): (key: (typeof reportLists)[number]) => boolean {
-  return key => Array.isArray(report[key])
+  return folder.readJson(reportNames.json, rehearsalReportSchema)
 }
 
 export function manifestOf(folder: Job['folder']): Manifest {

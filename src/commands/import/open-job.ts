@@ -5,9 +5,11 @@ import { dirname, join, resolve } from 'node:path'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { LedgerDamage } from '#importer/job/ledger.ts'
 import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
+import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
@@ -108,6 +110,7 @@ export async function orStop(folder: JobFolder, command: () => Promise<void> | v
     await command()
   } catch (error) {
     if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
+    if (error instanceof LedgerDamage) refuse(printable(folder.damaged(ledgerFile).message))
     if (!isDiskFull(error)) throw error
     process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
     process.exit(1)

@@ -8,12 +8,11 @@ import type { JobFolder } from '#importer/job/job-folder.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import { readRetryOutcomes, recordKey } from '#importer/send/retry-outcomes.ts'
 import { sentRejects } from '#importer/send/sent-rejects.ts'
-import { type RejectLine, rejectFiles, rejectTexts } from '#importer/stages/reject-files.ts'
+import { type RejectLine, rejectFiles, rejectLineSchema, rejectTexts } from '#importer/stages/reject-files.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { openJob, orStop } from './open-job.ts'
-import { parsedLine } from './words/parsed-line.ts'
 import { printJson, printLines } from './words/print.ts'
 import { quoted } from './words/step-words.ts'
 
@@ -90,7 +89,7 @@ function rejectWords({ object, line, reason, field, detail, source, repaired }: 
 async function* rejectsOf(folder: JobFolder, reason: string | undefined): AsyncGenerator<ShownReject> {
   const retried = readRetryOutcomes(folder)
   for await (const { text, name } of textsOf(folder)) {
-    const reject = parsedLine<RejectLine>(folder, name, text)
+    const reject = folder.parseLine(name, text, rejectLineSchema)
     if (reason !== undefined && reject.reason !== reason) continue
     yield retried.get(recordKey(reject))?.kind === 'sent' ? { ...reject, repaired: true } : reject
   }

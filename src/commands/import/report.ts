@@ -1,11 +1,11 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
-import { isObject, type JobFolder } from '#importer/job/job-folder.ts'
-import { type FinalReport, finalReportNames, finalSections } from '#importer/send/final-report.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { finalReportNames, finalSections, readFinalReport } from '#importer/send/final-report.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
-import { type Sample, samplesFile } from '#importer/stages/report/samples.ts'
+import { type Sample, sampleSchema, samplesFile } from '#importer/stages/report/samples.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { tableLines } from '../client/table.ts'
@@ -15,7 +15,6 @@ import { readReport } from './job-stages.ts'
 import { nextStep, standingOf } from './next-step.ts'
 import { type Job, openJob, orStop } from './open-job.ts'
 import { askService } from './service/ask-service.ts'
-import { parsedLine } from './words/parsed-line.ts'
 import { printLines, printText } from './words/print.ts'
 import { nextLine, quoted } from './words/step-words.ts'
 
@@ -44,7 +43,7 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
     showSamples(folder, options)
     return
   }
-  const final = folder.readJson<FinalReport>(finalReportNames.json, finalKeys, isWholeFinal)
+  const final = readFinalReport(folder)
   const names = final === null ? reportNames : finalReportNames
   if (json || markdown) {
     printText(textOf(folder, json ? names.json : names.md))
@@ -56,12 +55,6 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
   const next = nextLine(nextStep(path, await standingOf(job), await askService(job)))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
-}
-
-const finalKeys = ['balance', 'events', 'days', 'verification', 'rehearsal'] as const
-
-function isWholeFinal({ balance, events, days, verification, rehearsal }: FinalReport): boolean {
-  return [balance, verification, rehearsal].every(isObject) && [events, days].every(Array.isArray)
 }
 
 /** A file that belongs to a report that is there. @throws JobStopped when it is gone. */
@@ -93,7 +86,7 @@ function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions
   let count = 0
   const names = new Set<string>()
   for (const text of textOf(folder, samplesFile).split('\n').slice(0, -1)) {
-    const sample = parsedLine<Sample>(folder, samplesFile, text)
+    const sample = folder.parseLine(samplesFile, text, sampleSchema)
     names.add(sample.of)
     if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
     count++

@@ -2,9 +2,11 @@
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
 import { setTimeout as sleep } from 'node:timers/promises'
+import Type from 'typebox'
 import { readConfig } from '#config.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
+import { orNull } from '#importer/job/file-schema.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { blankLinesOf, type Manifest } from '#importer/job/manifest.ts'
 import { apiAddressOf, type ImportTarget, mappingSha256 } from '#importer/job/plan.ts'
@@ -43,6 +45,7 @@ export interface SentJob {
 const canaryEvents = 1_000
 /** Counts of live events by day, taken once before anything is sent. */
 export const liveBeforeFile = 'live-before.json'
+const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.String(), Type.Number())) })
 
 export const wallClock: FetchClock = {
   nowMs: Date.now,
@@ -158,7 +161,7 @@ async function liveEvents(
   range: { readonly first: string; readonly last: string } | null,
   { overlapOk = false }: SendJobOptions,
 ): Promise<Record<string, number> | null> {
-  const known = folder.readJson<{ days: Record<string, number> | null }>(liveBeforeFile)
+  const known = folder.readJson(liveBeforeFile, liveBeforeSchema)
   if (known !== null) return known.days
   const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
   if (!('days' in counts)) {

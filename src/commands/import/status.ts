@@ -5,7 +5,7 @@ import { counted } from '#core/counted.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest, recordsRead } from '#importer/job/manifest.ts'
-import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import { type ProgressFigures, progressSchema } from '#importer/job/progress-figures.ts'
 import { repairedWords } from '#importer/send/final-report.ts'
 import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
@@ -77,7 +77,7 @@ function tellFetched(path: string, fetched: FetchedParts, { json = false }: Stat
 }
 
 async function tellStatus(job: Job, path: string, { json = false }: StatusOptions): Promise<void> {
-  const progress = job.folder.readJson<ProgressFigures>(progressFile)
+  const progress = job.folder.readJson(progressFile, progressSchema)
   const running = runningIn(job, progress)
   const service = await askService(job)
   const next = nextStep(path, await standingOf(job), service)

@@ -1,9 +1,10 @@
 // `approval.json`: what a person signed off, as hashes. Sending begins only while all four agree.
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
+import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
-import { isObject, type JobFolder } from './job-folder.ts'
+import type { JobFolder } from './job-folder.ts'
 import { type Manifest, manifestFile } from './manifest.ts'
 import { type ImportPlan, mappingSha256 } from './plan.ts'
 import { sha256Hex } from './sha256.ts'
@@ -25,6 +26,19 @@ export interface Approval {
 }
 
 export const approvalFile = 'approval.json'
+
+const approvalSchema = Type.Object({
+  v: Type.Literal(1),
+  jobId: Type.String(),
+  approvedAt: Type.String(),
+  hashes: Type.Object({
+    manifest: Type.String(),
+    mapping: Type.String(),
+    target: Type.String(),
+    limits: Type.String(),
+  }),
+  sha256: Type.String(),
+})
 
 export function manifestSha256(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
@@ -60,5 +74,5 @@ export function changesSince({ hashes }: Approval, plan: ImportPlan, manifest: M
 }
 
 export function readApproval(folder: JobFolder): Approval | null {
-  return folder.readJson<Approval>(approvalFile, ['hashes', 'sha256'], ({ hashes }) => isObject(hashes))
+  return folder.readJson(approvalFile, approvalSchema)
 }

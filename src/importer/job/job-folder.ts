@@ -20,6 +20,8 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname, join } from 'node:path'
+import type { Static, TSchema } from 'typebox'
+import { isOf } from './file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
 /** With the last file of a rehearsal gone, it is made anew with all of them. */
@@ -53,16 +55,16 @@ export class JobFolder {
   }
 
   /**
-   * @param keys that an object in the file has when it is whole.
-   * @param isWhole whether the values of these keys are of the kinds that are read, where a wrong one would be a fault.
+   * @param schema of all that is read of the file.
+   * @param decode what the file holds as the schema has it; as it is unless given.
    * @returns what the file holds; null when there is none.
-   * @throws JobStopped for a damaged file, with what to do about it.
+   * @throws JobStopped for a file of another kind, with what to do about it.
    */
-  readJson<T extends object>(
+  readJson<S extends TSchema>(
     name: string,
-    keys: readonly (keyof T & string)[] = [],
-    isWhole: (value: T) => boolean = () => true,
-  ): T | null {
+    schema: S,
+    decode: (stored: object) => object = stored => stored,
+  ): Static<S> | null {
     let text: string
     try {
       text = readFileSync(this.file(name), 'utf8')
@@ -70,10 +72,20 @@ export class JobFolder {
       if ((error as NodeJS.ErrnoException).code === 'ENOENT') return null
       throw error
     }
+    const stored = objectIn(text)
+    const value = stored && decode(stored)
+    if (!isOf(schema, value)) throw this.damaged(name)
+    return value
+  }
+
+  /**
+   * @param text of a line of the file.
+   * @throws JobStopped for a line of another kind, with what to do about the file.
+   */
+  parseLine<S extends TSchema>(name: string, text: string, schema: S): Static<S> {
     const value = objectIn(text)
-    if (value === null || !keys.every(key => Object.hasOwn(value, key)) || !isWhole(value as T))
-      throw this.damaged(name)
-    return value as T
+    if (!isOf(schema, value)) throw this.damaged(name)
+    return value
   }
 
   writeJson(name: string, value: unknown): void {
@@ -113,16 +125,11 @@ export function isJobFolder(path: string): boolean {
   return has('fetch.db') || (has('plan.json') && has('lock.db'))
 }
 
-/** Asked of what a file holds, whatever its type says: a damaged one may hold anything. */
-export function isObject(value: unknown): value is object {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
 /** @returns null for anything but JSON of an object. */
-function objectIn(text: string): object | null {
+export function objectIn(text: string): object | null {
   try {
     const value: unknown = JSON.parse(text)
-    return isObject(value) ? value : null
+    return typeof value === 'object' && !Array.isArray(value) ? value : null
   } catch {
     // That it is no JSON is all that the caller has to know.
     return null

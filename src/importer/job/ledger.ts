@@ -4,10 +4,12 @@
 
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
+import type { Static, TSchema } from 'typebox'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
+import { isOf } from './file-schema.ts'
 
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
@@ -26,6 +28,9 @@ const schema = `
   CREATE TABLE IF NOT EXISTS moment (name BLOB PRIMARY KEY) WITHOUT ROWID;
   CREATE TABLE IF NOT EXISTS progress (name TEXT PRIMARY KEY, value TEXT) WITHOUT ROWID;`
 
+/** What the file holds is not what a scan writes. */
+export class LedgerDamage extends Error {}
+
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
   readonly #statements
@@ -34,47 +39,36 @@ export class JobLedger implements ImportLedger {
   readonly #facts = new Map<string, string | null>()
   readonly #users = new Map<string, string | null>()
 
+  /** @throws LedgerDamage */
   constructor(path: string) {
     const database = new Database(path)
     try {
       // What is lost with the power is scanned again.
       database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`)
+      this.#statements = statementsOf(database)
     } catch (error) {
       database.close()
-      throw error
+      throw isDamage(error) ? new LedgerDamage(`${path} is no ledger`, { cause: error }) : error
     }
     this.#database = database
-    this.#statements = {
-      fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
-      putFact: database.prepare('INSERT OR REPLACE INTO fact VALUES (?, ?, ?)'),
-      link: database.prepare<[string], { user: string }>('SELECT user FROM link WHERE device = ?'),
-      putLink: database.prepare('INSERT INTO link VALUES (?, ?)'),
-      putShared: database.prepare('INSERT OR IGNORE INTO shared_device VALUES (?)'),
-      snapshot: database.prepare<[string, string], { properties: string }>(
-        'SELECT properties FROM snapshot WHERE kind = ? AND key = ?',
-      ),
-      putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
-      putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
-      forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
-      putMomentName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
-      forgetMoment: database.prepare('DELETE FROM moment'),
-      progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
-      putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
-    }
   }
 
-  /** @returns null where there is no file, or one that is no whole database; everything in it is read for that. */
-  static openWhole(path: string): JobLedger | null {
+  /**
+   * @returns the answer of a ledger that is whole; null where there is none, or one that holds something else than a scan
+   *   writes. Everything in it is read for that.
+   */
+  static ask<T>(path: string, question: (ledger: JobLedger) => T): T | null {
     if (!existsSync(path)) return null
     let ledger: JobLedger | undefined
     try {
       ledger = new JobLedger(path)
-      if (ledger.#database.pragma('quick_check(1)', { simple: true }) === 'ok') return ledger
+      return ledger.#database.pragma('quick_check(1)', { simple: true }) === 'ok' ? question(ledger) : null
     } catch (error) {
-      if (!(error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT)/.test(error.code))) throw error
+      if (isDamage(error)) return null
+      throw error
+    } finally {
+      ledger?.close()
     }
-    ledger?.close()
-    return null
   }
 
   /** Everything until `commit` counts only with it. */
@@ -198,9 +192,13 @@ export class JobLedger implements ImportLedger {
     this.#statements.forgetMoment.run()
   }
 
-  readProgress<T>(name: string): T | null {
-    const value = this.#statements.progress.get(name)?.value
-    return value === undefined ? null : (JSON.parse(value) as T)
+  /** @returns null where there is none. @throws LedgerDamage for one of another kind. */
+  readProgress<S extends TSchema>(name: string, schema: S): Static<S> | null {
+    const text = this.#statements.progress.get(name)?.value
+    if (text === undefined) return null
+    const value = jsonIn(text)
+    if (!isOf(schema, value)) throw new LedgerDamage(`the progress of ${name} is not what it has to be`)
+    return value
   }
 
   putProgress(name: string, value: unknown): void {
@@ -233,6 +231,41 @@ export class JobLedger implements ImportLedger {
     }
     this.#changed.clear()
     this.#snapshots.clear()
+  }
+}
+
+function statementsOf(database: Database.Database) {
+  return {
+    fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
+    putFact: database.prepare('INSERT OR REPLACE INTO fact VALUES (?, ?, ?)'),
+    link: database.prepare<[string], { user: string }>('SELECT user FROM link WHERE device = ?'),
+    putLink: database.prepare('INSERT INTO link VALUES (?, ?)'),
+    putShared: database.prepare('INSERT OR IGNORE INTO shared_device VALUES (?)'),
+    snapshot: database.prepare<[string, string], { properties: string }>(
+      'SELECT properties FROM snapshot WHERE kind = ? AND key = ?',
+    ),
+    putSnapshot: database.prepare('INSERT OR REPLACE INTO snapshot VALUES (?, ?, ?)'),
+    putGenerated: database.prepare('INSERT INTO generated (kind, time_us, uuid, event) VALUES (?, ?, ?, ?)'),
+    forgetGroup: database.prepare(`DELETE FROM generated WHERE kind = 'group' AND uuid = ?`),
+    putMomentName: database.prepare('INSERT OR IGNORE INTO moment VALUES (?)'),
+    forgetMoment: database.prepare('DELETE FROM moment'),
+    progress: database.prepare<[string], { value: string }>('SELECT value FROM progress WHERE name = ?'),
+    putProgress: database.prepare('INSERT OR REPLACE INTO progress VALUES (?, ?)'),
+  }
+}
+
+/** A file of SQLite that is damaged, or one with other tables, gives statements that cannot be run. */
+function isDamage(error: unknown): boolean {
+  if (error instanceof LedgerDamage) return true
+  return error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(error.code)
+}
+
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    // No schema has room for it.
+    return undefined
   }
 }
 

@@ -1,8 +1,10 @@
 // `manifest.json`: the bytes that a job sends, fixed by their hashes. Source: docs/wire/import.md §2.2.
 
+import Type from 'typebox'
 import type { CsvDelimiter } from '../read/csv-cells.ts'
-import { isObject, type JobFolder } from './job-folder.ts'
-import type { StagedPart } from './staged-part.ts'
+import { orNull } from './file-schema.ts'
+import type { JobFolder } from './job-folder.ts'
+import { type StagedPart, stagedPartSchema } from './staged-part.ts'
 
 export interface RawSource {
   readonly object: string
@@ -45,16 +47,42 @@ export interface Manifest {
   readonly sourceRange: { readonly first: string; readonly last: string } | null
 }
 
+export const rawSourceSchema = Type.Object({
+  object: Type.String(),
+  path: Type.String(),
+  sha256: Type.String(),
+  bytes: Type.Number(),
+  changedMs: Type.Number(),
+})
+
+export const rawObjectSchema = Type.Object({
+  object: Type.String(),
+  table: orNull(Type.String()),
+  columns: Type.Optional(Type.Array(Type.String())),
+  delimiter: Type.Optional(Type.Unsafe<CsvDelimiter>(Type.String())),
+  damage: Type.Optional(Type.Object({ records: Type.Number(), line: Type.Number(), why: Type.String() })),
+  blank: Type.Optional(Type.Object({ count: Type.Number(), firstLine: Type.Number() })),
+})
+
+const manifestSchema = Type.Object({
+  v: Type.Literal(1),
+  jobId: Type.String(),
+  source: Type.String(),
+  sourceTimezone: orNull(Type.String()),
+  createdAt: Type.String(),
+  toolVersion: Type.String(),
+  mappingSha256: Type.String(),
+  raw: Type.Array(rawSourceSchema),
+  objects: Type.Array(rawObjectSchema),
+  parts: Type.Array(stagedPartSchema),
+  totals: Type.Object({ records: Type.Number(), bytes: Type.Number(), days: Type.Number() }),
+  sourceRange: orNull(Type.Object({ first: Type.String(), last: Type.String() })),
+})
+
 export const manifestFile = 'manifest.json'
 
 export function readManifest(folder: JobFolder): Manifest | null {
-  const stored = folder.readJson<StoredObject>(manifestFile, ['raw', 'objects', 'parts', 'totals'], isWhole)
-  return stored && (withKeys(stored, camelCase) as unknown as Manifest)
-}
-
-/** Parts and files are gone through by everything that reads a manifest. */
-function isWhole({ raw, objects, parts, totals }: StoredObject): boolean {
-  return [raw, objects, parts].every(list => Array.isArray(list) && list.every(isObject)) && isObject(totals)
+  return folder.readJson(manifestFile, manifestSchema, stored => withKeys(stored as StoredObject, camelCase))
 }
 
 /** Lines of the raw files that hold nothing. */

@@ -1,9 +1,11 @@
 // `plan.json`: what a job imports, from where to where, and under which rules. Fixed before anything is staged; another
 // choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
 
+import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
+import { jsonObject, orNull } from './file-schema.ts'
 import type { JobFolder } from './job-folder.ts'
 import { sha256Hex } from './sha256.ts'
 
@@ -65,8 +67,39 @@ export interface ImportPlan {
 
 export const planFile = 'plan.json'
 
+const planSchema = Type.Object({
+  v: Type.Literal(1),
+  jobId: Type.String(),
+  createdAt: Type.String(),
+  toolVersion: Type.String(),
+  source: Type.String(),
+  config: jsonObject,
+  files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
+  fetch: orNull(jsonObject),
+  format: orNull(Type.Enum(['json', 'csv'])),
+  target: orNull(
+    Type.Object({
+      address: Type.String(),
+      apiAddress: Type.Optional(Type.String()),
+      projectKey: Type.String(),
+      projectId: orNull(Type.String()),
+      projectName: orNull(Type.String()),
+    }),
+  ),
+  limits: Type.Object({
+    maxRejectShare: Type.Number(),
+    allowsDamagedFiles: Type.Optional(Type.Literal(true)),
+    holdLiveWindow: Type.Boolean(),
+    retentionDays: orNull(Type.Number()),
+    groupTypesMax: Type.Number(),
+    joining: Type.Optional(jsonObject),
+    acceptsOld: Type.Optional(Type.Boolean()),
+    isPersonless: Type.Optional(Type.Boolean()),
+  }),
+})
+
 export function readPlan(folder: JobFolder): ImportPlan | null {
-  return folder.readJson<ImportPlan>(planFile, ['source', 'config', 'files', 'limits', 'createdAt'])
+  return folder.readJson(planFile, planSchema)
 }
 
 export function writePlan(folder: JobFolder, plan: ImportPlan): void {

@@ -1,6 +1,8 @@
 // Rates and the time that is left, of what a stage has done. Source: docs/wire/import.md §2.8.
 
-import type { ProgressState, StageName, StageProgress } from './progress.ts'
+import Type from 'typebox'
+import { orNull } from './file-schema.ts'
+import { type ProgressState, type StageName, type StageProgress, stageNames } from './progress.ts'
 
 /** What `progress.json` holds and a line of progress shows. */
 export interface ProgressFigures extends ProgressState {
@@ -17,6 +19,28 @@ export interface ProgressFigures extends ProgressState {
   readonly meanRecordsPerSecond: number
   readonly etaSeconds: number | null
 }
+
+export const progressSchema = Type.Object({
+  v: Type.Literal(1),
+  pid: Type.Number(),
+  state: Type.Enum(['running', 'paused', 'stopped', 'done']),
+  message: orNull(Type.String()),
+  startedAt: Type.String(),
+  updatedAt: Type.String(),
+  stage: Type.Enum([...stageNames]),
+  day: orNull(Type.String()),
+  recordsDone: Type.Number(),
+  unit: Type.Optional(Type.String()),
+  recordsTotal: orNull(Type.Number()),
+  bytesDone: Type.Number(),
+  bytesTotal: orNull(Type.Number()),
+  rejects: Type.Number(),
+  retries: Type.Number(),
+  waiting: orNull(Type.String()),
+  recordsPerSecond: Type.Number(),
+  meanRecordsPerSecond: Type.Number(),
+  etaSeconds: orNull(Type.Number()),
+})
 
 const windowMs = 10_000
 /** The first seconds say nothing of the rest: a stage begins slowly. */

@@ -1,7 +1,8 @@
 // How far a job is: kept in `progress.json` for `pennon import status` in another terminal, and shown by who runs it.
 // Source: docs/wire/import.md §2.8.
 
-export type StageName = 'plan' | 'fetch' | 'stage' | 'scan' | 'rehearse' | 'approve' | 'send' | 'verify'
+export const stageNames = ['plan', 'fetch', 'stage', 'scan', 'rehearse', 'approve', 'send', 'verify'] as const
+export type StageName = (typeof stageNames)[number]
 
 export interface ProgressState {
   readonly stage: StageName

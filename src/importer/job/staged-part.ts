@@ -1,9 +1,11 @@
 // What lies between staging and sending: parts of one event day each, whose bytes never change after staging.
 // Source: docs/wire/import.md §2.1, §2.2, §2.4.
 
+import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import type { RawPosition } from '../read/read-record.ts'
 import type { ImportedEvent, RecordNote, RejectReason, SkipReason } from '../records/imported-event.ts'
+import { orNull } from './file-schema.ts'
 
 /** A part as the manifest names it. */
 export interface StagedPart {
@@ -19,6 +21,16 @@ export interface StagedPart {
   readonly firstUs: number | null
   readonly lastUs: number | null
 }
+
+export const stagedPartSchema = Type.Object({
+  id: Type.String(),
+  object: Type.String(),
+  sha256: Type.String(),
+  bytes: Type.Number(),
+  records: Type.Number(),
+  firstUs: orNull(Type.Number()),
+  lastUs: orNull(Type.Number()),
+})
 
 /** What became of one line of a part. */
 export interface StagedOutcome {

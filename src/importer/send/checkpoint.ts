@@ -1,7 +1,9 @@
 // `checkpoint.json`: how far sending is. Written whole before each round (`inflight`) and after it (`committed`), so that
 // after a crash at any point the same lines are sent again and nothing is left out. Source: docs/wire/import.md §2.4.
 
-import { isObject, type JobFolder } from '../job/job-folder.ts'
+import Type from 'typebox'
+import { orNull } from '../job/file-schema.ts'
+import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 
@@ -62,6 +64,54 @@ export interface Checkpoint {
   updated_at: string
 }
 
+const count = Type.Number()
+
+const partProgressSchema = Type.Object({
+  id: Type.String(),
+  sha256: Type.String(),
+  state: Type.Enum(['sending', 'sent']),
+  committed: Type.Object({ line: count, byte: count, batch: count }),
+  inflight: orNull(
+    Type.Object({
+      batch: count,
+      from_line: count,
+      to_line: count,
+      events: count,
+      payload_sha256: Type.String(),
+      tries: count,
+    }),
+  ),
+  counts: Type.Object({
+    read: count,
+    records: count,
+    skipped: count,
+    rejected: count,
+    collapsed: count,
+    sent: count,
+    refused: count,
+    duplicates: count,
+    recent: count,
+  }),
+  rejects_bytes: count,
+})
+
+const checkpointSchema = Type.Object({
+  v: Type.Literal(1),
+  job_id: Type.String(),
+  service_job_id: orNull(Type.String()),
+  target: Type.String(),
+  project: Type.String(),
+  approval_sha256: Type.String(),
+  mapping_sha256: Type.String(),
+  phase: Type.Enum(['identity', 'send', 'sent']),
+  parts: Type.Array(partProgressSchema),
+  identity: Type.Object({ total: count, progress: partProgressSchema }),
+  spent_ms: count,
+  retries: count,
+  begun_at: Type.String(),
+  updated_at: Type.String(),
+})
+
 /** What a checkpoint belongs to: the same on every run, or sending does not go on. */
 export interface CheckpointIdentity {
   readonly jobId: string
@@ -118,11 +168,7 @@ export function newProgress(id: string, sha256: string): PartProgress {
 }
 
 export function readCheckpoint(folder: JobFolder): Checkpoint | null {
-  return folder.readJson<Checkpoint>(
-    checkpointFile,
-    ['phase', 'parts', 'identity'],
-    ({ parts, identity }) => Array.isArray(parts) && [identity, identity?.progress, ...parts].every(isObject),
-  )
+  return folder.readJson(checkpointFile, checkpointSchema)
 }
 
 /**

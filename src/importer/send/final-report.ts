@@ -1,8 +1,16 @@
 // The final report of an import: what was read, what was sent, what is stored, and what was left out. As JSON, Markdown
 // and a page that a person can sign off. Unless it balances, the job is not done. Source: docs/wire/import.md §2.9.
 
+import Type from 'typebox'
 import { counted } from '#core/counted.ts'
-import type { DayCount, EventCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import {
+  type DayCount,
+  dayCountsSchema,
+  type EventCount,
+  eventCountsSchema,
+  type RehearsalReport,
+  rehearsalReportSchema,
+} from '#importer/stages/report/rehearsal-report.ts'
 import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
@@ -13,11 +21,13 @@ import {
   type Section,
   type Table,
 } from '#importer/stages/report/report-sections.ts'
+import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from './checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { noteSentence } from './note-words.ts'
 import { type RetryOutcomes, type RetrySums, sumOutcomes } from './retry-outcomes.ts'
+import { verificationSchema } from './verification-file.ts'
 import type { Verification } from './verify-stage.ts'
 
 export const finalReportNames = {
@@ -79,6 +89,49 @@ export interface FinalReportParts {
   readonly verification: Verification
   readonly expected: ExpectedEvents
   readonly retried?: RetryOutcomes
+}
+
+const count = Type.Number()
+
+const finalReportSchema = Type.Object({
+  v: Type.Literal(1),
+  kind: Type.Literal('final'),
+  jobId: Type.String(),
+  serviceJobId: orNull(Type.String()),
+  source: Type.String(),
+  target: Type.String(),
+  project: Type.String(),
+  hashes: Type.Object({ mapping: Type.String(), approval: Type.String() }),
+  balance: Type.Object({
+    read: count,
+    givingEvents: count,
+    skipped: count,
+    rejected: count,
+    collapsed: count,
+    sent: count,
+    fromRecords: count,
+    generated: count,
+    refused: count,
+    isBalanced: Type.Boolean(),
+  }),
+  events: eventCountsSchema,
+  days: dayCountsSchema,
+  links: count,
+  groups: count,
+  duplicates: count,
+  recent: count,
+  charged: Type.Literal(0),
+  seconds: count,
+  eventsPerSecond: count,
+  retries: count,
+  repaired: orNull(Type.Object({ read: count, sent: count, refused: count, rejected: count, skipped: count })),
+  verification: verificationSchema,
+  rehearsal: rehearsalReportSchema,
+})
+
+/** @returns null before everything is sent. */
+export function readFinalReport(folder: JobFolder): FinalReport | null {
+  return folder.readJson(finalReportNames.json, finalReportSchema)
 }
 
 /** Writes the report in its three forms. */

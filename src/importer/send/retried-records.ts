@@ -4,6 +4,7 @@
 
 import { copyFileSync, globSync, mkdirSync, readFileSync } from 'node:fs'
 import { basename, resolve } from 'node:path'
+import Type from 'typebox'
 import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { JobFolder } from '../job/job-folder.ts'
 import { JobLedger } from '../job/ledger.ts'
@@ -22,6 +23,7 @@ import type { SentJob } from './sent-events.ts'
 
 const recordsFile = 'records.jsonl'
 const originFile = 'origin.json'
+const originSchema = Type.Object({ path: Type.String() })
 /** Begins the ids of their parts; the ids of other parts begin with a day. */
 export const retryPrefix = 'retry/'
 
@@ -45,7 +47,7 @@ export function addRetry(context: RetryContext, path: string): SentJob {
 
 /** The file that a retry was made of: several may be of one that was repaired step by step. */
 export function retryOrigin(folder: JobFolder): string {
-  return folder.readJson<{ path: string }>(originFile)?.path ?? folder.path
+  return folder.readJson(originFile, originSchema)?.path ?? folder.path
 }
 
 /** The retries that were begun, which verifying has to count as well. */

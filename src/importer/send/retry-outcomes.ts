@@ -1,6 +1,7 @@
 // What became of the records that were repaired, each counted once however often it was tried: a record that was sent
 // stays sent, and of the others the last try counts. Source: docs/wire/import.md §2.6 (`retry`).
 
+import Type from 'typebox'
 import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { sha256Hex } from '../job/sha256.ts'
@@ -27,6 +28,12 @@ export interface RetrySums {
 export type RetryOutcomes = ReadonlyMap<string, RetryOutcome>
 
 const outcomesFile = 'retry/outcomes.json'
+const outcomeSchema = Type.Object({
+  kind: Type.Enum(['sent', 'skipped', 'rejected']),
+  events: Type.Number(),
+  refused: Type.Number(),
+})
+const outcomesSchema = Type.Object({ records: Type.Array(Type.Tuple([Type.String(), outcomeSchema])) })
 
 /** @param retried with the checkpoints that they have now. */
 export async function retryOutcomes(retried: readonly SentJob[]): Promise<RetryOutcomes> {
@@ -72,7 +79,7 @@ export function keepRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): v
 
 /** @returns none when nothing was repaired. */
 export function readRetryOutcomes(folder: JobFolder): RetryOutcomes {
-  return new Map(folder.readJson<{ records: [string, RetryOutcome][] }>(outcomesFile, ['records'])?.records)
+  return new Map(folder.readJson(outcomesFile, outcomesSchema)?.records)
 }
 
 /** The place in the raw files, which a line of rejects keeps whatever is repaired in it. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { appendFileSync, mkdirSync, truncateSync, writeFileSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { appendFileSync, readFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { describe, it, type TestContext } from 'node:test'
 import { memoryStagedJob } from '../../../tests/support/memory-staged-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -26,10 +25,8 @@ describe('the rejects of sending', () => {
   })
 
   it('keep lines whole that hold a separator of lines', async t => {
-    const folder = new JobFolder(tempDir(t))
-    const path = sentRejectsFile(folder, id)
-    mkdirSync(dirname(path), { recursive: true })
-    const text = '{"reason":"server_refused:bad_thing","source":"a\u2028b"}\n'
+    const { folder, path } = await withReject(t)
+    const text = `${JSON.stringify({ ...JSON.parse(readFileSync(path, 'utf8')), source: 'a\u2028b' })}\n`
     writeFileSync(path, text)
     assert.deepEqual(await reasons(folder, Buffer.byteLength(text)), ['server_refused:bad_thing'])
   })

@@ -3,12 +3,22 @@
 
 import { closeSync, fsyncSync, ftruncateSync, mkdirSync, openSync, statSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import type { JobFolder } from '../job/job-folder.ts'
+import Type from 'typebox'
+import { isOf } from '../job/file-schema.ts'
+import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import { type RejectLine, rejectedSource, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
+import {
+  type RejectLine,
+  rejectedSource,
+  rejectLineSchema,
+  rejectTexts,
+  sentRejectsFile,
+} from '../stages/reject-files.ts'
 import { fixOf } from '../stages/reject-fixes.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
+
+const sentRejectSchema = Type.Object({ ...rejectLineSchema.properties, uuid: Type.String() })
 
 /** The uuid tells which event of a record it was. */
 export type SentReject = RejectLine & { readonly uuid: string }
@@ -60,12 +70,9 @@ function checkLength(path: string, bytes: number): void {
 }
 
 function parsed(path: string, text: string): SentReject {
-  try {
-    return JSON.parse(text) as SentReject
-  } catch {
-    // That the line is not whole is all that anybody can act on.
-    throw damaged(path)
-  }
+  const value = objectIn(text)
+  if (!isOf(sentRejectSchema, value)) throw damaged(path)
+  return value
 }
 
 function damaged(path: string): JobStopped {

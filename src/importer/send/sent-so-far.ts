@@ -2,7 +2,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { readCheckpoint, sumCounts } from './checkpoint.ts'
 import { type RetrySums, readRetryOutcomes, sumOutcomes } from './retry-outcomes.ts'
 import { readServiceJob } from './service-job.ts'
-import { type Verification, verifyFile } from './verify-stage.ts'
+import { readVerification } from './verification-file.ts'
 
 export interface SentSoFar {
   readonly events: number
@@ -25,7 +25,7 @@ export function sentSoFar(folder: JobFolder): SentSoFar | null {
     events: sent,
     refused,
     isAll: checkpoint.phase === 'sent',
-    isVerified: folder.readJson<Verification>(verifyFile)?.ok ?? null,
+    isVerified: readVerification(folder)?.ok ?? null,
     serviceJobId: readServiceJob(folder)?.id ?? null,
     repaired: retried.size === 0 ? null : sumOutcomes(retried),
   }

@@ -1,6 +1,7 @@
 // The job at the service that belongs to a job's folder: created once, told how far the importer is, published or
 // discarded as a whole. Source: docs/wire/import.md §2.8, §2.11.
 
+import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { sleepUntil } from '../fetch/fetch-clock.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -19,6 +20,13 @@ export interface ServiceJob {
   readonly project: string
 }
 
+const serviceJobSchema = Type.Object({
+  id: Type.String(),
+  secretId: Type.Optional(Type.String()),
+  target: Type.String(),
+  project: Type.String(),
+})
+
 /** How far an importer can say that it is; the others are the service's own. */
 export type OpenJobState = 'planned' | 'rehearsed' | 'approved' | 'sending' | 'verifying' | 'pending'
 
@@ -34,7 +42,7 @@ export interface NewServiceJob {
 }
 
 export function readServiceJob(folder: JobFolder): ServiceJob | null {
-  return folder.readJson<ServiceJob>(serviceJobFile, ['id', 'target', 'project'])
+  return folder.readJson(serviceJobFile, serviceJobSchema)
 }
 
 /** @param range of its events; null without any. */
@@ -51,13 +59,19 @@ export interface Ending {
   readonly isDone: boolean
 }
 
+const endingSchema = Type.Object({
+  serviceJobId: Type.String(),
+  how: Type.Enum(['publish', 'discard']),
+  isDone: Type.Boolean(),
+})
+
 export function keepEnding(folder: JobFolder, ending: Ending): void {
   folder.writeJson(endingFile, ending)
 }
 
 /** @returns null for a job that was neither published nor discarded from this folder. */
 export function readEnding(folder: JobFolder): Ending | null {
-  return folder.readJson<Ending>(endingFile, ['serviceJobId', 'how', 'isDone'])
+  return folder.readJson(endingFile, endingSchema)
 }
 
 /** A crash between the two leaves an empty job at the service, which does nothing. */

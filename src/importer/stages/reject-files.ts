@@ -13,7 +13,9 @@ import {
   writeSync,
 } from 'node:fs'
 import { dirname } from 'node:path'
+import Type from 'typebox'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { jsonObject, orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import { splitRecords } from '../read/split-records.ts'
@@ -38,6 +40,22 @@ export interface RejectLine {
   readonly adapter: string
   readonly fix: string
 }
+
+export const rejectLineSchema = Type.Object({
+  part: Type.String(),
+  object: Type.String(),
+  line: Type.Number(),
+  byte: Type.Number(),
+  reason: Type.String(),
+  field: orNull(Type.String()),
+  detail: orNull(Type.String()),
+  source_sha256: Type.String(),
+  source: Type.String(),
+  record: Type.Optional(jsonObject),
+  columns: Type.Optional(Type.Array(Type.String())),
+  adapter: Type.String(),
+  fix: Type.String(),
+})
 
 const sentEnd = '.sent.jsonl'
 

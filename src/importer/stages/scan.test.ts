@@ -219,10 +219,14 @@ describe('the scan', () => {
   for (const [what, damage] of Object.entries<(job: TestJob) => void>({
     'the ledger is gone': job => rmSync(job.folder.file(ledgerFile)),
     'the ledger is damaged': job => writeFileSync(job.folder.file(ledgerFile), 'x'.repeat(9_000)),
-    'links are missing from the ledger': job => {
-      const ledger = new Database(job.folder.file(ledgerFile))
-      ledger.exec('DELETE FROM generated')
-      ledger.close()
+    'links are missing from the ledger': job => change(job, 'DELETE FROM generated'),
+    'the ledger has other tables': job => change(job, 'DROP TABLE link; CREATE TABLE link (other)'),
+    'the progress in the ledger is of another kind': job =>
+      change(job, `UPDATE progress SET value = '{"parts": []}' WHERE name = 'counts'`),
+    'the progress in the ledger is no JSON': job => change(job, `UPDATE progress SET value = '{"par'`),
+    'a scan that was stopped left progress of another kind': job => {
+      rmSync(job.folder.file('stats.json'))
+      change(job, `UPDATE progress SET value = '[]' WHERE name = 'counts'`)
     },
     'the notes of a part are gone': job => rmSync(job.folder.file('scanned'), { recursive: true }),
   }))
@@ -253,6 +257,12 @@ describe('the scan', () => {
     await scanned(t, [records.map(record => ({ ...record, shift: 0 }))], plain)
   })
 })
+
+function change({ folder }: TestJob, sql: string): void {
+  const ledger = new Database(folder.file(ledgerFile))
+  ledger.exec(sql)
+  ledger.close()
+}
 
 async function scanned(
   t: TestContext,

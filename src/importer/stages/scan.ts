@@ -3,8 +3,10 @@
 // one order, the result knows nothing of threads or restarts. Source: docs/wire/import.md §1.0 (I1 to I6), §1.2, §2.1.
 
 import { mkdirSync } from 'node:fs'
+import Type from 'typebox'
 import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
+import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
@@ -46,6 +48,17 @@ interface ScanCounts {
   groupTypes: string[]
 }
 
+const countsSchema = Type.Object({
+  parts: Type.Number(),
+  sharedDevices: Type.Number(),
+  repeatedRecords: Type.Number(),
+  zoneShifts: Type.Record(Type.String(), Type.Number()),
+  groupTypes: Type.Array(Type.String()),
+})
+
+/** As `Repeats.state` gives it. */
+const repeatsSchema = Type.Object({ timeUs: orNull(Type.Number()), seen: Type.Array(Type.String()) })
+
 export interface ScanOptions {
   readonly folder: JobFolder
   readonly plan: ImportPlan
@@ -55,15 +68,33 @@ export interface ScanOptions {
   readonly signal: AbortSignal
 }
 
-export const statsFile = 'stats.json'
+const statsFile = 'stats.json'
 export const ledgerFile = 'ledger.db'
+
+const statsSchema = Type.Object({
+  v: Type.Literal(1),
+  scannedSha256: Type.String(),
+  groupEvents: Type.Number(),
+  linkEvents: Type.Number(),
+  sharedDevices: Type.Number(),
+  devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
+  repeatedRecords: Type.Number(),
+  zoneShift: orNull(
+    Type.Object({ seconds: Type.Number(), text: Type.String(), share: Type.Number(), example: Type.String() }),
+  ),
+})
+
+/** @returns null before a scan has ended. */
+export function readStats(folder: JobFolder): ScanStats | null {
+  return folder.readJson(statsFile, statsSchema)
+}
 
 /** @throws JobStopped when the times are not in the zone that they are read in. */
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source, progress } = options
   const scannedSha256 = manifestSha256(manifest)
   // What a scan has finished is made anew as a whole; only one that was stopped goes on.
-  if (folder.readJson<ScanStats>(statsFile) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
+  if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
   const ledger = new JobLedger(folder.file(ledgerFile))
   try {
     ledger.putProgress('manifest', scannedSha256)
@@ -95,14 +126,14 @@ function beginPass(progress: StageProgress, manifest: Manifest): void {
  *   send too little without a word. It is made anew then, and is the same.
  */
 export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | null {
-  const stats = folder.readJson<ScanStats>(statsFile)
+  const stats = readStats(folder)
   if (stats?.scannedSha256 !== manifestSha256(manifest)) return null
   if (!manifest.parts.every(part => hasScanNotes(folder, part))) return null
   const isWhole = ledgerSays(
     folder,
     ledger =>
-      ledger.readProgress<ScanCounts>('counts')?.parts === manifest.parts.length &&
-      ledger.readProgress<string>('manifest') === stats.scannedSha256 &&
+      ledger.readProgress('counts', countsSchema)?.parts === manifest.parts.length &&
+      ledger.readProgress('manifest', Type.String()) === stats.scannedSha256 &&
       ledger.generatedCount() === stats.groupEvents + stats.linkEvents,
   )
   return isWhole ? stats : null
@@ -110,18 +141,24 @@ export function readScan(folder: JobFolder, manifest: Manifest): ScanStats | nul
 
 /** Whether what there is of a scan is of these bytes. */
 function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
-  return ledgerSays(folder, ledger => ledger.readProgress<string>('manifest') === scannedSha256)
+  return ledgerSays(folder, ledger => {
+    progressOf(ledger)
+    return ledger.readProgress('manifest', Type.String()) === scannedSha256
+  })
+}
+
+/** How far a scan is; it throws for what no scan writes. */
+function progressOf(ledger: JobLedger) {
+  return {
+    factParts: ledger.readProgress('fact_parts', Type.Number()) ?? 0,
+    counts: ledger.readProgress('counts', countsSchema),
+    repeats: ledger.readProgress('repeats', repeatsSchema),
+  }
 }
 
 /** @returns false without a ledger that can be read. */
 function ledgerSays(folder: JobFolder, question: (ledger: JobLedger) => boolean): boolean {
-  const ledger = JobLedger.openWhole(folder.file(ledgerFile))
-  if (ledger === null) return false
-  try {
-    return question(ledger)
-  } finally {
-    ledger.close()
-  }
+  return JobLedger.ask(folder.file(ledgerFile), question) ?? false
 }
 
 /** Has to come before staging anew: a ledger that outlives the notes of its parts would take them for written. */
@@ -147,7 +184,7 @@ async function collectFacts(
   ledger: JobLedger,
   { converter }: JobConversion,
 ): Promise<void> {
-  const done = ledger.readProgress<number>('fact_parts') ?? 0
+  const done = progressOf(ledger).factParts
   for (const [index, part] of manifest.parts.entries()) {
     if (index < done) {
       progress.add({ records: part.records, isEarlier: true })
@@ -168,7 +205,8 @@ async function collectFacts(
 
 async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: JobConversion): Promise<ScanCounts> {
   const { folder, manifest, progress } = options
-  let counts = ledger.readProgress<ScanCounts>('counts') ?? {
+  const kept = progressOf(ledger)
+  let counts: ScanCounts = kept.counts ?? {
     parts: 0,
     sharedDevices: 0,
     repeatedRecords: 0,
@@ -176,8 +214,7 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
     groupTypes: [],
   }
   const repeats = new Repeats(ledger)
-  const kept = ledger.readProgress<ReturnType<Repeats['state']>>('repeats')
-  if (kept !== null) repeats.restore(kept)
+  if (kept.repeats !== null) repeats.restore(kept.repeats)
   for (const [index, part] of manifest.parts.entries()) {
     if (index < counts.parts) {
       progress.add({ records: part.records, isEarlier: true })

@@ -2,9 +2,10 @@
 // is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
 
 import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import type { RawObject } from '../job/manifest.ts'
+import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import { convertRecord } from '../records/convert-record.ts'
@@ -25,6 +26,12 @@ export interface SpillNote {
   /** Bytes by event day. */
   readonly days: Readonly<Record<string, number>>
 }
+
+const noteSchema = Type.Object({
+  files: Type.Number(),
+  objects: Type.Array(rawObjectSchema),
+  days: Type.Record(Type.String(), Type.Number()),
+})
 
 export interface SpillOptions {
   readonly folder: JobFolder
@@ -138,7 +145,7 @@ function earliest({ events, links = [], groups = [] }: ConvertedRecord): number 
 }
 
 function lastNote({ folder, sorted }: SpillOptions): SpillNote {
-  const note = folder.readJson<SpillNote>(noteFile)
+  const note = folder.readJson(noteFile, noteSchema)
   // After a power failure files may be shorter than noted; then all is read again.
   const isWhole = (day: string, bytes: number) => sorted.has(day) || sizeOf(folder, day) >= bytes
   if (note !== null && Object.entries(note.days).every(([day, bytes]) => isWhole(day, bytes))) return note

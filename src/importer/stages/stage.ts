@@ -3,12 +3,13 @@
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
 import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
-import { type Manifest, type RawSource, writeManifest } from '../job/manifest.ts'
+import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '../job/manifest.ts'
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
-import type { StagedPart } from '../job/staged-part.ts'
+import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import { timeText } from '../records/source-time.ts'
@@ -30,7 +31,9 @@ export interface StageOptions {
 }
 
 const hashesFile = 'spill/raw.json'
+const hashesSchema = Type.Object({ mapping: Type.String(), sources: Type.Array(rawSourceSchema) })
 const sortedDaysFile = 'spill/sorted.jsonl'
+const sortedDaySchema = Type.Object({ day: Type.String(), partsOfDay: Type.Array(stagedPartSchema) })
 
 export async function stageRecords(options: StageOptions): Promise<Manifest> {
   const { folder, plan, progress, sizes } = options
@@ -56,7 +59,7 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
 /** The hashes of all files, as they were when the stage began for the first time. */
 async function rawSources({ folder, plan, signal }: StageOptions): Promise<readonly RawSource[]> {
   const mapping = mappingSha256(plan)
-  const known = folder.readJson<{ readonly mapping: string; readonly sources: readonly RawSource[] }>(hashesFile)
+  const known = folder.readJson(hashesFile, hashesSchema)
   if (known !== null && known.mapping === mapping && isStill(known.sources)) return known.sources
   // Another version of a file, or another idea of its times, may have been put down already.
   folder.remove('spill', 'staged')
@@ -124,7 +127,7 @@ function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
   const whole = text.slice(0, text.lastIndexOf('\n') + 1)
   if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole))
   for (const line of whole.split('\n').slice(0, -1)) {
-    const { day, partsOfDay } = JSON.parse(line) as { day: string; partsOfDay: readonly StagedPart[] }
+    const { day, partsOfDay } = folder.parseLine(sortedDaysFile, line, sortedDaySchema)
     days.set(day, partsOfDay)
   }
   return days

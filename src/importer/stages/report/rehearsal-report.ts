@@ -1,5 +1,7 @@
 // `rehearsal/report.json`: what a rehearsal found, as its report shows it. Source: docs/wire/import.md §2.7, §2.9.
 
+import Type from 'typebox'
+import { jsonObject, orNull } from '#importer/job/file-schema.ts'
 import type { ImportTarget } from '#importer/job/plan.ts'
 import type { DamagedFile } from './damaged-files.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
@@ -110,6 +112,94 @@ export interface Prediction {
   /** Events of the last 48 hours before the plan was made. */
   readonly recent: { readonly events: number; readonly days: readonly string[] }
 }
+
+const count = Type.Number()
+const text = Type.String()
+
+export const eventCountsSchema = Type.Array(Type.Object({ event: text, count, first: text, last: text }))
+export const dayCountsSchema = Type.Array(Type.Object({ day: text, count, events: Type.Record(text, count) }))
+
+const reasonCountsSchema = Type.Array(
+  Type.Object({
+    reason: text,
+    count,
+    fields: Type.Array(text),
+    files: Type.Array(text),
+    fix: text,
+    examples: Type.Array(Type.Object({ object: text, line: count, field: orNull(text) })),
+  }),
+)
+
+const targetAnswerSchema = Type.Union([
+  Type.Object({ notAsked: text }),
+  Type.Object({
+    askedAt: text,
+    timezone: orNull(text),
+    dropsLiveOlderThanSeconds: orNull(count),
+    hasEvents: Type.Boolean(),
+    overlap: Type.Array(Type.Object({ day: text, live: count, imported: count, jobs: Type.Array(text) })),
+    pendingJobs: Type.Array(Type.Object({ id: text, name: text, state: text })),
+    newNames: Type.Array(text),
+  }),
+])
+
+export const rehearsalReportSchema = Type.Object({
+  v: Type.Literal(1),
+  kind: Type.Literal('rehearsal'),
+  jobId: text,
+  folder: Type.Optional(text),
+  plannedAt: Type.Optional(text),
+  rehearsedAt: Type.Optional(text),
+  source: text,
+  config: jsonObject,
+  sourceTimezone: orNull(text),
+  target: orNull(Type.Object({ address: text, projectId: orNull(text), projectName: orNull(text) })),
+  hashes: Type.Object({ manifest: text, mapping: text }),
+  targetAnswer: Type.Optional(targetAnswerSchema),
+  range: orNull(Type.Object({ first: text, last: text })),
+  balance: Type.Object({
+    read: count,
+    blankLines: count,
+    givingEvents: count,
+    skipped: count,
+    rejected: count,
+    collapsed: count,
+    fromRecords: count,
+    generated: count,
+    toSend: count,
+    isBalanced: Type.Boolean(),
+  }),
+  events: eventCountsSchema,
+  days: dayCountsSchema,
+  rejects: reasonCountsSchema,
+  skips: reasonCountsSchema,
+  damagedFiles: Type.Optional(Type.Array(Type.Object({ object: text, records: count, line: count, why: text }))),
+  looksLike: Type.Optional(orNull(text)),
+  rejectShare: count,
+  maxRejectShare: count,
+  distinctIds: Type.Object({ count, error: count }),
+  identity: Type.Object({
+    links: count,
+    sharedDevices: count,
+    devices: Type.Optional(Type.Object({ all: count, shared: count })),
+  }),
+  groups: Type.Object({ events: count, types: Type.Array(text) }),
+  dropped: Type.Array(Type.Object({ field: text, count })),
+  notes: Type.Array(Type.Object({ note: text, count })),
+  warnings: Type.Array(Type.Object({ code: text, text })),
+  predicted: Type.Object({
+    events: count,
+    persons: count,
+    groups: count,
+    merges: count,
+    bytes: count,
+    seconds: count,
+    charged: Type.Literal(0),
+    recent: Type.Object({ events: count, days: Type.Array(text) }),
+  }),
+  seconds: count,
+  recordsPerSecond: count,
+})
 
 export function isBalanced(balance: Omit<Balance, 'isBalanced'>): boolean {
   const { read, givingEvents, skipped, rejected, collapsed, fromRecords, generated, toSend } = balance

@@ -1,6 +1,8 @@
 // `rehearsal/samples.jsonl`: source records beside the events that they make or the reason why not, a few of every event
 // and every reason, so that rare ones are seen too. Source: docs/wire/import.md §2.7 (show pairs).
 
+import Type from 'typebox'
+import { jsonObject, orNull } from '#importer/job/file-schema.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
@@ -22,6 +24,17 @@ export interface Sample {
   readonly field?: string | null
   readonly detail?: string
 }
+
+export const sampleSchema = Type.Object({
+  of: Type.String(),
+  day: orNull(Type.String()),
+  object: Type.String(),
+  line: Type.Number(),
+  source: Type.String(),
+  events: Type.Optional(Type.Array(jsonObject)),
+  field: Type.Optional(orNull(Type.String())),
+  detail: Type.Optional(Type.String()),
+})
 
 export class Samples {
   readonly #kinds = new Map<string, number>()

@@ -1,0 +1,30 @@
+// `verify.json`: what comparing found, as a later command reads it. Source: docs/wire/import.md §2.10.
+
+import Type from 'typebox'
+import { jsonObject } from '../job/file-schema.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { type Verification, verifyFile } from './verify-stage.ts'
+
+const count = Type.Number()
+
+export const verificationSchema = Type.Object({
+  v: Type.Literal(1),
+  verified_at: Type.String(),
+  ok: Type.Boolean(),
+  expected_rows: count,
+  stored_rows: count,
+  checks: Type.Array(
+    Type.Object({
+      name: Type.Enum(['day_event_counts', 'id_buckets', 'random_events', 'live_data']),
+      state: Type.Enum(['equal', 'differs', 'not_checked']),
+      compared: count,
+      differences: Type.Array(Type.String()),
+    }),
+  ),
+  notes: Type.Array(Type.Object({ reason: Type.String(), count, samples: Type.Array(jsonObject) })),
+})
+
+/** @returns null before what is stored was compared with what was sent. */
+export function readVerification(folder: JobFolder): Verification | null {
+  return folder.readJson(verifyFile, verificationSchema)
+}
