@@ -12,6 +12,13 @@ describe('what the service notes of an import', () => {
     assert.match(noteSentence({ reason: 'undo_left:merge_was_built_on', count: 1 }), /^1 merge stays: /)
   })
 
+  it('is a sentence also where publishing counts other rows than were stored', () => {
+    const codes = [...readFileSync('src/services/imports/check-rows.ts', 'utf8').matchAll(/'(rows_\w+)'/g)]
+    assert.equal(codes.length, 2)
+    for (const [, reason] of codes)
+      assert.match(noteSentence({ reason: reason!, count: 30 }), /^30 (rows|counts of the rows) .*: .* \(rows_\w+\)\.$/)
+  })
+
   it('is told by its code where there is no sentence for it', () => {
     assert.equal(noteSentence({ reason: 'constructor', count: 2 }), '2 times: constructor.')
   })

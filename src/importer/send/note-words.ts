@@ -97,6 +97,16 @@ const otherWords: Partial<Record<WarningType, Words>> & Readonly<Record<string, 
   group_type_refused: ['group is left out', 'groups are left out', 'the project has no room for another group type'],
   event_name_truncated: ['name of an event is cut', 'names of events are cut', 'it was too long'],
   distinct_id_truncated: ['distinct id is cut', 'distinct ids are cut', 'it was too long'],
+  rows_fewer_than_stored: [
+    'row fewer is there than was stored',
+    'rows fewer are there than were stored',
+    'events that were sent again count once; where none were, the event store has lost some',
+  ],
+  rows_not_counted: [
+    'count of the rows is missing',
+    'counts of the rows are missing',
+    'there are too many for the event store to count them',
+  ],
   import_job_closed: ['event is not stored', 'events are not stored', 'it came after the job was closed'],
 }
 
