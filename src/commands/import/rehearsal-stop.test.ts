@@ -30,6 +30,14 @@ describe('a rehearsed job', () => {
     )
   })
 
+  it('stops without any record, which no mapping can mend', () => {
+    const balance = { read: 0, rejected: 0, toSend: 0 } as RehearsalReport['balance']
+    assert.equal(
+      textOf({ rejected: 0, balance }),
+      'The files hold no record, so there is nothing to send. Plan it again with the files of an export that has some: pennon import plan job …',
+    )
+  })
+
   it('stops without any event, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
     assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records gives an event \(100 are rejected\)/)

@@ -7,7 +7,7 @@ import { isShareTooLarge, shareOfRejects, shareThatAllows } from '#importer/stag
 import { looksLikeText } from '#importer/stages/report/report-sections.ts'
 
 export interface RehearsalStop {
-  readonly code: 'damaged_files' | 'no_events' | 'too_many_rejects'
+  readonly code: 'damaged_files' | 'no_records' | 'no_events' | 'too_many_rejects'
   /** What is wrong, in whole sentences. */
   readonly problem: string
   /** What to do, without a full stop. */
@@ -46,6 +46,13 @@ export function stopOf(
     looksLike !== null
       ? `Plan it with --source ${looksLike}`
       : `Mend the records${mappingWords(source, config)} and plan again`
+  if (read === 0)
+    return {
+      code: 'no_records',
+      problem: 'The files hold no record, so there is nothing to send.',
+      wayOut: `Plan it again with the files of an export that has some: ${plan}`,
+      command: plan,
+    }
   if (toSend === 0)
     return {
       code: 'no_events',
@@ -65,7 +72,8 @@ export function stopOf(
 
 /** All of it, for who is not told the next command as well. */
 export function stopText({ code, problem, wayOut, command }: RehearsalStop): string {
-  return `${problem} ${code === 'damaged_files' ? '' : `See what is wrong: ${command}. `}${wayOut}`
+  const isToSee = code !== 'damaged_files' && code !== 'no_records'
+  return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
 }
 
 /** Only some sources have a mapping that could be wrong; for the others it may be the source itself. */
