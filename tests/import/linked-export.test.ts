@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { linkSync, symlinkSync } from 'node:fs'
 import { join } from 'node:path'
 import { it } from 'node:test'
@@ -23,6 +24,16 @@ it('a link to nothing in the folder of an export is left out of the plan and nam
   const planned = await commands.plan([folder])
   assert.equal(planned.exitCode, 0, planned.stderr)
   assert.ok(`${planned.stdout}${planned.stderr}`.includes(`a link to a file that is not there: ${link}.`))
+})
+
+it('a pipe is no file of an export, since it can be read once only', async t => {
+  const folder = tempDir(t)
+  const commands = new ImportCommands(tempDir(t))
+  const pipe = join(folder, 'pipe')
+  execFileSync('mkfifo', [pipe])
+  const { exitCode, stderr } = await commands.plan([pipe])
+  assert.equal(exitCode, 2)
+  assert.match(stderr, /^pennon: the files cannot be read: .*pipe is neither a file nor a folder: put what comes out/)
 })
 
 it('a file with several names is planned once, and the other names are told', async t => {

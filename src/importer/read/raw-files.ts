@@ -25,13 +25,21 @@ export interface FolderRules {
 export async function findRawFiles(paths: readonly string[], rules: FolderRules = {}): Promise<RawFile[]> {
   const found = new Map<string, RawFile>()
   for (const path of paths)
-    for (const file of (await stat(path)).isDirectory() ? await filesIn(path, rules, new Set()) : [path]) {
+    for (const file of (await isFolder(path)) ? await filesIn(path, rules, new Set()) : [path]) {
       const identity = await identityOf(file)
       const first = found.get(identity)?.path
       if (first === undefined) found.set(identity, { path: file, object: file })
       else if (resolve(first) !== resolve(file)) rules.onOtherName?.(file, first)
     }
   return [...found.values()]
+}
+
+/** @throws Error for a pipe and the like, whose bytes come once only: each stage would wait for them or find none. */
+async function isFolder(path: string): Promise<boolean> {
+  const kind = await stat(path)
+  if (!kind.isDirectory() && !kind.isFile())
+    throw new Error(`${path} is neither a file nor a folder: put what comes out of it into a file, and name that`)
+  return kind.isDirectory()
 }
 
 /** The same for all names of a file, be they links or hard links. */
