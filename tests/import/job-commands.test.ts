@@ -133,8 +133,9 @@ describe('an import from the command line', () => {
   it('leads from a wrong option to the help of the command that was used', async t => {
     const commands = new ImportCommands(tempDir(t))
     const { exitCode, stderr } = await commands.call('publish', '--quickly')
-    assert.equal(exitCode, 1)
+    assert.equal(exitCode, 2)
     assert.match(stderr, /^error: unknown option '--quickly'\nRun `pennon import publish --help` for its options\.\n/)
+    assert.equal((await commands.call('publish', '--help')).exitCode, 0)
   })
 
   it('stages nothing again that is done, and everything when the plan changes', async t => {
