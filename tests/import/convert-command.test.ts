@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { startCommand } from '../support/pennon-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -76,6 +77,7 @@ describe('pennon import convert', () => {
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]
     const rows = 'uid;ts;price\nada;2024-05-01T12:00:00Z;1,5\n'
     assert.match((await convert(options, rows)).stderr, /no JSON\. If it is the header of CSV, say so: --format csv/)
+    assert.match((await convert(options, gzipSync(rows))).stderr, /packed bytes\. .*gunzip -c FILE/)
     assert.match((await convert(options, '[{"uid":"ada"},\n{"uid":"eve"}]')).stderr, /elements of a JSON list/)
     const { stdout, stderr } = await convert([...options, '--format', 'csv'], rows)
     assert.equal(stderr, '')

@@ -126,8 +126,16 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
 function hintAtFormat(beginning: Buffer): void {
   const text = beginning.toString().trim()
   if (text === '' || text.startsWith('{')) return
-  const hint = text.startsWith('[')
+  process.stderr.write(`pennon: ${formatHint(beginning, text)}\n`)
+}
+
+function formatHint(beginning: Buffer, text: string): string {
+  if (packedBeginnings.some(bytes => beginning.subarray(0, bytes.length).equals(bytes)))
+    return 'these are packed bytes. Give the records as text, such as by: gunzip -c FILE | pennon import convert …'
+  return text.startsWith('[')
     ? "these are elements of a JSON list. Give one record a line, such as by: jq -c '.[]'"
     : 'the first line is no JSON. If it is the header of CSV, say so: --format csv'
-  process.stderr.write(`pennon: ${hint}\n`)
 }
+
+/** Of gzip, zstd and zip, which an import recognises in files. */
+const packedBeginnings = ['1f8b', '28b52ffd', '504b0304'].map(hex => Buffer.from(hex, 'hex'))
