@@ -283,6 +283,8 @@ describe('a rehearsal', () => {
     assert.equal(readFileSync(job.folder.file('rehearsal', 'report.json'), 'utf8'), first)
     assert.equal(rejectsOf(job).length, 1)
     assert.ok(!existsSync(job.folder.file('rehearsal', 'ids')))
+    const markdown = readFileSync(job.folder.file('rehearsal', 'report.md'), 'utf8')
+    assert.match(markdown, /^1 event would be sent, of about 1 person and 0 groups, with 0 merges of two ids/m)
   })
 
   it('links nobody for a project that takes no persons, and rejects what joins them', async t => {

@@ -1,5 +1,6 @@
 // What a report says, as headings, sentences and tables, whatever it is written as.
 
+import { counted } from '#core/counted.ts'
 import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
@@ -71,11 +72,11 @@ function whatIsSent(
 ): readonly string[] {
   return [
     `The events are from ${range.first} to ${range.last}.`,
-    `${number(events)} events would be sent, of about ${number(persons)} persons and ${number(groups)} groups, with ${number(merges)} merges of two ids into one person: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
+    `${counted(events, 'event')} would be sent, of about ${counted(persons, 'person')} and ${counted(groups, 'group')}, with ${counted(merges, 'merge')} of two ids into one person: ${number(Math.ceil(bytes / 1_048_576))} MiB, about ${duration(seconds)} at 1,000 events a second.`,
     'Events that would be charged: 0. Imported events are free, whatever their age.',
     recent.events === 0
       ? 'No event is from the last 48 hours.'
-      : `${number(recent.events)} events are from the last 48 hours (${recent.days.join(', ')}); they are sent and counted as recent.`,
+      : `${counted(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}), and sent and counted as recent.`,
   ]
 }
 
