@@ -15,7 +15,6 @@ import { printable } from '../client/printable.ts'
 import { ClientError } from '../client/private-api.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
-import { refuse } from '../refuse.ts'
 import { projectWithKey } from './ask-target.ts'
 import { manifestOf, type StageRun } from './job-stages.ts'
 import { apiOf, wallClock } from './send-job.ts'
@@ -73,7 +72,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
 /** The id of the project that a public key belongs to, among those that the personal key may see. */
 async function rehearsalProjectId(address: string, projectKey: string): Promise<string> {
   const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
+  if (!read.ok) throw new JobStopped(read.error)
   let why = ''
   try {
     const found = await projectWithKey(address, read.value.personalKey ?? '', projectKey)

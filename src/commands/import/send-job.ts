@@ -21,7 +21,6 @@ import { ensureServiceJob, jobName, readServiceJob, tellState } from '#importer/
 import { ToldProgress } from '#importer/send/told-progress.ts'
 import { type LiveCounts, liveCounts, settledDays, verifyFile, verifyStage } from '#importer/send/verify-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
-import { refuse } from '../refuse.ts'
 import { afterRefusals } from './after-refusals.ts'
 import { manifestOf, readReport, type StageRun } from './job-stages.ts'
 import type { Job } from './open-job.ts'
@@ -142,12 +141,13 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   }
 }
 
+/** @throws JobStopped without a key, so that the progress of a run says what it ended with. */
 export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiting'>, signal: AbortSignal): ServiceApi {
   const read = readConfig(process.env)
-  if (!read.ok) refuse(read.error)
+  if (!read.ok) throw new JobStopped(read.error)
   const { personalKey } = read.value
   if (personalKey === null)
-    refuse(
+    throw new JobStopped(
       'Set PENNON_PERSONAL_KEY to a personal API key with the scopes import_job:write, query:read and project:read. A new one: pennon new-key, where the instance runs.',
     )
   const project = target.projectId ?? '@current'
