@@ -2,9 +2,16 @@
 // by key, and counted afterwards; what it wrote to persons and groups is found by its marks.
 
 import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
-import { leaveDayOfPersons, undoDayOfGroups, undoDayOfPersons } from '#core/processing/imports/undo-day.ts'
+import { groupSubject } from '#core/processing/imports/before-images.ts'
+import {
+  leaveDayOfGroups,
+  leaveDayOfPersons,
+  undoDayOfGroups,
+  undoDayOfPersons,
+} from '#core/processing/imports/undo-day.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
+import { eventsOfDay, groupEventsOf, listPublishedJobs, noEvents } from './undo-questions.ts'
 
 const batchSize = 250
 
@@ -44,7 +51,11 @@ async function undoPersons(job: ImportJob, deps: ImportWorkDeps, signal: AbortSi
         const ids = [...new Set(loaded.personMappings.map(({ distinctId }) => distinctId))]
         const find = (asked: readonly string[]) => deps.events.findUsedIds(projectId, job.id, asked)
         const used = await (some.length > 1 ? find(ids) : findInHalves(ids, find, { random: deps.random, signal }))
-        return undoDayOfPersons({ ...batchOf(job, deps, loaded, told), usedIds: new Set(used) }, some)
+        const laterJobIds = await listPublishedJobs(job, deps)
+        const images = await deps.jobs.findImportImages(laterJobIds, 'person', some)
+        const found = await eventsOfDay(job, deps, signal, { loaded, laterJobIds }, some.length)
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        return undoDayOfPersons({ ...batch, usedIds: new Set(used) }, some)
       },
       (some, loaded, told) => leaveDayOfPersons(batchOf(job, deps, loaded, told), some),
     )
@@ -69,7 +80,14 @@ async function undoGroups(job: ImportJob, deps: ImportWorkDeps, signal: AbortSig
         groupKeys: some.map(group => ({ projectId, ...group })),
         projectIds: [projectId],
       }),
-      (some, loaded, told) => undoDayOfGroups(batchOf(job, deps, loaded, told), some),
+      async (some, loaded, told) => {
+        const laterJobIds = await listPublishedJobs(job, deps)
+        const images = await deps.jobs.findImportImages(laterJobIds, 'group', some.map(groupSubject))
+        const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs: 0 }, some.length)
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        return undoDayOfGroups(batch, some)
+      },
+      (some, loaded, told) => leaveDayOfGroups(batchOf(job, deps, loaded, told), some),
     )
     after = page.at(-1)!
   }

@@ -20,13 +20,13 @@ import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves, isOfQuestion } from './look-up.ts'
 import {
   eventsOf,
+  groupEventsOf,
   type ImageNamed,
-  keysIn,
   nameOf,
   noEvents,
   publishStart,
   undoBatchOf,
-  writersOf,
+  withoutDiscardedDays,
 } from './undo-questions.ts'
 
 const batchSize = 250
@@ -145,19 +145,12 @@ async function restoreGroups(job: ImportJob, deps: ImportWorkDeps, signal: Abort
       async (some, loaded, told) => {
         const laterJobIds = await deps.jobs.listLaterImportJobs(job)
         const names = some.map(nameOf)
-        const images = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
-        const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
-        const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
-        const find = (asked: readonly (typeof groups)[number][]) => deps.events.findOtherGroupUses(projectId, id, asked)
-        const asked = { random: deps.random, signal }
-        const groupUses = await (some.length > 1 ? find(groups) : findInHalves(groups, find, asked))
-        const imports = { projectId, jobIds: laterJobIds, sinceMs: await publishStart(job, deps) }
-        const findKeys = (keys: readonly string[]) => deps.events.findImportedGroupKeys(imports, groups, keys)
-        const keys = keysIn(loaded.groups)
-        const importedGroupKeys = await (some.length > 1 ? findKeys(keys) : findInHalves(keys, findKeys, asked))
-        const laterWriters = await writersOf(importedGroupKeys, laterJobIds, deps)
-        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images, groupUses, importedGroupKeys }
-        return undoGroups({ ...batch, laterJobIds, laterWriters }, names)
+        const all = [...some, ...(await deps.jobs.findImportImages(laterJobIds, 'group', names))]
+        const images = await withoutDiscardedDays(all, deps)
+        const sinceMs = await publishStart(job, deps)
+        const found = await groupEventsOf(job, deps, signal, { loaded, laterJobIds, sinceMs }, some.length)
+        const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, ...found, images, laterJobIds }
+        return undoGroups(batch, names)
       },
       (some, loaded, told) => {
         const batch = { ...batchOf(job, deps, loaded, told), ...noEvents, images: some, laterJobIds: [] }

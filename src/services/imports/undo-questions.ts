@@ -4,11 +4,13 @@
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { SubjectImage, SubjectKind } from '#core/imports/import-changes.ts'
 import type { ImportJob } from '#core/imports/import-job.ts'
-import type { ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
+import type { ImportedKey, ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import type { LoadedChunk } from '#core/processing/chunk.ts'
 import type { LaterWriter } from '#core/processing/imports/outranked.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
+import { imageWithout } from '#core/processing/imports/undo-day.ts'
+import { dayMs } from '#core/time.ts'
 import { batchOf, type ImportWorkDeps } from './job-batch.ts'
 import { findInHalves } from './look-up.ts'
 
@@ -49,7 +51,7 @@ export async function undoBatchOf(
   const ofPersons = await Promise.all(
     (['person', 'id_count', 'assignments'] as const).map(kind => imagesOf(kind, uuids)),
   )
-  const known = [...mappings, ...ofPersons.flat()]
+  const known = [...mappings, ...(await withoutDiscardedDays(ofPersons.flat(), deps))]
   return { ...batchOf(job, deps, loaded, told), ...noEvents, images: known, laterJobIds }
 }
 
@@ -61,18 +63,16 @@ export async function eventsOf(
   { loaded, laterJobIds }: UndoBatch,
   imageCount: number,
 ): Promise<Pick<UndoBatch, 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
-  const { events, random } = deps
+  const { events } = deps
   const { id, projectId } = job
-  const ids = idsIn(loaded)
   // Other keys of these ids may have been written as often as anybody likes.
   const keys = keysIn(loaded.persons)
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
-  const find = <Row>(ask: (some: readonly string[]) => Promise<readonly Row[]>, charsOf: (row: Row) => number) =>
-    imageCount > 1 ? ask(ids) : findInHalves(ids, ask, { random, signal, charsOf })
+  const find = asking(deps, signal, idsIn(loaded), imageCount)
   const importedKeys = await find(
     some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
-    ({ distinctId, key, value }) => distinctId.length + key.length + JSON.stringify(value).length,
+    charsOfImportedKey,
   )
   const uses = await find(
     some => events.findOtherUses(projectId, id, some, sinceMs),
@@ -80,27 +80,125 @@ export async function eventsOf(
   )
   return {
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
-    laterWrites: await find(
-      some => events.findLaterWrites(projectId, some, keys, sinceMs),
-      ({ key, value }) => key.length + JSON.stringify(value).length,
-    ),
+    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
     importedKeys,
     laterWriters: await writersOf(importedKeys, laterJobIds, deps),
   }
 }
 
-/** How the jobs were published that wrote something. */
+/**
+ * Images without values of days that were undone since: a job has these where it took their place, so that the subject was
+ * no longer found by their marks.
+ */
+export async function withoutDiscardedDays(
+  images: readonly SubjectImage[],
+  { jobs }: Pick<ImportWorkDeps, 'jobs'>,
+): Promise<readonly SubjectImage[]> {
+  const profiles = images.flatMap(({ kind, before, after }) =>
+    kind === 'person' || kind === 'group' ? [before, after].filter(side => side !== null) : [],
+  )
+  const ids = new Set(profiles.flatMap(({ marks }) => Object.values(marks).map(({ importJobId }) => importJobId)))
+  const found = await Promise.all([...ids].map(id => jobs.findImportJob(id)))
+  const days = found.filter(job => job?.day != null && job.state === 'discarded').map(job => job!.id)
+  return days.length === 0 ? images : images.map(image => days.reduce(imageWithout, image))
+}
+
+/** Every job of the project that is published, in that order. Jobs of days are not among them. */
+export function listPublishedJobs(
+  { projectId }: Pick<ImportJob, 'projectId'>,
+  { jobs }: Pick<ImportWorkDeps, 'jobs'>,
+): Promise<readonly number[]> {
+  return jobs.listLaterImportJobs({ id: 0, projectId, publishedAtMs: 0 })
+}
+
+/** What the event store tells of the persons of a day: what every other import wrote, and live events since it began. */
+export async function eventsOfDay(
+  { id, projectId, createdAtMs }: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  { loaded, laterJobIds }: Pick<UndoBatch, 'loaded' | 'laterJobIds'>,
+  personCount: number,
+): Promise<Pick<UndoBatch, 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
+  const { events } = deps
+  const find = asking(deps, signal, idsIn(loaded), personCount)
+  const keys = keysIn(loaded.persons)
+  const imports = { projectId, jobIds: laterJobIds, sinceMs: 0 }
+  const all = await find(some => events.findImportedKeys(imports, some, keys), charsOfImportedKey)
+  const importedKeys = all.filter(({ importJobId }) => importJobId !== id)
+  return {
+    laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, createdAtMs), charsOfWrite),
+    importedKeys,
+    laterWriters: await writersOf(importedKeys, laterJobIds, deps),
+  }
+}
+
+/** What the event store tells of groups. @param sinceMs what imports of days wrote from then on is asked for. */
+export async function groupEventsOf(
+  { id, projectId }: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  {
+    loaded,
+    laterJobIds,
+    sinceMs,
+  }: Pick<UndoBatch, 'loaded' | 'laterJobIds'> & {
+    readonly sinceMs: number
+  },
+  groupCount: number,
+): Promise<Pick<UndoBatch, 'groupUses' | 'importedGroupKeys' | 'laterWriters'>> {
+  const { events } = deps
+  const nameOfType = new Map(loaded.groupTypes.map(({ index, name }) => [index, name]))
+  const groups = loaded.groups.map(({ typeIndex, key }) => ({ typeName: nameOfType.get(typeIndex) ?? '', key }))
+  const groupUses = await asking(
+    deps,
+    signal,
+    groups,
+    groupCount,
+  )(some => events.findOtherGroupUses(projectId, id, some))
+  const imports = { projectId, jobIds: laterJobIds, sinceMs }
+  const findKeys = asking(deps, signal, keysIn(loaded.groups), groupCount)
+  const all = await findKeys(some => events.findImportedGroupKeys(imports, groups, some))
+  const importedGroupKeys = all.filter(({ importJobId }) => importJobId !== id)
+  return { groupUses, importedGroupKeys, laterWriters: await writersOf(importedGroupKeys, laterJobIds, deps) }
+}
+
+/** Asks about all items at once; about halves of them, too, where they belong to one subject only. */
+function asking<Item>(
+  { random }: Pick<ImportWorkDeps, 'random'>,
+  signal: AbortSignal,
+  items: readonly Item[],
+  subjectCount: number,
+) {
+  return <Row>(ask: (some: readonly Item[]) => Promise<readonly Row[]>, charsOf?: (row: Row) => number) =>
+    subjectCount > 1 ? ask(items) : findInHalves(items, ask, { random, signal, ...(charsOf && { charsOf }) })
+}
+
+function charsOfImportedKey({ distinctId, key, value }: ImportedKey): number {
+  return distinctId.length + charsOfWrite({ key, value })
+}
+
+function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): number {
+  return key.length + JSON.stringify(value).length
+}
+
+/** How the imports were published that wrote something, those of days first: these wrote before their day was over. */
 export async function writersOf(
   writes: readonly ImportedWrite[],
   laterJobIds: readonly number[],
   { jobs }: ImportWorkDeps,
 ): Promise<LaterWriter[]> {
   const wrote = new Set(writes.map(({ importJobId }) => importJobId))
-  const found = await Promise.all(laterJobIds.filter(id => wrote.has(id)).map(id => jobs.findImportJob(id)))
+  const later = laterJobIds.filter(id => wrote.has(id))
+  const ofDays = [...wrote].filter(id => !laterJobIds.includes(id))
+  const found = await Promise.all([...ofDays, ...later].map(id => jobs.findImportJob(id)))
   return Promise.all(
     found
       .filter(job => job !== null)
-      .map(async job => ({ importJobId: job.id, options: job.options, startMs: await publishStart(job, { jobs }) })),
+      .map(async job => ({
+        importJobId: job.id,
+        options: job.options,
+        startMs: job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day) + dayMs,
+      })),
   )
 }
 

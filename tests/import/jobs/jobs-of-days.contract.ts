@@ -1,12 +1,13 @@
 // Imports without a job of their own, which belong to one of their day.
 
 import assert from 'node:assert/strict'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
+import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { aCapturedReject } from '../../support/captured-events.ts'
-import { importWorld, type OpenImportState } from '../../support/import-world.ts'
-import { day, personWith } from './random-acts.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { day, personWith, withoutMarks } from './random-acts.ts'
 
 export function jobsOfDaysContract(engine: string, open: OpenImportState): void {
   describe(`imports without a job on ${engine}`, () => {
@@ -58,6 +59,93 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       assert.match((await personWith(world, 'a'))!.properties, /newer/)
     })
 
+    const group = { $group_type: 'org', $group_key: 'x' }
+    const both = (k: number, atMs: number, importJobId?: number) =>
+      [
+        ...[anImportedEvent('e', 'a', atMs, { $set: { k }, $set_once: { once: k } })],
+        ...[anImportedEvent('$groupidentify', 'a', atMs, { ...group, $group_set: { k } })],
+      ].map(event => (importJobId === undefined ? event : { ...event, importJobId }))
+    const values = async (world: ImportWorld) => {
+      const { k, once } = JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject
+      const [{ group_properties }] = (await world.stored()).groups as [{ group_properties: string }]
+      return [k, once, JSON.parse(group_properties)] as const
+    }
+    const firstDay = async (world: ImportWorld) =>
+      (await world.management.listImportJobs(1, { limit: 10, offset: 0 })).jobs
+        .filter(({ day }) => day !== null)
+        .at(-1)!
+    const withLiveSubjects = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      await world.apply(
+        anEvent('e', 'a', {}, { timestampMs: 200 * day }),
+        anEvent('$groupidentify', 'a', { ...group, $group_set: { live: 1 } }),
+      )
+      return { world, before: await shownBy(world) }
+    }
+
+    for (const isBefore of [true, false])
+      it(`give back what a job wrote that was published ${isBefore ? 'before' : 'after'} them, which goes with that job`, async t => {
+        const { world, before } = await withLiveSubjects(t)
+        const job = await world.createJob()
+        await world.apply(...both(1, 3 * day, job.id))
+        if (isBefore) await world.publish(job)
+        await world.apply(...both(2, 5 * day))
+        if (!isBefore) await world.publish(job)
+        assert.deepEqual(await values(world), [2, 1, { live: 1, k: 2 }])
+        const ofDay = await firstDay(world)
+        await world.discard(ofDay)
+        assert.deepEqual(await values(world), [1, 1, { live: 1, k: 1 }])
+        assert.deepEqual(await world.notes(ofDay), {})
+        await world.discard(job)
+        assert.deepEqual(await shownBy(world), before)
+      })
+
+    it('give back what was imported on another day', async t => {
+      const { world, before } = await withLiveSubjects(t)
+      const onDay = (place: number, ...events: CapturedEvent[]) =>
+        world.apply(...events.map(event => ({ ...event, capturedAtMs: event.capturedAtMs + place * day })))
+      await onDay(0, ...both(2, 5 * day))
+      await onDay(1, ...both(1, 3 * day))
+      assert.deepEqual(await values(world), [2, 1, { live: 1, k: 2 }])
+      const { jobs } = await world.management.listImportJobs(1, { limit: 10, offset: 0 })
+      await world.discard(jobs.at(-1)!)
+      assert.deepEqual(await values(world), [1, 1, { live: 1, k: 1 }])
+      await world.discard(jobs[0]!)
+      assert.deepEqual(await shownBy(world), before)
+    })
+
+    it('do not come back with a job that had taken their place', async t => {
+      const { world, before } = await withLiveSubjects(t)
+      await world.apply(...both(1, 3 * day))
+      const job = await world.createJob()
+      await world.apply(...both(2, 5 * day, job.id), ...both(3, 2 * day, job.id))
+      await world.publish(job)
+      await world.discard(await firstDay(world))
+      assert.deepEqual(await values(world), [2, 3, { live: 1, k: 2 }])
+      await world.discard(job)
+      assert.deepEqual(await shownBy(world), before)
+    })
+
+    it('give way to a first touch that a live event could not set because of them', async t => {
+      const { world } = await withLiveSubjects(t)
+      await world.apply(...both(1, 3 * day))
+      await world.apply(anEvent('e', 'a', { $set_once: { k: 'live' } }, { timestampMs: 201 * day }))
+      assert.equal((await values(world))[0], 1)
+      await world.discard(await firstDay(world))
+      assert.deepEqual(await values(world), ['live', undefined, { live: 1 }])
+    })
+
+    it('leave a group that others describe', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(...both(1, 3 * day))
+      await world.apply(anEvent('$groupidentify', 'a', { ...group, $group_set: {} }, { timestampMs: 200 * day }))
+      await world.discard(await firstDay(world))
+      assert.deepEqual(
+        (await world.stored()).groups.map(({ group_properties }) => group_properties),
+        ['{}'],
+      )
+    })
+
     it('have what was refused of them in the report of their day, with one line in the list of the project', async t => {
       const world = await importWorld(t, open)
       const refused = (importJobId: number) =>
@@ -80,4 +168,11 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       )
     })
   })
+}
+
+/** Without what is in no promise: the order of keys that came back, and times, which days leave as they are. */
+async function shownBy(world: ImportWorld) {
+  const { persons, groups } = await withoutMarks(world)
+  const untimed = <Row extends object>(rows: readonly Row[]) => rows.map(row => ({ ...row, created_at: 0 }))
+  return { persons: untimed(persons), groups: untimed(groups) }
 }

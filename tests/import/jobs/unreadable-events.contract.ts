@@ -118,6 +118,25 @@ export function unreadableEventsContract(engine: string, open: OpenImportState):
       assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
     })
 
+    it('leave a group of a day without a job as it is', async t => {
+      const world = await importWorld(t, open)
+      const ofGroup = ($group_key: string) => ({ $group_type: 'org', $group_key, $group_set: { k: 1 } })
+      await world.apply(
+        ...['flood', 'x', 'y'].map(key =>
+          anImportedEvent('$groupidentify', 'a', day, ofGroup(key), { importJobId: 1 }),
+        ),
+      )
+      const { jobs } = await world.management.listImportJobs(1, { limit: 1, offset: 0 })
+      const failure = () => new PortError('event-store', 'timeout')
+      await world.discard(jobs[0]!, { events: unreadable(world.events, new Set(['flood']), failure) })
+      const { groups } = await world.stored()
+      assert.deepEqual(
+        groups.map(({ group_key, group_properties }) => [group_key, group_properties]),
+        [['flood', '{"k":1}']],
+      )
+      assert.deepEqual(await world.notes(jobs[0]!), { 'undo_left:events_not_readable': 1 })
+    })
+
     it('wait while the event store is away', async t => {
       const world = await importWorld(t, open)
       const job = await world.createJob()

@@ -367,6 +367,12 @@ export function noteRefusedLinks(
       undoing.notes.push({ reason: 'undo_left:link_was_refused', details: { distinctId, otherId } })
 }
 
+/** Says which values of later imports do not come back for want of room. */
+export function noteMissing(undoing: Undoing, details: JsonObject, keys: readonly string[]): void {
+  for (const key of keys)
+    undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
+}
+
 /** The person without what only its image has. */
 export function personOf({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
   return person

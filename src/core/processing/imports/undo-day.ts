@@ -1,99 +1,161 @@
 // Undoing a job that collected a day's imports: what it wrote is recognised by its marks, because nothing was kept from
-// before. A key that it wrote is removed; a person or a group that nobody else uses goes, too. Merges stay.
+// before. A key that it wrote gets what other imports and later live events wrote beneath it, or is removed; a person or a
+// group that nobody else uses goes, too. Merges and times of creation stay.
 // Source: docs/wire/import.md §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { Group } from '#core/groups/group.ts'
-import { noImportChanges } from '#core/imports/import-changes.ts'
+import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import type { Person } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
-import { type ChunkChanges, noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
+import { noChunkChanges } from '#core/processing/chunk.ts'
+import { groupSubject } from './before-images.ts'
+import { keepImages } from './kept-images.ts'
+import { imageWithOutranked, type Outranked, withWritesBeneath } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
-import { removedMapping } from './undo-batch.ts'
+import { type Found, noteMissing, removedMapping, type UndoBatch, type Undoing, undo } from './undo-batch.ts'
 
-export interface UndoDayBatch extends JobBatch {
+/** As for a job, with every published job of the project as a later one: a day has no place among them. */
+export interface UndoDayBatch extends UndoBatch {
   /** The distinct ids in `loaded` with rows that are not the job's. */
   readonly usedIds: ReadonlySet<string>
 }
 
 /** @param uuids the persons to look at; `loaded` has every id of each. */
 export function undoDayOfPersons(batch: UndoDayBatch, uuids: readonly string[]): PublishedBatch {
-  const { loaded, projectId, importJobId, usedIds, told = [] } = batch
-  const toldVersions = new Map(Array.from(told, override => [override.distinctId, override.version]))
-  const persons: ChunkChanges['persons'][number][] = []
-  const removedPersons = []
-  const removed: ReturnType<typeof removedMapping>[] = []
-  for (const uuid of uuids) {
-    const person = loaded.persons.find(row => row.projectId === projectId && row.uuid === uuid)
-    if (person === undefined) continue
-    const left = withoutValuesOf(person, importJobId)
-    const ids = [...new Map(loaded.personMappings.map(row => [row.distinctId, row])).values()].filter(
-      row => row.projectId === projectId && row.personUuid === uuid,
-    )
-    const isOfOthers = left === null || hasValues(left) || ids.some(({ distinctId }) => usedIds.has(distinctId))
-    if (!isOfOthers) {
-      removedPersons.push({ projectId, uuid, loadedVersion: person.version })
-      for (const id of ids) removed.push(removedMapping(id, toldVersions.get(id.distinctId)))
-    } else if (left !== null)
-      persons.push({ row: { ...person, ...left, version: person.version + 1 }, loadedVersion: person.version })
-  }
-  return {
-    overrides: removed.flatMap(({ override }) => override ?? []),
-    changes: {
-      ...noChunkChanges,
-      persons,
-      imports: {
-        ...noImportChanges,
-        removedPersons,
-        removedMappings: removed.map(({ mapping }) => mapping),
-        nextVersions: removed.flatMap(({ nextVersion }) => nextVersion ?? []),
-      },
-    },
-  }
+  const toldVersions = new Map(Array.from(batch.told ?? [], override => [override.distinctId, override.version]))
+  return undo(batch, (found, undoing) => {
+    for (const uuid of uuids) {
+      const person = found.persons.get(uuid)
+      const without = person && withoutValuesOf(person, batch.importJobId)
+      if (person === undefined || without == null) continue
+      const isUsed = found.idsOf(uuid).some(({ distinctId }) => batch.usedIds.has(distinctId))
+      const isLeft = undoDayOfPerson(found, undoing, person, without, isUsed)
+      if (isLeft) continue
+      undoing.removedPersons.push({ projectId: batch.projectId, uuid, loadedVersion: person.version })
+      for (const id of found.idsOf(uuid)) {
+        const { mapping, override, nextVersion } = removedMapping(id, toldVersions.get(id.distinctId))
+        undoing.removedMappings.push(mapping)
+        if (override !== null) undoing.overrides.push(override)
+        if (nextVersion !== null) undoing.nextVersions.push(nextVersion)
+      }
+    }
+  })
+}
+
+/** @returns whether the person stays. */
+function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without: Person, isUsed: boolean): boolean {
+  const { uuid } = person
+  const ids = found.idsOf(uuid).map(({ distinctId }) => distinctId)
+  const outranked = found.outrankedIn(ids)
+  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked)
+  if (!hasValues(subject) && !isUsed) return false
+  for (const key of unsure)
+    undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: uuid, key } })
+  noteMissing(undoing, { personId: uuid }, missing)
+  const now = { ...subject, version: person.version + 1 }
+  undoing.persons.set(uuid, { row: now, loadedVersion: person.version })
+  const [before, after] = [without, person].map(side => ({ ...side, anyId: ids[0] ?? '' }))
+  const image = { importJobId: found.importJobId, projectId: found.projectId, kind: 'person', subject: uuid } as const
+  const beneath = missing.length > 0 ? [] : outranked
+  rebaseImages(found, { ...image, before: before!, after: after! }, now.version, beneath)
+  keepImages(found, { ...image, before: before!, after: after! }, beneath, importJobId => ({
+    ...{ ...now, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
+  }))
+  return true
 }
 
 /**
  * Leaves persons of the day as they are, because nobody can say what others have them for. They keep their marks, so a worker
  * that begins the step anew finds and counts them again.
  */
-export function leaveDayOfPersons({ importJobId }: JobBatch, uuids: readonly string[]): PublishedBatch {
-  const notes = uuids.map(personId => ({ reason: 'undo_left:events_not_readable', details: { personId } }) as const)
+export function leaveDayOfPersons(batch: JobBatch, uuids: readonly string[]): PublishedBatch {
+  return leaveAll(
+    batch,
+    uuids.map(personId => ({ personId })),
+  )
+}
+
+/** Leaves groups as they are, for the same reason. */
+export function leaveDayOfGroups(batch: JobBatch, groups: readonly GroupName[]): PublishedBatch {
+  return leaveAll(
+    batch,
+    groups.map(({ typeIndex, key }) => ({ groupTypeIndex: typeIndex, groupKey: key })),
+  )
+}
+
+function leaveAll({ importJobId }: JobBatch, subjects: readonly Record<string, string | number>[]): PublishedBatch {
+  const notes = subjects.map(details => ({ reason: 'undo_left:events_not_readable', details }) as const)
   const imports = { ...noImportChanges, notes: countedNotes(importJobId, notes) }
   return { overrides: [], changes: { ...noChunkChanges, imports } }
 }
 
+type GroupName = Pick<Group, 'typeIndex' | 'key'>
+
 /** @param groups the groups to look at. */
-export function undoDayOfGroups(batch: JobBatch, groups: readonly Pick<Group, 'typeIndex' | 'key'>[]): PublishedBatch {
-  const { loaded, projectId, importJobId } = batch
-  const changed: Versioned<Group>[] = []
-  const removedGroups = []
-  for (const { typeIndex, key } of groups) {
-    const group = loaded.groups.find(
-      row => row.projectId === projectId && row.typeIndex === typeIndex && row.key === key,
-    )
-    const left = group === undefined ? null : withoutValuesOf(group, importJobId)
-    if (group === undefined || left === null) continue
-    const { version } = group
-    if (hasValues(left)) changed.push({ row: { ...group, ...left, version: version + 1 }, loadedVersion: version })
-    else removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
+export function undoDayOfGroups(batch: UndoBatch, groups: readonly GroupName[]): PublishedBatch {
+  return undo(batch, (found, undoing) => {
+    for (const name of groups) {
+      const group = found.groups.get(groupSubject(name))
+      const without = group && withoutValuesOf(group, batch.importJobId)
+      if (group !== undefined && without != null) undoDayOfGroup(found, undoing, group, without)
+    }
+  })
+}
+
+function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: Group): void {
+  const { projectId, typeIndex, key, version } = group
+  const subject = groupSubject(group)
+  const outranked = found.outrankedInGroup(subject)
+  const { subject: left, missing } = withWritesBeneath(without, group, [], outranked)
+  if (!hasValues(left) && found.usersOfGroup(subject).length === 0) {
+    undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
+    return
   }
-  const imports = { ...noImportChanges, removedGroups }
-  return { overrides: [], changes: { ...noChunkChanges, groups: changed, imports } }
+  noteMissing(undoing, { groupTypeIndex: typeIndex, groupKey: key }, missing)
+  const now = { ...left, version: version + 1 }
+  undoing.groups.push({ row: now, loadedVersion: version })
+  const { importJobId } = found
+  const image = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
+  const beneath = missing.length > 0 ? [] : outranked
+  rebaseImages(found, image, now.version, beneath)
+  keepImages(found, image, beneath, () => now)
+}
+
+/** The images that published jobs have of the subject, as if the day had never been. @param version of the row now. */
+function rebaseImages(
+  found: Found,
+  undone: ImageOf<'person'> | ImageOf<'group'>,
+  version: number,
+  outranked: readonly Outranked[],
+): void {
+  for (const image of found.laterImages(undone.kind, undone.subject) as (ImageOf<'person'> | ImageOf<'group'>)[]) {
+    const without = imageWithout(image, found.importJobId)
+    const rebased = imageWithOutranked(image, without, undone, outranked, found.laterJobIds)
+    const isLast = rebased.after !== null && rebased.after.version === undone.after?.version
+    found.rewrite(isLast ? ({ ...rebased, after: { ...rebased.after, version } } as SubjectImage) : rebased)
+  }
+}
+
+/** The image without the values of a day's imports. */
+export function imageWithout<Image extends SubjectImage>(image: Image, importJobId: number): Image {
+  if (image.kind !== 'person' && image.kind !== 'group') return image
+  const side = <Side extends Profile>(profile: Side | null) =>
+    profile === null ? null : (withoutValuesOf(profile, importJobId) ?? profile)
+  return { ...image, before: side<Profile>(image.before), after: side<Profile>(image.after) } as Image
 }
 
 /** @returns null for a profile without a value of the job. */
-function withoutValuesOf(
-  { properties, marks }: Profile,
-  importJobId: number,
-): Pick<Profile, 'properties' | 'marks'> | null {
-  const draft = new ProfileDraft({ properties, marks })
-  for (const [key, mark] of Object.entries(marks)) {
+function withoutValuesOf<Of extends Profile>(profile: Of, importJobId: number): Of | null {
+  const draft = new ProfileDraft({ properties: profile.properties, marks: profile.marks })
+  for (const [key, mark] of Object.entries(profile.marks)) {
     if (mark.importJobId !== importJobId || mark.kind === 'live_once') continue
     draft.removeProperty(key)
     draft.removeMark(key)
   }
   const left = draft.result()
-  return left === null ? null : { properties: left.properties, marks: left.marks }
+  return left === null ? null : { ...profile, properties: left.properties, marks: left.marks }
 }
 
-function hasValues({ properties }: Pick<Profile, 'properties'>): boolean {
+function hasValues({ properties }: Profile): boolean {
   return Object.keys(properties).length > 0
 }

@@ -5,14 +5,15 @@
 
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
-import type { JsonObject } from '#core/json.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
-import { imageWithOutranked, type Outranked, sidesOf, versionOfMade, withWritesBeneath } from './outranked.ts'
+import { keepImages } from './kept-images.ts'
+import { imageWithOutranked, type Outranked, withWritesBeneath } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { reverted, revertedImage, withVersion } from './revert.ts'
 import {
   type Found,
+  noteMissing,
   noteRefusedLinks,
   personOf,
   removeMapping,
@@ -130,43 +131,11 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
   const beneath = missing.length > 0 ? [] : outranked
   rebaseLaterImages(found, image, after, person, version, kept, beneath)
-  const now = { ...row, version }
-  for (const { importJobId } of beneath) {
-    const distinctId = found.idWrittenBy(importJobId, ids)
-    if (distinctId !== undefined) keepImage(found, { image, after }, now, distinctId, importJobId, beneath)
-  }
+  keepImages(found, image, beneath, importJobId => ({
+    ...{ ...row, version, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
+  }))
   if (row.isIdentified && !changed.isIdentified)
     handOverIdentity(found, { image, after }, { ...row, version }, identifiers)
-}
-
-/** Says which values of later imports do not come back for want of room. */
-function noteMissing(undoing: Undoing, details: JsonObject, keys: readonly string[]): void {
-  for (const key of keys)
-    undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
-}
-
-/**
- * An image for a later job that had none of the person, since the undone job outranked all that it wrote: by this, undoing
- * it takes its values away again. It has nothing but these keys, and a version that no person has.
- */
-function keepImage(
-  found: Found,
-  undone: { readonly image: ImageOf<'person'>; readonly after: PersonImage },
-  now: Person,
-  distinctId: string,
-  importJobId: number,
-  outranked: readonly Outranked[],
-): void {
-  if (!found.laterJobIds.includes(importJobId)) return
-  const { image, after } = undone
-  for (const uuid of [image.subject, now.uuid]) if (found.imageOfJob(importJobId, 'person', uuid) !== undefined) return
-  const sides = sidesOf(importJobId, { before: image.before, after }, outranked, found.laterJobIds)
-  if (sides === null) return
-  const [before, became] = [sides.before, sides.after].map(side => ({
-    ...{ ...now, properties: side.properties, marks: side.marks },
-    ...{ anyId: distinctId, version: versionOfMade },
-  }))
-  found.rewrite({ ...image, importJobId, subject: now.uuid, before: before!, after: became! })
 }
 
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
@@ -344,14 +313,5 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   }
   if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
     found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })
-  for (const { importJobId } of beneath) {
-    if (!found.laterJobIds.includes(importJobId)) continue
-    if (found.imageOfJob(importJobId, 'group', subject) !== undefined) continue
-    const sides = sidesOf(importJobId, { before, after }, beneath, found.laterJobIds)
-    if (sides === null) continue
-    const [was, became] = [sides.before, sides.after].map(({ properties, marks }) => ({
-      ...{ ...changed, properties, marks, version: versionOfMade },
-    }))
-    found.rewrite({ ...image, importJobId, before: was!, after: became! })
-  }
+  keepImages(found, image, beneath, () => changed)
 }
