@@ -100,6 +100,7 @@ const scopesOf: Readonly<Record<string, string>> = {
   import_jobs_publish: 'import_job:write',
   import_jobs_discard: 'import_job:write',
   import_jobs_report: 'import_job:read',
+  import_jobs_counts: 'import_job:read',
   import_jobs_events: 'import_job:read query:read',
   ingestion_status: 'project:read',
   lost_records_list: '*',

@@ -1,7 +1,7 @@
 // Python environments with published packages, one version each.
 
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, rmSync } from 'node:fs'
+import { existsSync, mkdirSync, renameSync, rmSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 
@@ -22,18 +22,21 @@ export function pythonWithPackages(name: string, packages: readonly string[]): s
   const folder = join(homedir(), '.cache', 'pennon-test', name)
   const python = join(folder, 'bin', 'python')
   if (existsSync(python)) return python
-  mkdirSync(join(folder, '..'), { recursive: true })
+  // Test files run at the same time: half of an environment would pass for a whole one.
+  const half = `${folder}.${process.pid}`
+  mkdirSync(half, { recursive: true })
   try {
-    execFileSync('python3', ['-m', 'venv', folder], { stdio: 'pipe' })
-    execFileSync(python, ['-m', 'pip', 'install', '--quiet', ...packages], { stdio: 'pipe', timeout: 120_000 })
+    execFileSync('python3', ['-m', 'venv', half], { stdio: 'pipe' })
+    const install = ['-m', 'pip', 'install', '--quiet', ...packages]
+    execFileSync(join(half, 'bin', 'python'), install, { stdio: 'pipe', timeout: 120_000 })
+    renameSync(half, folder)
   } catch (cause) {
-    rmSync(folder, { recursive: true, force: true }) // half of one would pass for a whole one
-    throw new Error(
-      `no virtual environment with ${packages.join(', ')} (python3, its venv module and pip are needed)`,
-      {
-        cause,
-      },
-    )
+    rmSync(half, { recursive: true, force: true })
+    if (!existsSync(python)) throw new Error(missing(packages), { cause })
   }
   return python
+}
+
+function missing(packages: readonly string[]): string {
+  return `no virtual environment with ${packages.join(', ')} (python3, its venv module and pip are needed)`
 }
