@@ -150,7 +150,8 @@ export class ImportRun {
 
   /**
    * When a run that begins now is killed: at a share of what is sent, else at a share of the stage's time. A stage may be
-   * faster than it was before, and killed is only what still runs, so the last part of it is left out.
+   * faster than it was before, and killed is only what still runs, so the last part of it is left out. Stages go on where
+   * they were killed, and so some kills find theirs over: they come early in a later one, which has kills of its own.
    */
   #momentIn(target: KilledStage, share: number, stageMs: number, startMs: number): () => boolean {
     const begunMs = performance.now()
@@ -161,7 +162,8 @@ export class ImportRun {
       if (target === 'send' && stage === 'send')
         return performance.now() > begunMs + startMs && this.sentShare() >= share * 0.97
       fromMs ??= Math.max(performance.now(), begunMs + startMs)
-      return performance.now() >= fromMs + share * 0.6 * Math.max(20, stageMs - (hasOwnStart(target) ? startMs : 0))
+      const workMs = Math.max(20, stageMs - (hasOwnStart(target) ? startMs : 0))
+      return performance.now() >= fromMs + share * (stage === target ? 0.6 : 0.06) * workMs
     }
   }
 
