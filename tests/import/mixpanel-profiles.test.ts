@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
-import { withEndOfFetch } from '../../src/commands/import/profile-time.ts'
+import { withEndOfFetch } from '../../src/commands/import/job/profile-time.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict'
 import { it } from 'node:test'
-import type { FinalReport } from '#importer/send/final-report.ts'
+import type { FinalReport } from '#importer/verify/final-report.ts'
 import { ImportCommands, mapping } from '../support/import-command.ts'
 import { startPennon, testPersonalKey } from '../support/pennon.ts'
 import { tempDir } from '../support/temp-dir.ts'

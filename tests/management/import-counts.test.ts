@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { ImportedCount } from '#core/imports/imported-counts.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
-import { readJobReport, storedCounts } from '#importer/send/job-report.ts'
+import { readJobReport, storedCounts } from '#importer/verify/job-report.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const jobs = '/api/projects/1/import_jobs/'

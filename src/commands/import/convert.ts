@@ -18,7 +18,7 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { readJsonFile } from './plan-options.ts'
+import { readJsonFile } from './plan/plan-options.ts'
 
 export interface ConvertOptions {
   readonly source: string

@@ -3,7 +3,7 @@
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
 import type { ConvertOptions } from './convert.ts'
-import { addFetchCommand } from './fetch-command.ts'
+import { addFetchCommand } from './fetch/fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
 
 /** Ends the help of every command about an import; docs/import.md has the same table. */

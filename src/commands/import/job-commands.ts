@@ -4,12 +4,12 @@
 import { type Command, Option } from 'commander'
 import type { ClientOptions } from '../client/run-client.ts'
 import type { ApproveOptions } from './approve.ts'
-import type { GivenPlanOptions } from './ask-plan.ts'
 import type { EndOptions } from './end-job.ts'
+import type { GivenPlanOptions } from './plan/ask-plan.ts'
 import type { RejectsOptions } from './rejects.ts'
 import type { ReportOptions } from './report.ts'
 import type { RetryOptions } from './retry.ts'
-import type { RunOptions } from './run.ts'
+import type { RunOptions } from './run/run.ts'
 import type { StatusOptions } from './status.ts'
 
 export function addJobCommands(command: Command): void {
@@ -212,7 +212,7 @@ asked for what is missing. Next: pennon import run.
   $ pennon import plan orders orders.csv --source generic --mapping mapping.json --source-timezone Europe/Berlin`,
     )
     .action(async (folder: string, files: readonly string[], options: GivenPlanOptions) =>
-      (await import('./plan.ts')).planImport(folder, files, options),
+      (await import('./plan/plan.ts')).planImport(folder, files, options),
     )
 }
 
@@ -246,5 +246,5 @@ stored. Another terminal asks with pennon import status.
   $ pennon import report history
   $ pennon import rejects history --group`,
     )
-    .action(async (folder: string, options: RunOptions) => (await import('./run.ts')).runImport(folder, options))
+    .action(async (folder: string, options: RunOptions) => (await import('./run/run.ts')).runImport(folder, options))
 }

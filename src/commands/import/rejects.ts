@@ -12,7 +12,7 @@ import { type RejectLine, rejectFiles, rejectLineSchema, rejectTexts } from '#im
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { openJob, orStop } from './open-job.ts'
+import { openJob, orStop } from './job/open-job.ts'
 import { printJson, printLines } from './words/print.ts'
 import { quoted } from './words/step-words.ts'
 

@@ -6,13 +6,13 @@ import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest, recordsRead } from '#importer/job/manifest.ts'
 import { type ProgressFigures, progressSchema } from '#importer/job/progress-figures.ts'
-import { repairedWords } from '#importer/send/final-report.ts'
-import { type SentSoFar, sentSoFar } from '#importer/send/sent-so-far.ts'
 import { damagedFiles, damageText } from '#importer/stages/report/damaged-files.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
+import { repairedWords } from '#importer/verify/final-report.ts'
+import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { readReport } from './job-stages.ts'
-import { nextStep, standingOf } from './next-step.ts'
+import { readReport } from './job/job-stages.ts'
+import { nextStep, standingOf } from './job/next-step.ts'
 import {
   checkIsFolder,
   fetchedInto,
@@ -22,9 +22,9 @@ import {
   nextOfFetch,
   openJob,
   orStop,
-} from './open-job.ts'
-import { stopOf } from './rehearsal-stop.ts'
-import { progressFile, progressLine } from './run-progress.ts'
+} from './job/open-job.ts'
+import { stopOf } from './job/rehearsal-stop.ts'
+import { progressFile, progressLine } from './run/run-progress.ts'
 import { askService, type ServiceAnswer, serviceWords } from './service/ask-service.ts'
 import { printJson, printLines } from './words/print.ts'
 import { type NextStep, nextLine, quoted } from './words/step-words.ts'

@@ -1,0 +1,78 @@
+// How a fetch is getting on: a line that is written over on a terminal, a line every ten seconds elsewhere.
+
+import { printable } from '#commands/client/printable.ts'
+import { readableBytes } from '#commands/readable-bytes.ts'
+import { counted } from '#core/counted.ts'
+import type { CallLimits } from '#importer/fetch/call-limits.ts'
+import { leastDurationMs } from '#importer/fetch/call-limits.ts'
+import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'
+import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-words.ts'
+
+export interface FetchProgressOptions {
+  readonly write: (text: string) => void
+  readonly isTerminal: boolean
+  /** Lines of JSON for programs. */
+  readonly isJson: boolean
+  readonly nowMs: () => number
+  readonly limits: CallLimits
+  readonly callsPerPart: number
+}
+
+const lineEveryMs = 10_000
+const terminalEveryMs = 200
+
+export function fetchProgress({ write, isTerminal, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
+  const startMs = nowMs()
+  const everyMs = isTerminal ? terminalEveryMs : lineEveryMs
+  let shownMs = isTerminal ? 0 : startMs
+  let firstDone: number | null = null
+  return {
+    show(progress: FetchProgress): void {
+      const atMs = nowMs()
+      firstDone ??= progress.partsDone
+      if (atMs - shownMs < everyMs) return
+      shownMs = atMs
+      if (isJson) {
+        const line = JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...progress })
+        write(`${printable(line)}\n`)
+        return
+      }
+      const figures = progressInWords(progress, {
+        nowMs: atMs,
+        spentMs: atMs - startMs,
+        doneHere: progress.partsDone - firstDone,
+        leastMs: leastDurationMs((progress.partsTotal - progress.partsDone) * callsPerPart, limits),
+      })
+      const words = printable(figures)
+      write(isTerminal ? `\r${words}\u001b[K` : `${words}\n`)
+    },
+    end(): void {
+      if (isTerminal) write('\r\u001b[K')
+    },
+  }
+}
+
+interface Pace {
+  readonly nowMs: number
+  readonly spentMs: number
+  /** Parts of this run. */
+  readonly doneHere: number
+  /** That the limits of the source leave for the rest. */
+  readonly leastMs: number
+}
+
+export function progressInWords(progress: FetchProgress, { nowMs, spentMs, doneHere, leastMs }: Pace): string {
+  const { partsDone, partsTotal, partsEmpty, bytesReceived, retries, waiting } = progress
+  const left = partsTotal - partsDone
+  // While the source fails, nobody can say when the next part will come.
+  const isStuck = (waiting !== null && waiting.reason !== sourceLimit) || (doneHere === 0 && retries > 0)
+  const leftMs = Math.max(doneHere === 0 ? 0 : (spentMs / doneHere) * left, leastMs)
+  return [
+    `${partsDone.toLocaleString('en')} of ${counted(partsTotal, 'part')}`,
+    ...(partsEmpty === 0 ? [] : [`${partsEmpty} without data`]),
+    readableBytes(bytesReceived),
+    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
+    ...(waiting === null ? [] : [waitingInWords(waiting, nowMs)]),
+    ...(left === 0 || leftMs === 0 || isStuck ? [] : [`about ${spanInWords(leftMs)} left`]),
+  ].join(', ')
+}

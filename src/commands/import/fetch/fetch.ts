@@ -1,0 +1,148 @@
+// `pennon import fetch FOLDER`: the export of the other product lies in the folder afterwards. Stage 1 of an import.
+
+import { resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { endWithOutput } from '#commands/client/end-with-output.ts'
+import { printable } from '#commands/client/printable.ts'
+import { readableBytes } from '#commands/readable-bytes.ts'
+import { refuse } from '#commands/refuse.ts'
+import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
+import { counted } from '#core/counted.ts'
+import type { JsonObject } from '#core/json.ts'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
+import { FetchStop } from '#importer/fetch/fetch-faults.ts'
+import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
+import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
+import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { spanInWords } from '#importer/fetch/wait-words.ts'
+import { canonicalJson } from '#importer/records/canonical-json.ts'
+import { ImportConfigError } from '#importer/records/import-source.ts'
+import { tryFileLock } from '#processes/data-lock.ts'
+import { checkIsFolder } from '../job/open-job.ts'
+import { endInterrupted, interruptible } from '../words/interruption.ts'
+import { printJson, printLines, printText } from '../words/print.ts'
+import { quoted } from '../words/step-words.ts'
+import { fetchProgress } from './fetch-progress.ts'
+
+/** As commander gives them. */
+export interface FetchOptions {
+  readonly source?: string
+  readonly from?: string
+  readonly to?: string
+  readonly region?: string
+  readonly host?: string
+  readonly projectId?: string
+  readonly siteId?: string
+  readonly windowDays?: string
+  readonly callsPerHour?: string
+  readonly s3Url?: string
+  readonly s3Endpoint?: string
+  readonly s3Region?: string
+  readonly s3PathStyle?: boolean
+  readonly list?: string
+  readonly dryRun?: boolean
+  readonly json?: boolean
+}
+
+export const clock: FetchClock = {
+  nowMs: Date.now,
+  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
+  random: Math.random,
+}
+
+export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  const signal = interruptible()
+  checkIsFolder(folder, 'pennon import fetch FOLDER')
+  let opened: OpenFetchSource | null = null
+  try {
+    const { config, text } = readConfigOf(resolve(folder), options)
+    opened = openFetchSource(config, process.env, clock.nowMs, options.dryRun)
+    if (options.dryRun) await showPlan(opened, options, signal)
+    else await download(resolve(folder), text, opened, options, signal)
+  } catch (error) {
+    if (signal.aborted)
+      endInterrupted(`stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`)
+    if (error instanceof ImportConfigError || error instanceof FetchStop) refuse(printable(error.message))
+    throw error
+  } finally {
+    opened?.close()
+  }
+}
+
+/** What the options ask for; without --source what the folder was begun with. */
+function readConfigOf(folder: string, options: FetchOptions): { readonly config: FetchConfig; readonly text: string } {
+  const { dryRun: _, json: _json, ...asked } = options
+  const begun = readFetchedParts(folder)
+  if (options.source === undefined && begun === null)
+    throw new ImportConfigError('Give --source: nothing has been fetched into this folder yet.')
+  const value =
+    options.source === undefined
+      ? begun!.config
+      : Object.fromEntries(
+          Object.entries(asked).map(([name, given]) => [
+            name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
+            given,
+          ]),
+        )
+  return { config: parseFetchConfig(value), text: canonicalJson(value as JsonObject) }
+}
+
+async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
+  const plan = await readFetchPlan(source, signal)
+  if (json) {
+    printText(`${JSON.stringify(plan, null, 2)}\n`)
+    return
+  }
+  const { partCount, callCount, leastMs, bytes, firstPart, lastPart, notes } = plan
+  const size = bytes === null ? '' : `, ${readableBytes(bytes)}`
+  const lines = [
+    `${counted(partCount, 'part')}${size}${firstPart === null ? '' : `: ${firstPart} … ${lastPart}`}`,
+    `${counted(callCount, 'call')} or more${leastMs === 0 ? '' : `, at least ${spanInWords(leastMs)} by the limits of the source`}`,
+    ...notes,
+    'Nothing was downloaded.',
+  ]
+  printLines(lines)
+}
+
+async function download(
+  folder: string,
+  config: string,
+  { source }: OpenFetchSource,
+  { json = false }: FetchOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const isTerminal = process.stderr.isTTY === true && !json
+  const progress = fetchProgress({
+    write: text => process.stderr.write(text),
+    ...{ isTerminal, isJson: json },
+    nowMs: clock.nowMs,
+    limits: source.limits,
+    callsPerPart: source.callsPerPart,
+  })
+  let result: FetchResult
+  try {
+    result = await fetchStage({
+      ...{ folder, config, source, clock, tryFileLock, signal },
+      onProgress: progress.show,
+      onNotice: line => {
+        progress.end()
+        process.stderr.write(`${printable(line)}\n`)
+      },
+    })
+  } finally {
+    progress.end()
+  }
+  if (json) printJson(result)
+  else printLines(resultInWords(result, folder))
+}
+
+function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string[] {
+  const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
+  return [
+    `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${folder}/raw${empty}.`,
+    ...warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)),
+  ]
+}

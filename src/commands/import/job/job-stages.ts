@@ -1,0 +1,122 @@
+// The stages of a job in their order. Each knows whether it is done, so a run goes on with the first that is not.
+// Source: docs/wire/import.md §2.1.
+
+import { statSync } from 'node:fs'
+import { manifestSha256 } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
+import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
+import type { StageName, StageProgress } from '#importer/job/progress.ts'
+import { recordReader } from '#importer/read/read-files.ts'
+import { allSources } from '#importer/sources/sources.ts'
+import { jobConversion } from '#importer/stages/job-conversion.ts'
+import { checkUnchanged } from '#importer/stages/raw-sources.ts'
+import { rehearse, reportNames } from '#importer/stages/rehearse.ts'
+import { forgetRehearsalRejects } from '#importer/stages/reject-files.ts'
+import { type RehearsalReport, rehearsalReportSchema } from '#importer/stages/report/rehearsal-report.ts'
+import { forgetScan, readScan, readStats, scanRecords, stopForZone } from '#importer/stages/scan.ts'
+import { stageRecords } from '#importer/stages/stage.ts'
+import { askTargetFacts } from '../service/ask-target-facts.ts'
+import { quoted } from '../words/step-words.ts'
+import type { Job } from './open-job.ts'
+import { planWithProfileTime } from './profile-time.ts'
+
+export interface StageRun extends Job {
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+}
+
+export interface JobStage {
+  readonly name: StageName
+  /** @throws JobStopped when what it did no longer holds and nothing can be done about it here. */
+  isDone(job: Job): boolean | Promise<boolean>
+  run(run: StageRun): Promise<void>
+}
+
+export const stage: JobStage = {
+  name: 'stage',
+  async isDone({ folder, plan }) {
+    const manifest = readManifest(folder)
+    if (manifest === null) return false
+    if (manifest.mappingSha256 !== mappingSha256(plan)) return false
+    await checkUnchanged(manifest.raw)
+    return (await planWithProfileTime(folder, plan, manifest)) === null
+  },
+  async run({ folder, plan, source, progress, signal }) {
+    // What another mapping left says nothing any more.
+    folder.remove(manifestFile, 'rehearsal')
+    forgetRehearsalRejects(folder)
+    forgetScan(folder)
+    const spool = { folder: folder.file('spill') }
+    const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
+    const stageBy = (current: ImportPlan) => {
+      const { converter } = jobConversion(current, source, () => null)
+      return stageRecords({ folder, plan: current, read, converter, progress, signal })
+    }
+    const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
+    if (withTime === null) return
+    progress.say(
+      `Profiles say no time: they count as of the last event, ${String(withTime.config.profile_timestamp)} (--profile-timestamp says another). Staging anew.`,
+    )
+    writePlan(folder, withTime)
+    folder.remove(manifestFile)
+    await stageBy(withTime)
+  },
+}
+
+export const scan: JobStage = {
+  name: 'scan',
+  isDone({ folder }) {
+    const manifest = manifestOf(folder)
+    const stats = readScan(folder, manifest)
+    if (stats === null) return false
+    if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
+    return true
+  },
+  async run({ folder, plan, source, progress, signal }) {
+    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal })
+  },
+}
+
+export const rehearsal: JobStage = {
+  name: 'rehearse',
+  isDone({ folder, plan }) {
+    const report = readReport(folder)
+    return (
+      report !== null &&
+      report.hashes.manifest === manifestSha256(manifestOf(folder)) &&
+      report.hashes.mapping === mappingSha256(plan)
+    )
+  },
+  async run(run) {
+    const { folder, plan, source, progress, signal } = run
+    const stats = readStats(folder)!
+    const manifest = manifestOf(folder)
+    await rehearse({
+      ...{ folder, plan, manifest, stats, source, progress, signal },
+      otherSources: allSources().filter(({ name }) => name !== source.name),
+      monotonicNowMs: () => performance.now(),
+      nowMs: Date.now,
+      askTarget: asked => askTargetFacts(run, asked),
+    })
+  },
+}
+
+/** Before the approval. */
+export const stagesToRehearse: readonly JobStage[] = [stage, scan, rehearsal]
+
+export function readReport(folder: Job['folder']): RehearsalReport | null {
+  return folder.readJson(reportNames.json, rehearsalReportSchema)
+}
+
+export function manifestOf(folder: Job['folder']): Manifest {
+  const manifest = readManifest(folder)
+  if (manifest === null)
+    throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quoted(folder.path)}`)
+  return manifest
+}
+
+/** @returns bytes; 0 for a file that is not there. */
+export function sizeOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
+}

@@ -1,0 +1,50 @@
+// The live events that a project has of the days of an import, before anything is sent. Source: docs/wire/import.md §2.11
+// (guards).
+
+import Type from 'typebox'
+import { orNull } from '#importer/job/file-schema.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { ServiceApi } from '#importer/send/job-api.ts'
+import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
+import { quoted } from '../words/step-words.ts'
+import type { StageRun } from './job-stages.ts'
+
+/** Counts of live events by day, taken once before anything is sent. */
+export const liveBeforeFile = 'live-before.json'
+const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.String(), Type.Number())) })
+
+/** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */
+export async function liveEventsBefore(
+  { folder, progress }: Pick<StageRun, 'folder' | 'progress'>,
+  api: ServiceApi,
+  range: { readonly first: string; readonly last: string } | null,
+  { overlapOk = false }: { readonly overlapOk?: boolean },
+): Promise<Record<string, number> | null> {
+  const known = folder.readJson(liveBeforeFile, liveBeforeSchema)
+  if (known !== null) return known.days
+  const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
+  if (!('days' in counts)) {
+    const words = unknownWords(api.address, counts.refused)
+    if (!overlapOk) throw new JobStopped(`${words} To send without that look: --overlap-ok`)
+    progress.say(`WARNING: ${words} It is sent all the same (--overlap-ok).`)
+    folder.writeJson(liveBeforeFile, { days: null })
+    return null
+  }
+  const names = Object.keys(counts.days)
+  if (names.length > 0 && !overlapOk)
+    throw new JobStopped(
+      `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
+        `Next: if they are not the ones that you are about to import, pennon import run ${quoted(folder.path)} --overlap-ok; if they are, leave those days out of the export and plan it again`,
+    )
+  const days = settledDays(counts.days, api.clock.nowMs())
+  folder.writeJson(liveBeforeFile, { days })
+  return days
+}
+
+function unknownWords(address: string, refused: number | null): string {
+  const unseen = `whether the project has live events of the same days cannot be seen: ${address}`
+  if (refused === null) return `${unseen} gives an answer that cannot be read.`
+  const scope =
+    refused === 403 ? ' The key in PENNON_PERSONAL_KEY lacks the scope query:read: give it one that has it.' : ''
+  return `${unseen} answers ${refused} to /query/.${scope}`
+}

@@ -1,0 +1,119 @@
+// What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
+
+import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
+import { readManifest } from '#importer/job/manifest.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
+import { findChanged } from '#importer/stages/raw-sources.ts'
+import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
+import type { ServiceAnswer } from '../service/ask-service.ts'
+import { type NextStep, quoted } from '../words/step-words.ts'
+import { readReport } from './job-stages.ts'
+import type { Job } from './open-job.ts'
+import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
+
+/** Where a job stands, as far as it decides what comes next. */
+export interface Standing {
+  readonly isRehearsed: boolean
+  readonly hasTarget: boolean
+  /** Why it is not to be approved; null where it may be. @param at the folder as a shell takes it. */
+  readonly stopAt: (at: string) => Pick<RehearsalStop, 'command' | 'wayOut'> | null
+  /** What changed since the approval, in words; null without one. */
+  readonly changed: readonly string[] | null
+  readonly sent: SentSoFar | null
+  /** A file that holds something else than when it was staged; null without one, or once that is no matter. */
+  readonly changedFile: string | null
+  /** What the service was told to do with the job from this folder. */
+  readonly ending: Ending | null
+}
+
+export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
+  const manifest = readManifest(folder)
+  const report = readReport(folder)
+  const approval = readApproval(folder)
+  const isRehearsed =
+    manifest !== null &&
+    report !== null &&
+    report.hashes.manifest === manifestSha256(manifest) &&
+    report.hashes.mapping === mappingSha256(plan)
+  const sent = sentSoFar(folder)
+  const needsFiles = manifest?.mappingSha256 === mappingSha256(plan) && sent?.isAll !== true
+  const ending = readEnding(folder)
+  return {
+    isRehearsed,
+    hasTarget: plan.target !== null,
+    stopAt: at => (report === null ? null : stopOf(report, plan, at)),
+    changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
+    sent,
+    changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
+    ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
+  }
+}
+
+/** @param path of the job's folder as the user wrote it. */
+export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
+  const at = quoted(path)
+  return (
+    afterSending(at, service, standing.ending) ??
+    (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
+  )
+}
+
+/** What the service is at counts for more than the folder, whose job somebody else may have ended. */
+function afterSending(at: string, service: ServiceAnswer, ending: Ending | null): NextStep | null {
+  const isKnown = service !== null && !('unknownBecause' in service)
+  switch (isKnown ? service.state : stateAfter(ending)) {
+    case 'publishing':
+      return { command: `pennon import publish ${at}`, why: 'waits until the service is done' }
+    case 'discarding':
+      return { command: `pennon import discard ${at}`, why: 'waits until the service is done' }
+    case 'published':
+      return { command: `pennon import discard ${at}`, why: 'only to take it back; otherwise all is done' }
+    case 'discarded':
+      return { command: 'pennon import plan ANOTHER-FOLDER', why: 'only to import again; nothing of this one is left' }
+    case 'failed':
+      return { command: `pennon import discard ${at}`, why: 'the log of the service says why it failed' }
+    default:
+      return null
+  }
+}
+
+function stateAfter(ending: Ending | null): string | null {
+  if (ending === null) return null
+  if (ending.how === 'publish') return ending.isDone ? 'published' : 'publishing'
+  return ending.isDone ? 'discarded' : 'discarding'
+}
+
+function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer): NextStep {
+  if (isVerified === null)
+    return { command: `pennon import run ${at}`, why: 'compares what is stored with what was sent' }
+  if (!isVerified)
+    return {
+      command: `pennon import run ${at}`,
+      why: `compares again; pennon import report ${at} shows what differs, pennon import discard ${at} takes it back`,
+    }
+  const unlessDone =
+    service !== null && 'unknownBecause' in service ? ', unless that was done elsewhere: the service was not asked' : ''
+  return {
+    command: `pennon import publish ${at}`,
+    why: `makes it visible; it can be taken back for 30 days${unlessDone}`,
+  }
+}
+
+function beforeSent(at: string, { isRehearsed, hasTarget, stopAt, changed, sent, changedFile }: Standing): NextStep {
+  if (changedFile !== null)
+    return {
+      command: `pennon import run ${at}`,
+      why: `once ${changedFile} is again what was staged; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
+    }
+  if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
+  const stop = stopAt(at)
+  if (stop !== null) return { command: stop.command, why: stop.wayOut }
+  if (!hasTarget)
+    return { command: `pennon import plan ${at} … --project-key phc_…`, why: 'the plan has no project to send it to' }
+  if (changed === null)
+    return { command: `pennon import approve ${at}`, why: `once you have read it: pennon import report ${at}` }
+  if (changed.length > 0)
+    return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
+  return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
+}

@@ -1,0 +1,127 @@
+// What every command about a job begins with: its folder and its plan, and how it ends when it cannot go on.
+
+import { existsSync, statSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
+import { printable } from '#commands/client/printable.ts'
+import { refuse } from '#commands/refuse.ts'
+import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { LedgerDamage } from '#importer/job/ledger.ts'
+import { type ImportPlan, readPlan } from '#importer/job/plan.ts'
+import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
+import { findSource, sourceNames } from '#importer/sources/sources.ts'
+import { ledgerFile } from '#importer/stages/scan.ts'
+import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { type NextStep, quoted } from '../words/step-words.ts'
+
+const lockFile = 'lock.db'
+
+export interface Job {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+  readonly source: ImportSource
+}
+
+/** @param path as the user gave it, for messages. */
+export function openJob(path: string): Job {
+  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  const folder = new JobFolder(resolve(path))
+  const plan = planIn(folder)
+  if (plan === null) refuse(noImportText(path, fetchedInto(path)))
+  return { folder, plan, source: sourceNamed(plan.source) }
+}
+
+/** Refuses a path at which there can be no folder. @param begin how an import is begun, for the way out. */
+export function checkIsFolder(path: string, begin: string): void {
+  // The first of its parents that is there has to be a folder too.
+  for (let at = resolve(path); ; at = dirname(at)) {
+    const found = statSync(at, { throwIfNoEntry: false })
+    if (found?.isDirectory()) return
+    if (found !== undefined)
+      refuse(
+        `${at === resolve(path) ? path : at} is a file, and an import is a folder of its own. Name that folder; a new one is begun with ${begin}`,
+      )
+    if (at === dirname(at)) return
+  }
+}
+
+/** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
+export function fetchedInto(path: string): FetchedParts | null {
+  const folder = new JobFolder(resolve(path))
+  return planIn(folder) === null ? readFetchedParts(folder.path) : null
+}
+
+function noImportText(path: string, fetched: FetchedParts | null): string {
+  const at = quoted(path)
+  if (fetched === null) return `${path} holds no import. Begin one: pennon import plan ${at} FILES --source NAME`
+  const { command, why } = nextOfFetch(path, fetched)
+  return `nothing is planned in ${path} yet, where parts of an export are fetched. Next: ${command} (${why})`
+}
+
+/** What comes next for a folder that is only fetched into. */
+export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'isComplete'>): NextStep {
+  return isComplete
+    ? { command: `pennon import plan ${quoted(path)}`, why: 'all of it is here; says what becomes of it' }
+    : { command: `pennon import fetch ${quoted(path)}`, why: 'goes on with what is missing' }
+}
+
+function planIn(folder: JobFolder): ImportPlan | null {
+  try {
+    return readPlan(folder)
+  } catch (error) {
+    if (error instanceof JobStopped) refuse(printable(error.message))
+    throw error
+  }
+}
+
+export function sourceNamed(name: string): ImportSource {
+  return (
+    findSource(name) ??
+    refuse(`there is no source ${JSON.stringify(name)}; --source is one of ${sourceNames.join(', ')}`)
+  )
+}
+
+/**
+ * Takes the folder for this process. The lock is the operating system's and ends with the process however it dies, so a
+ * number that another process has by now means nothing.
+ * @returns what gives it back.
+ */
+export function lockJob(folder: JobFolder): () => void {
+  return (
+    tryFileLock(join(folder.path, lockFile)) ??
+    refuse(
+      `another pennon import works on ${folder.path}. Wait for its end, or stop it; pennon import status tells of it`,
+    )
+  )
+}
+
+export function isJobRunning(folder: JobFolder): boolean {
+  return existsSync(folder.file(lockFile)) && readLockHolder(folder.path) !== null
+}
+
+export function isFetchRunning(path: string): boolean {
+  return isFileLocked(join(resolve(path), 'fetch.lock'))
+}
+
+/** Runs a command that may find out that it cannot go on: one line on stderr and exit code 2, or 1 for a full disk. */
+export async function orStop(folder: JobFolder, command: () => Promise<void> | void): Promise<void> {
+  try {
+    await command()
+  } catch (error) {
+    if (error instanceof ImportConfigError || error instanceof JobStopped) refuse(printable(error.message))
+    if (error instanceof LedgerDamage) refuse(printable(folder.damaged(ledgerFile).message))
+    if (!isDiskFull(error)) throw error
+    process.stderr.write(`pennon: ${printable(fullDiskText(folder))}\n`)
+    process.exit(1)
+  }
+}
+
+export function isDiskFull(error: unknown): boolean {
+  const { code } = error as { code?: unknown }
+  return code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL'
+}
+
+export function fullDiskText({ path }: JobFolder): string {
+  return `the disk of ${path} is full. Nothing that is done is lost: make room, then run again: pennon import run ${quoted(path)}`
+}

@@ -1,0 +1,61 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { limits } from '../../../../tests/support/import-job.ts'
+import { stopOf, stopText } from './rehearsal-stop.ts'
+
+const plan = { source: 'mixpanel', config: {}, limits: { ...limits, maxRejectShare: 0.05 } }
+const damaged = { object: 'day.jsonl.gz', records: 1_234, line: 1_235, why: 'the gzip data ends before its end' }
+const textOf = (report: Partial<RehearsalReport> & { readonly rejected: number }, given = plan) => {
+  const { rejected, ...more } = report
+  const balance = { read: 100, rejected, toSend: 100 - rejected }
+  const stop = stopOf({ balance, ...more } as unknown as RehearsalReport, given, 'job')
+  return stop && stopText(stop)
+}
+
+describe('a rehearsed job', () => {
+  it('may be approved with a handful of rejects, or as many as its limit allows', () => {
+    assert.equal(textOf({ rejected: 5 }, { ...plan, limits }), null)
+    assert.match(textOf({ rejected: 6 }, { ...plan, limits })!, /^6\.0 % of the records are rejected; .* above 1\.0 %/)
+    assert.equal(textOf({ rejected: 6 }, { ...plan, limits: { ...limits, maxRejectShare: 0.06 } }), null)
+  })
+
+  it('is told a share that would do, and of a mapping only where it has one', () => {
+    const text = textOf({ rejected: 33 })!
+    assert.match(text, /Mend the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)
+    assert.match(textOf({ rejected: 33 }, { ...plan, source: 'generic' })!, /Mend the records or the mapping and/)
+    assert.match(
+      textOf({ rejected: 33, looksLike: 'segment' })!,
+      /source segment\. .* Plan it with --source segment, or/,
+    )
+  })
+
+  it('stops without any record, which no mapping can mend', () => {
+    const balance = { read: 0, rejected: 0, toSend: 0 } as RehearsalReport['balance']
+    assert.equal(
+      textOf({ rejected: 0, balance }),
+      'The files hold no record, so there is nothing to send. Plan it again with the files of an export that has some: pennon import plan job …',
+    )
+  })
+
+  it('stops without any event, whatever its limit allows', () => {
+    const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
+    assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records gives an event \(100 are rejected\)/)
+  })
+
+  it('stops for damaged files, however few, unless that is allowed', () => {
+    const files = [damaged, ...Array.from({ length: 4 }, () => damaged)]
+    const text = textOf({ rejected: 1, damagedFiles: [damaged] })!
+    assert.match(
+      text,
+      /^day\.jsonl\.gz is damaged in line 1,235 \(the gzip data ends before its end\): 1,234 records were/,
+    )
+    assert.match(text, /Download it again and plan anew: .*; or .*: pennon import run job --allow-damaged-files$/)
+    assert.match(
+      textOf({ rejected: 5, damagedFiles: files })!,
+      /2 more files are damaged: pennon import report job\. Dow/,
+    )
+    const allowed = { ...plan, limits: { ...limits, allowsDamagedFiles: true as const } }
+    assert.equal(textOf({ rejected: 1, damagedFiles: [damaged] }, allowed), null)
+  })
+})

@@ -1,0 +1,186 @@
+// What a plan asks of its target: whether it is there, whether it knows the key, and whose key it is. Nothing is sent.
+// Source: docs/wire/import.md §2.1 (stage 0).
+
+import { instanceAddress } from '#commands/client/instance-address.ts'
+import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { refuse } from '#commands/refuse.ts'
+import { type Config, readConfig } from '#config.ts'
+import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import type { PlanOptions } from './plan-options.ts'
+
+const timeoutMs = 15_000
+
+/** The target, and sentences for people on what it lacks. */
+export interface TargetOfPlan {
+  readonly target: ImportTarget
+  readonly notes: readonly string[]
+  /** Whether the project takes every event without a person, as far as it could be asked. */
+  readonly isPersonless: boolean
+}
+
+type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
+
+/** @returns null without a key: then the job can be rehearsed, but not sent. */
+export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
+  const projectKey = options.projectKey ?? process.env.PENNON_PROJECT_KEY
+  if (projectKey === undefined) return null
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const { address, api } = addressesOf(options, read.value)
+  const unknown = await whyKeyUnknown(address, projectKey)
+  if (unknown !== null) refuse(unknown)
+  const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
+  const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
+  return { target, notes, isPersonless }
+}
+
+/** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
+function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
+  const sent = instanceAddress(host, { ...config, adminPort: null }, '--host')
+  if (!sent.ok) refuse(sent.error)
+  const asked = instanceAddress(apiHost ?? host, config, '--host')
+  if (!asked.ok) refuse(asked.error)
+  return { address: sent.value, api: asked.value }
+}
+
+/**
+ * Whether the project has events that no import brought.
+ * @returns null where that cannot be asked: the personal key is missing, another project's, or without `query:read`.
+ */
+export async function hasLiveEvents(target: ImportTarget): Promise<boolean | null> {
+  const { projectId } = target
+  const read = readConfig(process.env)
+  if (!read.ok || read.value.personalKey === null || projectId === null) return null
+  const { personalKey } = read.value
+  const query = 'SELECT event FROM events WHERE import_job_id = 0 LIMIT 1'
+  try {
+    const api = new PrivateApi({ instance: apiAddressOf(target), personalKey, project: projectId, timeoutMs })
+    const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query } })
+    return Array.isArray(results) ? results.length > 0 : null
+  } catch (error) {
+    if (error instanceof ClientError) return null
+    throw error
+  }
+}
+
+/** @returns what is wrong with an address that was typed; null for nothing. */
+export function whyNoAddress(host: string): string | null {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  const address = instanceAddress(host, read.value, '--host')
+  return address.ok ? null : address.error
+}
+
+/** @returns why nothing can be sent there with this key; null when it can. */
+export async function whyNotTheTarget(asked: AskedTarget & { readonly projectKey: string }): Promise<string | null> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  return whyKeyUnknown(addressesOf(asked, read.value).address, asked.projectKey)
+}
+
+/**
+ * Asks for the public configuration of the project, which every instance gives to anybody with the key.
+ * @returns null when it knows the key.
+ */
+async function whyKeyUnknown(address: string, projectKey: string): Promise<string | null> {
+  let response: Response
+  try {
+    const url = `${address}/array/${encodeURIComponent(projectKey)}/config`
+    response = await fetch(url, { signal: AbortSignal.timeout(timeoutMs), redirect: 'manual' })
+    await response.arrayBuffer()
+  } catch (cause) {
+    const why =
+      (cause as Error).cause instanceof Error ? ((cause as Error).cause as Error).message : (cause as Error).message
+    return `no instance answers at ${address} (${why}). Say where it is with --host`
+  }
+  if (response.ok) return null
+  if ([400, 401, 403, 404].includes(response.status))
+    return `${address} does not know the project key ${projectKey} (${response.status}). Is it the key of another instance or region? Nothing was sent`
+  return `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`
+}
+
+/** What a project of the target says of itself. */
+export interface KnownProject {
+  readonly id: string
+  readonly name: string | null
+  /** Whether it takes every event without a person. */
+  readonly isPersonless: boolean
+}
+
+/** @returns null when the personal key sees no project with this public key. @throws ClientError */
+export async function projectWithKey(
+  instance: string,
+  personalKey: string,
+  projectKey: string,
+): Promise<KnownProject | null> {
+  // The key may see several projects, so the first one need not be it.
+  const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
+  const project = found.find(({ api_token }) => api_token === projectKey)
+  return project === undefined
+    ? null
+    : {
+        id: String(project.id),
+        name: typeof project.name === 'string' ? project.name : null,
+        isPersonless: project.person_processing_opt_out === true,
+      }
+}
+
+const personlessNote =
+  'The project takes no persons (person_processing_opt_out): nobody is linked, and records that only join persons are rejected.'
+
+/**
+ * Told only to a personal key of the same project; without it, approving asks for the address instead of the name. A key
+ * that the instance does not know is refused, since it would only be found out when everything is to be sent.
+ */
+async function projectOf(
+  instance: string,
+  projectKey: string,
+  { personalKey }: Config,
+): Promise<Omit<TargetOfPlan, 'target'> & Pick<ImportTarget, 'projectId' | 'projectName'>> {
+  const unknown = { projectId: null, projectName: null, isPersonless: false }
+  if (personalKey === null)
+    return {
+      ...unknown,
+      notes: [
+        'PENNON_PERSONAL_KEY is not set. Rehearsing needs none, but without one nobody can ask what the project has already; sending needs one with the scopes import_job:write, project:read, query:read and person:read (pennon new-key, where the instance runs).',
+      ],
+    }
+  try {
+    const project = await projectWithKey(instance, personalKey, projectKey)
+    if (project === null)
+      return {
+        ...unknown,
+        notes: [
+          `PENNON_PERSONAL_KEY is a key of ${instance}, but sees no project with the key ${projectKey}: sending will be refused.`,
+        ],
+      }
+    const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
+    const { id, name, isPersonless } = project
+    const notes = [...(isPersonless ? [personlessNote] : []), ...(await missingRights(api))]
+    return { projectId: id, projectName: name, isPersonless, notes }
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    if (error.status === 401) refuse(`${error.message} Nothing was sent`)
+    const wayOut =
+      error.status === 404 ? ' Where the private API has a port of its own, say its address with --api-host.' : ''
+    return { ...unknown, notes: [`The project was not asked: ${error.message}${wayOut}`] }
+  }
+}
+
+/** What sending and verifying will ask for. @returns a sentence for each right that the personal key lacks. */
+async function missingRights(api: PrivateApi): Promise<readonly string[]> {
+  const asked: readonly (readonly [string, () => Promise<unknown>])[] = [
+    ['import jobs', () => api.get('/import_jobs/', { limit: 1 })],
+    ['stored events', () => api.post('/query/', { query: { kind: 'HogQLQuery', query: 'SELECT 1' } })],
+    ['persons', () => api.get('/persons/', { limit: 1 })],
+  ]
+  const notes: string[] = []
+  for (const [what, ask] of asked)
+    try {
+      await ask()
+    } catch (error) {
+      if (!(error instanceof ClientError)) throw error
+      notes.push(`PENNON_PERSONAL_KEY may not read ${what}, which the import needs: ${error.message}`)
+    }
+  return notes
+}

@@ -1,0 +1,115 @@
+// The options of `pennon import plan` as the values that a plan holds.
+
+import { readFileSync } from 'node:fs'
+import { refuse } from '#commands/refuse.ts'
+import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import type { ImportLimits } from '#importer/job/plan.ts'
+
+/** As commander gives them. */
+export interface PlanOptions {
+  readonly source: string
+  readonly config?: string
+  readonly mapping?: string
+  readonly sourceTimezone?: string
+  readonly profileTimestamp?: string
+  readonly format?: 'json' | 'csv'
+  readonly host?: string
+  readonly apiHost?: string
+  readonly projectKey?: string
+  readonly maxRejectShare: string
+  readonly allowDamagedFiles?: boolean
+  readonly holdLiveWindow?: boolean
+  readonly retentionDays?: string
+  readonly keepIdentical?: boolean
+  readonly promoteGroups?: boolean
+  readonly allowDangerousMerge?: boolean
+  readonly keepPersonData?: boolean
+  readonly stripPersonData?: boolean
+  readonly personProperties?: 'keep' | 'overwrite'
+  readonly firstTouchBackdate?: boolean
+  readonly geoipFromRecord?: boolean
+  readonly countInExperiments?: boolean
+  readonly acceptOld?: boolean
+  readonly json?: boolean
+}
+
+/** Options that are keys of a source's configuration; a source that does not know one says so. */
+const switches = {
+  keepIdentical: 'keep_identical',
+  promoteGroups: 'promote_groups',
+  allowDangerousMerge: 'allow_dangerous_merge',
+} as const
+
+export function sourceConfig(options: PlanOptions): JsonObject {
+  const config: JsonObject = options.config === undefined ? {} : readJsonFile(options.config, '--config')
+  delete config.hold_live_window
+  if (options.mapping !== undefined) config.mapping = readJsonFile(options.mapping, '--mapping')
+  if (options.sourceTimezone !== undefined) config.source_timezone = options.sourceTimezone
+  if (options.profileTimestamp !== undefined) config.profile_timestamp = options.profileTimestamp
+  for (const [option, key] of Object.entries(switches))
+    if (options[option as keyof typeof switches] === true) config[key] = true
+  const isStripped = personDataChoice(options)
+  if (isStripped !== null) config.strip_person_updates = isStripped
+  return config
+}
+
+/** @returns whether what events say of persons is left out; null where the project decides. */
+function personDataChoice({ source, keepPersonData = false, stripPersonData = false }: PlanOptions): boolean | null {
+  if (!keepPersonData && !stripPersonData) return null
+  if (keepPersonData && stripPersonData) refuse('--keep-person-data and --strip-person-data cannot both be')
+  if (source !== 'posthog')
+    refuse('--keep-person-data and --strip-person-data are for the source posthog; of the others all is kept')
+  return stripPersonData
+}
+
+export function limitsOf(options: PlanOptions): ImportLimits {
+  const config = options.config === undefined ? {} : readJsonFile(options.config, '--config')
+  return {
+    maxRejectShare: shareIn(options.maxRejectShare, '--max-reject-share'),
+    holdLiveWindow: options.holdLiveWindow === true || config.hold_live_window === true,
+    retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
+    groupTypesMax: 5,
+    ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
+    ...joiningOf(options),
+    ...(options.acceptOld === true && { acceptsOld: true }),
+  }
+}
+
+function joiningOf({
+  personProperties = 'keep',
+  firstTouchBackdate = false,
+  geoipFromRecord = false,
+  countInExperiments = false,
+}: PlanOptions): Pick<ImportLimits, 'joining'> {
+  const joining: JsonObject = {
+    ...((personProperties !== 'keep' || firstTouchBackdate) && {
+      person_properties: personProperties,
+      first_touch_backdate: firstTouchBackdate,
+    }),
+    ...(geoipFromRecord && { geoip: true }),
+    ...(countInExperiments && { experiments: true }),
+  }
+  return Object.keys(joining).length === 0 ? {} : { joining }
+}
+
+/** @param text `1%` or `0.01`. @returns 0 to 1. */
+export function shareIn(text: string, option: string): number {
+  const [, digits, sign] = /^(\d+(?:\.\d+)?)\s*(%?)$/.exec(text.trim()) ?? []
+  const share = digits === undefined ? Number.NaN : Number(digits) / (sign === '%' ? 100 : 1)
+  return share >= 0 && share <= 1 ? share : refuse(`${option} is a share such as 1% or 0.01, not ${text}`)
+}
+
+function wholeDays(text: string): number {
+  return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days is a number of days, not ${text}`)
+}
+
+/** Refuses a file that holds no JSON object. @param option that names it, for the message. */
+export function readJsonFile(path: string, option: string): JsonObject {
+  let value: JsonValue
+  try {
+    value = parseJson(readFileSync(path, 'utf8'))
+  } catch (error) {
+    refuse(`${option} ${path} cannot be read: ${(error as Error).message}`)
+  }
+  return isJsonObject(value) ? value : refuse(`${option} ${path} holds no JSON object`)
+}

@@ -1,0 +1,248 @@
+// `pennon import plan FOLDER [FILES…]`: what will be imported, fixed in the folder of the job. Stage 0.
+// Source: docs/wire/import.md §2.1.
+
+import { randomUUID } from 'node:crypto'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { endWithOutput } from '#commands/client/end-with-output.ts'
+import { printable } from '#commands/client/printable.ts'
+import { readableBytes } from '#commands/readable-bytes.ts'
+import { refuse } from '#commands/refuse.ts'
+import { counted } from '#core/counted.ts'
+import type { JsonObject } from '#core/json.ts'
+import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
+import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import { findRawFiles } from '#importer/read/raw-files.ts'
+import type { RawFile } from '#importer/read/read-record.ts'
+import { checkpointFile } from '#importer/send/checkpoint.ts'
+import { serviceJobFile } from '#importer/send/service-job.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
+import { version } from '#version.ts'
+import { sizeOf } from '../job/job-stages.ts'
+import { liveBeforeFile } from '../job/live-before.ts'
+import { checkIsFolder, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
+import { withEndOfFetch } from '../job/profile-time.ts'
+import { endAtInterruption } from '../words/interruption.ts'
+import { printJson, printLines } from '../words/print.ts'
+import { nextLine, quoted } from '../words/step-words.ts'
+import { completed, type GivenPlanOptions } from './ask-plan.ts'
+import { askTarget, hasLiveEvents } from './ask-target.ts'
+import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
+
+/** Staging and rehearsal together go through the bytes about three times. */
+const bytesPerSecond = 10_000_000
+/** What a job keeps beside the raw files at most, as a multiple of them unpacked; packed files hold more. */
+const spaceFactor = 2
+
+export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quoted(path)} …`)
+  const folder = new JobFolder(resolve(path))
+  checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
+  const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
+  const { options, files } = await completed(
+    given,
+    namedFiles,
+    fetched === null ? undefined : { source: sourceOfFetch(fetched) },
+  )
+  const source = sourceNamed(options.source)
+  if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
+  const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
+  mkdirSync(folder.path, { recursive: true })
+  const unlock = lockJob(folder)
+  try {
+    await orStop(folder, async () => {
+      if (existsSync(folder.file(checkpointFile)))
+        refuse(
+          `${path} has been sent already, at least in part. Plan the next import in another folder: pennon import plan`,
+        )
+      const asked = await askTarget(options)
+      const { config, notes } = await withPersonUpdates(source.name, sourceConfig(options), asked?.target ?? null)
+      const plan: ImportPlan = {
+        v: 1,
+        jobId: randomUUID(),
+        createdAt: new Date().toISOString(),
+        toolVersion: version,
+        source: source.name,
+        config: withEndOfFetch(config, source.name, fetched),
+        ...raw,
+        format: options.format ?? null,
+        target: asked?.target ?? null,
+        limits: { ...limitsOf(options), ...(asked?.isPersonless === true && { isPersonless: true }) },
+      }
+      const nowMs = Date.parse(plan.createdAt)
+      // A configuration that cannot be used is refused now and not after hours of staging.
+      source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
+      writePlan(folder, plan)
+      // What was looked at or made for another plan says nothing of this one.
+      folder.remove('approval.json', liveBeforeFile, serviceJobFile)
+      show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...notes], path, options)
+    })
+  } finally {
+    unlock()
+  }
+}
+
+/**
+ * Events of PostHog say what they changed about their persons. A new project wants that; one that has live events knows
+ * better by now. Source: docs/wire/import.md §1.8.
+ */
+async function withPersonUpdates(
+  source: string,
+  config: JsonObject,
+  target: ImportTarget | null,
+): Promise<{ readonly config: JsonObject; readonly notes: readonly string[] }> {
+  if (source !== 'posthog' || target === null || config.strip_person_updates !== undefined) return { config, notes: [] }
+  const isLive = await hasLiveEvents(target)
+  if (isLive === null)
+    return {
+      config,
+      notes: [
+        `Whether the project has live events cannot be seen, so $set, $set_once and $unset are kept; --strip-person-data leaves them out.`,
+      ],
+    }
+  return {
+    config: { ...config, strip_person_updates: isLive },
+    notes: isLive
+      ? [
+          `The project has live events, so $set, $set_once and $unset of the events are left out, which the rehearsal counts; --keep-person-data keeps them.`,
+        ]
+      : [],
+  }
+}
+
+function fetchedText(source: string, { isComplete, parts, partsWaiting }: FetchedParts): string {
+  const size = readableBytes(parts.reduce((sum, { bytes }) => sum + bytes, 0))
+  const here = `${counted(parts.length, 'file')} of ${source}, ${size}, fetched`
+  if (isComplete) return `${here}.`
+  const missing = partsWaiting === 0 ? 'what else there is' : counted(partsWaiting, 'more part')
+  return `${parts.length === 0 ? '' : `${here}; `}${missing} of ${source} ${partsWaiting > 1 ? 'are' : 'is'} fetched first.`
+}
+
+/** Where it was fetched from, when that is a product and not a bucket or a list of addresses. */
+function sourceOfFetch({ config }: FetchedParts): string | null {
+  const { source } = config as { source?: unknown }
+  return typeof source === 'string' && source !== 's3' && source !== 'http' ? source : null
+}
+
+function checkSourceOfFetch(path: string, fetched: FetchedParts, named: string): void {
+  const source = sourceOfFetch(fetched)
+  if (source !== null && source !== named)
+    refuse(
+      `${path} holds what was fetched of ${source}, and --source says ${named}. Leave --source out, or name the files that are of ${named}`,
+    )
+}
+
+/** What a plan says of its files, and notes on what among them is no part of an export. */
+type RawOfPlan = Pick<ImportPlan, 'files' | 'fetch'> & { readonly notes: readonly string[] }
+
+/** The files that are named; without any, what `pennon import fetch` puts into the folder. */
+async function rawOf(
+  { path: own }: JobFolder,
+  fetched: FetchedParts | null,
+  files: readonly string[],
+): Promise<RawOfPlan> {
+  if (files.length === 0) {
+    if (fetched === null)
+      refuse('name the files of the export, or fetch them into the folder first: pennon import fetch')
+    return { files: [], fetch: fetched.config as JsonObject, notes: [] }
+  }
+  for (const file of files) refuseJobFolder(file, own)
+  const leftOut: string[] = []
+  const deadLinks: string[] = []
+  const otherNames: string[] = []
+  let found: RawFile[]
+  try {
+    found = await findRawFiles(files, {
+      isLeftOut: folder => (isSame(folder, own) || isJobFolder(folder)) && leftOut.push(folder) > 0,
+      onDeadLink: link => deadLinks.push(link),
+      onOtherName: (name, first) => otherNames.push(`${name} (${first})`),
+    })
+  } catch (error) {
+    refuse(printable(`the files cannot be read: ${(error as Error).message}`))
+  }
+  const notes = [...leftOutNotes(leftOut), ...deadLinkNotes(deadLinks), ...otherNameNotes(otherNames)]
+  if (found.length === 0) refuse(printable([`there is no file in ${files.join(', ')}`, ...notes].join('. ')))
+  return { files: found.map(({ path: named, object }) => ({ path: resolve(named), object })), fetch: null, notes }
+}
+
+/** A job writes into its folder while it reads the export, and its own files would be the next records. */
+function refuseJobFolder(file: string, own: string): void {
+  if (isSame(file, own))
+    refuse(
+      `${file} is both the folder of the job and the export. The job keeps files of its own: give it another folder, such as: pennon import plan ${quoted(`${own}-import`)} ${quoted(file)}`,
+    )
+  if (isJobFolder(file))
+    refuse(
+      `${file} is the folder of an import, and no export. Name the files that it was planned with, or ${quoted(join(file, 'raw'))} for what was fetched into it`,
+    )
+}
+
+/** Whether two paths are one folder, also by a link. */
+function isSame(a: string, b: string): boolean {
+  return existsSync(a) && existsSync(b) && realpathSync(a) === realpathSync(b)
+}
+
+function leftOutNotes(folders: readonly string[]): readonly string[] {
+  if (folders.length === 0) return []
+  const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
+  return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${folders.join(', ')}.`]
+}
+
+const linksShown = 20
+
+function deadLinkNotes(links: readonly string[]): readonly string[] {
+  if (links.length === 0) return []
+  const which =
+    links.length === 1
+      ? 'a link to a file that is not there'
+      : `${counted(links.length, 'link')} to files that are not there`
+  return [`Left out, ${which}: ${linksText(links)}. To import what is meant, put it in place and plan again.`]
+}
+
+/** @param names each with the name under which the file is read. */
+function otherNameNotes(names: readonly string[]): readonly string[] {
+  if (names.length === 0) return []
+  const which =
+    names.length === 1
+      ? 'another name of a file that is read already'
+      : `${counted(names.length, 'other name')} of files that are read already`
+  return [`Left out, ${which}: ${linksText(names)}.`]
+}
+
+function linksText(links: readonly string[]): string {
+  return `${links.slice(0, linksShown).join(', ')}${links.length > linksShown ? ', …' : ''}`
+}
+
+function show(
+  plan: ImportPlan,
+  fetched: FetchedParts | null,
+  notes: readonly string[],
+  path: string,
+  { json = false }: PlanOptions,
+): void {
+  const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
+  const seconds = Math.ceil(bytes / bytesPerSecond)
+  if (json) {
+    printJson({ ...plan, bytes, seconds, notes })
+    return
+  }
+  const { target } = plan
+  const lines = [
+    ...(plan.fetch === null
+      ? [
+          `${counted(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
+          `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
+        ]
+      : [fetchedText(plan.source, fetched!)]),
+    target === null
+      ? 'No target: give --project-key to send it later; a rehearsal needs none.'
+      : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}, which knows the key.`,
+    ...notes,
+    'Nothing was sent.',
+    nextLine({ command: `pennon import run ${quoted(path)}`, why: 'rehearses it; nothing is sent' }),
+  ]
+  printLines(lines)
+}

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { shareIn } from '../plan/plan-options.ts'
+import { afterRefusals } from './after-refusals.ts'
+
+it('what is to be allowed is more than was refused, whatever the plan allowed', () => {
+  for (const [refused, events, share] of [
+    [11, 1_000, '2%'],
+    [51, 1_000, '6%'],
+    [100_001, 1_000_000, '11%'],
+    // Where nothing was taken, only all of it is enough.
+    [7, 7, '100%'],
+  ] as const) {
+    const words = afterRefusals({ refused, events }, 'job')
+    assert.match(words, new RegExp(`pennon import run job --max-reject-share ${share}, pennon import approve job,`))
+    assert.ok(shareIn(share, '--max-reject-share') >= refused / events)
+  }
+})

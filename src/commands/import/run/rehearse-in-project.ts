@@ -1,0 +1,125 @@
+// `pennon import run FOLDER --rehearsal-project KEY`: sends the whole history of some persons to a project that is there for
+// trying, and shows what that holds beside the target. Source: docs/wire/import.md §2.7, §2.11.
+
+import { printable } from '#commands/client/printable.ts'
+import { ClientError } from '#commands/client/private-api.ts'
+import { tableLines } from '#commands/client/table.ts'
+import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
+import { readConfig } from '#config.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { apiAddressOf, mappingSha256 } from '#importer/job/plan.ts'
+import { sampledJob } from '#importer/send/sampled-job.ts'
+import { sendStage } from '#importer/send/send-stage.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { compareProjects, type ProjectDiff } from '#importer/verify/compare-projects.ts'
+import { expectedEvents } from '#importer/verify/expected-events.ts'
+import { waitForLane } from '#importer/verify/verify-stage.ts'
+import { manifestOf, type StageRun } from '../job/job-stages.ts'
+import { projectWithKey } from '../plan/ask-target.ts'
+import { apiOf, wallClock } from '../service/service-api.ts'
+import { printJson } from '../words/print.ts'
+import { quoted } from '../words/step-words.ts'
+
+export interface RehearsalProject {
+  readonly projectKey: string
+  /** The share of the persons, 0 to 1. */
+  readonly share: number
+  readonly rate?: number
+}
+
+/** @throws JobPaused, JobStopped */
+export async function rehearseInProject(run: StageRun, options: RehearsalProject): Promise<ProjectDiff> {
+  const { plan, source, progress, signal } = run
+  const { projectKey, share, rate } = options
+  const { target } = plan
+  if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  if (projectKey === target.projectKey)
+    throw new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
+  const project = await rehearsalProjectId(apiAddressOf(target), projectKey)
+  const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
+  const manifest = manifestOf(run.folder)
+  const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
+  try {
+    const personOf = (id: string) => whole.personOf(id)
+    const job = sampledJob(whole, share, personOf)
+    const mapping = mappingSha256(plan)
+    // Another share or mapping is another rehearsal.
+    const folder = new JobFolder(run.folder.file('rehearsal-project', `${project}-${share}-${mapping.slice(0, 8)}`))
+    const { checkpoint } = await sendStage({
+      ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
+      identity: {
+        jobId: `${plan.jobId}-rehearsal`,
+        serviceJobId: null,
+        target: target.address,
+        project,
+        approvalSha256: 'rehearsal',
+        mappingSha256: mapping,
+      },
+      maxRejectShare: plan.limits.maxRejectShare,
+      ...(rate !== undefined && { rate }),
+    })
+    const { names } = await expectedEvents({ folder, job, checkpoint, progress, signal })
+    await waitForLane(rehearsalApi, progress)
+    const diff = await compareProjects(names, rehearsalApi, apiOf(target, progress, signal))
+    run.folder.writeJson('rehearsal-project/diff.json', diff)
+    return diff
+  } finally {
+    whole.close()
+  }
+}
+
+/** The id of the project that a public key belongs to, among those that the personal key may see. */
+async function rehearsalProjectId(address: string, projectKey: string): Promise<string> {
+  const read = readConfig(process.env)
+  if (!read.ok) throw new JobStopped(read.error)
+  let why = ''
+  try {
+    const found = await projectWithKey(address, read.value.personalKey ?? '', projectKey)
+    if (found !== null) return found.id
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    why = `: ${error.message}`
+  }
+  throw new JobStopped(`the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${address}${why}`)
+}
+
+export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {
+  if (json) {
+    printJson(diff)
+    return
+  }
+  process.stdout.write(`${diffLines(diff, path, terminalOf(process.stdout)).join('\n')}\n`)
+}
+
+export function diffLines(diff: ProjectDiff, path: string, terminal: Terminal): readonly string[] {
+  const count = (value: number | undefined) => (value ?? 0).toLocaleString('en')
+  const columns = [
+    { title: 'Event', value: (row: ProjectDiff['rows'][number]) => row.event, widthMin: 12 },
+    { title: 'Sent', value: (row: ProjectDiff['rows'][number]) => count(row.sent), align: 'right' as const },
+    {
+      title: 'Rehearsal',
+      value: (row: ProjectDiff['rows'][number]) => count(row.rehearsal?.events),
+      align: 'right' as const,
+    },
+    {
+      title: 'Persons',
+      value: (row: ProjectDiff['rows'][number]) => count(row.rehearsal?.persons),
+      align: 'right' as const,
+    },
+    {
+      title: 'Target',
+      value: (row: ProjectDiff['rows'][number]) => count(row.target?.events),
+      align: 'right' as const,
+    },
+  ]
+  const words = [
+    ...(diff.missing.length === 0
+      ? ['All that was sent is in the rehearsal project.']
+      : [`Not all is in the rehearsal project: ${diff.missing.join(', ')}.`]),
+    ...(diff.newInTarget.length === 0 ? [] : [`New to the target: ${diff.newInTarget.join(', ')}.`]),
+    'Nothing was sent to the target.',
+    `Next: pennon import approve ${quoted(path)} (once you have read it: pennon import report ${quoted(path)})`,
+  ]
+  return [...tableLines(columns, diff.rows, terminal), '', ...words.map(printable)]
+}

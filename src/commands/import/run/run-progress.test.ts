@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import type { ProgressFigures } from '#importer/job/progress-figures.ts'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { progressLine, runProgress } from './run-progress.ts'
+
+const figures: ProgressFigures = {
+  ...{ v: 1, pid: 7, state: 'running', message: null, startedAt: '', updatedAt: '', stage: 'send', day: '2024-05-03' },
+  ...{ recordsDone: 8_200, recordsTotal: 10_000, bytesDone: 0, bytesTotal: null, rejects: 0, retries: 2 },
+  ...{ waiting: 'no connection to http://x, 8 s', recordsPerSecond: 100, meanRecordsPerSecond: 90, etaSeconds: 18 },
+}
+
+describe('the line of progress', () => {
+  it('says the stage, how far it is, how fast, what it waits for, and how long', () => {
+    assert.equal(
+      progressLine(figures),
+      'send 2024-05-03, 8,200 of 10,000 records, 100/s (mean 90), 2 retries, waiting: no connection to http://x, 8 s, 18 s left',
+    )
+  })
+
+  it('counts groups and links apart from records', () => {
+    const generated = { ...figures, day: null, recordsDone: 10, recordsTotal: 149, unit: 'groups and links' } as const
+    assert.match(progressLine(generated), /^send, 10 of 149 groups and links, 100\/s/)
+  })
+
+  it('counts parts while files are fetched', () => {
+    const fetching = { ...figures, stage: 'fetch', day: null, recordsDone: 3, recordsTotal: 31, waiting: null } as const
+    assert.match(progressLine(fetching), /^fetch, 3 of 31 parts, 2 retries, 18 s left$/)
+  })
+
+  it('is a sentence every ten seconds where nobody looks, and JSON for programs', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    for (const isJson of [false, true]) {
+      let nowMs = 0
+      let written = ''
+      const { tracker, end } = runProgress({
+        folder: new JobFolder(tempDir(t)),
+        write: text => {
+          written += text
+        },
+        ...{ width: null, isJson, nowMs: () => nowMs },
+      })
+      tracker.begin('scan', { records: 1_000 })
+      tracker.add({ records: 500, retries: 1 })
+      for (let second = 0; second < 20; second++) {
+        nowMs += 1_000
+        t.mock.timers.tick(1_000)
+      }
+      tracker.say('A warning.')
+      end('done', null)
+      const lines = written.trimEnd().split('\n')
+      if (isJson) {
+        const figures = lines.filter(line => line !== 'A warning.').map(line => JSON.parse(line) as ProgressFigures)
+        assert.deepEqual(
+          figures.map(({ state, recordsDone }) => [state, recordsDone]),
+          [
+            ['running', 500],
+            ['running', 500],
+            ['done', 500],
+          ],
+        )
+      } else {
+        assert.deepEqual([lines.length, lines[2]], [3, 'A warning.'])
+        assert.match(lines[0]!, /^scan, 500 of 1,000 records, \d+\/s \(mean 50\), 1 retry, 10 s left$/)
+      }
+    }
+  })
+})

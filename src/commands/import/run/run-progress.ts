@@ -1,0 +1,99 @@
+// Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a line that
+// is written over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
+
+import { printable } from '#commands/client/printable.ts'
+import { cutToWidth } from '#commands/client/text-width.ts'
+import { readableBytes } from '#commands/readable-bytes.ts'
+import { counted } from '#core/counted.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { type ProgressFigures, ProgressTracker } from '#importer/job/progress-figures.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
+
+export const progressFile = 'progress.json'
+const everyMs = 1_000
+const linesEveryMs = 10_000
+
+export interface RunProgressOptions {
+  readonly folder: JobFolder
+  readonly write: (text: string) => void
+  /** Null where the output is no terminal. */
+  readonly width: number | null
+  /** Lines of JSON in place of sentences; the last one says how it ended. */
+  readonly isJson?: boolean
+  readonly nowMs: () => number
+}
+
+export function runProgress({ folder, write, width: terminalWidth, isJson = false, nowMs }: RunProgressOptions) {
+  const width = isJson ? null : terminalWidth
+  let saidMs = nowMs()
+  const clear = () => {
+    if (width !== null) write('\r\u001b[K')
+  }
+  const tracker = new ProgressTracker({
+    nowMs,
+    say: line => {
+      clear()
+      write(`${printable(line)}\n`)
+    },
+  })
+  const keep = (figures: ProgressFigures) => {
+    try {
+      folder.writeJson(progressFile, figures)
+    } catch {
+      // The disk is full: the stage will find out too, and says so.
+    }
+  }
+  const tick = () => {
+    const figures = tracker.figures()
+    keep(figures)
+    if (width !== null) write(`\r${cutToWidth(printable(progressLine(figures)), width - 1)}\u001b[K`)
+    else if (nowMs() - saidMs >= linesEveryMs) {
+      saidMs = nowMs()
+      write(isJson ? `${printable(JSON.stringify(figures))}\n` : `${printable(progressLine(figures))}\n`)
+    }
+  }
+  keep(tracker.figures())
+  const timer = setInterval(tick, everyMs)
+  return {
+    tracker,
+    end(state: ProgressFigures['state'], message: string | null): void {
+      clearInterval(timer)
+      clear()
+      const figures = tracker.figures(state, message)
+      keep(figures)
+      if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
+    },
+  }
+}
+
+export function progressLine(figures: ProgressFigures): string {
+  const {
+    stage,
+    day,
+    recordsDone,
+    recordsTotal,
+    unit = 'records',
+    bytesDone,
+    bytesTotal,
+    rejects,
+    retries,
+    waiting,
+    etaSeconds,
+  } = figures
+  const count = (value: number) => value.toLocaleString('en')
+  const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
+  const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
+  return [
+    day === null ? stage : `${stage} ${day}`,
+    // Nothing is read yet while files are fetched.
+    `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
+    ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
+    ...(stage === 'fetch'
+      ? []
+      : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),
+    ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
+    ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
+    ...(waiting === null ? [] : [`waiting: ${waiting}`]),
+    ...(etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]),
+  ].join(', ')
+}

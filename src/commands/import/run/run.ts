@@ -1,0 +1,188 @@
+// `pennon import run FOLDER`: the stages of a job from the first that is not done. It may be stopped at any moment, and
+// started again it goes on. Source: docs/wire/import.md §2.1, §2.4, §2.8.
+
+import { existsSync } from 'node:fs'
+import { endWithOutput } from '#commands/client/end-with-output.ts'
+import { refuse } from '#commands/refuse.ts'
+import { counted } from '#core/counted.ts'
+import { approvalFile } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { readPlan, writePlan } from '#importer/job/plan.ts'
+import { isZoneName } from '#importer/records/source-time.ts'
+import { checkpointFile } from '#importer/send/checkpoint.ts'
+import { reportNames } from '#importer/stages/rehearse.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
+import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
+import { version } from '#version.ts'
+import { fetchJob } from '../fetch/fetch-job-stage.ts'
+import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
+import { nextStep, standingOf } from '../job/next-step.ts'
+import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
+import { stopOf, stopText } from '../job/rehearsal-stop.ts'
+import { shareIn } from '../plan/plan-options.ts'
+import { endInterrupted, interruptible, isInterruption } from '../words/interruption.ts'
+import { printJson, printLines } from '../words/print.ts'
+import { nextLine, quoted } from '../words/step-words.ts'
+import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
+import { runProgress } from './run-progress.ts'
+import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
+import { tellSent } from './tell-sent.ts'
+
+/** As commander gives them. */
+export interface RunOptions {
+  readonly sourceTimezone?: string
+  readonly maxRejectShare?: string
+  readonly allowDamagedFiles?: boolean
+  /** Public key of a project for trying. */
+  readonly rehearsalProject?: string
+  readonly share?: string
+  readonly canary?: boolean
+  readonly overlapOk?: boolean
+  readonly rate?: string
+  /** Rehearse although nothing changed, such as to ask the target again. */
+  readonly rehearseAgain?: boolean
+  readonly json?: boolean
+}
+
+export async function runImport(path: string, options: RunOptions): Promise<void> {
+  endWithOutput()
+  process.umask(0o077)
+  const sendOptions = sendOptionsOf(options)
+  const rehearsalProject = rehearsalProjectOf(options, sendOptions)
+  let job = openJob(path)
+  const unlock = lockJob(job.folder)
+  try {
+    await orStop(job.folder, async () => {
+      job = withOptions(job, options)
+      if (options.rehearseAgain === true) forgetRehearsal(job, path)
+      let sent: SentJob | null = null
+      const send: JobStage = {
+        name: 'send',
+        isDone: () => false,
+        run: async run => {
+          sent = await sendJob(run, sendOptions)
+        },
+      }
+      const stages = [fetchJob, ...stagesToRehearse]
+      if (rehearsalProject !== null) {
+        await rehearseThere(job, stages, rehearsalProject, path, options.json ?? false)
+        return
+      }
+      await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
+      // Stages complete the plan: what was fetched, when profiles were exported.
+      job = { ...job, plan: readPlan(job.folder)! }
+      if (sent === null) await tellResult(job, path, options)
+      else tellSent(job, path, sent, options.json ?? false)
+    })
+  } finally {
+    unlock()
+  }
+}
+
+/** What was approved was the report that goes away. */
+function forgetRehearsal({ folder }: Job, path: string): void {
+  if (existsSync(folder.file(checkpointFile)))
+    refuse(`${path} has been sent already, at least in part, so it is not rehearsed again`)
+  folder.remove(reportNames.json, approvalFile)
+}
+
+function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
+  if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
+    refuse(`--rate is events per second, such as 5000, not ${rate}`)
+  return { canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
+}
+
+function rehearsalProjectOf({ rehearsalProject, share = '1%' }: RunOptions, { rate }: SendJobOptions) {
+  if (rehearsalProject === undefined) return null
+  return { projectKey: rehearsalProject, share: shareIn(share, '--share'), ...(rate !== undefined && { rate }) }
+}
+
+async function rehearseThere(
+  job: Job,
+  stages: readonly JobStage[],
+  options: RehearsalProject,
+  path: string,
+  json: boolean,
+): Promise<void> {
+  let diff: ProjectDiff | null = null
+  const run: JobStage['run'] = async each => {
+    diff = await rehearseInProject(each, options)
+  }
+  await runStages(job, [...stages, { name: 'rehearse', isDone: () => false, run }], path, json)
+  tellDiff(diff!, path, json)
+}
+
+/**
+ * What may be changed between two runs; the stages that depend on it are done anew. Once something is sent, nothing may
+ * change that decides what becomes of a record: the rest would not fit to it.
+ */
+function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFiles = false }: RunOptions): Job {
+  let { plan } = job
+  const isSent = existsSync(job.folder.file(checkpointFile))
+  if (plan.toolVersion !== version) {
+    if (isSent) refuse(`it was begun with Pennon ${plan.toolVersion}, and this is ${version}: finish it with that`)
+    plan = { ...plan, toolVersion: version }
+  }
+  if (sourceTimezone !== undefined) {
+    if (isSent) refuse('--source-timezone comes too late: a part is sent already. Discard the job and plan another')
+    if (!isZoneName(sourceTimezone))
+      refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
+    plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
+  }
+  if (maxRejectShare !== undefined)
+    plan = { ...plan, limits: { ...plan.limits, maxRejectShare: shareIn(maxRejectShare, '--max-reject-share') } }
+  if (allowDamagedFiles && plan.limits.allowsDamagedFiles !== true)
+    plan = { ...plan, limits: { ...plan.limits, allowsDamagedFiles: true } }
+  if (plan !== job.plan) writePlan(job.folder, plan)
+  return { ...job, plan }
+}
+
+/** Runs what is not done, each stage once. Ends the process when it is interrupted. */
+async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
+  const signal = interruptible()
+  const progress = runProgress({
+    folder: job.folder,
+    write: text => process.stderr.write(text),
+    width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    isJson,
+    nowMs: Date.now,
+  })
+  try {
+    for (const stage of stages) {
+      // Fetching names the files of the plan.
+      const current = { ...job, plan: readPlan(job.folder)! }
+      if (!(await stage.isDone(current))) await stage.run({ ...current, progress: progress.tracker, signal })
+    }
+    progress.end('done', null)
+  } catch (error) {
+    if (isInterruption(error, signal)) {
+      const message = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
+      progress.end('paused', message)
+      endInterrupted(message)
+    }
+    progress.end('stopped', isDiskFull(error) ? fullDiskText(job.folder) : (error as Error).message)
+    throw error
+  }
+}
+
+async function tellResult(job: Job, path: string, { json = false }: RunOptions): Promise<void> {
+  const { folder, plan } = job
+  const report = readReport(folder)!
+  if (json) printJson(report)
+  else printLines([...resultLines(job, report), nextLine(nextStep(path, await standingOf(job), null))])
+  const stop = stopOf(report, plan, quoted(path))
+  if (stop !== null) throw new JobStopped(stopText(stop))
+}
+
+function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {
+  const html = job.folder.file(reportNames.html)
+  const { balance, warnings, seconds, predicted } = report
+  const count = (value: number) => value.toLocaleString('en')
+  return [
+    `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
+    `${counted(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    ...(warnings.length === 0 ? [] : [`${counted(warnings.length, 'warning')}:`]),
+    ...warnings.map(({ text }) => `  ${text}`),
+    `Report: ${html}`,
+  ]
+}

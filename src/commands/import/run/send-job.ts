@@ -1,0 +1,136 @@
+// What `pennon import run` does once a job is approved: sends it, compares what is stored, and writes the final report.
+// Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
+
+import { changesSince, readApproval } from '#importer/job/approval.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { blankLinesOf, type Manifest } from '#importer/job/manifest.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { type Checkpoint, readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { openRetries } from '#importer/send/retried-records.ts'
+import { retryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
+import { ensureServiceJob, jobName, readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { ToldProgress } from '#importer/send/told-progress.ts'
+import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { type FinalReport, writeFinalReport } from '#importer/verify/final-report.ts'
+import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
+import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
+import { liveEventsBefore } from '../job/live-before.ts'
+import type { Job } from '../job/open-job.ts'
+import { apiOf, wallClock } from '../service/service-api.ts'
+import { checkTakesEvents } from '../service/takes-events.ts'
+import { quoted } from '../words/step-words.ts'
+import { afterRefusals } from './after-refusals.ts'
+
+export interface SendJobOptions {
+  /** Stop after the first thousand events, for a look at them. */
+  readonly canary?: boolean
+  /** Send although the project has live events of the same days. */
+  readonly overlapOk?: boolean
+  /** Events per second at first. */
+  readonly rate?: number
+}
+
+export interface SentJob {
+  readonly state: 'sent' | 'canary'
+  readonly report: FinalReport
+}
+
+const canaryEvents = 1_000
+
+export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
+  return readApproval(folder) !== null
+}
+
+/** @throws JobPaused, JobStopped */
+export async function sendJob(run: StageRun, options: SendJobOptions): Promise<SentJob> {
+  const { folder, plan, source, progress, signal } = run
+  const manifest = manifestOf(folder)
+  const approval = readApproval(folder)!
+  const changed = changesSince(approval, plan, manifest)
+  if (changed.length > 0)
+    throw new JobStopped(
+      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(folder.path)}`,
+    )
+  const target = plan.target!
+  const api = apiOf(target, progress, signal)
+  const known = readServiceJob(folder)
+  if (known !== null) await checkTakesEvents(folder.path, known.id, api)
+  const rehearsal = readReport(folder)!
+  const liveBefore = await liveEventsBefore(run, api, rehearsal.range, options)
+  const serviceJob = await ensureServiceJob(
+    folder,
+    api,
+    { target: target.address, project: target.projectId ?? '@current' },
+    {
+      name: jobName(plan.source, rehearsal.range),
+      source: plan.source,
+      ...(plan.limits.joining !== undefined && { options: plan.limits.joining }),
+      ...(plan.limits.acceptsOld === true && { accept_old: true }),
+      plan: {
+        job: plan.jobId,
+        range: rehearsal.range === null ? null : { ...rehearsal.range },
+        timezone: manifest.sourceTimezone,
+        mapping_sha256: mappingSha256(plan),
+        approval_sha256: approval.sha256,
+        tool_version: plan.toolVersion,
+      },
+    },
+  )
+  const job = openStagedJob({ folder, plan, manifest, source })
+  try {
+    // What was verified before says nothing of what is sent from here on.
+    folder.remove(verifyFile)
+    await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest))
+    const told = new ToldProgress(
+      () => tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest)),
+      wallClock.nowMs,
+    )
+    const { state, checkpoint } = await sendStage({
+      onStep: step => step === 'committed' && told.moved(),
+      ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
+      identity: {
+        jobId: plan.jobId,
+        serviceJobId: serviceJob.id,
+        target: target.address,
+        project: serviceJob.project,
+        approvalSha256: approval.sha256,
+        mappingSha256: mappingSha256(plan),
+      },
+      projectKey: target.projectKey,
+      ...(serviceJob.secretId !== undefined && { secretJobId: serviceJob.secretId }),
+      maxRejectShare: plan.limits.maxRejectShare,
+      personOf: id => job.personOf(id),
+      ...(options.canary === true && { canaryEvents }),
+      ...(options.rate !== undefined && { rate: options.rate }),
+    })
+    await told.ended()
+    await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint, manifest))
+    const retried = openRetries({ folder, plan, manifest, source })
+    const verified = await verifyStage({
+      ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
+      source: plan.source,
+    })
+    const report = writeFinalReport({
+      ...{ folder, checkpoint, rehearsal, ...verified },
+      retried: await retryOutcomes(retried),
+    })
+    if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
+      await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint, manifest))
+    return { state, report }
+  } catch (error) {
+    if (error instanceof TooManyRefused)
+      throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(folder.path))}`)
+    throw error
+  } finally {
+    job.close()
+  }
+}
+
+/** Groups and links are events too, and no records. */
+function figuresOf(checkpoint: Checkpoint | null, manifest: Manifest) {
+  const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
+  const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
+  const { read, rejected } = sumCounts(parts)
+  return { records: read + blankLinesOf(manifest), sent: sumCounts(all).sent, rejected }
+}

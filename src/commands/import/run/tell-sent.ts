@@ -1,0 +1,59 @@
+import { counted } from '#core/counted.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { duration } from '#importer/stages/report/report-sections.ts'
+import { finalReportNames, repairedWords } from '#importer/verify/final-report.ts'
+import type { Job } from '../job/open-job.ts'
+import { printLines } from '../words/print.ts'
+import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
+import type { SentJob } from './send-job.ts'
+
+/** @throws JobStopped when what is stored is not what was sent. */
+export function tellSent({ folder }: Job, path: string, { state, report }: SentJob, json: boolean): void {
+  const lines = json ? [JSON.stringify(report)] : sentLines({ state, report }, folder.file(finalReportNames.html), path)
+  printLines(lines)
+  const { verification, balance } = report
+  if (!verification.ok)
+    throw new JobStopped(
+      `what is stored differs from what was sent: ${verification.checks.flatMap(({ differences }) => differences)[0]}. Nothing is published. Next: pennon import run ${quoted(path)} compares again, pennon import report ${quoted(path)} shows all, pennon import discard ${quoted(path)} takes it back`,
+    )
+  if (state === 'sent' && !balance.isBalanced)
+    throw new JobStopped(
+      `the figures do not balance, so the import is not done. Next: pennon import report ${quoted(path)} shows them, pennon import discard ${quoted(path)} takes it back`,
+    )
+}
+
+function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
+  const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
+  const count = (value: number) => value.toLocaleString('en')
+  const done =
+    state === 'canary'
+      ? [
+          `The first ${counted(balance.sent, 'event is', 'events are')} sent, and nothing is visible yet. Look at them in the report.`,
+        ]
+      : [
+          `${counted(balance.sent, 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
+          ...(repaired === null ? [] : [repairedWords(repaired)]),
+          'Nothing is visible before it is published.',
+        ]
+  return [
+    ...done,
+    ...(balance.refused === 0
+      ? []
+      : [
+          `${counted(balance.refused, 'event was', 'events were')} refused: pennon import rejects ${quoted(path)} --group`,
+        ]),
+    ...(verification.ok
+      ? [
+          `Verified: ${counted(verification.stored_rows, 'unique event is stored, as it was', 'unique events are stored, as they were')} sent.`,
+        ]
+      : []),
+    `Report: ${html}`,
+    ...(verification.ok ? [nextLine(afterSend(state, path))] : []),
+  ]
+}
+
+function afterSend(state: SentJob['state'], path: string): NextStep {
+  return state === 'canary'
+    ? { command: `pennon import run ${quoted(path)}`, why: 'sends the others' }
+    : { command: `pennon import publish ${quoted(path)}`, why: 'makes it visible; it can be taken back for 30 days' }
+}

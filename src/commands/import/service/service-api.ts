@@ -1,0 +1,28 @@
+// The service that an import goes to, asked with the key of the environment.
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { readConfig } from '#config.ts'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
+import { ServiceApi } from '#importer/send/job-api.ts'
+
+export const wallClock: FetchClock = {
+  nowMs: Date.now,
+  sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
+  random: Math.random,
+}
+
+/** @throws JobStopped without a key, so that the progress of a run says what it ended with. */
+export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiting'>, signal: AbortSignal): ServiceApi {
+  const read = readConfig(process.env)
+  if (!read.ok) throw new JobStopped(read.error)
+  const { personalKey } = read.value
+  if (personalKey === null)
+    throw new JobStopped(
+      'Set PENNON_PERSONAL_KEY to a personal API key with the scopes import_job:write, query:read and project:read. A new one: pennon new-key, where the instance runs.',
+    )
+  const project = target.projectId ?? '@current'
+  return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })
+}

@@ -1,0 +1,39 @@
+// Asked before anything is sent to a job, or anything that is known of it thrown away: whether it still takes events.
+
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { ServiceApi } from '#importer/send/job-api.ts'
+import { stateOf } from '#importer/send/service-job.ts'
+import { quoted } from '../words/step-words.ts'
+
+/**
+ * @param path of the job's folder.
+ * @param instead what to do with what was to be sent, as a whole sentence.
+ * @throws JobStopped for a job that takes none, with what to do.
+ */
+export async function checkTakesEvents(
+  path: string,
+  serviceJobId: string,
+  api: ServiceApi,
+  instead: string | null = null,
+): Promise<void> {
+  const ended = endedWords(await stateOf(api, serviceJobId), quoted(path))
+  if (ended === null) return
+  const words = `import job ${serviceJobId} ${ended}`
+  throw new JobStopped(instead === null ? words : `${words}. ${instead}`)
+}
+
+/** @returns null for a state in which a job takes events. */
+export function endedWords(state: string, at: string): string | null {
+  switch (state) {
+    case 'publishing':
+    case 'published':
+      return `is ${state === 'published' ? '' : 'being '}published, so nothing more is sent. To take it back: pennon import discard ${at}`
+    case 'discarding':
+    case 'discarded':
+      return `is ${state === 'discarded' ? '' : 'being '}discarded, so nothing more is sent. To import again, plan it in another folder: pennon import plan`
+    case 'failed':
+      return `failed at the service, whose log says why, so nothing more is sent. To take it back: pennon import discard ${at}`
+    default:
+      return null
+  }
+}

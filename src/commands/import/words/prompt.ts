@@ -1,0 +1,54 @@
+// Questions to a person at a terminal. Ctrl-C and Ctrl-D at a question end the command, leave the terminal as it was, and
+// change nothing.
+
+import { createInterface } from 'node:readline/promises'
+import { printable } from '#commands/client/printable.ts'
+import { refuse } from '#commands/refuse.ts'
+
+/** Whether somebody is there to answer. */
+export function canAsk(): boolean {
+  return process.stdin.isTTY === true && process.stdout.isTTY === true
+}
+
+/** @returns the answer without blanks around it; the default for an empty one. */
+export async function ask(question: string, byDefault = ''): Promise<string> {
+  const terminal = createInterface({ input: process.stdin, output: process.stdout })
+  const stop = new AbortController()
+  const abort = () => stop.abort()
+  terminal.once('SIGINT', abort)
+  terminal.once('close', abort)
+  try {
+    const shown = byDefault === '' ? '' : ` [${byDefault}]`
+    const answer = (await terminal.question(printable(`${question}${shown}: `), { signal: stop.signal })).trim()
+    return answer === '' ? byDefault : answer
+  } catch (error) {
+    if (!stop.signal.aborted) throw error
+    terminal.close()
+    process.stderr.write('\npennon: stopped; nothing was changed.\n')
+    process.exit(130)
+  } finally {
+    terminal.off('close', abort)
+    terminal.close()
+  }
+}
+
+/**
+ * Lets somebody say which project they mean, by typing its name or with `--project`.
+ * @param name of the target project, or its address where the name is not known.
+ * @param given `--project`. @param what is about to be done, such as `approve`. @param scripted how a script says it.
+ */
+export async function confirmTarget(
+  name: string,
+  given: string | undefined,
+  { what, scripted, facts = [] }: { what: string; scripted: string; facts?: readonly string[] },
+): Promise<void> {
+  if (given !== undefined) {
+    if (given !== name)
+      refuse(printable(`--project is ${JSON.stringify(given)}, and the target is ${JSON.stringify(name)}`))
+    return
+  }
+  if (!canAsk()) refuse(printable(`say which project it is for: ${scripted} --project ${JSON.stringify(name)}`))
+  for (const fact of facts) process.stdout.write(`${printable(fact)}\n`)
+  const typed = await ask(`Type the name of the target to ${what} (${name})`)
+  if (typed !== name) refuse('that is another name; nothing was changed')
+}

@@ -1,0 +1,193 @@
+// What the service has to hold of a job: counted from the staged parts, up to where sending is, without what was refused.
+// One pass; memory grows with the events of one day only. Source: docs/wire/import.md §2.10, §3.12.
+
+import { hash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { normalizeDistinctId, storedName } from '#core/capture/normalize-event.ts'
+import { mayBeGenerated } from '#core/events/generated-event.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import { checkPause } from '../job/job-paused.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedJob } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { joinedId } from '../records/joined-id.ts'
+import { timeText, utcDay } from '../records/source-time.ts'
+import type { Checkpoint } from '../send/checkpoint.ts'
+import { retryPrefix } from '../send/retried-records.ts'
+import { type SentJob, sentSteps } from '../send/sent-events.ts'
+import { bucketCount } from './job-report.ts'
+import { KeySet } from './key-set.ts'
+
+export interface EventSpan {
+  count: number
+  first: string
+  last: string
+}
+
+export interface ExpectedEvents {
+  readonly rows: number
+  /** By UTC day, then by name: unique events. */
+  readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
+  readonly idBuckets: readonly number[]
+  /** By name. */
+  readonly names: ReadonlyMap<string, EventSpan>
+  /**
+   * Chosen by their hash, so that another run of the same job asks for the same ones. Each with what was sent of the same
+   * day, name, person and uuid, of which the service keeps one.
+   */
+  readonly samples: readonly (readonly ImportedEvent[])[]
+  /** Events that join two ids, and that tell of a group: of records as well as generated. */
+  readonly links: number
+  readonly groups: number
+}
+
+export interface ExpectedOptions {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  readonly checkpoint: Checkpoint
+  readonly progress: Pick<StageProgress, 'add'>
+  readonly signal: AbortSignal
+  /** Records that were repaired and sent later. */
+  readonly retried?: readonly SentJob[]
+  /** How many events are compared with all fields. */
+  readonly sampleCount?: number
+}
+
+const sampleCountDefault = 200
+
+export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
+  const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault } = options
+  const tally = new Tally(sampleCount)
+  // Records that were sent again first: their keys are known until the parts have passed their days.
+  for (const each of [...retried, { folder, job, checkpoint }]) await addJob(tally, each, options)
+  return tally.expected()
+}
+
+async function addJob(tally: Tally, sent: SentJob, { progress, signal }: ExpectedOptions): Promise<void> {
+  for await (const step of sentSteps(sent))
+    if (step.kind === 'generated') tally.addGenerated(step.event)
+    else if (step.kind === 'record') {
+      progress.add({ records: 1 })
+      for (const event of step.events) tally.add(event)
+    } else {
+      checkPause(signal)
+      const { id } = step.part
+      if (!id.startsWith(retryPrefix)) tally.forgetDaysBefore(id.slice(0, id.indexOf('/')))
+    }
+}
+
+function keyOf({ uuid, distinctId, event }: ImportedEvent): string {
+  return `${uuid}\n${distinctId}\n${event}`
+}
+
+/** With the name and the id that the service makes of them. */
+function asStored(event: ImportedEvent): ImportedEvent {
+  const name = storedName(event.event.toWellFormed(), true)
+  const distinctId = normalizeDistinctId(event.distinctId.toWellFormed())
+  return name === event.event && distinctId === event.distinctId ? event : { ...event, event: name, distinctId }
+}
+
+interface Sample {
+  readonly rank: string
+  readonly events: ImportedEvent[]
+}
+
+/** How many events of one key a sample holds. */
+const sameKeyMax = 20
+
+function sampleKey(event: ImportedEvent): string {
+  return `${utcDay(event.timeUs)}\n${keyOf(event)}`
+}
+
+class Tally {
+  readonly #sampleCount: number
+  readonly #counts = new Map<string, Map<string, number>>()
+  readonly #buckets = Array.from({ length: bucketCount }, () => 0)
+  readonly #names = new Map<string, EventSpan>()
+  /** What the store would call a repeat: one set for each open day, since the day is part of the key. */
+  readonly #seen = new Map<string, KeySet>()
+  /** Generated events keep the time that the service knew first, so their day is no part of the key. */
+  readonly #generatedSeen = new KeySet()
+  /** By the key of the events. */
+  #samples = new Map<string, Sample>()
+  #rows = 0
+  #links = 0
+  #groups = 0
+
+  constructor(sampleCount: number) {
+    this.#sampleCount = sampleCount
+  }
+
+  addGenerated(sent: ImportedEvent): void {
+    const event = asStored(sent)
+    if (!this.#generatedSeen.add(keyOf(event))) return
+    this.#count(event)
+  }
+
+  add(sent: ImportedEvent): void {
+    const event = asStored(sent)
+    const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(utcDay(event.timeUs))
+    if (seen.add(keyOf(event))) this.#count(event)
+    else this.#addToSample(event)
+  }
+
+  #addToSample(event: ImportedEvent): void {
+    const sample = this.#samples.get(sampleKey(event))
+    sample?.events.push(event)
+    // What comes last is kept by the service.
+    if (sample !== undefined && sample.events.length > sameKeyMax) sample.events.shift()
+  }
+
+  /** Parts come in the order of their days. */
+  forgetDaysBefore(day: string): void {
+    for (const each of this.#seen.keys()) if (each < day) this.#seen.delete(each)
+  }
+
+  expected(): ExpectedEvents {
+    return {
+      rows: this.#rows,
+      counts: this.#counts,
+      idBuckets: this.#buckets,
+      names: this.#names,
+      samples: [...this.#chosen().values()].map(({ events }) => events),
+      links: this.#links,
+      groups: this.#groups,
+    }
+  }
+
+  #seenOn(day: string): KeySet {
+    const seen = this.#seen.get(day) ?? new KeySet()
+    this.#seen.set(day, seen)
+    return seen
+  }
+
+  #count(event: ImportedEvent): void {
+    this.#rows++
+    if (event.event === '$groupidentify') this.#groups++
+    else if (joinedId(event) !== null) this.#links++
+    const day = utcDay(event.timeUs)
+    const names = this.#counts.get(day) ?? new Map<string, number>()
+    this.#counts.set(day, names)
+    names.set(event.event, (names.get(event.event) ?? 0) + 1)
+    this.#buckets[crc32(event.distinctId) % bucketCount]!++
+    this.#span(event)
+    this.#samples.set(sampleKey(event), { rank: hash('sha1', event.uuid), events: [event] })
+    if (this.#samples.size >= 8 * this.#sampleCount) this.#samples = this.#chosen()
+  }
+
+  #span({ event, timeUs }: ImportedEvent): void {
+    const time = timeText(timeUs)
+    const known = this.#names.get(event)
+    if (known === undefined) this.#names.set(event, { count: 1, first: time, last: time })
+    else {
+      known.count++
+      if (time < known.first) known.first = time
+      if (time > known.last) known.last = time
+    }
+  }
+
+  #chosen(): Map<string, Sample> {
+    const sorted = [...this.#samples].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1))
+    return new Map(sorted.slice(0, this.#sampleCount))
+  }
+}

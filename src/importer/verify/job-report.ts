@@ -1,0 +1,78 @@
+// What the service says is stored of an import job: `GET /api/projects/:id/import_jobs/:id/report/`.
+//
+//   {"job": {…}, "rows": n,
+//    "counts": [{"day": "2024-05-01", "event": "$pageview", "uuids": n}],     stored events by UTC day and name, each once
+//    "counts_next": "…/counts/?cursor=…",                             where more of them are; null, or missing, for none
+//    "id_buckets": [256 numbers],                                     the same by CRC-32 of the distinct id, modulo 256
+//    "notes": [{"reason": "…", "count": n, "samples": [{…}]}]}        what became of links, persons and refused events
+//
+// Source: docs/wire/import.md §2.10.
+
+import { type JsonObject, type JsonValue, numberOf } from '#core/json.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import { listAt, type ServiceApi } from '../send/job-api.ts'
+
+export const bucketCount = 256
+
+export interface StoredCount {
+  readonly day: string
+  readonly event: string
+  readonly uuids: number
+}
+
+export interface JobReport {
+  readonly rows: number
+  /** The first ones; `storedCounts` reads the others. */
+  readonly counts: readonly StoredCount[]
+  /** Where the other counts begin; null when these are all. */
+  readonly countsCursor: string | null
+  readonly idBuckets: readonly number[]
+  readonly notes: readonly {
+    readonly reason: string
+    readonly count: number
+    readonly samples: readonly JsonObject[]
+  }[]
+}
+
+export async function readJobReport(api: ServiceApi, id: string): Promise<JobReport> {
+  const body = await api.call('GET', `/import_jobs/${id}/report/`)
+  const buckets = body.id_buckets
+  if (!Array.isArray(buckets) || buckets.length !== bucketCount || numberOf(body.rows ?? null) === undefined)
+    throw new JobStopped(`${api.address} does not tell what it stored of import job ${id} as Pennon does`)
+  return {
+    rows: numberOf(body.rows!)!,
+    counts: countsAt(body, 'counts'),
+    countsCursor: cursorOf(body.counts_next),
+    idBuckets: buckets.map(each => numberOf(each) ?? 0),
+    notes: listAt(body, 'notes').map(note => ({
+      reason: String(note.reason),
+      count: numberOf(note.count ?? null) ?? 0,
+      samples: listAt(note, 'samples'),
+    })),
+  }
+}
+
+/** All counts of the job, page by page. */
+export async function* storedCounts(api: ServiceApi, id: string, report: JobReport): AsyncGenerator<StoredCount> {
+  yield* report.counts
+  for (let cursor = report.countsCursor; cursor !== null; ) {
+    const page = await api.call('GET', `/import_jobs/${id}/counts/`, { query: { cursor } })
+    yield* countsAt(page, 'results')
+    const next = cursorOf(page.next)
+    if (next === cursor) throw new JobStopped(`${api.address} repeats a page of the counts of import job ${id}`)
+    cursor = next
+  }
+}
+
+function countsAt(body: JsonObject, key: string): StoredCount[] {
+  return listAt(body, key).map(({ day, event, uuids }) => ({
+    day: String(day),
+    event: String(event),
+    uuids: numberOf(uuids ?? null) ?? 0,
+  }))
+}
+
+/** Only the cursor of the address is taken: the service may be known to others by another name. */
+function cursorOf(address: JsonValue | undefined): string | null {
+  return typeof address === 'string' ? (URL.parse(address)?.searchParams.get('cursor') ?? null) : null
+}

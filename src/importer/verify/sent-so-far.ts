@@ -1,0 +1,32 @@
+import type { JobFolder } from '../job/job-folder.ts'
+import { readCheckpoint, sumCounts } from '../send/checkpoint.ts'
+import { type RetrySums, readRetryOutcomes, sumOutcomes } from '../send/retry-outcomes.ts'
+import { readServiceJob } from '../send/service-job.ts'
+import { readVerification } from './verification-file.ts'
+
+export interface SentSoFar {
+  readonly events: number
+  readonly refused: number
+  readonly isAll: boolean
+  /** Null before it was verified. */
+  readonly isVerified: boolean | null
+  readonly serviceJobId: string | null
+  /** Records that were rejected and are repaired, each counted once; null without any. */
+  readonly repaired: RetrySums | null
+}
+
+/** How far sending is, from the files of the job; null before it began. Safe while another process sends. */
+export function sentSoFar(folder: JobFolder): SentSoFar | null {
+  const checkpoint = readCheckpoint(folder)
+  if (checkpoint === null) return null
+  const { sent, refused } = sumCounts([checkpoint.identity.progress, ...checkpoint.parts].map(each => each.counts))
+  const retried = readRetryOutcomes(folder)
+  return {
+    events: sent,
+    refused,
+    isAll: checkpoint.phase === 'sent',
+    isVerified: readVerification(folder)?.ok ?? null,
+    serviceJobId: readServiceJob(folder)?.id ?? null,
+    repaired: retried.size === 0 ? null : sumOutcomes(retried),
+  }
+}

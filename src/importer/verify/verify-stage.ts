@@ -1,0 +1,230 @@
+// Stage 7: compares what the service stored with what was sent. Reads only. Source: docs/wire/import.md §2.10.
+
+import { counted } from '#core/counted.ts'
+import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
+import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
+import { sleepUntil } from '../fetch/fetch-clock.ts'
+import type { JobFolder } from '../job/job-folder.ts'
+import type { StageProgress } from '../job/progress.ts'
+import type { StagedJob } from '../job/staged-part.ts'
+import type { ImportedEvent } from '../records/imported-event.ts'
+import { usPerMs } from '../records/source-time.ts'
+import type { Checkpoint } from '../send/checkpoint.ts'
+import type { EventMarks } from '../send/encode-event.ts'
+import { listAt, type ServiceApi } from '../send/job-api.ts'
+import type { SentJob } from '../send/sent-events.ts'
+import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
+import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
+import { propertyDifference } from './stored-properties.ts'
+
+export const verifyFile = 'verify.json'
+
+export interface VerifyOptions {
+  readonly folder: JobFolder
+  readonly job: StagedJob
+  readonly checkpoint: Checkpoint
+  readonly retried?: readonly SentJob[]
+  readonly source: string
+  readonly api: ServiceApi
+  readonly progress: StageProgress
+  readonly signal: AbortSignal
+  /** Live events by day as they were before sending, of `liveCounts`; null where nobody asked. */
+  readonly liveBefore: Readonly<Record<string, number>> | null
+}
+
+export interface Check {
+  readonly name: 'day_event_counts' | 'id_buckets' | 'random_events' | 'live_data'
+  readonly state: 'equal' | 'differs' | 'not_checked'
+  readonly compared: number
+  /** In words, the first of them. */
+  readonly differences: readonly string[]
+}
+
+export interface Verification {
+  readonly v: 1
+  readonly verified_at: string
+  readonly ok: boolean
+  readonly expected_rows: number
+  readonly stored_rows: number
+  readonly checks: readonly Check[]
+  /** What the service noted of the job, by reason. */
+  readonly notes: JobReport['notes']
+}
+
+export interface VerifyResult {
+  readonly verification: Verification
+  readonly expected: ExpectedEvents
+}
+
+const differencesMax = 50
+const pollMs = 1_000
+
+export async function verifyStage(options: VerifyOptions): Promise<VerifyResult> {
+  const { folder, job, checkpoint, source, api, progress } = options
+  const { blankLines = 0 } = job
+  progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
+  progress.add({ records: blankLines, isEarlier: true })
+  const id = checkpoint.service_job_id!
+  const expected = await expectedEvents(options)
+  await waitForLane(api, progress)
+  const report = await readJobReport(api, id)
+  const checks = [
+    await checkCounts(expected, storedCounts(api, id, report)),
+    checkBuckets(expected, report),
+    await checkSamples(expected.samples, { source, jobId: id }, api),
+    await checkLiveData(options.liveBefore, api),
+  ]
+  const verification: Verification = {
+    v: 1,
+    verified_at: new Date(api.clock.nowMs()).toISOString(),
+    ok: checks.every(({ state }) => state !== 'differs'),
+    expected_rows: expected.rows,
+    stored_rows: report.rows,
+    checks,
+    notes: report.notes,
+  }
+  folder.writeJson(verifyFile, verification)
+  return { verification, expected }
+}
+
+/** Imported exceptions and AI events go with the live ones. */
+const streams = ['historical', 'main'] as const
+
+/** Until the service has processed what is appended now; what comes later is not the job's. */
+export async function waitForLane(api: ServiceApi, progress: StageProgress): Promise<void> {
+  const ends = new Map<string, number>()
+  for (;;) {
+    const { lanes } = await api.call('GET', '/ingestion_status/')
+    const left = streams.reduce((sum, stream) => {
+      const lane: JsonValue | undefined = isJsonObject(lanes) ? ownValue(lanes as JsonObject, stream) : undefined
+      if (lane === undefined || !isJsonObject(lane)) return sum
+      const { appended, processed } = lane as JsonObject
+      if (!ends.has(stream)) ends.set(stream, numberOf(appended ?? null) ?? 0)
+      return sum + Math.max(0, ends.get(stream)! - (numberOf(processed ?? null) ?? 0))
+    }, 0)
+    progress.waiting(left > 0 ? `the service has ${counted(left, 'record')} to store` : null)
+    if (left <= 0) return
+    const untilMs = api.clock.nowMs() + pollMs
+    await sleepUntil(api.clock, () => untilMs, api.signal)
+  }
+}
+
+async function checkCounts({ counts }: ExpectedEvents, all: AsyncIterable<StoredCount>): Promise<Check> {
+  const stored = new Map<string, number>()
+  for await (const { day, event, uuids } of all) addTo(stored, countedAs(day, event), uuids)
+  const expected = new Map<string, number>()
+  for (const [day, names] of counts) for (const [event, count] of names) addTo(expected, countedAs(day, event), count)
+  const differences: string[] = []
+  const keys = new Set([...expected.keys(), ...stored.keys()])
+  for (const key of keys) {
+    const wanted = expected.get(key) ?? 0
+    const found = stored.get(key) ?? 0
+    if (found !== wanted) differences.push(`${key}: ${wanted} expected, ${found} stored`)
+  }
+  return checkOf('day_event_counts', keys.size, differences)
+}
+
+/** Links and groups of an earlier import keep its times, so they are compared over all days. */
+function countedAs(day: string, event: string): string {
+  return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
+}
+
+function addTo(counts: Map<string, number>, key: string, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count)
+}
+
+function checkBuckets(expected: ExpectedEvents, { idBuckets }: JobReport): Check {
+  const differences = expected.idBuckets.flatMap((wanted, bucket) =>
+    wanted === idBuckets[bucket] ? [] : [`bucket ${bucket}: ${wanted} expected, ${idBuckets[bucket]} stored`],
+  )
+  return checkOf('id_buckets', idBuckets.length, differences)
+}
+
+/** The service looks at 1,000 characters of a parameter. */
+const uuidsPerCall = 25
+
+async function checkSamples(samples: ExpectedEvents['samples'], marks: EventMarks, api: ServiceApi): Promise<Check> {
+  const differences: string[] = []
+  for (let at = 0; at < samples.length; at += uuidsPerCall) {
+    const some = samples.slice(at, at + uuidsPerCall)
+    const uuids = some.map(([first]) => first!.uuid).join(',')
+    const body = await api.call('GET', `/import_jobs/${marks.jobId}/events/`, { query: { uuids } })
+    const found = Map.groupBy(listAt(body, 'results'), ({ uuid }) => String(uuid))
+    for (const events of some) {
+      const { uuid, event } = events[0]!
+      // Records that share a source id are events of their own under one uuid.
+      const stored = found.get(uuid) ?? []
+      const faults = stored.flatMap(each => events.map(sent => differenceOf(sent, each, marks)))
+      if (faults.includes(null)) continue
+      differences.push(`${uuid} (${event}): ${faults[0] ?? 'it is not stored'}`)
+    }
+  }
+  return checkOf('random_events', samples.length, differences)
+}
+
+/** @returns the first field that is not as it was sent, in words. */
+function differenceOf(sent: ImportedEvent, stored: JsonObject, marks: EventMarks): string | null {
+  const time = Date.parse(String(stored.timestamp))
+  if (stored.event !== sent.event) return `the event is ${String(stored.event)}`
+  if (stored.distinct_id !== sent.distinctId) return `the distinct id is ${String(stored.distinct_id)}`
+  if (time !== Math.floor(sent.timeUs / usPerMs) && !mayBeGenerated(sent.event, sent.uuid))
+    return `the time is ${String(stored.timestamp)}`
+  return propertyDifference(sent, isJsonObject(stored.properties) ? stored.properties : {}, marks)
+}
+
+/** Live events by UTC day; without them, the status of the refusal, or null for an answer that cannot be read. */
+export type LiveCounts = { readonly days: Record<string, number> } | { readonly refused: number | null }
+
+export async function liveCounts(
+  api: ServiceApi,
+  range: { readonly first: string; readonly last: string },
+): Promise<LiveCounts> {
+  const dayText = /^\d{4}-\d\d-\d\d$/
+  const first = range.first.slice(0, 10)
+  const last = range.last.slice(0, 10)
+  if (!dayText.test(first) || !dayText.test(last)) return { days: {} }
+  const query =
+    `SELECT toDate(timestamp) AS day, count() AS rows FROM events WHERE import_job_id = 0 ` +
+    `AND timestamp >= '${first} 00:00:00' AND timestamp <= '${last} 23:59:59' GROUP BY day ORDER BY day LIMIT 50000`
+  let refused: number | null = null
+  const body = await api.ask('POST', '/query/', {
+    body: { query: { kind: 'HogQLQuery', query } },
+    nullFor: [400, 403, 404, 422],
+    onRefused: status => {
+      refused = status
+    },
+  })
+  if (body === null || !Array.isArray(body.results)) return { refused }
+  const rows = body.results.filter(Array.isArray)
+  const days = rows.map(([day, count]) => [String(day).slice(0, 10), numberOf(count ?? null) ?? 0])
+  return { days: Object.fromEntries(days) }
+}
+
+/** The days to which live events hardly come any more: those that end before the last 48 hours. */
+export function settledDays(days: Readonly<Record<string, number>>, nowMs: number): Record<string, number> {
+  const settled = new Date(nowMs - 3 * 86_400_000).toISOString().slice(0, 10)
+  return Object.fromEntries(Object.entries(days).filter(([day]) => day <= settled))
+}
+
+/** More is no fault: a client that was offline may have sent its own old events meanwhile. */
+async function checkLiveData(before: VerifyOptions['liveBefore'], api: ServiceApi): Promise<Check> {
+  const days = Object.keys(before ?? {}).toSorted()
+  if (before === null || days.length === 0)
+    return { name: 'live_data', state: before === null ? 'not_checked' : 'equal', compared: 0, differences: [] }
+  const now = await liveCounts(api, { first: days[0]!, last: days.at(-1)! })
+  if (!('days' in now)) return { name: 'live_data', state: 'not_checked', compared: 0, differences: [] }
+  const countNow = (day: string) => now.days[day] ?? 0
+  const differences = days.flatMap(day =>
+    countNow(day) < before[day]! ? [`${day}: ${before[day]} live events before, ${countNow(day)} now`] : [],
+  )
+  return checkOf('live_data', days.length, differences)
+}
+
+function checkOf(name: Check['name'], compared: number, differences: readonly string[]): Check {
+  return {
+    name,
+    state: differences.length === 0 ? 'equal' : 'differs',
+    compared,
+    differences: differences.slice(0, differencesMax),
+  }
+}
