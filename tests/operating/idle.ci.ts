@@ -9,6 +9,7 @@ import { startPennon } from '../support/pennon.ts'
 
 const settleMs = 10_000
 const measureMs = 10_000
+const windowsMax = 4
 /** Threads in which V8 collects the garbage of the start, at a time of its own choice. */
 const collecting = /^(?:node-V8Worker|DelayedTaskSche) /
 /** Wake-ups of all other threads of a process. */
@@ -36,9 +37,21 @@ it('wakes seldom when nobody uses it', async t => {
   t.after(() => pennon.stop())
   const pids = { serve: pennon.pid, ...pennon.childPids() }
   await sleep(settleMs)
+  // What a start leaves to be done, such as merging its first rows, may outlast the settling on a slow machine. An
+  // instance that never falls asleep is too busy in every window.
+  let tooBusy: string[] = []
+  for (let window = 1; window <= windowsMax; window++) {
+    tooBusy = await busyProcesses(pids, line => t.diagnostic(`window ${window}: ${line}`))
+    if (tooBusy.length === 0) return
+  }
+  assert.fail(`never quiet in ${windowsMax} windows; in the last one:\n${tooBusy.join('\n')}`)
+})
+
+/** Measures one window and returns a line for each process that woke too often. */
+async function busyProcesses(pids: Record<string, number>, tell: (line: string) => void): Promise<string[]> {
   const before = Object.entries(pids).map(([name, pid]) => [name, pid, usageOf(pid)] as const)
   await sleep(measureMs)
-  for (const [name, pid, { cpuTicks, wakeUpsOf }] of before) {
+  return before.flatMap(([name, pid, { cpuTicks, wakeUpsOf }]) => {
     const now = usageOf(pid)
     const seconds = measureMs / 1_000
     const perSecond = [...now.wakeUpsOf]
@@ -48,7 +61,8 @@ it('wakes seldom when nobody uses it', async t => {
     const all = perSecond.reduce((sum, [thread, count]) => (collecting.test(thread) ? sum : sum + count), 0)
     const most = perSecond.slice(0, 8).map(([thread, count]) => `${thread}: ${count.toFixed(1)}`)
     const share = (now.cpuTicks - cpuTicks) / seconds // a tick is a hundredth of a second
-    t.diagnostic(`${name}: ${share.toFixed(2)} % of a core, ${all.toFixed(0)} wake-ups a second (${most.join(', ')})`)
-    assert.ok(all < wakeUpsMax[name]!, `${name} wakes ${all} times a second: ${most.join(', ')}`)
-  }
-})
+    const line = `${name}: ${share.toFixed(2)} % of a core, ${all.toFixed(0)} wake-ups a second (${most.join(', ')})`
+    tell(line)
+    return all < wakeUpsMax[name]! ? [] : [line]
+  })
+}
