@@ -151,7 +151,7 @@ function statusLines(
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
     ...sentText(sentSoFar(folder)),
     ...(inService === null ? [] : [inService]),
-    ...(running.kind === 'nothing' ? lastRunText(progress) : [runningText(running)]),
+    ...(running.kind === 'nothing' ? lastRunText(progress, service) : [runningText(running)]),
     running.kind === 'nothing'
       ? nextLine(next)
       : `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}`,
@@ -180,8 +180,10 @@ function runningText(running: Exclude<Running, { kind: 'nothing' }>): string {
   return `Running (process ${progress.pid}): ${progressLine(progress)}.${silent}`
 }
 
-function lastRunText(progress: ProgressFigures | null): string[] {
+/** What the last run advised no longer holds once the job is taken back. */
+function lastRunText(progress: ProgressFigures | null, service: ServiceAnswer): string[] {
   if (progress === null) return ['Not run yet.']
+  if (service !== null && 'state' in service && service.state === 'discarded') return ['Nothing is running.']
   if (progress.state === 'running') return [`Nothing is running: the last run broke off in ${progress.stage}.`]
   return [progress.message === null ? 'Nothing is running.' : `Last run: ${progress.message}`]
 }

@@ -29,6 +29,16 @@ describe('a line of JSON', () => {
       assert.deepEqual(line(text), { rejected: { reason: 'json_not_object', field: null } })
   })
 
+  it('names no line but the one of the file when it is refused', () => {
+    assert.deepEqual(line('{"event": "broken"\n'), {
+      rejected: {
+        reason: 'json_syntax',
+        field: null,
+        detail: "Expected ',' or '}' after property value in JSON at position 19",
+      },
+    })
+  })
+
   it('is refused when it nests deeper than can be read', () => {
     const deep = '['.repeat(200_000) + ']'.repeat(200_000)
     assert.equal(reasonOf(line(`{"id":12345678901234567890,"a":${deep}}`)), 'json_syntax')

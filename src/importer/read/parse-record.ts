@@ -90,6 +90,9 @@ function objectIn(text: string): JsonObject {
   return value
 }
 
+/** What V8 counts from the start of the record, which reads as if it were a line of the file. */
+const placeInRecord = / \(line \d+ column \d+\)$/
+
 function jsonIn(text: string): JsonValue {
   if (nestsDeeperThan(text, nestingDepthMax))
     throw new RecordReject('json_syntax', null, `it nests more than ${nestingDepthMax} lists and objects`)
@@ -98,7 +101,7 @@ function jsonIn(text: string): JsonValue {
   } catch (error) {
     // A RangeError says that it nests too deep to be read.
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
-    throw new RecordReject('json_syntax', null, error.message)
+    throw new RecordReject('json_syntax', null, error.message.replace(placeInRecord, ''))
   }
 }
 
