@@ -64,6 +64,7 @@ describe('a person who imports', () => {
     assert.match(alone, /^Next: pennon import publish .*unless that was done elsewhere/m)
     const published = await call('publish', ...project)
     assert.match(published, /^Published: .*^Next: nothing has to be done\. .*pennon import discard/ms)
+    assert.match(published, /^No person was compared, since the import has neither properties nor links of persons\.$/m)
     const { stdout: silent } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
     assert.match(silent, /^Next: pennon import discard .*only to take it back/m)
     assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)

@@ -13,7 +13,7 @@ import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
 import { noteSentence } from '#importer/verify/note-words.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
-import { verifyPersons } from '#importer/verify/verify-persons.ts'
+import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
@@ -177,15 +177,18 @@ async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, 
     const personOf = (id: string) => staged.personOf(id)
     const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, api })
     folder.writeJson(personsFile, check)
-    const newer = check.newer === 0 ? '' : `, ${counted(check.newer, 'has', 'have')} newer values`
-    say(
-      `${counted(check.compared, 'person')} at random: ${counted(check.equal, 'is', 'are')} as the import says${newer}.`,
-    )
+    say(comparedWords(check))
     for (const difference of check.differences) say(`  differs: ${difference}`)
     return check.differences.length
   } finally {
     staged.close()
   }
+}
+
+function comparedWords({ compared, equal, newer }: PersonsCheck): string {
+  if (compared === 0) return 'No person was compared, since the import has neither properties nor links of persons.'
+  const values = newer === 0 ? '' : `, ${counted(newer, 'has', 'have')} newer values`
+  return `${counted(compared, 'person')} at random: ${counted(equal, 'is', 'are')} as the import says${values}.`
 }
 
 async function checkVerified(
