@@ -6,10 +6,11 @@ import { cores } from './processes.ts'
 import { capture } from './scenarios/capture.ts'
 import { decide } from './scenarios/decide.ts'
 import { evaluation } from './scenarios/evaluation.ts'
+import { importing } from './scenarios/import.ts'
 import { startup } from './scenarios/startup.ts'
 import { worker } from './scenarios/worker.ts'
 
-const scenarios = { startup, decide, evaluation, capture, worker }
+const scenarios = { startup, decide, evaluation, capture, worker, import: importing }
 
 const onPostgres = process.argv.includes('--postgres')
 const words = process.argv.slice(2).filter(word => word !== '--postgres')

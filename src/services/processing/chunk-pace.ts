@@ -15,6 +15,7 @@ export class ChunkPace {
   /** Records of the next chunk, by the name of its cursor. */
   readonly #recordCounts = new Map<string, number>()
   readonly #restUntilMs = new Map<string, number>()
+  #lastLiveMs = Number.NEGATIVE_INFINITY
 
   constructor(limits: ProcessorLimits) {
     this.#limits = limits
@@ -33,7 +34,9 @@ export class ChunkPace {
 
   /** Call it before the chunk is processed. */
   begin(cursor: StreamCursor, recordCount: number): PacedChunk {
-    return new PacedChunk(this.#limits, cursor, recordCount)
+    const chunk = new PacedChunk(this.#limits, cursor, recordCount)
+    if (cursor.traffic === 'live' && recordCount > 0) this.#lastLiveMs = chunk.startedMs
+    return chunk
   }
 
   /** Call it once the chunk has ended, committed or not. */
@@ -55,13 +58,17 @@ export class ChunkPace {
    * also keep to their time.
    */
   #grow({ cursor, recordCount, largestShare, startedMs }: PacedChunk): void {
-    const { importChunkMs, liveChunkMs } = this.#limits
     const { traffic, takesDeferred } = cursor
     const room = aimedShare / Math.max(largestShare, 0.001)
-    const chunkMs = traffic === 'import' ? importChunkMs : liveChunkMs
+    const chunkMs = traffic === 'import' ? this.#importChunkMs(startedMs) : this.#limits.liveChunkMs
     const tookMs = Math.max(performance.now() - startedMs, 1)
     const growth = traffic === 'import' || takesDeferred ? Math.min(room, chunkMs / tookMs) : room
     this.#resize(cursor, recordCount * Math.min(Math.max(growth, 0.5), 1.5))
+  }
+
+  #importChunkMs(startedMs: number): number {
+    const { importChunkMs, loneImportChunkMs, loneAfterMs } = this.#limits
+    return startedMs - this.#lastLiveMs > loneAfterMs ? loneImportChunkMs : importChunkMs
   }
 
   #resize({ name }: StreamCursor, wanted: number): void {
@@ -90,7 +97,7 @@ export class PacedChunk {
     this.recordCount = recordCount
   }
 
-  noteSize(size: ChunkSize | 'too_large'): void {
+  noteSize(size: Pick<ChunkSize, 'rowCount' | 'textBytes'> | 'too_large'): void {
     if (size === 'too_large') {
       this.isTooLarge = true
       return

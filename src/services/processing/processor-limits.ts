@@ -13,6 +13,10 @@ export interface ProcessorLimits {
   readonly textBytesMax: number
   /** How long an import chunk may hold its persons, from load to commit; the next chunk's size follows from it. */
   readonly importChunkMs: number
+  /** The same while no live events come, of which the first one then waits so long: larger parts cost the event store less. */
+  readonly loneImportChunkMs: number
+  /** Imports count as alone when the last live chunk began so long ago. */
+  readonly loneAfterMs: number
   /** How long a chunk may hold live events: one that is cut into parts ends with the part that exceeds this time. */
   readonly liveChunkMs: number
   /** When a stream's next record is older than this, a project that took more than half of a chunk may be deferred. */
@@ -41,6 +45,8 @@ export const processorLimits: ProcessorLimits = {
   bytesMax: 16 * 1024 * 1024,
   textBytesMax: 32 * 1024 * 1024,
   importChunkMs: 50,
+  loneImportChunkMs: 200,
+  loneAfterMs: 5_000,
   liveChunkMs: 1_000,
   deferringLagMs: 1_000,
   deferringUsualLagMs: 10_000,

@@ -2,7 +2,6 @@
 // is being published, some of its rows are here and some there.
 
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
-import type { EventIdentity } from '#core/events/stored-event.ts'
 import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { parseJson } from '#core/json.ts'
@@ -17,9 +16,9 @@ import {
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import type { Ask } from '../connection/project-queue.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
-import { askedIdentities } from '../parameters/identity-lists.ts'
 import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-list.ts'
 import { timeParam } from '../parameters/time-param.ts'
+import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 import { importedGroupKeys, importedKeys } from './imported-keys.ts'
 
@@ -191,29 +190,6 @@ async function findRows(
     }
   }
   return [...found.values()]
-}
-
-async function countStored(
-  client: ClickHouseClient,
-  identities: readonly EventIdentity[],
-  signal: AbortSignal,
-): Promise<number> {
-  const { prewhere, where, params } = askedIdentities(identities)
-  const source = ['events', 'events_pending']
-    .map(
-      table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table}
-        PREWHERE ${prewhere} WHERE ${where}`,
-    )
-    .join(' UNION ALL ')
-  const result = await client.query({
-    query: `SELECT count() FROM (SELECT DISTINCT day, event, distinct_id, uuid FROM (${source}))`,
-    query_params: params,
-    use_multipart_params: true,
-    format: 'JSONCompactEachRow',
-    abort_signal: signal,
-  })
-  const [row] = await result.json<[number | string]>()
-  return Number(row![0])
 }
 
 async function usedIds(

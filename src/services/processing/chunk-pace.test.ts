@@ -1,0 +1,48 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ChunkPace } from './chunk-pace.ts'
+import { type ProcessorLimits, processorLimits } from './processor-limits.ts'
+import type { StreamCursor } from './stream-cursors.ts'
+
+const live: StreamCursor = { name: 'main', stream: 'main', traffic: 'live', takesDeferred: false }
+const imports: StreamCursor = { name: 'historical', stream: 'historical', traffic: 'import', takesDeferred: false }
+
+/** No chunk is short enough beside live events, and every one is when alone. */
+const limits: ProcessorLimits = { ...processorLimits, importChunkMs: 0, loneImportChunkMs: Number.MAX_VALUE }
+
+function runFullChunk(pace: ChunkPace, cursor: StreamCursor): void {
+  const recordCount = pace.recordCountMax(cursor)
+  const chunk = pace.begin(cursor, recordCount)
+  chunk.noteSize({ rowCount: 1, textBytes: 1 })
+  chunk.noteCommitted(recordCount)
+  pace.adapt(chunk)
+}
+
+describe('the chunks of imports', () => {
+  it('grow while no live events come, and shrink as soon as some do', () => {
+    const pace = new ChunkPace(limits)
+    const first = pace.recordCountMax(imports)
+    runFullChunk(pace, imports)
+    const alone = pace.recordCountMax(imports)
+    assert.ok(alone > first, `${first}, then ${alone}`)
+    runFullChunk(pace, live)
+    runFullChunk(pace, imports)
+    assert.ok(pace.recordCountMax(imports) < alone)
+  })
+
+  it('grow again once the last live chunk is long enough ago', () => {
+    const pace = new ChunkPace({ ...limits, loneAfterMs: -1 })
+    runFullChunk(pace, live)
+    const before = pace.recordCountMax(imports)
+    runFullChunk(pace, imports)
+    assert.ok(pace.recordCountMax(imports) > before)
+  })
+
+  it('grow beside a live stream that has nothing', () => {
+    const pace = new ChunkPace(limits)
+    pace.adapt(pace.begin(live, 0))
+    const before = pace.recordCountMax(imports)
+    runFullChunk(pace, imports)
+    assert.ok(pace.recordCountMax(imports) > before)
+  })
+})
