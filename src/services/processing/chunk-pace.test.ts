@@ -45,4 +45,16 @@ describe('the chunks of imports', () => {
     runFullChunk(pace, imports)
     assert.ok(pace.recordCountMax(imports) > before)
   })
+
+  it('may take as long as two chunks of few live events, where that is more', () => {
+    const pace = new ChunkPace(limits)
+    const slow = pace.begin(live, 1)
+    const untilMs = performance.now() + 5
+    while (performance.now() < untilMs);
+    slow.noteCommitted(1)
+    pace.adapt(slow)
+    const before = pace.recordCountMax(imports)
+    runFullChunk(pace, imports)
+    assert.ok(pace.recordCountMax(imports) > before)
+  })
 })

@@ -7,6 +7,10 @@ import type { StreamCursor } from './stream-cursors.ts'
 /** A chunk is never made smaller than this for being slow or large. */
 const recordCountMin = 50
 const firstRecordCount = 500
+/** How much longer than a chunk of few live events one of an import may take: half of it is then what any chunk takes. */
+const importToTrickle = 2
+/** Weight of the latest chunk of few live events among those before. */
+const trickleWeight = 0.3
 /** Chunks aim a little below their bounds, since a chunk that turns out to write too much is applied twice. */
 const aimedShare = 0.85
 
@@ -16,6 +20,8 @@ export class ChunkPace {
   readonly #recordCounts = new Map<string, number>()
   readonly #restUntilMs = new Map<string, number>()
   #lastLiveMs = Number.NEGATIVE_INFINITY
+  /** What chunks of few live events took of late; nearly all of that a chunk of any size takes. */
+  #trickleMs = 0
 
   constructor(limits: ProcessorLimits) {
     this.#limits = limits
@@ -49,8 +55,14 @@ export class ChunkPace {
     else if (chunk.committedCount < recordCount) this.#resize(cursor, chunk.committedCount)
     else if (recordCount === recordCountMax) this.#grow(chunk)
     // A chunk without records only passed deferred projects by, and becomes no part of the event store.
-    if (recordCount > 0 && recordCount < recordCountMax / 4)
-      this.#restUntilMs.set(cursor.name, chunk.startedMs + this.#limits.restMs)
+    if (recordCount === 0 || recordCount >= recordCountMax / 4) return
+    this.#restUntilMs.set(cursor.name, chunk.startedMs + this.#limits.restMs)
+    if (cursor.traffic === 'live' && !cursor.takesDeferred) this.#noteTrickle(chunk.startedMs)
+  }
+
+  #noteTrickle(startedMs: number): void {
+    const tookMs = Math.min(performance.now() - startedMs, this.#limits.liveChunkMs)
+    this.#trickleMs += trickleWeight * (tookMs - this.#trickleMs)
   }
 
   /**
@@ -66,9 +78,14 @@ export class ChunkPace {
     this.#resize(cursor, recordCount * Math.min(Math.max(growth, 0.5), 1.5))
   }
 
+  /**
+   * On a busy machine or a slow disk, a chunk of few events takes longer than imports may take: shorter ones would not be
+   * faster, and the import would all but stand still.
+   */
   #importChunkMs(startedMs: number): number {
     const { importChunkMs, loneImportChunkMs, loneAfterMs } = this.#limits
-    return startedMs - this.#lastLiveMs > loneAfterMs ? loneImportChunkMs : importChunkMs
+    const usual = startedMs - this.#lastLiveMs > loneAfterMs ? loneImportChunkMs : importChunkMs
+    return Math.max(usual, importToTrickle * this.#trickleMs)
   }
 
   #resize({ name }: StreamCursor, wanted: number): void {

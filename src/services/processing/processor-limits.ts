@@ -11,7 +11,10 @@ export interface ProcessorLimits {
    * client chose, and parsed text takes up to 14 times its length.
    */
   readonly textBytesMax: number
-  /** How long an import chunk may hold its persons, from load to commit; the next chunk's size follows from it. */
+  /**
+   * How long an import chunk may hold its persons, from load to commit, or twice as long as chunks of few live events take;
+   * the next chunk's size follows from it.
+   */
   readonly importChunkMs: number
   /** The same while no live events come, of which the first one then waits so long: larger parts cost the event store less. */
   readonly loneImportChunkMs: number
@@ -45,7 +48,7 @@ export const processorLimits: ProcessorLimits = {
   bytesMax: 16 * 1024 * 1024,
   textBytesMax: 32 * 1024 * 1024,
   importChunkMs: 50,
-  loneImportChunkMs: 200,
+  loneImportChunkMs: 500,
   loneAfterMs: 5_000,
   liveChunkMs: 1_000,
   deferringLagMs: 1_000,
