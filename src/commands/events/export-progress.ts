@@ -1,5 +1,6 @@
 // How an export is getting on: a bar on a terminal, a line every ten seconds elsewhere.
 
+import { progressBar } from '../client/progress-bar.ts'
 import { readableBytes } from '../readable-bytes.ts'
 
 export interface ExportProgressOptions {
@@ -12,7 +13,6 @@ export interface ExportProgressOptions {
 
 const barEveryMs = 100
 const lineEveryMs = 10_000
-const barWidth = 24
 
 /** @returns what is told of the rows and bytes of this run; `end` leaves the line clear. */
 export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax }: ExportProgressOptions) {
@@ -31,8 +31,7 @@ export function exportProgress({ write, isTerminal, monotonicNowMs, rowCountMax 
         const part = Math.min(1, rowCount / rowCountMax)
         parts[0] = `${rowCount.toLocaleString('en')} of at most ${rowCountMax.toLocaleString('en')} rows`
         if (rowCount > 0) parts.push(`${duration((seconds / part) * (1 - part))} left`)
-        if (isTerminal)
-          parts.unshift(`${'█'.repeat(Math.round(part * barWidth)).padEnd(barWidth, '░')} ${Math.floor(part * 100)} %`)
+        if (isTerminal) parts.unshift(progressBar(part))
       }
       write(isTerminal ? `\r${parts.join(', ')}\u001b[K` : `${parts.join(', ')}\n`)
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { textWidth } from '#commands/client/text-width.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'
 import { fetchProgress, progressInWords } from './fetch-progress.ts'
 
@@ -49,7 +50,7 @@ describe('the progress of a fetch', () => {
         write: text => {
           written += text
         },
-        ...{ isTerminal: false, isJson, nowMs: () => nowMs, callsPerPart: 1 },
+        ...{ width: null, isJson, nowMs: () => nowMs, callsPerPart: 1 },
         limits: { perSecond: null, perHour: null, atOnce: 1 },
       })
       for (; nowMs <= 25_000; nowMs += 500) show({ ...begun, partsDone: nowMs / 500 })
@@ -62,5 +63,21 @@ describe('the progress of a fetch', () => {
         )
       else assert.match(lines[0]!, /^20 of 1,095 parts/)
     }
+  })
+
+  it('is a bar on a terminal, as wide as that', () => {
+    let written = ''
+    const { show, end } = fetchProgress({
+      write: text => {
+        written += text
+      },
+      ...{ width: 40, isJson: false, nowMs: () => minute, callsPerPart: 1 },
+      limits: { perSecond: null, perHour: null, atOnce: 1 },
+    })
+    show({ ...begun, partsDone: 730 })
+    assert.equal(written, '\r█████░░░ 66 %, 730 of 1,095 parts, 0 b…\x1b[K')
+    assert.equal(textWidth(written.slice(1, -3)), 39)
+    end()
+    assert.ok(written.endsWith('\r\x1b[K'))
   })
 })

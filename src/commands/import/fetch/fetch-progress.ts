@@ -1,6 +1,8 @@
-// How a fetch is getting on: a line that is written over on a terminal, a line every ten seconds elsewhere.
+// How a fetch is getting on: a bar that is drawn over on a terminal, a line every ten seconds elsewhere.
 
 import { printable } from '#commands/client/printable.ts'
+import { progressBar } from '#commands/client/progress-bar.ts'
+import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
@@ -10,7 +12,8 @@ import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-w
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
-  readonly isTerminal: boolean
+  /** Columns; null where the output is no terminal. */
+  readonly width: number | null
   /** Lines of JSON for programs. */
   readonly isJson: boolean
   readonly nowMs: () => number
@@ -21,10 +24,10 @@ export interface FetchProgressOptions {
 const lineEveryMs = 10_000
 const terminalEveryMs = 200
 
-export function fetchProgress({ write, isTerminal, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
+export function fetchProgress({ write, width, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
   const startMs = nowMs()
-  const everyMs = isTerminal ? terminalEveryMs : lineEveryMs
-  let shownMs = isTerminal ? 0 : startMs
+  const everyMs = width !== null ? terminalEveryMs : lineEveryMs
+  let shownMs = width !== null ? 0 : startMs
   let firstDone: number | null = null
   return {
     show(progress: FetchProgress): void {
@@ -44,10 +47,15 @@ export function fetchProgress({ write, isTerminal, isJson, nowMs, limits, callsP
         leastMs: leastDurationMs((progress.partsTotal - progress.partsDone) * callsPerPart, limits),
       })
       const words = printable(figures)
-      write(isTerminal ? `\r${words}\u001b[K` : `${words}\n`)
+      if (width === null) {
+        write(`${words}\n`)
+        return
+      }
+      const bar = progressBar(progress.partsDone / Math.max(1, progress.partsTotal), width)
+      write(`\r${cutToWidth(`${bar}, ${words}`, width - 1)}\u001b[K`)
     },
     end(): void {
-      if (isTerminal) write('\r\u001b[K')
+      if (width !== null) write('\r\u001b[K')
     },
   }
 }

@@ -114,10 +114,10 @@ async function download(
   { json = false }: FetchOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const isTerminal = process.stderr.isTTY === true && !json
+  const width = process.stderr.isTTY === true && !json ? process.stderr.columns : null
   const progress = fetchProgress({
     write: text => process.stderr.write(text),
-    ...{ isTerminal, isJson: json },
+    ...{ width, isJson: json },
     nowMs: clock.nowMs,
     limits: source.limits,
     callsPerPart: source.callsPerPart,

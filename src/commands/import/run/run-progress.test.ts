@@ -66,4 +66,25 @@ describe('the line of progress', () => {
       }
     }
   })
+
+  it('has a bar before it on a terminal, where the end is known', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let written = ''
+    const { tracker, end } = runProgress({
+      folder: new JobFolder(tempDir(t)),
+      write: text => {
+        written += text
+      },
+      ...{ width: 100, nowMs: () => 0 },
+    })
+    tracker.begin('stage', { bytes: 400 })
+    tracker.add({ records: 5, bytes: 100 })
+    t.mock.timers.tick(1_000)
+    assert.ok(written.startsWith('\r█████░░░░░░░░░░░░░░░ 25 %, stage, 5 records, 100 bytes of 400 bytes,'), written)
+    written = ''
+    tracker.begin('verify', {})
+    t.mock.timers.tick(1_000)
+    assert.ok(written.startsWith('\rverify, 0 records,'), written)
+    end('done', null)
+  })
 })

@@ -1,7 +1,8 @@
-// Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a line that
-// is written over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
+// Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a bar that
+// is drawn over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
 
 import { printable } from '#commands/client/printable.ts'
+import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
@@ -46,7 +47,7 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
   const tick = () => {
     const figures = tracker.figures()
     keep(figures)
-    if (width !== null) write(`\r${cutToWidth(printable(progressLine(figures)), width - 1)}\u001b[K`)
+    if (width !== null) write(`\r${cutToWidth(printable(terminalLine(figures, width)), width - 1)}\u001b[K`)
     else if (nowMs() - saidMs >= linesEveryMs) {
       saidMs = nowMs()
       write(isJson ? `${printable(JSON.stringify(figures))}\n` : `${printable(progressLine(figures))}\n`)
@@ -64,6 +65,14 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
       if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
     },
   }
+}
+
+/** The bar follows whatever the stage knows the end of, as the time that is left does. */
+function terminalLine(figures: ProgressFigures, width: number): string {
+  const { recordsDone, recordsTotal, bytesDone, bytesTotal } = figures
+  const [done, total] = recordsTotal === null ? [bytesDone, bytesTotal] : [recordsDone, recordsTotal]
+  const line = progressLine(figures)
+  return total === null || total === 0 ? line : `${progressBar(done / total, width)}, ${line}`
 }
 
 export function progressLine(figures: ProgressFigures): string {
