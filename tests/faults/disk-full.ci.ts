@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync } from 'node:child_process'
-import { closeSync, mkdtempSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { closeSync, openSync, rmSync, statfsSync, writeSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { eventually } from '../support/eventually.ts'
 import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import {
   type CheckedLoad,
   findFaults,
@@ -17,23 +17,25 @@ import {
   startCheckedLoad,
 } from './checked-load.ts'
 
-// A disk that fills up under load: first up to the reserve, then to its last byte. The disk is a tmpfs of this test.
+// A disk that fills up under load: first up to the reserve, then to its last byte.
 
 const MiB = 1024 * 1024
 const diskBytes = 640 * MiB
 /** Space left for the event store and the state when the log accepts no more. */
 const reserveBytes = 192 * MiB
 
-describe('an instance whose disk fills up under load', { skip: cannotMount() }, () => {
+describe('an instance whose disk fills up under load', { skip: noSmallDisk() }, () => {
   let disk: string
+  let removeDisk = () => {}
   let ballastPath: string
   let pennon: Pennon
   const loads: CheckedLoad[] = []
   const sent: Sent[] = []
 
   before(async () => {
-    disk = mkdtempSync(join(tmpdir(), 'pennon-disk-'))
-    mount(disk, diskBytes)
+    const small = mountSmallDisk(diskBytes)
+    disk = small.path
+    removeDisk = small.remove
     ballastPath = join(disk, 'ballast')
     pennon = await start(reserveBytes)
     await pennon.api('POST', '/api/projects/@current/feature_flags/', {
@@ -44,8 +46,7 @@ describe('an instance whose disk fills up under load', { skip: cannotMount() }, 
   after(async () => {
     for (const load of loads) load.abandon()
     await pennon?.killTree()
-    execFileSync('umount', ['-l', disk])
-    rmSync(disk, { recursive: true, force: true })
+    removeDisk()
   })
 
   const start = (reserve: number) =>
@@ -150,24 +151,6 @@ describe('an instance whose disk fills up under load', { skip: cannotMount() }, 
     }
   })
 })
-
-function cannotMount(): string | false {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a tmpfs'
-  const folder = mkdtempSync(join(tmpdir(), 'pennon-mount-'))
-  try {
-    mount(folder, MiB)
-    execFileSync('umount', [folder])
-    return false
-  } catch (error) {
-    return `a tmpfs cannot be mounted: ${(error as Error).message}`
-  } finally {
-    rmSync(folder, { recursive: true })
-  }
-}
-
-function mount(folder: string, bytes: number): void {
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', folder], { stdio: 'pipe' })
-}
 
 /** Writes this many bytes, or as many as fit. */
 function writeBallast(path: string, bytes: number): void {

@@ -1,20 +1,20 @@
-// A fetch onto a disk that is full waits, says so, and goes on when there is room. The disk is a tmpfs of this test.
+// A fetch onto a disk that is full waits, says so, and goes on when there is room.
 
 import assert from 'node:assert/strict'
-import { execFileSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
-import { mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { it, type TestContext } from 'node:test'
+import { it } from 'node:test'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { startMixpanel } from '../support/export-stand-in.ts'
 import { fetchInto, quickClock, rawLines } from '../support/fetching.ts'
+import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 
 const diskBytes = 4 * 2 ** 20
 
-it('a fetch waits for room on a full disk, says so, and loses nothing', { skip: cannotMount() }, async t => {
-  const disk = aDisk(t)
+it('a fetch waits for room on a full disk, says so, and loses nothing', { skip: noSmallDisk() }, async t => {
+  const { path: disk, remove } = mountSmallDisk(diskBytes)
+  t.after(remove)
   const days = ['2024-05-01', '2024-05-02', '2024-05-03']
   const lines = new Map(
     days.map(day => [day, [JSON.stringify({ event: day, noise: randomBytes(400_000).toString('hex') })]]),
@@ -43,27 +43,3 @@ it('a fetch waits for room on a full disk, says so, and loses nothing', { skip: 
   assert.deepEqual(rawLines(job), [...lines.values()].flat())
   assert.ok(readFetchedParts(job)!.isComplete)
 })
-
-function aDisk(t: TestContext): string {
-  const disk = mkdtempSync(join(tmpdir(), 'pennon-disk-'))
-  execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${diskBytes}`, 'tmpfs', disk])
-  t.after(() => {
-    execFileSync('umount', ['-l', disk])
-    rmSync(disk, { recursive: true })
-  })
-  return disk
-}
-
-function cannotMount(): string | false {
-  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'needs Linux and root, to mount a small disk'
-  const folder = mkdtempSync(join(tmpdir(), 'pennon-disk-'))
-  try {
-    execFileSync('mount', ['-t', 'tmpfs', '-o', 'size=1m', 'tmpfs', folder], { stdio: 'ignore' })
-    execFileSync('umount', ['-l', folder])
-    return false
-  } catch {
-    return 'may not mount a small disk here'
-  } finally {
-    rmSync(folder, { recursive: true, force: true })
-  }
-}

@@ -7,7 +7,7 @@ import { addFetchCommand } from './fetch/fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
 
 /** Ends the help of every command about an import; docs/import.md has the same table. */
-const exitCodes = `Exit codes: 0 done; 1 it failed on the way, such as for a full disk: run it again; 2 it would not begin, or cannot go on as it
+const exitCodes = `Exit codes: 0 done; 1 it failed on the way, such as for a broken disk: run it again; 2 it would not begin, or cannot go on as it
 is, and a line on stderr says what to do; 130 Ctrl-C or SIGTERM paused it: the same command goes on.`
 
 export function addImportCommand(program: Command): void {

@@ -17,9 +17,10 @@ import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
 import { nextStep, standingOf } from '../job/next-step.ts'
-import { fullDiskText, isDiskFull, type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
+import { type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
 import { stopOf, stopText } from '../job/rehearsal-stop.ts'
 import { shareIn } from '../plan/plan-options.ts'
+import { wallClock } from '../service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from '../words/interruption.ts'
 import { printJson, printLines } from '../words/print.ts'
 import { nextLine, quoted } from '../words/step-words.ts'
@@ -27,6 +28,7 @@ import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-i
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
 import { tellSent } from './tell-sent.ts'
+import { whereRoom } from './wait-for-room.ts'
 
 /** As commander gives them. */
 export interface RunOptions {
@@ -151,7 +153,9 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     for (const stage of stages) {
       // Fetching names the files of the plan.
       const current = { ...job, plan: readPlan(job.folder)! }
-      if (!(await stage.isDone(current))) await stage.run({ ...current, progress: progress.tracker, signal })
+      if (await stage.isDone(current)) continue
+      const run = { ...current, progress: progress.tracker, signal }
+      await whereRoom(() => stage.run(run), { ...run, clock: wallClock })
     }
     progress.end('done', null)
   } catch (error) {
@@ -160,7 +164,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
       progress.end('paused', message)
       endInterrupted(message)
     }
-    progress.end('stopped', isDiskFull(error) ? fullDiskText(job.folder) : (error as Error).message)
+    progress.end('stopped', (error as Error).message)
     throw error
   }
 }

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { whereRoom } from './wait-for-room.ts'
+
+const mebibyte = 2 ** 20
+const diskFull = (code: string) => Object.assign(new Error('no room'), { code })
+
+/** A stage that fails for so many calls, on a disk whose free bytes come from a list, the last one again and again. */
+function aWait(failures: readonly string[], freeBytes: readonly number[]) {
+  const said: string[] = []
+  let [calls, looks, nowMs] = [0, 0, 0]
+  const interrupted = new AbortController()
+  const ended = whereRoom(
+    async () => {
+      const code = failures[calls++]
+      if (code !== undefined) throw diskFull(code)
+      return 'done'
+    },
+    {
+      folder: { path: '/job' },
+      progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
+      signal: interrupted.signal,
+      clock: {
+        nowMs: () => nowMs,
+        sleep: async (ms, signal) => {
+          nowMs += ms
+          signal.throwIfAborted()
+        },
+        random: () => 0,
+      },
+      freeBytes: () => freeBytes[Math.min(looks++, freeBytes.length - 1)]!,
+    },
+  )
+  return { said, ended, interrupted, calls: () => calls, nowMs: () => nowMs }
+}
+
+describe('a stage on a disk that is full', () => {
+  it('is called again once somebody has made room, and says so meanwhile', async () => {
+    const wait = aWait(['ENOSPC', 'SQLITE_FULL'], [0, 10, mebibyte - 1, mebibyte, 5, mebibyte + 5])
+    assert.equal(await wait.ended, 'done')
+    assert.equal(wait.calls(), 3)
+    const words = /WARNING: the disk of \/job is full/
+    assert.match(wait.said[0]!, words)
+    assert.deepEqual(wait.said.slice(1, 3), ['waiting: the disk is full', 'waiting: null'])
+    assert.match(wait.said[3]!, words)
+  })
+
+  it('is tried again after a while where no byte comes free, as under a quota', async () => {
+    const wait = aWait(['EDQUOT'], [5 * mebibyte])
+    assert.equal(await wait.ended, 'done')
+    assert.equal(wait.nowMs(), 600_000)
+  })
+
+  it('ends when it is interrupted, and at once for any other reason', async () => {
+    const wait = aWait(['ENOSPC'], [0])
+    wait.interrupted.abort(new Error('paused'))
+    await assert.rejects(wait.ended, /no room|paused/)
+    await assert.rejects(aWait(['EACCES'], [0]).ended, /no room/)
+  })
+})

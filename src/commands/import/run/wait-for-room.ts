@@ -1,0 +1,49 @@
+// Runs a stage of a job, however long its disk is full in between: every stage goes on from what is kept, so it is called
+// again once there is room. Source: ours; `pennon import fetch` does the same for each file.
+
+import { statfsSync } from 'node:fs'
+import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import type { StageProgress } from '#importer/job/progress.ts'
+import { isDiskFull } from '../job/open-job.ts'
+
+export interface RoomOptions {
+  readonly folder: { readonly path: string }
+  readonly progress: Pick<StageProgress, 'say' | 'waiting'>
+  readonly signal: AbortSignal
+  readonly clock: FetchClock
+  /** Bytes that the folder's disk has left. */
+  readonly freeBytes?: (path: string) => number
+}
+
+const lookEveryMs = 1_000
+/** A stage that is called again writes more than this, and one that finds no room has read its files in vain. */
+const roomBytesMin = 1024 * 1024
+/** Quotas and used-up inodes may give way without a byte more. */
+const tryAnywayMs = 600_000
+
+/** @throws what `stage` throws for any other reason; the signal's reason when it is aborted. */
+export async function whereRoom<T>(stage: () => Promise<T>, options: RoomOptions): Promise<T> {
+  for (;;)
+    try {
+      return await stage()
+    } catch (error) {
+      if (!isDiskFull(error) || options.signal.aborted) throw error
+      await room(options)
+    }
+}
+
+async function room({ folder, progress, signal, clock, freeBytes = freeBytesOf }: RoomOptions): Promise<void> {
+  progress.say(
+    `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: make room, and it goes on by itself.`,
+  )
+  progress.waiting('the disk is full')
+  const enough = freeBytes(folder.path) + roomBytesMin
+  const untilMs = clock.nowMs() + tryAnywayMs
+  while (freeBytes(folder.path) < enough && clock.nowMs() < untilMs) await clock.sleep(lookEveryMs, signal)
+  progress.waiting(null)
+}
+
+function freeBytesOf(path: string): number {
+  const { bavail, bsize } = statfsSync(path)
+  return bavail * bsize
+}

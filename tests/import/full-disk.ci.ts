@@ -1,0 +1,99 @@
+// An import whose disk fills waits, says so, and goes on when there is room, while it stages and while it sends.
+
+import assert from 'node:assert/strict'
+import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it, type TestContext } from 'node:test'
+import { eventually } from '../support/eventually.ts'
+import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
+import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import type { RunningCommand } from '../support/pennon-command.ts'
+import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: make room, and it goes on by itself\./
+
+describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
+  let pennon: Pennon
+  before(async () => {
+    pennon = await startPennon()
+  })
+  after(() => pennon.stop())
+
+  it('waits while it is staged, says so, and goes on by itself when there is room', async t => {
+    const disk = aDisk(t, 8)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
+    const commands = new ImportCommands(disk)
+    await commands.plan([raw])
+    const ballast = fill(disk)
+    const run = commands.start('run')
+    const said = saidBy(run)
+    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
+    assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
+    rmSync(ballast)
+    const { exitCode, stderr } = await run.ended
+    assert.equal(exitCode, 0, stderr)
+    assert.ok(existsSync(join(commands.job, 'rehearsal/report.json')))
+  })
+
+  it('waits while it is sent, and every event is stored once in the end', async t => {
+    const disk = aDisk(t, 64)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 3))
+    const commands = new ImportCommands(disk, { PENNON_PERSONAL_KEY: testPersonalKey })
+    await commands.approved(pennon, [raw], '--max-reject-share', '5%')
+    const run = commands.start('run', '--rate', '4000')
+    const said = saidBy(run)
+    const checkpoint = join(commands.job, 'checkpoint.json')
+    await eventually(() => existsSync(checkpoint), { what: 'something sent', timeoutMs: 30_000 })
+    const ballast = fill(disk)
+    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 60_000 })
+    assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
+    rmSync(ballast)
+    const { exitCode, stderr } = await run.ended
+    assert.equal(exitCode, 0, stderr)
+    const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'final/report.json'), 'utf8'))
+    assert.deepEqual([balance.isBalanced, verification.ok], [true, true])
+    assert.equal(verification.stored_rows, verification.expected_rows)
+  })
+
+  it('ends as paused when it is stopped while it waits', async t => {
+    const disk = aDisk(t, 8)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 4))
+    const commands = new ImportCommands(disk)
+    await commands.plan([raw])
+    fill(disk)
+    const run = commands.start('run')
+    const said = saidBy(run)
+    await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
+    run.child.kill('SIGINT')
+    const { exitCode, stderr } = await run.ended
+    assert.equal(exitCode, 130)
+    assert.match(stderr, /paused\. What is done is kept/)
+  })
+})
+
+function saidBy({ child }: RunningCommand): () => string {
+  let text = ''
+  child.stderr!.on('data', chunk => {
+    text += chunk
+  })
+  return () => text
+}
+
+/** Takes all room of a disk. @returns the file to remove. */
+function fill(disk: string): string {
+  const path = join(disk, 'ballast')
+  for (const bytes of [2 ** 20, 2 ** 12])
+    try {
+      for (;;) appendFileSync(path, Buffer.alloc(bytes))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  return path
+}
+
+function aDisk(t: TestContext, mebibytes: number): string {
+  const disk = mountSmallDisk(mebibytes * 2 ** 20)
+  t.after(disk.remove)
+  return disk.path
+}

@@ -1,0 +1,34 @@
+// A disk that a test can fill: a tmpfs of its own, which only root on Linux may mount.
+
+import { execFileSync } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+
+/** @returns the reason why there can be none, for `skip`; false where there can. */
+export function noSmallDisk(): string | false {
+  if (process.platform !== 'linux' || process.getuid?.() !== 0) return 'only root can mount a tmpfs'
+  try {
+    mountSmallDisk(2 ** 20).remove()
+    return false
+  } catch (error) {
+    return `a tmpfs cannot be mounted: ${(error as Error).message}`
+  }
+}
+
+export function mountSmallDisk(bytes: number): { readonly path: string; readonly remove: () => void } {
+  const path = mkdtempSync(join(tmpdir(), 'pennon-disk-'))
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${bytes}`, 'tmpfs', path], { stdio: 'pipe' })
+  } catch (error) {
+    rmSync(path, { recursive: true })
+    throw error
+  }
+  return {
+    path,
+    remove: () => {
+      execFileSync('umount', ['-l', path])
+      rmSync(path, { recursive: true, force: true })
+    },
+  }
+}
