@@ -10,8 +10,16 @@ import type { SentJob } from './sent-events.ts'
 
 type Tried = readonly [text: string, result: 'sent' | 'rejected']
 
-const reject = (line: number, source: string): string =>
-  JSON.stringify({ object: 'raw.jsonl', line, reason: 'json_syntax', adapter: 'generic', source_sha256: 'x', source })
+const reject = (line: number, source: string, byte = 100 * line): string =>
+  JSON.stringify({
+    object: 'raw.jsonl',
+    line,
+    byte,
+    reason: 'json_syntax',
+    adapter: 'generic',
+    source_sha256: 'x',
+    source,
+  })
 
 /** One retry of a file, all of whose lines were committed. */
 function retryOf(t: TestContext, day: number, file: string, tried: readonly Tried[]): SentJob {
@@ -59,7 +67,17 @@ describe('records that were repaired in several tries', () => {
     // In any order, since their folders are named by hashes.
     const outcomes = await retryOutcomes([second, first])
     assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
-    assert.equal(outcomes.get('raw.jsonl:1')?.kind, 'sent')
+    assert.equal(outcomes.get('raw.jsonl:1:100')?.kind, 'sent')
+  })
+
+  it('are told apart where a list of JSON has them in one line', async t => {
+    const only = retryOf(t, 1, 'a', [
+      [reject(1, 'good', 1), 'sent'],
+      [reject(1, 'also good', 40), 'sent'],
+      [reject(1, 'bad', 80), 'rejected'],
+    ])
+    const outcomes = await retryOutcomes([only])
+    assert.deepEqual(sumOutcomes(outcomes), { read: 3, sent: 2, refused: 0, rejected: 1, skipped: 0 })
   })
 
   it('are those of the last version of a file of plain records', async t => {

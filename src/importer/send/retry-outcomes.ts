@@ -6,6 +6,7 @@ import { isJsonObject, type JsonObject, ownValue, parseJson } from '#core/json.t
 import type { JobFolder } from '../job/job-folder.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import type { RawPosition } from '../read/read-record.ts'
 import { isReject, retryOrigin } from './retried-records.ts'
 import { refusedUuids, type SentJob } from './sent-events.ts'
 
@@ -82,12 +83,15 @@ export function readRetryOutcomes(folder: JobFolder): RetryOutcomes {
   return new Map(folder.readJson(outcomesFile, outcomesSchema)?.records)
 }
 
-/** The place in the raw files, which a line of rejects keeps whatever is repaired in it. */
-export function recordKey({ object, line }: { readonly object: string; readonly line: number }): string {
-  return `${object}:${line}`
+/**
+ * The place in the raw files, which a line of rejects keeps whatever is repaired in it. The byte tells apart the records
+ * of a JSON list that is written in one line.
+ */
+export function recordKey({ object, line, byte }: RawPosition): string {
+  return `${object}:${line}:${byte}`
 }
 
-function positionIn(text: string): { object: string; line: number } | null {
+function positionIn(text: string): RawPosition | null {
   let value: JsonObject
   try {
     const parsed = parseJson(text)
@@ -97,8 +101,9 @@ function positionIn(text: string): { object: string; line: number } | null {
     // A record that is no JSON is no line of rejects.
     return null
   }
-  const [object, line] = [ownValue(value, 'object'), ownValue(value, 'line')]
-  return isReject(value) && typeof object === 'string' && typeof line === 'number' ? { object, line } : null
+  const [object, line, byte] = ['object', 'line', 'byte'].map(key => ownValue(value, key))
+  if (!isReject(value) || typeof object !== 'string' || typeof line !== 'number') return null
+  return { object, line, byte: typeof byte === 'number' ? byte : 0 }
 }
 
 function outcomeOf({ result }: StagedOutcome, refused: ReadonlySet<string>): RetryOutcome {
