@@ -100,6 +100,13 @@ describe('a record with a mapping', () => {
     assert.deepEqual(outcome.notes, ['type_mismatch:bad'])
   })
 
+  it('is counted once for a field that is not of its type, whatever is made of it', () => {
+    const mapping = { ...base, types: { n: 'number' }, properties: { n: 'n', m: 'n' }, set: { n: 'n' } }
+    assert.partialDeepStrictEqual(convertRecords(generic, [{ ...row, n: 'x' }], { mapping }), [
+      { notes: ['type_mismatch:n'] },
+    ])
+  })
+
   it('has groups, updates of its person, and a link to its anonymous id', () => {
     const mapping = {
       ...base,

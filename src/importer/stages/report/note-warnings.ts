@@ -1,22 +1,31 @@
 // Which notes of converters are worth a warning, in words. Source: docs/wire/import.md §1.1 to §1.9, §2.7.
 
+import { counted } from '#core/counted.ts'
 import { compareTexts } from './event-counts.ts'
 import type { Warning } from './rehearsal-report.ts'
 import { percent } from './suspicions.ts'
 
-const words: Readonly<Record<string, (count: string, detail: string) => string>> = {
+/** A record has such a note once. */
+const ofRecords: Readonly<Record<string, (count: string, detail: string) => string>> = {
   amplitude_id_used: count => `${count} have neither a user nor a device id, so they are of their amplitude_id.`,
-  group_values_dropped: count => `${count} groups are not told with their event, which may have one of each type.`,
-  group_key_too_long: count => `${count} tell of a group whose key is too long; nothing is told of such groups.`,
-  matomo_type_unknown: (count, detail) => `${count} hold actions of the type ${detail}, which is not known.`,
   zone_shift_differs: count => `${count} were received at another hour than the zone of the source says.`,
   groups_without_dollar: count =>
     `${count} have groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
   type_mismatch: (count, detail) =>
-    `${count} have a ${detail} that is not of the type that the mapping gives it; it stays a text.`,
+    `${count} have a ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
   person_data_left_out: count =>
     `${count} lose what they say of their person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data they keep it.`,
   invalid_uuid: count => `${count} have an id that is no UUID; they get one made of it.`,
+}
+
+/** A record has such a note for each of its groups or actions that is meant. */
+const ofTheirParts: Readonly<Record<string, (count: number, detail: string) => string>> = {
+  group_values_dropped: count =>
+    `${counted(count, 'group is', 'groups are')} not told with their event, which may have one of each type.`,
+  group_key_too_long: count =>
+    `${counted(count, 'group has', 'groups have')} a key that is too long; nothing is told of such groups.`,
+  matomo_type_unknown: (count, detail) =>
+    `${counted(count, 'action is', 'actions are')} of the type ${detail}, which is not known.`,
 }
 
 /**
@@ -27,8 +36,9 @@ export function noteWarnings(notes: ReadonlyMap<string, number>, records: number
   return [...notes]
     .toSorted(([a], [b]) => compareTexts(a, b))
     .flatMap(([note, count]) => {
-      const [code = '', detail = ''] = note.split(':', 2)
-      const say = words[code]
-      return say === undefined ? [] : [{ code, text: say(`${count} records (${percent(count / records)})`, detail) }]
+      const [, code = '', detail = ''] = /^([^:]*):?(.*)$/s.exec(note) ?? []
+      const share = `${counted(count, 'record')} (${percent(count / records)})`
+      const text = ofRecords[code]?.(share, detail) ?? ofTheirParts[code]?.(count, detail)
+      return text === undefined ? [] : [{ code, text }]
     })
 }

@@ -34,8 +34,14 @@ export class TypedFields {
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
     if (type === undefined || value === undefined || isEmptyValue(value)) return value
     const typed = typedValue(value, type, this.#form, path)
-    if (typed === undefined) this.#notes.push(`type_mismatch:${path}`)
+    if (typed === undefined) this.#noteMismatch(path)
     return typed ?? value
+  }
+
+  /** Once, however many parts of the event are made of the field. */
+  #noteMismatch(path: string): void {
+    const note = `type_mismatch:${path}`
+    if (!this.#notes.includes(note)) this.#notes.push(note)
   }
 }
 

@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { noteWarnings } from './note-warnings.ts'
+
+it('a warning counts records, or what one record may have several of', () => {
+  const notes = new Map([
+    ['amplitude_id_used', 1_500],
+    ['group_values_dropped', 4],
+    ['matomo_type_unknown:form:x', 1],
+    ['zone_shift:7200', 9],
+  ])
+  assert.deepEqual(
+    noteWarnings(notes, 3_000).map(({ text }) => text),
+    [
+      '1,500 records (50 %) have neither a user nor a device id, so they are of their amplitude_id.',
+      '4 groups are not told with their event, which may have one of each type.',
+      '1 action is of the type form:x, which is not known.',
+    ],
+  )
+})
