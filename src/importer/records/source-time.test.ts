@@ -44,7 +44,9 @@ describe('the time of a record', () => {
 
   it('is in the unit that the size of a number says, exact to the microsecond', () => {
     const noon = '2024-05-01T12:00:00.123456Z'
-    for (const literal of ['1714564800.123456', '1714564800123.456', '1714564800123456', '1714564800123456789']) {
+    const seconds = ['1714564800.123456', '1714564800.1234567']
+    const nanoseconds = ['1714564800123456789', '1714564800123456800', '1714564800123456000']
+    for (const literal of [...seconds, '1714564800123.456', '1714564800123456', ...nanoseconds]) {
       assert.equal(read(parseJson(literal)), noon, literal)
       assert.equal(read(literal), noon, `${literal} as a text`)
     }
@@ -64,6 +66,11 @@ describe('the time of a record', () => {
   it('is the first pass of an hour that a clock change repeats, and behind one that it leaves out', () => {
     assert.equal(read('2024-10-27 02:30:00', 'Europe/Berlin'), '2024-10-27T00:30:00.000Z')
     assert.equal(read('2024-03-31 02:30:00', 'Europe/Berlin'), '2024-03-31T01:30:00.000Z')
+  })
+
+  it('is right also where clocks change within a quarter of an hour', () => {
+    const times = ['00:00:30', '00:05:00'].map(time => read(`2010-11-07 ${time}`, 'America/St_Johns'))
+    assert.deepEqual(times, ['2010-11-07T02:30:30.000Z', '2010-11-07T03:35:00.000Z'])
   })
 
   it('is what clocks of the zone show, whatever the zone and the hour', () => {

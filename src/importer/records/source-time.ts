@@ -27,7 +27,7 @@ const numeral = /^-?\d+(?:\.\d+)?$/
  * @throws RecordReject `timestamp_zone_unknown` for a text without a zone where the form has none either.
  */
 export function readTime(value: JsonValue, form: TimeForm, field: string): number | null {
-  if (typeof value === 'number') return fromEpoch(value, form.unit)
+  if (typeof value === 'number') return fromNumber(value, form.unit)
   if (isRawNumber(value)) return fromNumeral(value.rawJSON, form.unit)
   if (typeof value !== 'string') return null
   const trimmed = value.trim()
@@ -56,16 +56,24 @@ export function wallClockToUtc(wallUs: number, zone: string): number {
   const wallMs = wallUs / usPerMs
   const kept = changes.get(zone) ?? new Map<number, number>()
   changes.set(zone, kept)
-  // Clocks change on quarters of an hour, so all times of one quarter have one offset.
+  // Clocks change on quarters of an hour, so all times of one quarter have one offset. Only few did within one, such as
+  // those of Newfoundland at a minute past midnight; the times of such a quarter are asked for one by one.
   const quarter = Math.floor(wallMs / quarterMs)
   let offsetMs = kept.get(quarter)
   if (offsetMs === undefined) {
-    const iso = new Date(quarter * quarterMs).toISOString().slice(0, -1)
-    offsetMs = quarter * quarterMs - Temporal.PlainDateTime.from(iso).toZonedDateTime(zone).epochMilliseconds
+    offsetMs = zoneOffsetMs(quarter * quarterMs, zone)
+    if (zoneOffsetMs((quarter + 1) * quarterMs - 1, zone) !== offsetMs)
+      return wallUs - zoneOffsetMs(wallMs, zone) * usPerMs
     if (kept.size >= keptQuartersMax) kept.clear()
     kept.set(quarter, offsetMs)
   }
   return wallUs - offsetMs * usPerMs
+}
+
+/** By how much the clocks of the zone are ahead of UTC when they show a time. */
+function zoneOffsetMs(wallMs: number, zone: string): number {
+  const iso = new Date(wallMs).toISOString().slice(0, -1)
+  return wallMs - Temporal.PlainDateTime.from(iso).toZonedDateTime(zone).epochMilliseconds
 }
 
 /** The date, `YYYY-MM-DD`, that begins at this instant's UTC day. */
@@ -107,7 +115,12 @@ function unitOf(value: number): EpochUnit {
   return size < 1e11 ? 's' : size < 1e14 ? 'ms' : size < 1e17 ? 'us' : 'ns'
 }
 
-function fromEpoch(value: number, unit: EpochUnit = unitOf(value)): number | null {
+/** By the digits that it is written with, so that it is the same time as in a text. */
+function fromNumber(value: number, unit: EpochUnit = unitOf(value)): number | null {
+  return Number.isInteger(value) && unit !== 'ns' ? fromEpoch(value, unit) : fromNumeral(String(value), unit)
+}
+
+function fromEpoch(value: number, unit: EpochUnit): number | null {
   return counted(Math.round(value * usPerUnit[unit]))
 }
 
