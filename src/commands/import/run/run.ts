@@ -130,6 +130,7 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
+    checkConfig(job.source, plan)
   }
   if (maxRejectShare !== undefined)
     plan = { ...plan, limits: { ...plan.limits, maxRejectShare: shareIn(maxRejectShare, '--max-reject-share') } }
@@ -137,6 +138,12 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
     plan = { ...plan, limits: { ...plan.limits, allowsDamagedFiles: true } }
   if (plan !== job.plan) writePlan(job.folder, plan)
   return { ...job, plan }
+}
+
+/** Has to come before the plan is written: a source that knows no zone would refuse it in every later run. */
+function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['plan']): void {
+  const nowMs = Date.parse(createdAt)
+  source.prepare(config, { nowMs, holdLiveWindow: limits.holdLiveWindow, findFact: () => null })
 }
 
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */

@@ -1,0 +1,18 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const record = JSON.stringify({ event_type: 'e', user_id: 'u-1', event_time: '2024-05-01 12:00:00' })
+const source = ['--source', 'amplitude']
+
+describe('the configuration of an import', () => {
+  it('stays as it was when the source does not know the option of a run', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    await commands.plan([commands.file('raw.jsonl', record)], ...source)
+    const refused = await commands.call('run', '--source-timezone', 'Europe/Berlin')
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, /the configuration of amplitude has no key "source_timezone"/)
+    assert.equal((await commands.call('run')).exitCode, 0)
+  })
+})
