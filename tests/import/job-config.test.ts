@@ -15,4 +15,12 @@ describe('the configuration of an import', () => {
     assert.match(refused.stderr, /the configuration of amplitude has no key "source_timezone"/)
     assert.equal((await commands.call('run')).exitCode, 0)
   })
+
+  it('is refused where it says neither to hold the live window nor not to', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const config = commands.file('config.json', '{"hold_live_window": "true"}')
+    const refused = await commands.plan([commands.file('raw.jsonl', record)], ...source, '--config', config)
+    assert.equal(refused.exitCode, 2)
+    assert.equal(refused.stderr, 'pennon: hold_live_window in the configuration has to be true or false\n')
+  })
 })

@@ -18,7 +18,7 @@ import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
-import { readJsonFile } from './plan/plan-options.ts'
+import { holdsLiveWindow, readJsonFile } from './plan/plan-options.ts'
 
 export interface ConvertOptions {
   readonly source: string
@@ -76,12 +76,11 @@ function prepare(
 ): RecordConverter {
   const nowUs = readTime(now, { zone: 'UTC' }, 'now')
   if (nowUs === null) refuse(`--now has to be a time such as 2026-01-15T00:00:00Z, not ${JSON.stringify(now)}`)
-  // A choice of the whole import, whatever the source.
-  const { hold_live_window: holdLiveWindow = false, ...own } =
-    config === undefined ? {} : readJsonFile(config, '--config')
+  const own = config === undefined ? {} : readJsonFile(config, '--config')
+  const holdLiveWindow = holdsLiveWindow(own)
+  delete own.hold_live_window
   if (mapping !== undefined) own.mapping = readJsonFile(mapping, '--mapping')
   if (sourceTimezone !== undefined) own.source_timezone = sourceTimezone
-  if (typeof holdLiveWindow !== 'boolean') refuse('hold_live_window in the configuration has to be true or false')
   try {
     return source.prepare(own, { nowMs: nowUs / usPerMs, holdLiveWindow, findFact })
   } catch (error) {

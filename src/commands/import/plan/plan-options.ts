@@ -66,13 +66,18 @@ export function limitsOf(options: PlanOptions): ImportLimits {
   const config = options.config === undefined ? {} : readJsonFile(options.config, '--config')
   return {
     maxRejectShare: shareIn(options.maxRejectShare, '--max-reject-share'),
-    holdLiveWindow: options.holdLiveWindow === true || config.hold_live_window === true,
+    holdLiveWindow: holdsLiveWindow(config) || options.holdLiveWindow === true,
     retentionDays: options.retentionDays === undefined ? null : wholeDays(options.retentionDays),
     groupTypesMax: 5,
     ...(options.allowDamagedFiles === true && { allowsDamagedFiles: true as const }),
     ...joiningOf(options),
     ...(options.acceptOld === true && { acceptsOld: true }),
   }
+}
+
+/** A choice of the whole import, which stands in the configuration of any source. */
+export function holdsLiveWindow({ hold_live_window: value = false }: JsonObject): boolean {
+  return typeof value === 'boolean' ? value : refuse('hold_live_window in the configuration has to be true or false')
 }
 
 function joiningOf({
