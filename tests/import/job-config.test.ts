@@ -23,4 +23,22 @@ describe('the configuration of an import', () => {
     assert.equal(refused.exitCode, 2)
     assert.equal(refused.stderr, 'pennon: hold_live_window in the configuration has to be true or false\n')
   })
+
+  it('has to say the zone of old events that say no receipt, unless another event shows it', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const old = Date.UTC(2022, 6, 1, 12) / 1000
+    const event = (time: number, more: object) =>
+      `${JSON.stringify({ event: 'e', properties: { time, distinct_id: 'u-1', $insert_id: `i-${time}`, ...more } })}\n`
+    const mixpanel = ['--source', 'mixpanel']
+    await commands.plan([commands.file('raw.jsonl', event(old, {}))], ...mixpanel)
+    for (let time = 0; time < 2; time++) {
+      const stopped = await commands.call('run')
+      assert.equal(stopped.exitCode, 2)
+      assert.match(stopped.stderr, /1 record is from before 2023.*--source-timezone/)
+    }
+    assert.equal((await commands.call('run', '--source-timezone', 'UTC')).exitCode, 0)
+    const known = event(old + 60, { mp_processing_time_ms: (old + 62) * 1000 })
+    await commands.plan([commands.file('raw.jsonl', event(old, {}) + known)], ...mixpanel)
+    assert.equal((await commands.call('run')).exitCode, 0)
+  })
 })

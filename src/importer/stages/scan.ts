@@ -4,6 +4,7 @@
 
 import { mkdirSync } from 'node:fs'
 import Type from 'typebox'
+import { counted } from '#core/counted.ts'
 import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import { orNull } from '../job/file-schema.ts'
@@ -36,6 +37,8 @@ export interface ScanStats {
   readonly devices: ReturnType<JobLedger['deviceCounts']>
   readonly repeatedRecords: number
   readonly zoneShift: ZoneShift | null
+  /** Records whose times may be of another zone, where no record at all shows the zone. */
+  readonly zoneUnproved?: number
 }
 
 /** What is counted on the way, kept with every finished part. */
@@ -44,6 +47,7 @@ interface ScanCounts {
   sharedDevices: number
   repeatedRecords: number
   zoneShifts: Record<string, number>
+  zoneUnproved?: number
   /** The first ones in the order of time, as many as a project may have. */
   groupTypes: string[]
 }
@@ -53,6 +57,7 @@ const countsSchema = Type.Object({
   sharedDevices: Type.Number(),
   repeatedRecords: Type.Number(),
   zoneShifts: Type.Record(Type.String(), Type.Number()),
+  zoneUnproved: Type.Optional(Type.Number()),
   groupTypes: Type.Array(Type.String()),
 })
 
@@ -82,6 +87,7 @@ const statsSchema = Type.Object({
   zoneShift: orNull(
     Type.Object({ seconds: Type.Number(), text: Type.String(), share: Type.Number(), example: Type.String() }),
   ),
+  zoneUnproved: Type.Optional(Type.Number()),
 })
 
 /** @returns null before a scan has ended. */
@@ -89,7 +95,7 @@ export function readStats(folder: JobFolder): ScanStats | null {
   return folder.readJson(statsFile, statsSchema)
 }
 
-/** @throws JobStopped when the times are not in the zone that they are read in. */
+/** @throws JobStopped when the times are not in the zone that they are read in, or may be of another. */
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
   const { folder, plan, manifest, source, progress } = options
   const scannedSha256 = manifestSha256(manifest)
@@ -107,7 +113,7 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     const counts = await scanParts(options, ledger, conversion)
     const stats = statsOf(scannedSha256, ledger, counts)
     folder.writeJson(statsFile, stats)
-    if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
+    if (manifest.sourceTimezone === null) stopForZone(stats)
     return stats
   } finally {
     ledger.rollback()
@@ -168,14 +174,18 @@ export function forgetScan(folder: JobFolder): void {
 }
 
 /** @throws JobStopped */
-export function stopForZone(shift: ZoneShift | null): void {
-  if (shift === null) return
-  const share = `${Math.floor(shift.share * 100)} % of the records`
-  throw new JobStopped(
-    `the times of ${share} are ${shift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
-      `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
-      `${shift.example}; the records are staged anew. Nothing was sent`,
-  )
+export function stopForZone({ zoneShift, zoneUnproved = 0 }: Pick<ScanStats, 'zoneShift' | 'zoneUnproved'>): void {
+  if (zoneShift !== null)
+    throw new JobStopped(
+      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
+        `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
+        `${zoneShift.example}; the records are staged anew. Nothing was sent`,
+    )
+  if (zoneUnproved > 0)
+    throw new JobStopped(
+      `${counted(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
+        'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
+    )
 }
 
 /** In the order of time, so the last word about a key counts. */
@@ -281,8 +291,7 @@ class LineScan {
     const repeat = this.#repeats.find(manifest.source, staged.timeUs, record.events, staged.parsed.value)
     if (repeat !== null) return this.#repeated(repeat)
     if (this.#isOfRefusedGroup(record)) return { g: 1 }
-    for (const note of record.notes ?? [])
-      if (note.startsWith('zone_shift:')) this.#counts.zoneShifts[note] = (this.#counts.zoneShifts[note] ?? 0) + 1
+    this.#countZone(record)
     const { notes, isOwnLinkRefused } = this.#generated(record)
     const news = this.#news(record)
     return {
@@ -290,6 +299,13 @@ class LineScan {
       ...(notes.length > 0 && { s: notes.length }),
       ...(isOwnLinkRefused && { r: 1 }),
     }
+  }
+
+  #countZone({ notes = [] }: ConvertedRecord): void {
+    const { zoneShifts } = this.#counts
+    for (const note of notes)
+      if (note.startsWith('zone_shift:')) zoneShifts[note] = (zoneShifts[note] ?? 0) + 1
+      else if (note === 'zone_unproved') this.#counts.zoneUnproved = (this.#counts.zoneUnproved ?? 0) + 1
   }
 
   #repeated(repeat: Repeat): ScanNote {
@@ -351,5 +367,7 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     devices: ledger.deviceCounts(),
     repeatedRecords: counts.repeatedRecords,
     zoneShift: findZoneShift(counts.zoneShifts),
+    // A single time of receipt shows it.
+    zoneUnproved: Object.keys(counts.zoneShifts).length > 0 ? 0 : (counts.zoneUnproved ?? 0),
   }
 }

@@ -70,7 +70,7 @@ export const scan: JobStage = {
     const manifest = manifestOf(folder)
     const stats = readScan(folder, manifest)
     if (stats === null) return false
-    if (manifest.sourceTimezone === null) stopForZone(stats.zoneShift)
+    if (manifest.sourceTimezone === null) stopForZone(stats)
     return true
   },
   async run({ folder, plan, source, progress, signal }) {

@@ -10,13 +10,16 @@ export interface EventTime {
   readonly timeUs: number
   /**
    * `zone_shift:SECONDS`, by how much the time differs from that of receipt, in quarters of an hour; and with a zone
-   * `zone_shift_differs` where that is not what the zone says.
+   * `zone_shift_differs` where that is not what the zone says. Without a time of receipt, `zone_unproved` for an event
+   * of the years in which projects exported their own wall clock.
    */
   readonly notes: readonly string[]
 }
 
 const millisecondsFrom = 1e10
 const quarterSeconds = 900
+/** Projects that were made before kept the dates of their own zone. */
+const utcFromUs = Date.UTC(2023, 0, 1) * usPerMs
 
 /**
  * @param zone IANA name of the project's zone when its numbers are wall-clock times; null when they are UTC.
@@ -46,16 +49,19 @@ function fromWallClock(wallUs: number, zone: string): number {
 }
 
 function shiftNotes(from: JsonObject, writtenUs: number, timeUs: number, zone: string | null): string[] {
-  // What was imported into Mixpanel was received long after it happened.
-  if (ownValue(from, '$import') === true) return []
-  const receivedMs =
-    receiveTime(ownValue(from, '$mp_api_timestamp_ms')) ?? receiveTime(ownValue(from, 'mp_processing_time_ms'))
-  if (receivedMs === null) return []
+  const receivedMs = receiptOf(from)
+  if (receivedMs === null) return zone === null && timeUs < utcFromUs ? ['zone_unproved'] : []
   const seconds = (writtenUs - receivedMs * usPerMs) / usPerSecond
   // Without the sign of a zero.
   const shift = Math.round(seconds / quarterSeconds) * quarterSeconds + 0
   const ofZone = (writtenUs - timeUs) / usPerSecond
   return [`zone_shift:${shift}`, ...(zone !== null && shift !== ofZone ? ['zone_shift_differs'] : [])]
+}
+
+/** @returns epoch ms; null for what was imported into Mixpanel, which it received long after it happened. */
+function receiptOf(from: JsonObject): number | null {
+  if (ownValue(from, '$import') === true) return null
+  return receiveTime(ownValue(from, '$mp_api_timestamp_ms')) ?? receiveTime(ownValue(from, 'mp_processing_time_ms'))
 }
 
 /** @returns epoch ms; null for what cannot be one, such as the small counters that copies of exports have. */

@@ -207,6 +207,17 @@ describe('the time of an event of Mixpanel', () => {
     assert.deepEqual(notesOf({ ...received, time: noon + 19_800 }, india), ['zone_shift:19800'])
     assert.deepEqual(notesOf(received, india), ['zone_shift:0', 'zone_shift_differs'])
   })
+
+  it('notes that nothing shows its zone where it is from before 2023 and tells no receipt', () => {
+    const notesOf = (properties: JsonObject, config?: JsonObject) =>
+      (outcomeOf(row(properties), config) as { notes: readonly string[] }).notes
+    const time = Date.UTC(2022, 11, 31, 23) / 1000
+    assert.deepEqual(notesOf({ time }), ['zone_unproved'])
+    assert.deepEqual(notesOf({ time, $import: true, mp_processing_time_ms: noon * 1000 }), ['zone_unproved'])
+    assert.deepEqual(notesOf({ time: '2022-12-31T23:00:00Z' }), [])
+    assert.deepEqual(notesOf({ time }, { source_timezone: 'UTC' }), [])
+    assert.deepEqual(notesOf({ time: time + 3600 }), [])
+  })
 })
 
 describe('who is who in Mixpanel', () => {
