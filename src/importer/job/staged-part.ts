@@ -39,6 +39,8 @@ export interface StagedOutcome {
   /** Offset, in the part's unpacked bytes, of the byte after the line. */
   readonly byteEnd: number
   readonly raw: RawPosition
+  /** Its number among the records of its file, from 1; absent for an event that no record holds. */
+  readonly ordinal?: number
   /** The record's text as it stands in the raw file, for rejects; its beginning where it is no JSON and very long. */
   readonly text: string
   /** SHA-256, in hex, of the record's bytes in the raw file. */

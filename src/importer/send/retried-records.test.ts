@@ -54,6 +54,18 @@ describe('a rejected row of CSV', () => {
     assert.partialDeepStrictEqual(retried, { kind: 'events', events: [{ properties: { note: '1,5' } }] })
   })
 
+  it('is another one than a row like it before, where identical ones are kept', async t => {
+    const row = 'Paid,u-1,2024-05-01T12:00:00Z,'
+    const { job, rejects } = await rehearsed(t, `event,user,at,note\n${row}\nPaid,,2024-05-01T12:00:00Z,\n`, {
+      keep_identical: true,
+    })
+    const retried = await retry(t, job, [{ ...rejects[0]!, record: { ...rejects[0]!.record, user: 'u-1' } }])
+    const atOnce = await rehearsed(t, `event,user,at,note\n${row}\n${row}\n`, { keep_identical: true })
+    const open = atOnce.job.open()
+    t.after(() => open.close())
+    assert.deepEqual(retried, (await outcomesOf(open)).map(({ result }) => withoutNotes(result)).slice(1))
+  })
+
   it('is still wrong, for the same reason, when nothing was repaired', async t => {
     const { job, rejects } = await rehearsed(t)
     assert.deepEqual(
@@ -63,12 +75,12 @@ describe('a rejected row of CSV', () => {
   })
 })
 
-async function rehearsed(t: TestContext, text = csv) {
+async function rehearsed(t: TestContext, text = csv, config: JsonObject = {}) {
   const folder = tempDir(t)
   const raw = join(folder, 'raw.csv')
   writeFileSync(raw, text)
   const job = new TestJob(join(folder, 'job'), generic, [raw], {
-    config: { mapping },
+    config: { mapping, ...config },
     read: recordReader({ spool: { folder } }),
   })
   await job.stage()

@@ -102,7 +102,7 @@ function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<S
     const known = withLinksOf(ledger)
     const conversion = jobConversion(context.plan, context.source, (kind, key) => ledger.findFact(kind, key))
     for (const [index, { bytes, at }] of lines.entries()) {
-      const { parsed, table, isSent } = repairedRecord(bytes, context.manifest)
+      const { parsed, table, isSent, ordinal = index + 1 } = repairedRecord(bytes, context.manifest)
       const text = bytes.toString()
       yield {
         line: index + 1,
@@ -112,7 +112,7 @@ function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<S
         sourceSha256: () => sha256Hex(bytes),
         result: isSent
           ? { kind: 'skipped', reason: 'duplicate_in_source' }
-          : resultOf(parsed, table, text, index + 1, context, conversion, known),
+          : resultOf(parsed, table, text, ordinal, context, conversion, known),
       }
     }
   } finally {
@@ -133,20 +133,29 @@ function withLinksOf(ledger: JobLedger): ImportLedger {
   }
 }
 
+interface RepairedRecord {
+  readonly parsed: ParsedRecord
+  readonly table: string | null
+  readonly isSent: boolean
+  /** The number that it had in its file. */
+  readonly ordinal?: number
+}
+
 /** A line of `rejects/`, whose `source` or `record` was repaired, or the repaired record itself. */
-function repairedRecord(
-  bytes: Buffer,
-  manifest: Manifest,
-): { parsed: ParsedRecord; table: string | null; isSent: boolean } {
+function repairedRecord(bytes: Buffer, manifest: Manifest): RepairedRecord {
   const parsed = parseJsonLine(bytes)
   const onlyObject = manifest.objects.length === 1 ? manifest.objects[0]! : null
   if (!('value' in parsed) || !isReject(parsed.value))
     return { parsed, table: onlyObject?.table ?? null, isSent: false }
-  const { object } = parsed.value
+  const { object, line, ordinal = line } = parsed.value
   const { table, ...rows } = manifest.objects.find(each => each.object === object) ?? onlyObject ?? noObject
   // `pennon import rejects` marks what another retry has sent; the source in it is still the broken one.
   const isSent = ownValue(parsed.value, 'repaired') === true
-  return { parsed: repairedSource(parsed.value, rows), table, isSent }
+  return {
+    parsed: repairedSource(parsed.value, rows),
+    ...{ table, isSent },
+    ...(typeof ordinal === 'number' && { ordinal }),
+  }
 }
 
 const noObject: RawObject = { object: '', table: null }

@@ -9,6 +9,7 @@ import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import {
   type RejectLine,
+  rejectedPlace,
   rejectedSource,
   rejectLineSchema,
   rejectTexts,
@@ -86,7 +87,7 @@ function lineOf(part: string, adapter: string, { outgoing, reason, field, detail
   const { outcome, event } = outgoing
   return {
     part,
-    ...outcome.raw,
+    ...rejectedPlace(outcome),
     reason,
     field,
     detail,

@@ -62,6 +62,7 @@ function outcomeOf(
     line: number,
     byteEnd,
     raw,
+    ordinal: staged.ordinal,
     text,
     sourceSha256: staged.sourceSha256,
     ...(columns !== undefined && { row: { columns, cells } }),

@@ -27,6 +27,8 @@ export interface RejectLine {
   readonly object: string
   readonly line: number
   readonly byte: number
+  /** Its number among the records of its file, where that is not its line: identical records have it in their ids. */
+  readonly ordinal?: number
   readonly reason: string
   readonly field: string | null
   readonly detail: string | null
@@ -46,6 +48,7 @@ export const rejectLineSchema = Type.Object({
   object: Type.String(),
   line: Type.Number(),
   byte: Type.Number(),
+  ordinal: Type.Optional(Type.Number()),
   reason: Type.String(),
   field: orNull(Type.String()),
   detail: orNull(Type.String()),
@@ -100,7 +103,23 @@ export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind
 
 export function rejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
   const { reason, field, detail = null } = outcome.result
-  return { part, ...outcome.raw, reason, field, detail, ...rejectedSource(outcome), adapter, fix: fixOf(reason) }
+  return {
+    part,
+    ...rejectedPlace(outcome),
+    reason,
+    field,
+    detail,
+    ...rejectedSource(outcome),
+    adapter,
+    fix: fixOf(reason),
+  }
+}
+
+export function rejectedPlace({
+  raw,
+  ordinal = raw.line,
+}: StagedOutcome): Pick<RejectLine, 'object' | 'line' | 'byte' | 'ordinal'> {
+  return { ...raw, ...(ordinal !== raw.line && { ordinal }) }
 }
 
 /** What a reject shows of its record. */
