@@ -1,5 +1,6 @@
 // Records that need others: a page view of Heap belongs to who identified in another file and later; the totals of a day
-// of Plausible are page views only where no other file has its pages. Both through the stages of a job.
+// of Plausible are page views only where no other file has its pages; merges of Amplitude and ids of PostHog's persons mean
+// what events and other rows say. All through the stages of a job.
 
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
@@ -10,8 +11,10 @@ import type { ReadRecords } from '#importer/read/read-record.ts'
 import type { ImportSource } from '#importer/records/import-source.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
+import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
+import { posthog } from '#importer/sources/posthog.ts'
 import { outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
@@ -64,6 +67,37 @@ describe('records that need others', () => {
     assert.deepEqual(counts, { plausible_imported_visitors: 1, $pageview: 9, plausible_imported_sources: 1 })
     // The row of direct visits says the same as that of the day, so only their names tell these two sums apart.
     assert.equal(new Set(job.events.map(({ event, uuid }) => `${event} ${uuid}`)).size, 11)
+  })
+
+  it('of Amplitude link a device to the user that it was merged with before another one came', async t => {
+    const event = (time: string, ids: object) =>
+      JSON.stringify({ event_type: 'e', event_time: `2024-05-0${time}`, ...ids })
+    const job = await converted(t, amplitude, {
+      merges: ['{"scope":1,"merge_time":"2024-05-01 11:00:00","amplitude_id":1,"merged_amplitude_id":2}'],
+      events: [
+        event('1 09:00:00', { user_id: 'ada', amplitude_id: 2 }),
+        event('1 10:00:00', { device_id: 'd-1', amplitude_id: 1 }),
+        event('2 12:00:00', { user_id: 'bob', device_id: 'd-1', amplitude_id: 3 }),
+      ],
+    })
+    assert.deepEqual(job.generated.map(shown), ['2024-05-01T11:00:00.000Z $identify ada'])
+  })
+
+  it("of PostHog's persons are merged on the day of each, with the events of it", async t => {
+    const person = (id: string, of: string, day: string) =>
+      JSON.stringify({ person_id: of, distinct_id: id, person_distinct_id_version: 0, created_at: `2024-05-0${day}` })
+    const config = { allow_dangerous_merge: true }
+    const rows = [
+      person('b', 'p-2', '2'),
+      person('b-2', 'p-2', '2'),
+      person('a', 'p-1', '1'),
+      person('a-2', 'p-1', '1'),
+    ]
+    const job = await converted(t, posthog, { persons: rows }, config)
+    assert.deepEqual(job.events.map(shown), [
+      '2024-05-01T00:00:00.000Z $merge_dangerously a',
+      '2024-05-02T00:00:00.000Z $merge_dangerously b',
+    ])
   })
 })
 

@@ -33,6 +33,13 @@ export interface RecordConverter {
   convert(record: SourceRecord): Conversion
   /** The facts that this record holds for others. Absent where no record needs another. */
   factsOf?(record: SourceRecord): readonly SourceFact[]
+  /**
+   * When a record happened that says nothing without the facts of others, which are not known yet when records are sorted
+   * into days. Absent where there are no such records.
+   * @returns null for all other records.
+   * @throws RecordReject
+   */
+  timeOf?(record: SourceRecord): number | null
 }
 
 export interface ImportSource {

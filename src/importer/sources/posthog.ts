@@ -51,6 +51,7 @@ export const posthog: ImportSource = {
     return {
       convert: record => (isPersonRow(record, options) ? mergeOf(record, options, context) : eventOf(record, options)),
       factsOf: record => (isPersonRow(record, options) ? firstIdOf(record, context) : []),
+      timeOf: record => (isPersonRow(record, options) ? mergeTime(record.value, context) : null),
     }
   },
 }
@@ -158,8 +159,12 @@ function mergeOf({ value }: SourceRecord, options: PostHogOptions, context: Sour
   const distinctId = context.findFact('person', textField(value, 'person_id') ?? '')
   if (distinctId === null || distinctId === alias || ownValue(value, 'is_deleted') === true) return skipped('filtered')
   if (!options.allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
-  const time = textField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
-  const timeUs = recordTime(ownValue(value, time), { zone: 'UTC' }, options.window, time)
+  const timeUs = mergeTime(value, options.window)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)
   return { events: [{ uuid, event: '$merge_dangerously', distinctId, timeUs, properties: { alias } }] }
+}
+
+function mergeTime(row: JsonObject, window: TimeWindow): number {
+  const field = textField(row, 'timestamp') === null ? 'created_at' : 'timestamp'
+  return recordTime(ownValue(row, field), { zone: 'UTC' }, window, field)
 }

@@ -9,8 +9,8 @@ import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import { convertRecord } from '../records/convert-record.ts'
-import type { RecordConverter } from '../records/import-source.ts'
-import type { ConvertedRecord } from '../records/imported-event.ts'
+import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
+import { type ConvertedRecord, RecordReject } from '../records/imported-event.ts'
 import { utcDay } from '../records/source-time.ts'
 import { damageIn, damageText } from './report/damaged-files.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
@@ -133,8 +133,19 @@ function columnsOf({ columns, delimiter }: ReadRecord): Pick<RawObject, 'columns
 /** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */
 function timeOf(converter: RecordConverter, { parsed, table, bytes }: ReadRecord, ordinal: number): number | null {
   if (!('value' in parsed)) return null
-  const outcome = convertRecord(converter, { value: parsed.value, table, ordinal }, bytes.length)
-  return 'events' in outcome ? earliest(outcome) : null
+  const record = { value: parsed.value, table, ordinal }
+  const outcome = convertRecord(converter, record, bytes.length)
+  if ('events' in outcome) return earliest(outcome)
+  return 'skipped' in outcome ? timeWithoutFacts(converter, record) : null
+}
+
+function timeWithoutFacts(converter: RecordConverter, record: SourceRecord): number | null {
+  try {
+    return converter.timeOf?.(record) ?? null
+  } catch (error) {
+    if (!(error instanceof RecordReject)) throw error
+    return null
+  }
 }
 
 function earliest({ events, links = [], groups = [] }: ConvertedRecord): number | null {

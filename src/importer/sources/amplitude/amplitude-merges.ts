@@ -8,6 +8,7 @@ import { isLink } from '#importer/records/generated-events.ts'
 import type { SourceContext, SourceFact } from '#importer/records/import-source.ts'
 import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
 import { recordTime } from '#importer/records/record-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
 import { amplitudeId } from './amplitude-values.ts'
 
 export function isMerge(record: JsonObject): boolean {
@@ -27,6 +28,12 @@ export function userFacts(record: JsonObject): SourceFact[] {
   return facts.flatMap(({ kind, value }) => (value === null ? [] : [{ kind, key, value }]))
 }
 
+/** @throws RecordReject */
+export function mergeTime(record: JsonObject, window: TimeWindow): number {
+  const field = 'merge_time'
+  return recordTime(ownValue(record, field), { zone: 'UTC' }, window, field)
+}
+
 interface Known {
   readonly id: string
   readonly isUser: boolean
@@ -34,8 +41,7 @@ interface Known {
 
 /** @throws RecordReject */
 export function convertMerge(record: JsonObject, allowsMerge: boolean, context: SourceContext): Conversion {
-  const field = 'merge_time'
-  const timeUs = recordTime(ownValue(record, field), { zone: 'UTC' }, context, field)
+  const timeUs = mergeTime(record, context)
   const original = knownAs(ownValue(record, 'merged_amplitude_id'), context)
   const added = knownAs(ownValue(record, 'amplitude_id'), context)
   // Ids of Amplitude's own that no staged event has mean nobody here.

@@ -19,7 +19,7 @@ import { SourceConfig } from '#importer/records/source-config.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { checkTime } from '#importer/records/time-window.ts'
 import { groupsOf } from './amplitude-groups.ts'
-import { convertMerge, isMerge, userFacts } from './amplitude-merges.ts'
+import { convertMerge, isMerge, mergeTime, userFacts } from './amplitude-merges.ts'
 import { personOf, propertiesOf } from './amplitude-properties.ts'
 import { amplitudeId, isNothing } from './amplitude-values.ts'
 
@@ -36,6 +36,7 @@ export const amplitude: ImportSource = {
       convert: ({ value }) =>
         isMerge(value) ? convertMerge(value, allowsMerge, context) : convertEvent(value, context),
       factsOf: ({ value }): readonly SourceFact[] => (isMerge(value) ? [] : userFacts(value)),
+      timeOf: ({ value }) => (isMerge(value) ? mergeTime(value, context) : null),
     }
   },
 }
