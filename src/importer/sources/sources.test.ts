@@ -104,8 +104,11 @@ describe('every source', () => {
   })
 
   it('is found by its name, RudderStack as Segment, whose records are the same', () => {
-    for (const name of sourceNames) assert.equal(findSource(name)?.name, name)
-    assert.equal(findSource('rudderstack')?.name, 'segment')
+    const found = sourceNames.map(name => [name, findSource(name)?.name])
+    assert.deepEqual(
+      found.filter(([name, own]) => name !== own),
+      [['rudderstack', 'segment']],
+    )
     assert.equal(findSource('mixpannel'), null)
   })
 })

@@ -27,10 +27,10 @@ const sources: readonly ImportSource[] = [
   generic,
 ]
 
-export const sourceNames: readonly string[] = sources.map(({ name }) => name)
-
 /** Products that write the same records as another: their events are the same, whoever kept them. */
 const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segment']])
+
+export const sourceNames: readonly string[] = [...sources.map(({ name }) => name), ...otherNames.keys()]
 
 /** @returns null when there is no source of this name. */
 export function findSource(name: string): ImportSource | null {
