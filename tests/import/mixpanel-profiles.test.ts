@@ -38,6 +38,21 @@ describe('rows of Mixpanel profiles', () => {
     assert.doesNotMatch((await commands.call('run')).stderr, /Staging anew/)
   })
 
+  it('count as of the last event also when the zone of the events is said later, unless a time is said', async t => {
+    for (const [said, expected] of [
+      [[], '2024-05-01T19:00:00.000Z'],
+      [['--profile-timestamp', '2024-06-01'], '2024-06-01T00:00:00.000Z'],
+    ] as const) {
+      const commands = new ImportCommands(tempDir(t))
+      const raw = commands.file('raw.jsonl', profile + event(lastEvent))
+      await commands.plan([raw], '--source', 'mixpanel', ...said)
+      assert.equal((await commands.call('run')).exitCode, 0)
+      const zoned = await commands.call('run', '--json', '--source-timezone', 'America/Los_Angeles')
+      const { events } = JSON.parse(zoned.stdout) as RehearsalReport
+      assert.equal(events.find(({ event: name }) => name === '$set')?.first, expected)
+    }
+  })
+
   it('count as of the time that is said', async t => {
     const commands = new ImportCommands(tempDir(t))
     const raw = commands.file('profiles.jsonl', profile)

@@ -54,6 +54,8 @@ export interface ImportPlan {
   readonly source: string
   /** As the source's `prepare` takes it. */
   readonly config: JsonObject
+  /** Nobody said when profiles were exported: the time of it in `config` is that of the last event staged. */
+  readonly isProfileTimeFound?: true
   /** In the order in which they are read; of what is fetched, once all of it is there. */
   readonly files: readonly RawFile[]
   /** What `pennon import fetch` began the folder with; null for files that were there. */
@@ -74,6 +76,7 @@ const planSchema = Type.Object({
   toolVersion: Type.String(),
   source: Type.String(),
   config: jsonObject,
+  isProfileTimeFound: Type.Optional(Type.Literal(true)),
   files: Type.Array(Type.Object({ path: Type.String(), object: Type.String() })),
   fetch: orNull(jsonObject),
   format: orNull(Type.Enum(['json', 'csv'])),

@@ -40,7 +40,14 @@ export async function planWithProfileTime(
     throw new JobStopped(
       'the rows of profiles say no time, and there is no event beside them to take it from. Say when they were exported: plan it again with --profile-timestamp 2024-06-01T00:00:00Z',
     )
-  return { ...plan, config: { ...plan.config, [key]: sourceRange.last } }
+  return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }
+}
+
+/** The plan without a time that was found, for events whose times change: it is found anew. */
+export function withoutFoundTime({ isProfileTimeFound, ...plan }: ImportPlan): ImportPlan {
+  if (isProfileTimeFound !== true) return plan
+  const { [key]: _, ...config } = plan.config
+  return { ...plan, config }
 }
 
 /** Profiles without a time are among the records whose day is not known. */

@@ -18,6 +18,7 @@ import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
 import { nextStep, standingOf } from '../job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
+import { withoutFoundTime } from '../job/profile-time.ts'
 import { stopOf, stopText } from '../job/rehearsal-stop.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { wallClock } from '../service/service-api.ts'
@@ -129,6 +130,7 @@ function withOptions(job: Job, { sourceTimezone, maxRejectShare, allowDamagedFil
     if (isSent) refuse('--source-timezone comes too late: a part is sent already. Discard the job and plan another')
     if (!isZoneName(sourceTimezone))
       refuse(`--source-timezone has to be an IANA zone such as Europe/Berlin, not ${sourceTimezone}`)
+    plan = withoutFoundTime(plan)
     plan = { ...plan, config: { ...plan.config, source_timezone: sourceTimezone } }
     checkConfig(job.source, plan)
   }
