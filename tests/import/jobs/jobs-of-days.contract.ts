@@ -114,6 +114,22 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       assert.deepEqual(await shownBy(world), before)
     })
 
+    it('go also where another import has set the same once beneath them', async t => {
+      const { world, before } = await withLiveSubjects(t)
+      await world.apply(anImportedEvent('e', 'a', 5 * day, { $set: { k: 2 } }))
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', 3 * day, { $set_once: { k: 1 } }, { importJobId: job.id }))
+      await world.publish(job)
+      const valueNow = async () => (JSON.parse((await personWith(world, 'a'))!.properties) as JsonObject).k
+      assert.equal(await valueNow(), 2)
+      const ofDay = await firstDay(world)
+      await world.discard(ofDay)
+      assert.equal(await valueNow(), 1)
+      assert.deepEqual(await world.notes(ofDay), {})
+      await world.discard(job)
+      assert.deepEqual((await shownBy(world)).persons, before.persons)
+    })
+
     it('do not come back with a job that had taken their place', async t => {
       const { world, before } = await withLiveSubjects(t)
       await world.apply(...both(1, 3 * day))

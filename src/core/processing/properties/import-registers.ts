@@ -40,11 +40,25 @@ export function registersOf(mark: PropertyMark, value: JsonValue | undefined): I
   return { importJobId, latest, once: once ?? null }
 }
 
-/** Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. */
+/**
+ * Joins two histories: takes the later `latest` (an `$unset` wins a tie) and the earlier `once`. Of two imports the mark
+ * names the one whose value is shown, by which undoing the imports of a day finds what these wrote.
+ */
 export function joinRegisters(a: ImportRegisters, b: ImportRegisters): ImportRegisters {
   const latest = laterOf(a.latest, b.latest)
   const once = earlierOf(a.once, b.once)
-  return latest === a.latest && once === a.once ? a : { importJobId: b.importJobId, latest, once }
+  if (latest === a.latest && once === a.once) return a
+  const isOfA = latest === null || isOnceShown(latest, once) ? once === a.once : latest === a.latest
+  return { importJobId: (isOfA ? a : b).importJobId, latest, once }
+}
+
+function isOnceShown(latest: ImportRegisters['latest'], once: ImportRegisters['once']): boolean {
+  return latest?.kind !== 'set' && isOnceAlive(latest, once)
+}
+
+/** Whether the value may be shown, unless one that was set is. */
+function isOnceAlive(latest: ImportRegisters['latest'], once: ImportRegisters['once']): boolean {
+  return once !== null && once.value !== undefined && (latest === null || isLater(once, latest))
 }
 
 function laterOf(a: ImportRegisters['latest'], b: ImportRegisters['latest']): ImportRegisters['latest'] {
@@ -62,8 +76,7 @@ function earlierOf(a: ImportRegisters['once'], b: ImportRegisters['once']): Impo
 /** The mark and the value (undefined = no property) that hold these registers, of which at least one is filled. */
 export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark; value: JsonValue | undefined } {
   const { importJobId, latest, once } = registers
-  const onceIsAlive = once !== null && once.value !== undefined && (latest === null || isLater(once, latest))
-  if (onceIsAlive && latest?.kind !== 'set') {
+  if (once !== null && isOnceShown(latest, once)) {
     const { timestampMs, uuid } = once
     const unset = latest === null ? {} : { unset: { timestampMs: latest.timestampMs, uuid: latest.uuid } }
     return { mark: { kind: 'import_once', timestampMs, uuid, importJobId, ...unset }, value: once.value }
@@ -73,7 +86,7 @@ export function shownRegisters(registers: ImportRegisters): { mark: PropertyMark
     once === null
       ? {}
       : {
-          once: onceIsAlive ? once : { timestampMs: once.timestampMs, uuid: once.uuid },
+          once: isOnceAlive(latest, once) ? once : { timestampMs: once.timestampMs, uuid: once.uuid },
         }
   return latest?.kind === 'set'
     ? { mark: { kind: 'import_set', timestampMs, uuid, importJobId, ...beneath }, value: latest.value }
