@@ -30,6 +30,14 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       assert.ok((await world.management.startDeletingGroupType(1, 0)).ok)
     })
 
+    it('are not deleted either where another job added them in the same chunk', async t => {
+      const world = await importWorld(t, open)
+      const [first, second] = [await world.createJob(), await world.createJob()]
+      await world.apply(...[first, second].map(({ id }) => anImportedEvent('e', 'a', day, inOrg, { importJobId: id })))
+      await world.publish(first)
+      assert.deepEqual(await world.management.startDeletingGroupType(1, 0), { ok: false, error: 'used_by_import' })
+    })
+
     it('stay when the job that added them is discarded while another pending one names them', async t => {
       const world = await importWorld(t, open)
       const [first, second] = [await world.createJob(), await world.createJob()]
@@ -41,6 +49,18 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
         ['org'],
       )
     })
+
+    for (const isPublished of [false, true])
+      it(`go with the last job that names them, whichever ${isPublished ? 'published' : 'pending'} one added them`, async t => {
+        const world = await importWorld(t, open)
+        const jobs = [await world.createJob(), await world.createJob(), await world.createJob()] as const
+        for (const job of jobs) await world.apply(anImportedEvent('e', 'a', day, inOrg, { importJobId: job.id }))
+        if (isPublished) for (const place of [1, 0]) await world.publish(jobs[place]!)
+        for (const [place, job] of jobs.entries()) {
+          await world.discard(job)
+          assert.equal((await world.management.listGroupTypes(1)).length, place === 2 ? 0 : 1)
+        }
+      })
   })
 
   describe(`events for a closed import job on ${engine}`, () => {

@@ -230,11 +230,19 @@ export class ProjectState {
   usedGroupTypes(): GroupType[] {
     const used = new Set(this.#shelvedTypes.values())
     for (const { group, changed } of this.#groups.values()) if (changed) used.add(group.typeIndex)
-    const { newGroupTypes } = this.#shelfOf ?? this
-    for (const { index } of newGroupTypes) used.delete(index)
-    if (used.size === 0) return []
+    return this.#groupTypesAt(used, (this.#shelfOf ?? this).newGroupTypes)
+  }
+
+  /** Of a shelf, the types that its events name and did not add; others may have added them in the same chunk. */
+  namedGroupTypes(): GroupType[] {
+    return this.#groupTypesAt(new Set(this.#shelvedTypes.values()), this.addedGroupTypes)
+  }
+
+  #groupTypesAt(indexes: Set<number>, except: readonly GroupType[]): GroupType[] {
+    for (const { index } of except) indexes.delete(index)
+    if (indexes.size === 0) return []
     return [...(this.#shelfOf ?? this).#groupTypes]
-      .filter(([, index]) => used.has(index))
+      .filter(([, index]) => indexes.has(index))
       .map(([name, index]) => ({ projectId: this.project.id, name, index }))
   }
 

@@ -35,7 +35,7 @@ export function importChangesOf(
     for (const { name, index } of shelf.addedGroupTypes)
       images.push({ importJobId, projectId, kind: 'group_type', subject: String(index), before: null, after: { name } })
     // A type is not deleted while a pending job names it: its rows would be those of the next type with the index.
-    for (const { name, index } of shelf.usedGroupTypes())
+    for (const { name, index } of shelf.namedGroupTypes())
       images.push({
         importJobId,
         projectId,

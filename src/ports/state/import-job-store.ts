@@ -93,6 +93,8 @@ export interface ImportWorkStore {
   ): Promise<readonly SubjectImage[]>
   /** The jobs of the same project that were published after this one and are not discarded, in that order. */
   listLaterImportJobs(job: Pick<ImportJob, 'id' | 'projectId' | 'publishedAtMs'>): Promise<readonly number[]>
+  /** The project's jobs with events that name the group type, as their images say: published ones first, in that order. */
+  listJobsNamingGroupType(projectId: number, typeIndex: number): Promise<readonly number[]>
   /** A distinct id of each of these persons that still exists. */
   findIdsOfPersons(projectId: number, uuids: readonly string[]): Promise<ReadonlyMap<string, string>>
   /** Persons with a value of the job, in pages: the last `cursor` continues. @param after null for the first page. */

@@ -168,13 +168,14 @@ async function deleteGroupTypes(job: ImportJob, deps: ImportWorkDeps, signal: Ab
     if (image.before !== null) continue
     const left = await deleteGroupType(job, deps, Number(image.subject), signal)
     if (left === null) continue
-    const [heir] = await deps.jobs.listLaterImportJobs(job)
+    const naming = await deps.jobs.listJobsNamingGroupType(job.projectId, Number(image.subject))
+    const heir = naming.find(id => id !== job.id) ?? null
     await runBatch(
       deps,
       signal,
       [image],
       () => allIdsOf(job, []),
-      () => ({ overrides: [], changes: leaveGroupType(image, heir ?? null, left) }),
+      () => ({ overrides: [], changes: leaveGroupType(image, heir, left) }),
     )
   }
 }

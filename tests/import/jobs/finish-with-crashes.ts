@@ -11,7 +11,7 @@ const writes = [
 ]
 const reads = [
   ...['findOverrides', 'findOtherUses', 'findLaterWrites', 'findOtherGroupUses', 'hasRowsOfGroupType'],
-  ...['loadChunk', 'listImportImages', 'findImportImages', 'listLaterImportJobs'],
+  ...['loadChunk', 'listImportImages', 'findImportImages', 'listLaterImportJobs', 'listJobsNamingGroupType'],
 ]
 
 /** How many calls come through between two failures, in turn. */

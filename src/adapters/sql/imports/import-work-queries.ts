@@ -150,6 +150,21 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(row => Number(row.id))
     },
 
+    async listJobsNamingGroupType(projectId, typeIndex) {
+      const rows = await db
+        .selectFrom('import_job as j')
+        .innerJoin('import_image as i', 'i.import_job_id', 'j.id')
+        .select('j.id')
+        .where('j.project_id', '=', projectId)
+        .where('i.kind', '=', 'group_type')
+        .where('i.subject', '=', String(typeIndex))
+        .orderBy(sql`j.published_at IS NULL`)
+        .orderBy('j.published_at')
+        .orderBy('j.id')
+        .execute()
+      return rows.map(({ id }) => Number(id))
+    },
+
     async findIdsOfPersons(projectId, uuids) {
       if (uuids.length === 0) return new Map()
       const rows = await db

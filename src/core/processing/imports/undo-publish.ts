@@ -74,7 +74,7 @@ function undoImages<Image extends SubjectImage>(
   })
 }
 
-/** Notes a group type that stays, and leaves it to a later job to delete it. */
+/** Notes a group type that stays, and leaves it to another job that names it to delete it. */
 export function leaveGroupType(image: SubjectImage, heirId: number | null, reason: UndoRefusal): ChunkChanges {
   const { importJobId, subject } = image
   const details = { groupTypeIndex: Number(subject) }
