@@ -42,6 +42,7 @@ describe('a batch that asks for an import report', () => {
     const { asked, send } = await start(t)
     const { status, report } = await send(['a', 'b', 'b', ''])
     assert.deepEqual([status, report.accepted, report.duplicates, report.failed_records.length], [200, 3, 3, 1])
+    assert.equal(report.charged, 0)
     assert.deepEqual(asked, [2])
   })
 
@@ -52,7 +53,7 @@ describe('a batch that asks for an import report', () => {
     assert.equal((await send(['d'])).status, 503)
     assert.equal((await send([''])).status, 200)
     const { status, report } = await send(['a', 'a'], {})
-    assert.deepEqual([status, report.accepted, report.duplicates], [200, 2, 1])
+    assert.deepEqual([status, report.accepted, report.duplicates, report.charged], [200, 2, 1, 1])
     assert.deepEqual(asked, [])
     assert.equal((await server.records()).events.length, 5)
   })

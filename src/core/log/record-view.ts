@@ -52,6 +52,11 @@ export class RecordView {
     return this.#view.getFloat64(this.#at + field.timestampMs, true)
   }
 
+  /** Whether it belongs to an import, for which nobody is charged. */
+  get isImport(): boolean {
+    return (this.#view.getUint8(this.#at + field.flags) & flag.historicalMigration) !== 0
+  }
+
   /** For rejects only: the field at fault, or ''. */
   get field(): string {
     const distinctIdEnd = this.#nameStart + this.#number(field.nameLength) + this.#number(field.distinctIdLength)

@@ -12,6 +12,8 @@ export interface ImportReport {
   /** Accepted events that repeat an earlier one of the same request, or are stored already. */
   readonly duplicates: number
   readonly recent: number
+  /** Accepted events of no import, repeats once: those of a batch that is not marked as one. */
+  readonly charged: number
   readonly failed: readonly FailedRecord[]
   /** The accepted events, each once; their project is 0. */
   readonly identities: readonly EventIdentity[]
@@ -31,6 +33,7 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
   const identities = new Map<string, EventIdentity>()
   let accepted = 0
   let recent = 0
+  let charged = 0
   for (let row = 0; row < rowCountOf(table); row++) {
     const { isStored, result, reason, field } = outcomeAt(table, row)
     const record = records.at(row)
@@ -39,7 +42,9 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
       const { uuid, name: event, distinctId, timestampMs } = record
       if (timestampMs >= recentFromMs) recent++
       const identity = { projectId: 0, timestampMs, event, distinctId, uuid }
-      identities.set(identityKey(identity), identity)
+      const key = identityKey(identity)
+      if (!record.isImport && !identities.has(key)) charged++
+      identities.set(key, identity)
     } else
       failed.push({
         index: row,
@@ -49,16 +54,17 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
       })
     if (row % itemsPerStep === itemsPerStep - 1) yield
   }
-  return { accepted, duplicates: accepted - identities.size, recent, failed, identities: [...identities.values()] }
+  const duplicates = accepted - identities.size
+  return { accepted, duplicates, recent, charged, failed, identities: [...identities.values()] }
 }
 
-export function encodeImportReport({ accepted, duplicates, recent, failed }: ImportReport): string {
+export function encodeImportReport({ accepted, duplicates, recent, charged, failed }: ImportReport): string {
   return JSON.stringify({
     status: 'Ok',
     accepted,
     duplicates,
     recent,
-    charged: 0,
+    charged,
     failed_records: failed,
   })
 }
