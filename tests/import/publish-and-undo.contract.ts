@@ -9,6 +9,7 @@ import { randomJobsContract } from './jobs/random-jobs.contract.ts'
 import { replayModelContract } from './jobs/replay-model.contract.ts'
 import { twoJobsContract } from './jobs/two-jobs.contract.ts'
 import { unreadableEventsContract } from './jobs/unreadable-events.contract.ts'
+import { valuesBeneathContract } from './jobs/values-beneath.contract.ts'
 import { waitingJobsContract } from './jobs/waiting-jobs.contract.ts'
 
 /** @param numRuns random runs of each property. */
@@ -20,6 +21,7 @@ export function importJobsContract(engine: string, open: OpenImportState, numRun
   jobsOfDaysContract(engine, open)
   twoJobsContract(engine, open, numRuns)
   replayModelContract(engine, open, numRuns)
+  valuesBeneathContract(engine, open)
   unreadableEventsContract(engine, open)
   waitingJobsContract(engine, open)
 }

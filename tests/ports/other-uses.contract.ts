@@ -126,14 +126,22 @@ export function otherUsesContract(subject: {
       written(early, 'set_once', 'l', 1.5),
       written(early, 'unset', 'm', null),
       written(late, 'unset', 'k', null),
+      written(early, 'first', '', null),
     ].map(write => ({ distinctId: 'a', ...write }))
-    const ofDays = { distinctId: 'a', ...written(day, 'set', 'of_day', 1, ofDay) }
+    const ofDays = [written(day, 'set', 'of_day', 1, ofDay), written(day, 'first', '', null, ofDay)].map(write => ({
+      distinctId: 'a',
+      ...write,
+    }))
     const find = async (asked: typeof imports) =>
       (await store().findImportedKeys(asked, ['a', 'b'], keys)).toSorted(byId)
-    assert.deepEqual(await find(imports), [...ofJob, ofDays].toSorted(byId))
+    assert.deepEqual(await find(imports), [...ofJob, ...ofDays].toSorted(byId))
     assert.deepEqual(await find({ ...imports, sinceMs: nowMs() + 1 }), ofJob.toSorted(byId))
     const found = await store().findImportedGroupKeys(imports, [{ typeName: 'org', key: 'x' }], keys)
-    const ofGroups = [written(ofGroup, 'set', 'k', 'x'), written(ofGroup, 'unset', 'l', null)]
+    const ofGroups = [
+      written(ofGroup, 'set', 'k', 'x'),
+      written(ofGroup, 'unset', 'l', null),
+      written(ofGroup, 'first', '', null),
+    ]
     assert.deepEqual(
       found.toSorted(byId),
       ofGroups.map(write => ({ typeName: 'org', groupKey: 'x', ...write })).toSorted(byId),

@@ -15,11 +15,12 @@ export function writesOf(
   const isAsked = new Set(keys)
   return (Object.keys(maps) as ImportedWrite['op'][])
     .flatMap(op => entriesOf(op, maps[op]).map(([key, value]) => ({ op, key, value })))
-    .filter(({ key }) => isAsked.has(key))
+    .filter(({ op, key }) => op === 'first' || isAsked.has(key))
     .map(write => ({ importJobId, ...write, timestampMs, uuid }))
 }
 
 function entriesOf(op: ImportedWrite['op'], map: JsonValue | undefined): (readonly [string, JsonValue])[] {
+  if (op === 'first') return [['', null]]
   if (op === 'unset') return unsetKeys(map).map(key => [key, null])
   return map !== undefined && isJsonObject(map) ? Object.entries(map as JsonObject) : []
 }
@@ -33,7 +34,11 @@ export function decisiveOf<Write extends ImportedWrite>(
   for (const write of writes) {
     const name = JSON.stringify([write.importJobId, write.op, write.key, subjectOf(write)])
     const known = decisive.get(name)
-    if (known === undefined || isLater(write, known) === (write.op !== 'set_once')) decisive.set(name, write)
+    if (known === undefined || isLater(write, known) === isDecidedByLast(write)) decisive.set(name, write)
   }
   return [...decisive.values()]
+}
+
+function isDecidedByLast({ op }: ImportedWrite): boolean {
+  return op === 'set' || op === 'unset'
 }

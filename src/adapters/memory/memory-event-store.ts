@@ -230,7 +230,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
       .filter(({ distinctId, personMode }) => asked.has(distinctId) && personMode === 'full')
       .flatMap(row => {
         const { $set, $set_once, $unset } = parseJson(row.propertiesJson) as JsonObject
-        const maps = { set: $set, set_once: $set_once, unset: $unset }
+        const maps = { set: $set, set_once: $set_once, unset: $unset, first: null }
         return writesOf(row, maps, keys).map(write => ({ distinctId: row.distinctId, ...write }))
       })
     return decisiveOf(found, ({ distinctId }) => distinctId)
@@ -249,7 +249,7 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
         const identity = groupIdentityOf(properties)
         if (identity === null || !asked.has(keyOf(identity.typeName, identity.key))) return []
         const { typeName, key: groupKey } = identity
-        const maps = { set: properties.$group_set, unset: properties.$group_unset }
+        const maps = { set: properties.$group_set, unset: properties.$group_unset, first: null }
         return writesOf(row, maps, keys).map(write => ({ typeName, groupKey, ...write }))
       })
     return decisiveOf(found, ({ typeName, groupKey }) => keyOf(typeName, groupKey))

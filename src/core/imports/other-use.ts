@@ -40,13 +40,14 @@ export interface OtherGroupUse {
 
 /**
  * What one of the imports that came later wrote to a property at last: the latest `$set` and `$unset`, the earliest
- * `$set_once`. These decide which value it has, whatever else the import wrote to it.
+ * `$set_once`. These decide which value it has, whatever else the import wrote to it. `first` is the earliest of its events,
+ * with the key '', whether it writes anything or not: it decides when the person or group was created.
  */
 export interface ImportedWrite {
   readonly importJobId: number
-  readonly op: 'set' | 'set_once' | 'unset'
+  readonly op: 'set' | 'set_once' | 'unset' | 'first'
   readonly key: string
-  /** Null of `$unset`. */
+  /** Null of `$unset` and `first`. */
   readonly value: JsonValue
   readonly timestampMs: number
   readonly uuid: string

@@ -73,13 +73,13 @@ export interface ImportedRows {
     keys: readonly string[],
     sinceMs: number,
   ): Promise<readonly LaterWrite[]>
-  /** What each of these imports wrote to these keys of the persons of these distinct ids at last. */
+  /** What each of these imports wrote to these keys of the persons of these distinct ids at last, and when at first. */
   findImportedKeys(
     imports: LaterImports,
     distinctIds: readonly string[],
     keys: readonly string[],
   ): Promise<readonly ImportedKey[]>
-  /** What each of these imports wrote to these keys of these groups at last. */
+  /** What each of these imports wrote to these keys of these groups at last, and when at first. */
   findImportedGroupKeys(
     imports: LaterImports,
     groups: readonly Pick<OtherGroupUse, 'typeName' | 'key'>[],

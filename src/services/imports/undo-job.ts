@@ -114,7 +114,7 @@ async function forPersonsOf(
         ),
       async (some, loaded, told) => {
         const batch = await undoBatchOf(job, deps, loaded, told, some)
-        return undo({ ...batch, ...(await eventsOf(job, deps, signal, batch, some.length)) }, some, true)
+        return undo({ ...batch, ...(await eventsOf(job, deps, signal, batch, some)) }, some, true)
       },
       async (some, loaded, told) => undo(await undoBatchOf(job, deps, loaded, told, some), some, false),
     )

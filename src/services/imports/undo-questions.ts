@@ -25,6 +25,8 @@ export const noEvents = {
   laterWrites: [],
   importedKeys: [],
   laterWriters: [],
+  keysOfSurvivors: [],
+  writersOfSurvivors: [],
   groupUses: [],
   importedGroupKeys: [],
 } as const
@@ -55,21 +57,23 @@ export async function undoBatchOf(
   return { ...batchOf(job, deps, loaded, told), ...noEvents, images: known, laterJobIds }
 }
 
-/** What the event store tells of the ids of a batch. @param imageCount of a single one, the ids are asked about one by one at last. */
+type EventsOfJob = 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters' | 'keysOfSurvivors' | 'writersOfSurvivors'
+
+/** What the event store tells of the ids of a batch. @param images of a single one, the ids are asked about one by one at last. */
 export async function eventsOf(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
   { loaded, laterJobIds }: UndoBatch,
-  imageCount: number,
-): Promise<Pick<UndoBatch, 'uses' | 'laterWrites' | 'importedKeys' | 'laterWriters'>> {
+  images: readonly SubjectImage[],
+): Promise<Pick<UndoBatch, EventsOfJob>> {
   const { events } = deps
   const { id, projectId } = job
   // Other keys of these ids may have been written as often as anybody likes.
   const keys = keysIn(loaded.persons)
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
-  const find = asking(deps, signal, idsIn(loaded), imageCount)
+  const find = asking(deps, signal, idsIn(loaded), images.length)
   const importedKeys = await find(
     some => events.findImportedKeys({ projectId, jobIds: laterJobIds, sinceMs }, some, keys),
     charsOfImportedKey,
@@ -83,7 +87,40 @@ export async function eventsOf(
     laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
     importedKeys,
     laterWriters: await writersOf(importedKeys, laterJobIds, deps),
+    ...(await keysOfSurvivors(job, deps, signal, loaded, images)),
   }
+}
+
+/** What a person was that is one with another by now, nobody kept: it takes all that any other import wrote to either. */
+async function keysOfSurvivors(
+  job: ImportJob,
+  deps: ImportWorkDeps,
+  signal: AbortSignal,
+  { persons, mappings, personMappings }: LoadedChunk,
+  images: readonly SubjectImage[],
+): Promise<Pick<UndoBatch, 'keysOfSurvivors' | 'writersOfSurvivors'>> {
+  const uuids = new Set(persons.map(({ uuid }) => uuid))
+  const homeOf = new Map(mappings.map(({ distinctId, personUuid }) => [distinctId, personUuid]))
+  const survivors = new Set(
+    images.flatMap(({ kind, subject, after }) =>
+      kind === 'person' && after !== null && !uuids.has(subject) ? (homeOf.get(after.anyId) ?? []) : [],
+    ),
+  )
+  if (survivors.size === 0) return { keysOfSurvivors: [], writersOfSurvivors: [] }
+  const all = [...mappings, ...personMappings].filter(({ personUuid }) => survivors.has(personUuid))
+  const ids = [...new Set(all.map(({ distinctId }) => distinctId))]
+  const keys = keysIn(persons.filter(({ uuid }) => survivors.has(uuid)))
+  const jobIds = (await listPublishedJobs(job, deps)).filter(id => id !== job.id)
+  const found = await asking(
+    deps,
+    signal,
+    ids,
+    images.length,
+  )(
+    some => deps.events.findImportedKeys({ projectId: job.projectId, jobIds, sinceMs: 0 }, some, keys),
+    charsOfImportedKey,
+  )
+  return { keysOfSurvivors: found, writersOfSurvivors: await writersOf(found, jobIds, deps) }
 }
 
 /**
@@ -181,21 +218,25 @@ function charsOfWrite({ key, value }: Pick<ImportedWrite, 'key' | 'value'>): num
   return key.length + JSON.stringify(value).length
 }
 
-/** How the imports were published that wrote something, those of days first: these wrote before their day was over. */
+/**
+ * How the imports were published that wrote something, those of days first: these wrote before their day was over.
+ * @param jobIds the others, in the order in which they were published.
+ */
 export async function writersOf(
   writes: readonly ImportedWrite[],
-  laterJobIds: readonly number[],
+  jobIds: readonly number[],
   { jobs }: ImportWorkDeps,
 ): Promise<LaterWriter[]> {
   const wrote = new Set(writes.map(({ importJobId }) => importJobId))
-  const later = laterJobIds.filter(id => wrote.has(id))
-  const ofDays = [...wrote].filter(id => !laterJobIds.includes(id))
-  const found = await Promise.all([...ofDays, ...later].map(id => jobs.findImportJob(id)))
+  const ofJobs = jobIds.filter(id => wrote.has(id))
+  const ofDays = [...wrote].filter(id => !jobIds.includes(id))
+  const found = await Promise.all([...ofDays, ...ofJobs].map(id => jobs.findImportJob(id)))
   return Promise.all(
     found
       .filter(job => job !== null)
       .map(async job => ({
         importJobId: job.id,
+        isOfDay: job.day !== null,
         options: job.options,
         startMs: job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day) + dayMs,
       })),

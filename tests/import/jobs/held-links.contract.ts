@@ -143,6 +143,37 @@ export function heldLinksContract(engine: string, open: OpenImportState): void {
         await both(setting)
       })
     }
+
+    it('of one person and several others leave nothing of those when both are undone', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(live('e', 'user', {}), live('e', 'tablet', { $set: { k: 1 } }))
+      const before = await world.stored()
+      const jobs = [await world.createJob(), await world.createJob()] as const
+      for (const job of jobs) await world.apply(link(job, 'user', 'device'), link(job, 'user', 'tablet'))
+      for (const job of jobs) await world.publish(job)
+      for (const job of jobs) await world.discard(job)
+      assert.deepEqual(await withoutOrder(world), sortedProperties(before))
+    })
+
+    for (const isLive of [false, true])
+      it(`leave a person identified that ${isLive ? 'a live event' : 'the other one'} would have`, async t => {
+        const world = await importWorld(t, open)
+        await world.apply(live('e', 'user', {}), live('e', 'device', {}))
+        await world.apply(live('$identify', 'known', { $anon_distinct_id: 'other' }))
+        const before = await world.stored()
+        const jobs = [await world.createJob(), await world.createJob()] as const
+        await world.apply(link(jobs[0], 'user', 'device'))
+        await world.publish(jobs[0])
+        const refused = link(jobs[1], 'device', 'known')
+        await world.apply(isLive ? live('$identify', 'device', { $anon_distinct_id: 'known' }, 201) : refused)
+        await world.publish(jobs[1])
+        await world.discard(jobs[0])
+        const identified = async () =>
+          (await world.stored()).persons.flatMap(({ ids, is_identified }) => (is_identified === 1 ? ids : []))
+        assert.deepEqual((await identified()).toSorted(), ['device', 'known other'])
+        await world.discard(jobs[1])
+        if (!isLive) assert.deepEqual(await withoutOrder(world), sortedProperties(before))
+      })
   })
 
   describe(`what an import job merges away on ${engine}`, () => {

@@ -23,9 +23,13 @@ function unsetEntries(name: string): string {
     if(JSONType(properties, '${name}') = 'Array', ${ofList}, JSONExtractKeys(properties, '${name}')))`
 }
 
+/** The key of each event's `first`, to be asked for like the others. */
+export const keyOfFirst = ''
+const first = `[('${keyOfFirst}', 'null')]`
+
 /** Columns for the rows of `writes`. The write that counts is the last column. */
 const writeColumns = `import_job_id, op, key,
-  if(op = 'set_once', argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
+  if(op IN ('set_once', 'first'), argMin(written, (written.2, written.3)), argMax(written, (written.2, written.3)))`
 
 /** @param maps SQL for the entries of each op. @param columns of the subject. */
 function writes(maps: Record<string, string>, columns: string, where: string): string {
@@ -60,6 +64,7 @@ export async function importedKeys(
     set: "JSONExtractKeysAndValuesRaw(properties, '$set')",
     set_once: "JSONExtractKeysAndValuesRaw(properties, '$set_once')",
     unset: unsetEntries('$unset'),
+    first,
   }
   const where = `PREWHERE ${ofImports} WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full'`
   const result = await client.query({
@@ -83,7 +88,8 @@ export async function importedGroupKeys(
   { type, groupKey }: { readonly type: string; readonly groupKey: string },
   signal: AbortSignal,
 ): Promise<ImportedGroupKey[]> {
-  const maps = { set: "JSONExtractKeysAndValuesRaw(properties, '$group_set')", unset: unsetEntries('$group_unset') }
+  const set = "JSONExtractKeysAndValuesRaw(properties, '$group_set')"
+  const maps = { set, unset: unsetEntries('$group_unset'), first }
   const where = `PREWHERE ${ofImports} AND event IN {events:Array(String)}
     WHERE (type, group_key) IN arrayZip({types:Array(String)}, {names:Array(String)})`
   const columns = `${type} AS type, ${groupKey} AS group_key`

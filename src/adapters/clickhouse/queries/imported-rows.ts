@@ -20,7 +20,7 @@ import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-li
 import { timeParam } from '../parameters/time-param.ts'
 import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
-import { importedGroupKeys, importedKeys } from './imported-keys.ts'
+import { importedGroupKeys, importedKeys, keyOfFirst } from './imported-keys.ts'
 
 // The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
 const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
@@ -74,7 +74,7 @@ export function importedRows(
       ),
     findImportedKeys: (imports, distinctIds, keys) =>
       listByList(
-        listsWithKeys(distinctIds, charsOfText, keys),
+        listsWithKeys(distinctIds, charsOfText, [...keys, keyOfFirst]),
         asked =>
           clients.read((client, signal) =>
             importedKeys(client, imports, { ids: asked.items, keys: asked.keys }, signal),
@@ -83,7 +83,7 @@ export function importedRows(
       ),
     findImportedGroupKeys: (imports, groups, keys) =>
       listByList(
-        listsWithKeys(groups, charsOfGroup, keys),
+        listsWithKeys(groups, charsOfGroup, [...keys, keyOfFirst]),
         asked =>
           clients.read((client, signal) =>
             importedGroupKeys(client, imports, { groups: asked.items, keys: asked.keys }, groupColumns, signal),

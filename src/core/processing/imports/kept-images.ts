@@ -1,9 +1,35 @@
-// Images for jobs that had none of a subject, because all that they wrote was beneath an import that is undone: by these,
-// undoing such a job takes its values away again.
+// The images by which later jobs are undone, when one beneath them is: those that they have, and those of jobs that had none of
+// a subject because all that they wrote was beneath. By these, undoing such a job takes its values away again.
 
 import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
-import { type Outranked, sidesOf, versionOfMade } from './outranked.ts'
+import { type Outranked, type ProfileImage, sidesOf, versionOfMade } from './outranked.ts'
 import type { Found } from './undo-batch.ts'
+
+/**
+ * Rewrites the images that later jobs have of what one subject is by now, as if the undone import had never been.
+ * @param without the image without that import.
+ * @param version of the subject, as it was and as it is now.
+ * @param heir the later job for which the subject was not there before.
+ */
+export function rebaseImages(
+  found: Found,
+  kind: 'person' | 'group',
+  subjects: Iterable<string>,
+  without: (image: ProfileImage) => ProfileImage,
+  version: { readonly was: number; readonly now: number },
+  heir: number | null = null,
+): void {
+  for (const subject of new Set(subjects))
+    for (const image of found.laterImages(kind, subject) as ProfileImage[]) {
+      const { before, after } = without(image)
+      const isLast = after !== null && after.version === version.was
+      found.rewrite({
+        ...image,
+        before: image.importJobId === heir ? null : before,
+        after: isLast ? { ...after, version: version.now } : after,
+      } as SubjectImage)
+    }
+}
 
 /**
  * Keeps an image for each of the published jobs that had none. It has nothing but the keys that the undone import wrote, and
@@ -26,11 +52,34 @@ export function keepImages<Kind extends 'person' | 'group'>(
     // A person may have been merged into another one since.
     const subject = 'uuid' in now ? now.uuid : undone.subject
     if ([undone.subject, subject].some(name => found.imageOfJob(importJobId, kind, name) !== undefined)) continue
-    const sides = sidesOf(importJobId, { before, after }, outranked, found.laterJobIds)
+    const sides = sidesOf(importJobId, { before, after }, now, outranked, found.laterJobIds)
     if (sides === null) continue
-    const [was, became] = [sides.before, sides.after].map(({ properties, marks }) => ({
-      ...{ ...now, properties, marks, version: versionOfMade },
-    }))
+    const [was, became] = [sides.before, sides.after].map(side => ({ ...now, ...side, version: versionOfMade }))
     found.rewrite({ ...undone, importJobId, subject, before: was!, after: became! } as SubjectImage)
   }
+}
+
+/** Who else has linked one of a person's ids with another one, which identifies it: ids of jobs, 0 for live data. */
+export function identifiersOf(found: Found, distinctIds: readonly string[]): number[] {
+  return distinctIds
+    .flatMap(id => found.usesOf(id))
+    .filter(({ otherId }) => otherId !== null)
+    .map(({ importJobId }) => importJobId)
+}
+
+/** Undoing the first of the later jobs will show whether the person is still identified then. */
+export function handOverIdentity(
+  found: Found,
+  undone: ImageOf<'person'>,
+  person: NonNullable<ImageOf<'person'>['after']>,
+  identifiers: readonly number[],
+): void {
+  const heir = found.heirOf(identifiers)
+  if (heir === null) return
+  const theirs = found.imageOfJob(heir, 'person', person.uuid) ?? {
+    ...{ ...undone, importJobId: heir, subject: person.uuid, before: person, after: person },
+  }
+  const became = theirs.after && { ...theirs.after, isIdentified: true }
+  if (theirs.before !== null)
+    found.rewrite({ ...theirs, before: { ...theirs.before, isIdentified: false }, after: became })
 }

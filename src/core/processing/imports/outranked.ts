@@ -8,20 +8,23 @@ import type { JsonObject } from '#core/json.ts'
 import { emptyProfile, noKeys, type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { applyImportUpdate, mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
-import { exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
-import { keysChanged, withLaterWrites } from './revert.ts'
+import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
+import { keysChanged, reverted, type Subject, withLaterWrites } from './revert.ts'
 
 /** An import that wrote after the undone one. */
 export interface LaterWriter {
   readonly importJobId: number
+  /** Imports of days have no place among those of jobs. */
+  readonly isOfDay: boolean
   readonly options: ImportOptions
   /** When its publishing began, epoch ms. */
   readonly startMs: number
 }
 
-/** What one import wrote to a subject. */
+/** What one import wrote to a subject, and the time of its first event, epoch ms. */
 export interface Outranked extends LaterWriter {
   readonly profile: Profile
+  readonly firstMs: number
 }
 
 /**
@@ -33,14 +36,30 @@ export function outrankedBy(writes: readonly ImportedWrite[], writers: readonly 
   const placed = new Set(writers.map(({ importJobId }) => importJobId))
   const ofDays = [...ofJob.keys()]
     .filter(id => !placed.has(id))
-    .map(importJobId => ({ importJobId, options: usualOptions, startMs: Number.POSITIVE_INFINITY }))
+    .map(importJobId => ({
+      ...{ importJobId, isOfDay: true, options: usualOptions, startMs: Number.POSITIVE_INFINITY },
+    }))
   return [...ofDays, ...writers].flatMap(writer => {
     const own = ofJob.get(writer.importJobId)
-    return own === undefined ? [] : { ...writer, profile: own.reduce<Profile>(withWrite, emptyProfile) }
+    return own === undefined
+      ? []
+      : { ...writer, profile: own.reduce<Profile>(withWrite, emptyProfile), firstMs: firstOf(own) }
   })
 }
 
+/** The writes to persons, with those that name the event that created them. */
+export function withCreators<Write extends ImportedWrite>(writes: readonly Write[]): Write[] {
+  return writes.flatMap(write =>
+    write.op === 'first' ? [write, { ...write, op: 'set_once', key: creatorKey, value: write.uuid }] : write,
+  )
+}
+
+function firstOf(writes: readonly ImportedWrite[]): number {
+  return writes.reduce((first, { timestampMs }) => Math.min(first, timestampMs), Number.POSITIVE_INFINITY)
+}
+
 function withWrite(profile: Profile, { op, key, value, timestampMs, uuid, importJobId }: ImportedWrite): Profile {
+  if (op === 'first') return profile
   const written: JsonObject = { [key]: value }
   return (
     applyImportUpdate(profile, {
@@ -72,18 +91,36 @@ export function withOutranked<Now extends Profile>(
 }
 
 /**
+ * The time of creation of what went back to a later one, because the import that had lowered it is undone: the first events
+ * of others lower it, too. @param formerMs what it was lowered to.
+ */
+export function createdAtWithOutranked(createdAtMs: number, formerMs: number, outranked: readonly Outranked[]): number {
+  if (createdAtMs <= formerMs) return createdAtMs
+  return Math.max(
+    formerMs,
+    outranked.reduce((first, { firstMs }) => Math.min(first, firstMs), createdAtMs),
+  )
+}
+
+function withTime<Now extends Subject>(now: Now, formerMs: number, outranked: readonly Outranked[]): Now {
+  const createdAtMs = createdAtWithOutranked(now.createdAtMs, formerMs, outranked)
+  return createdAtMs === now.createdAtMs ? now : { ...now, createdAtMs }
+}
+
+/**
  * The profile that is left of one from which a job was taken, with what live events and later imports would have made of it.
  * What these wrote beneath a live `$set_once` was there before it if they were published before it came.
  * @param former with the job's values.
  * @param laterWrites of live events.
  * @returns also keys that stay without what imports wrote to them, because that is too large.
  */
-export function withWritesBeneath<Now extends Profile>(
-  now: Now,
-  former: Profile,
+export function withWritesBeneath<Now extends Subject>(
+  timed: Now,
+  former: Subject,
   laterWrites: readonly LaterWrite[],
   outranked: readonly Outranked[],
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
+  const now = withTime(timed, former.createdAtMs, outranked)
   const firstMs = new Map<string, number>()
   for (const { key, storedAtMs } of laterWrites)
     firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
@@ -105,35 +142,63 @@ function isTooLarge({ properties, marks }: Profile): boolean {
 /** What an image has that was made when a job was undone: no person and no group has it. */
 export const versionOfMade = -1
 
-type Image = Extract<SubjectImage, { readonly kind: 'person' | 'group' }>
+export type ProfileImage = Extract<SubjectImage, { readonly kind: 'person' | 'group' }>
 
 /** Which of the imports came before one of `laterJobIds`, and with it. Imports of days are in no image. */
 function upTo(importJobId: number, outranked: readonly Outranked[], laterJobIds: readonly number[]) {
-  const earlier = new Set(laterJobIds.slice(0, laterJobIds.indexOf(importJobId)))
+  const fromThere = new Set(laterJobIds.slice(laterJobIds.indexOf(importJobId)))
+  const ofJobs = outranked.filter(by => !by.isOfDay)
   return {
-    before: outranked.filter(by => earlier.has(by.importJobId)),
-    after: outranked.filter(by => earlier.has(by.importJobId) || by.importJobId === importJobId),
+    before: ofJobs.filter(by => !fromThere.has(by.importJobId)),
+    after: ofJobs.filter(by => by.importJobId === importJobId || !fromThere.has(by.importJobId)),
   }
+}
+
+/** What the undone import left, with what imports wrote beneath that. */
+export function joinedWith<Side extends Profile>(
+  { before, after }: { readonly before: Profile | null; readonly after: Side },
+  outranked: readonly Outranked[],
+): Side {
+  const written = keysChanged(before ?? emptyProfile, after)
+  return withOutranked(after, outranked, key => written.has(key))
+}
+
+/** The image of a later job as if the subject had never been what the undone one made of it. */
+export function laterImageWithout<Of extends ProfileImage>(
+  image: Of,
+  undone: ProfileImage,
+  outranked: readonly Outranked[],
+  laterJobIds: readonly number[],
+): Of {
+  const { before, after } = undone
+  if (after === null) return image
+  const until = upTo(image.importJobId, outranked, laterJobIds)
+  const side = (now: Subject | null, writers: readonly Outranked[]) =>
+    now && reverted(now, before, after, joinedWith({ before, after }, writers)).subject
+  const without = { ...image, before: side(image.before, until.before), after: side(image.after, until.after) }
+  return imageWithOutranked(image, without, undone, outranked, laterJobIds)
 }
 
 /**
  * The reverted image of a later job, with what imports wrote beneath the undone one until then.
  * @param undone the undone job's own image. An image that was made when a job was undone has nothing of it to be reverted.
  */
-export function imageWithOutranked<Of extends Image>(
+export function imageWithOutranked<Of extends ProfileImage>(
   former: Of,
   reverted: Of,
-  undone: Image,
+  undone: ProfileImage,
   outranked: readonly Outranked[],
   laterJobIds: readonly number[],
 ): Of {
   const until = upTo(reverted.importJobId, outranked, laterJobIds)
   const isMade = reverted.after?.version === versionOfMade
   const written = keysChanged(undone.before ?? emptyProfile, undone.after ?? emptyProfile)
-  const side = (was: Profile | null, is: Profile | null, writers: readonly Outranked[]) => {
+  const writtenMs = isMade ? (undone.after?.createdAtMs ?? Number.POSITIVE_INFINITY) : Number.POSITIVE_INFINITY
+  const side = (was: Subject | null, is: Subject | null, writers: readonly Outranked[]) => {
     if (was === null || is === null || writers.length === 0) return is
     const changed = isMade ? written : keysChanged(was, is)
-    return changed.size === 0 ? is : withOutranked(is, writers, key => changed.has(key))
+    const timed = withTime(is, Math.min(was.createdAtMs, writtenMs), writers)
+    return changed.size === 0 ? timed : withOutranked(timed, writers, key => changed.has(key))
   }
   return {
     ...reverted,
@@ -144,14 +209,16 @@ export function imageWithOutranked<Of extends Image>(
 
 /**
  * The profiles before and after an import of which no image was kept, because all that it wrote was beneath the undone job;
- * of the keys that the undone one wrote only. Null when it changed nothing of these.
+ * of the keys that the undone one wrote only, and with the time of `now` if that one did not lower it. Null when it changed
+ * nothing of these.
  */
 export function sidesOf(
   importJobId: number,
-  { before, after }: { readonly before: Profile | null; readonly after: Profile },
+  { before, after }: { readonly before: Subject | null; readonly after: Subject },
+  now: Subject,
   outranked: readonly Outranked[],
   laterJobIds: readonly number[],
-): { readonly before: Profile; readonly after: Profile } | null {
+): { readonly before: Subject; readonly after: Subject } | null {
   const base = before ?? emptyProfile
   const written = keysChanged(base, after)
   const draft = new ProfileDraft({ properties: base.properties, marks: base.marks })
@@ -161,8 +228,14 @@ export function sidesOf(
       draft.removeMark(key)
     }
   const { properties, marks } = draft.result() ?? base
+  const wasLower = before !== null && before.createdAtMs > after.createdAtMs
+  const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
   const until = upTo(importJobId, outranked, laterJobIds)
-  const was = withOutranked({ properties, marks }, until.before, key => written.has(key))
-  const became = withOutranked({ properties, marks }, until.after, key => written.has(key))
-  return keysChanged(was, became).size === 0 ? null : { before: was, after: became }
+  const side = (writers: readonly Outranked[]) => {
+    const timed = withTime<Subject>({ properties, marks, createdAtMs }, now.createdAtMs, writers)
+    return withOutranked(timed, writers, key => written.has(key))
+  }
+  const [was, became] = [side(until.before), side(until.after)]
+  const isSame = keysChanged(was, became).size === 0 && was.createdAtMs === became.createdAtMs
+  return isSame ? null : { before: was, after: became }
 }

@@ -1,7 +1,6 @@
 // Takes what a job did to a person or a group out of what it has become since: out of the row of today, and out of the
 // images by which later jobs will be undone. Key by key, and only where a key still is as the job left it.
 
-import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
@@ -17,19 +16,21 @@ export interface Subject extends Profile {
 
 /**
  * The profile without what the job did to it: a key that is still as the job left it becomes what it was before.
+ * @param joined `after` with what other imports have written beneath the job's values since, which goes with them.
  * @returns null for a profile that stays as it is, and the keys that somebody else has written since.
  */
 export function revertedProfile(
   now: Profile,
   before: Profile,
   after: Profile,
+  joined: Profile = after,
 ): { profile: Profile | null; left: string[] } {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
   const left: string[] = []
   for (const key of keysOf(before, after)) {
     const [was, became, is] = [before, after, now].map(profile => keyIn(profile, key)) as [KeyState, KeyState, KeyState]
     if (isSameKey(was, became) || isSameKey(is, was)) continue
-    if (!isSameKey(is, became)) {
+    if (!isSameKey(is, became) && !(isShown(became, is) && isSameKey(is, keyIn(joined, key)))) {
       left.push(key)
       continue
     }
@@ -44,14 +45,16 @@ export function revertedProfile(
 /**
  * The subject without what the job did to it.
  * @param before null when the job made it.
+ * @param joined as of `revertedProfile`.
  * @returns `now` itself where nothing is to be reverted.
  */
 export function reverted<Now extends Subject>(
   now: Now,
   before: Subject | null,
   after: Subject,
+  joined: Profile = after,
 ): { subject: Now; left: string[] } {
-  const { profile, left } = revertedProfile(now, before ?? emptyProfile, after)
+  const { profile, left } = revertedProfile(now, before ?? emptyProfile, after, joined)
   const { properties, marks } = profile ?? now
   const wasLower = before !== null && now.createdAtMs === after.createdAtMs
   const createdAtMs = wasLower ? before.createdAtMs : now.createdAtMs
@@ -69,24 +72,6 @@ export function reverted<Now extends Subject>(
   if (isSame) return { subject: now, left }
   const ofPersons = lastSeenAtMs === undefined ? {} : { lastSeenAtMs, isIdentified }
   return { subject: { ...now, properties, marks, createdAtMs, ...ofPersons }, left }
-}
-
-/** The image of a later job as if the subject had never been what the job made of it. */
-export function revertedImage<Image extends Extract<SubjectImage, { readonly kind: 'person' | 'group' }>>(
-  image: Image,
-  before: Subject | null,
-  after: Subject,
-): Image {
-  const [was, became] = [image.before, image.after].map(side =>
-    side === null ? null : reverted<Subject>(side, before, after).subject,
-  )
-  return { ...image, before: was, after: became } as Image
-}
-
-/** What a person becomes that another one is merged into, as far as images have it. */
-export function withVersion(image: ImageOf<'person'>, versionBefore: number, version: number): ImageOf<'person'> {
-  const { after } = image
-  return after?.version === versionBefore ? { ...image, after: { ...after, version } } : image
 }
 
 /** The keys that are no longer what they were. */
@@ -171,6 +156,16 @@ interface KeyState {
 
 function keyIn({ properties, marks }: Profile, key: string): KeyState {
   return { value: ownValue(properties, key), mark: Object.hasOwn(marks, key) ? marks[key] : undefined }
+}
+
+/** Whether the value that is shown is the one that the job wrote, whatever is beneath it. */
+export function showsValueOf(now: Profile, after: Profile, key: string): boolean {
+  return isShown(keyIn(after, key), keyIn(now, key))
+}
+
+function isShown({ value, mark }: KeyState, is: KeyState): boolean {
+  if (mark === undefined || is.mark === undefined || !isSameJson(value, is.value)) return false
+  return mark.kind === is.mark.kind && mark.timestampMs === is.mark.timestampMs && mark.uuid === is.mark.uuid
 }
 
 function isSameKey(a: KeyState, b: KeyState): boolean {

@@ -5,13 +5,16 @@
 
 import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
 import type { LaterWrite } from '#core/imports/other-use.ts'
+import type { Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
+import { ProfileDraft } from '#core/persons/profile.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
+import { handOverIdentity, identifiersOf } from './kept-images.ts'
 import { versionOfMade } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { revertedImage, withLaterWrites } from './revert.ts'
+import { keysChanged, reverted, withLaterWrites } from './revert.ts'
 import {
   type Found,
   moveBack,
@@ -166,7 +169,11 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
       op === 'set_once' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
     const laterWrites = found.laterWritesOf(ids).filter(isNowhere)
     const { subject } = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
-    undoing.persons.set(origin, { row: subject, loadedVersion: null })
+    const identifiers = identifiersOf(found, ids)
+    const row = { ...subject, isIdentified: subject.isIdentified || identifiers.length > 0 }
+    undoing.persons.set(origin, { row, loadedVersion: null })
+    if (row.isIdentified && !subject.isIdentified)
+      handOverIdentity(found, person, { ...row, anyId: ids[0]! }, identifiers)
   }
   if (person !== undefined && person.after === null) undoing.doneImages.push(person)
   returnAssignments(found, undoing, origin, survivorUuid)
@@ -201,7 +208,11 @@ function without({ hashKeys, cohortIds }: Assignments, other: Assignments): Assi
 }
 
 function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
-  const writers = piece.filter(({ subject }) => found.usesOf(subject).some(({ writes }) => writes))
+  const survivor = found.persons.get(survivorUuid)
+  // An import of these ids lowers the time of creation, too.
+  const lowers = (id: string) =>
+    found.outrankedIn([id]).some(({ firstMs }) => survivor !== undefined && firstMs <= survivor.createdAtMs)
+  const writers = piece.filter(({ subject }) => found.usesOf(subject).some(({ writes }) => writes) || lowers(subject))
   if (writers.length > 0)
     undoing.notes.push({
       reason: 'undo_left:values_stay_with_survivor',
@@ -255,8 +266,31 @@ function handOverSurvivor(found: Found, uuid: string, merged: ImageOf<'person'>[
   if (theirs === undefined)
     found.rewrite({ ...ours, importJobId: toJobId, after: { ...merged, version: versionOfMade } })
   else {
-    const before = ours.before === null ? null : revertedImage(theirs, ours.before, ours.after ?? merged).before
-    found.rewrite({ ...theirs, before })
+    const before = ours.before && theirs.before && reverted(theirs.before, ours.before, ours.after ?? merged).subject
+    const isMade = ours.before !== null && theirs.after?.version === versionOfMade
+    found.rewrite({ ...theirs, before, after: isMade ? withMerge(theirs.after, ours.before, merged) : theirs.after })
+  }
+}
+
+/** An image that was made for the later job, with what one more merge makes of the survivor. */
+function withMerge(
+  made: NonNullable<ImageOf<'person'>['after']>,
+  before: Person,
+  merged: Person,
+): NonNullable<ImageOf<'person'>['after']> {
+  const draft = new ProfileDraft({ properties: made.properties, marks: made.marks })
+  for (const key of keysChanged(before, merged)) {
+    if (Object.hasOwn(merged.properties, key)) draft.setProperty(key, merged.properties[key]!)
+    else draft.removeProperty(key)
+    if (Object.hasOwn(merged.marks, key)) draft.setMark(key, merged.marks[key]!)
+    else draft.removeMark(key)
+  }
+  const { properties, marks } = draft.result() ?? made
+  const { createdAtMs, lastSeenAtMs } = merged
+  return {
+    ...{ ...made, properties, marks },
+    createdAtMs: made.createdAtMs === before.createdAtMs ? createdAtMs : made.createdAtMs,
+    lastSeenAtMs: made.lastSeenAtMs === before.lastSeenAtMs ? lastSeenAtMs : made.lastSeenAtMs,
   }
 }
 

@@ -11,7 +11,7 @@ import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { groupSubject } from './before-images.ts'
-import { type LaterWriter, type Outranked, outrankedBy } from './outranked.ts'
+import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 
 /** What is left as it is, and why. The names are those of the job's notes. */
@@ -55,6 +55,9 @@ export interface UndoBatch extends JobBatch {
   readonly importedGroupKeys: readonly ImportedGroupKey[]
   /** Those of `laterJobIds` that wrote any of that, in that order. */
   readonly laterWriters: readonly LaterWriter[]
+  /** What every other import wrote to persons in `loaded` that one with an image was merged into since. */
+  readonly keysOfSurvivors: readonly ImportedKey[]
+  readonly writersOfSurvivors: readonly LaterWriter[]
   /** Who else describes the groups in `loaded`. */
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
@@ -89,6 +92,8 @@ export class Found {
   readonly #laterWrites: ReadonlyMap<string, readonly { readonly write: LaterWrite; readonly place: number }[]>
   readonly #laterWriters: readonly LaterWriter[]
   readonly #importedKeys: ReadonlyMap<string, readonly ImportedKey[]>
+  readonly #keysOfSurvivors: ReadonlyMap<string, readonly ImportedKey[]>
+  readonly #writersOfSurvivors: readonly LaterWriter[]
   readonly #importedGroupKeys: ReadonlyMap<string, readonly ImportedGroupKey[]>
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
@@ -110,12 +115,15 @@ export class Found {
     importedGroupKeys,
     laterJobIds,
     laterWriters,
+    keysOfSurvivors,
+    writersOfSurvivors,
   }: UndoBatch) {
     const isOurs = (row: { readonly projectId: number }) => row.projectId === projectId
     this.projectId = projectId
     this.importJobId = importJobId
     this.laterJobIds = laterJobIds
     this.#laterWriters = laterWriters
+    this.#writersOfSurvivors = writersOfSurvivors
     this.persons = new Map(loaded.persons.filter(isOurs).map(row => [row.uuid, row]))
     const mappings = [...loaded.personMappings, ...loaded.mappings].filter(isOurs)
     this.mappings = new Map(mappings.map(row => [row.distinctId, row]))
@@ -131,6 +139,7 @@ export class Found {
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
     const subjectOf = (typeName: string, key: string) => groupSubject({ typeIndex: indexOf.get(typeName) ?? -1, key })
     this.#importedKeys = Map.groupBy(importedKeys, ({ distinctId }) => distinctId)
+    this.#keysOfSurvivors = Map.groupBy(keysOfSurvivors, ({ distinctId }) => distinctId)
     this.#importedGroupKeys = Map.groupBy(importedGroupKeys, each => subjectOf(each.typeName, each.groupKey))
     const usersOf = Map.groupBy(groupUses, ({ typeName, key }) => subjectOf(typeName, key))
     this.#groupUsers = new Map(Array.from(usersOf, ([name, list]) => [name, list.map(use => use.importJobId)]))
@@ -157,12 +166,11 @@ export class Found {
       .map(({ write }) => write)
   }
 
-  /** What later imports wrote to a person with these ids. */
-  outrankedIn(distinctIds: readonly string[]): Outranked[] {
-    return outrankedBy(
-      distinctIds.flatMap(id => this.#importedKeys.get(id) ?? []),
-      this.#laterWriters,
-    )
+  /** What later imports wrote to a person with these ids. @param isSurvivor what every other import wrote instead. */
+  outrankedIn(distinctIds: readonly string[], isSurvivor = false): Outranked[] {
+    const keys = isSurvivor ? this.#keysOfSurvivors : this.#importedKeys
+    const writes = distinctIds.flatMap(id => keys.get(id) ?? [])
+    return outrankedBy(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
   }
 
   outrankedInGroup(subject: string): Outranked[] {

@@ -4,13 +4,13 @@
 // Source: docs/wire/import.md §2.11; docs/decisions/0053-import-jobs.md.
 
 import type { Group } from '#core/groups/group.ts'
-import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import { noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { noChunkChanges } from '#core/processing/chunk.ts'
 import { groupSubject } from './before-images.ts'
-import { keepImages } from './kept-images.ts'
-import { imageWithOutranked, type Outranked, withWritesBeneath } from './outranked.ts'
+import { keepImages, rebaseImages } from './kept-images.ts'
+import { imageWithOutranked, type Outranked, type ProfileImage, withWritesBeneath } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 import { type Found, noteMissing, removedMapping, type UndoBatch, type Undoing, undo } from './undo-batch.ts'
 
@@ -57,8 +57,10 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   const [before, after] = [without, person].map(side => ({ ...side, anyId: ids[0] ?? '' }))
   const image = { importJobId: found.importJobId, projectId: found.projectId, kind: 'person', subject: uuid } as const
   const beneath = missing.length > 0 ? [] : outranked
-  rebaseImages(found, { ...image, before: before!, after: after! }, now.version, beneath)
-  keepImages(found, { ...image, before: before!, after: after! }, beneath, importJobId => ({
+  const undone = { ...image, before: before!, after: after! }
+  const version = { was: person.version, now: now.version }
+  rebaseImages(found, 'person', [uuid], withoutDay(found, undone, beneath), version)
+  keepImages(found, undone, beneath, importJobId => ({
     ...{ ...now, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
   }))
   return true
@@ -117,23 +119,14 @@ function undoDayOfGroup(found: Found, undoing: Undoing, group: Group, without: G
   const { importJobId } = found
   const image = { importJobId, projectId, kind: 'group', subject, before: without, after: group } as const
   const beneath = missing.length > 0 ? [] : outranked
-  rebaseImages(found, image, now.version, beneath)
+  rebaseImages(found, 'group', [subject], withoutDay(found, image, beneath), { was: version, now: now.version })
   keepImages(found, image, beneath, () => now)
 }
 
-/** The images that published jobs have of the subject, as if the day had never been. @param version of the row now. */
-function rebaseImages(
-  found: Found,
-  undone: ImageOf<'person'> | ImageOf<'group'>,
-  version: number,
-  outranked: readonly Outranked[],
-): void {
-  for (const image of found.laterImages(undone.kind, undone.subject) as (ImageOf<'person'> | ImageOf<'group'>)[]) {
-    const without = imageWithout(image, found.importJobId)
-    const rebased = imageWithOutranked(image, without, undone, outranked, found.laterJobIds)
-    const isLast = rebased.after !== null && rebased.after.version === undone.after?.version
-    found.rewrite(isLast ? ({ ...rebased, after: { ...rebased.after, version } } as SubjectImage) : rebased)
-  }
+/** A published job's image of the subject, as if the day had never been. */
+function withoutDay(found: Found, undone: ProfileImage, outranked: readonly Outranked[]) {
+  return (image: ProfileImage) =>
+    imageWithOutranked(image, imageWithout(image, found.importJobId), undone, outranked, found.laterJobIds)
 }
 
 /** The image without the values of a day's imports. */

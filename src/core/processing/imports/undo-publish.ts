@@ -7,10 +7,17 @@ import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
-import { keepImages } from './kept-images.ts'
-import { imageWithOutranked, type Outranked, withWritesBeneath } from './outranked.ts'
+import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './kept-images.ts'
+import {
+  createdAtWithOutranked,
+  joinedWith,
+  laterImageWithout,
+  type Outranked,
+  type ProfileImage,
+  withWritesBeneath,
+} from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { reverted, revertedImage, withVersion } from './revert.ts'
+import { reverted, showsValueOf } from './revert.ts'
 import {
   type Found,
   noteMissing,
@@ -106,18 +113,21 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   if (before === null && isSame && removePerson(found, undoing, person, after)) return
   const kept = before === null && isSame ? keepPerson(found, undoing, image) : null
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
-  const identifiers = identifiersOf(found, person.uuid)
+  const identifiers = identifiersOf(found, ids)
   const isUntouched = isSame && person.version === after.version
+  const outranked = found.outrankedIn(ids, !isSame)
   const { subject: without, left } =
-    isUntouched && before !== null ? { subject: personOf(before), left: [] } : reverted(person, before, after)
-  const outranked = found.outrankedIn(ids)
+    isUntouched && before !== null
+      ? { subject: personOf(before), left: [] }
+      : reverted(person, before, after, joinedWith({ before, after }, outranked))
   const later = found.laterWritesOf(ids)
   const { subject: changed, unsure, missing } = withWritesBeneath(without, person, later, outranked)
   // What the survivor of a later merge has instead, may always have been its own.
-  for (const key of new Set(isSame ? [...left, ...unsure] : unsure))
+  const stays = isSame ? left : left.filter(key => showsValueOf(person, after, key))
+  for (const key of new Set([...stays, ...unsure]))
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: subject, key } })
   noteMissing(undoing, { personId: person.uuid }, missing)
-  const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, before, after)
+  const createdAtMs = isSame ? changed.createdAtMs : createdAtOfMerged(found, undoing, person, image, after, outranked)
   if (isSame && createdAtMs !== person.createdAtMs && !isUntouched && found.wasMergedInto(subject))
     undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: subject } })
   const row = {
@@ -130,12 +140,14 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const rowVersion = isAsBefore ? row.version : person.version + 1
   const version = isChanged ? writePerson(found, undoing, person, { ...row, version: rowVersion }) : person.version
   const beneath = missing.length > 0 ? [] : outranked
-  rebaseLaterImages(found, image, after, person, version, kept, beneath)
+  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, beneath, found.laterJobIds)
+  rebaseImages(found, 'person', [subject, person.uuid], withoutJob, { was: person.version, now: version }, kept)
+  if (kept !== null) handOverPerson(found, image, after, person, kept)
   keepImages(found, image, beneath, importJobId => ({
     ...{ ...row, version, anyId: found.idWrittenBy(importJobId, ids) ?? '' },
   }))
   if (row.isIdentified && !changed.isIdentified)
-    handOverIdentity(found, { image, after }, { ...row, version }, identifiers)
+    handOverIdentity(found, image, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
@@ -190,74 +202,38 @@ function forgetMadePerson(found: Found, uuid: string, { anyId }: PersonImage): v
       if (image.before?.personUuid === uuid) found.rewrite({ ...image, before: null })
 }
 
-/** Who else has linked one of the person's ids with another one, which identifies it: ids of jobs, 0 for live data. */
-function identifiersOf(found: Found, uuid: string): number[] {
-  return found
-    .idsOf(uuid)
-    .flatMap(({ distinctId }) => found.usesOf(distinctId))
-    .filter(({ otherId }) => otherId !== null)
-    .map(({ importJobId }) => importJobId)
-}
-
-/** Undoing the first of the later jobs will show whether the person is still identified then. */
-function handOverIdentity(
-  found: Found,
-  { image, after }: { image: ImageOf<'person'>; after: PersonImage },
-  person: Person,
-  identifiers: readonly number[],
-): void {
-  const heir = found.heirOf(identifiers)
-  if (heir === null) return
-  const { anyId } = after
-  const theirs = found.imageOfJob(heir, 'person', person.uuid) ?? {
-    ...image,
-    importJobId: heir,
-    subject: person.uuid,
-    before: { ...person, anyId },
-    after: { ...person, anyId },
-  }
-  const became = theirs.after && { ...theirs.after, isIdentified: true }
-  if (theirs.before !== null)
-    found.rewrite({ ...theirs, before: { ...theirs.before, isIdentified: false }, after: became })
-}
-
 /** The time of creation of a person that another one was merged into, which took over the earlier of both. */
 function createdAtOfMerged(
   found: Found,
   undoing: Undoing,
   person: Person,
-  before: PersonImage | null,
+  { before }: ImageOf<'person'>,
   after: PersonImage,
+  outranked: readonly Outranked[],
 ): number {
   if (person.createdAtMs !== after.createdAtMs || before?.createdAtMs === after.createdAtMs) return person.createdAtMs
   const ofMerge = found.laterImages('person', person.uuid).find(image => image.after?.createdAtMs === after.createdAtMs)
   if (ofMerge?.before != null && ofMerge.before.createdAtMs > after.createdAtMs)
-    return Math.min(ofMerge.before.createdAtMs, before?.createdAtMs ?? Number.POSITIVE_INFINITY)
+    return createdAtWithOutranked(
+      Math.min(ofMerge.before.createdAtMs, before?.createdAtMs ?? Number.POSITIVE_INFINITY),
+      after.createdAtMs,
+      outranked,
+    )
   undoing.notes.push({ reason: 'undo_left:created_at_was_merged', details: { personId: person.uuid } })
   return person.createdAtMs
 }
 
-/** @param version of the person as it is now. @param heir the later job for which the job's person never was. */
-function rebaseLaterImages(
+/** The later job for which the job's person never was, takes it over. */
+function handOverPerson(
   found: Found,
-  undone: ImageOf<'person'>,
+  image: ImageOf<'person'>,
   after: PersonImage,
   person: Person,
-  version: number,
-  heir: number | null,
-  outranked: readonly Outranked[],
+  heir: number,
 ): void {
-  const { subject, before } = undone
-  for (const uuid of new Set([subject, person.uuid]))
-    for (const image of found.laterImages('person', uuid)) {
-      const rest = imageWithOutranked(image, revertedImage(image, before, after), undone, outranked, found.laterJobIds)
-      const rebased = withVersion(rest, person.version, version)
-      const isHeirs = image.importJobId === heir
-      found.rewrite(isHeirs ? { ...rebased, before: null } : rebased)
-    }
-  if (heir === null || found.imageOfJob(heir, 'person', subject) !== undefined) return
+  const { subject } = image
+  if (found.imageOfJob(heir, 'person', subject) !== undefined) return
   const now = found.persons.get(subject) ?? person
-  const { importJobId: _, ...image } = found.image('person', subject)!
   found.rewrite({ ...image, importJobId: heir, before: null, after: { ...now, anyId: after.anyId } })
 }
 
@@ -290,9 +266,11 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
     return
   }
   if (before === null) undoing.notes.push({ reason: 'undo_left:group_is_used', details })
-  const { subject: without, left } =
-    isUntouched && before !== null ? { subject: before, left: [] } : reverted(group, before, after)
   const outranked = found.outrankedInGroup(subject)
+  const { subject: without, left } =
+    isUntouched && before !== null
+      ? { subject: before, left: [] }
+      : reverted(group, before, after, joinedWith({ before, after }, outranked))
   const { subject: changed, missing } = withWritesBeneath(without, group, [], outranked)
   for (const property of left)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { ...details, key: property } })
@@ -301,16 +279,8 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   const versionNow = changed === group || isAsBefore ? changed.version : version + 1
   if (changed !== group) undoing.groups.push({ row: { ...changed, version: versionNow }, loadedVersion: version })
   const beneath = missing.length > 0 ? [] : outranked
-  for (const theirs of found.laterImages('group', subject)) {
-    const rest = revertedImage(theirs, before, after)
-    const rebased = imageWithOutranked(theirs, rest, image, beneath, found.laterJobIds)
-    const isLast = rebased.after?.version === version
-    found.rewrite({
-      ...rebased,
-      ...(before === null && theirs.importJobId === heir && { before: null }),
-      ...(isLast && { after: { ...rebased.after!, version: versionNow } }),
-    })
-  }
+  const withoutJob = (of: ProfileImage) => laterImageWithout(of, image, beneath, found.laterJobIds)
+  rebaseImages(found, 'group', [subject], withoutJob, { was: version, now: versionNow }, before === null ? heir : null)
   if (before === null && heir !== null && found.imageOfJob(heir, 'group', subject) === undefined)
     found.rewrite({ ...image, importJobId: heir, after: { ...changed, version: versionNow } })
   keepImages(found, image, beneath, () => changed)

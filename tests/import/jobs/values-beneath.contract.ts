@@ -1,0 +1,109 @@
+// What an undone import leaves of other imports: the values and the times of creation that it had outranked, also where the
+// person has been merged with another one since.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
+import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
+import { day, personWith, withoutMarks } from './random-acts.ts'
+
+export function valuesBeneathContract(engine: string, open: OpenImportState): void {
+  const group = { $group_type: 'org', $group_key: 'x' }
+  const publishOf = async (world: ImportWorld, name: string, id: string, atDay: number, properties: JsonObject) => {
+    const job = await world.createJob()
+    await world.apply(anImportedEvent(name, id, atDay * day, properties, { importJobId: job.id }))
+    await world.publish(job)
+    return job
+  }
+  const valuesOf = async (world: ImportWorld, id: string) =>
+    JSON.parse((await personWith(world, id))!.properties) as JsonObject
+
+  describe(`times of creation that two jobs lowered on ${engine}`, () => {
+    for (const order of [
+      [0, 1, 2],
+      [0, 2, 1],
+      [1, 0, 2],
+      [2, 1, 0],
+      [2, 0, 1],
+    ])
+      it(`are those of the first event that is left, undone as ${order.join(', ')}`, async t => {
+        const world = await importWorld(t, open)
+        await world.apply(anEvent('e', 'a', {}, { timestampMs: 200 * day }))
+        await world.apply(
+          anEvent('$groupidentify', 'a', { ...group, $group_set: { l: 1 } }, { timestampMs: 200 * day }),
+        )
+        const before = await withoutMarks(world)
+        const days = [2, 4, 3]
+        const jobs = []
+        for (const atDay of days) {
+          const job = await world.createJob()
+          await world.apply(
+            anImportedEvent('e', 'a', atDay * day, { $set: { [atDay]: 1 } }, { importJobId: job.id }),
+            anImportedEvent('$groupidentify', 'a', atDay * day, { ...group, $group_set: {} }, { importJobId: job.id }),
+          )
+          await world.publish(job)
+          jobs.push(job)
+        }
+        const left = new Set(days)
+        for (const place of order) {
+          await world.discard(jobs[place]!)
+          left.delete(days[place]!)
+          const firstMs = Math.min(200, ...left) * day
+          const { persons, groups } = await withoutMarks(world)
+          assert.deepEqual([persons[0]?.created_at, Number(groups[0]?.created_at)], [firstMs, firstMs])
+        }
+        assert.deepEqual(await withoutMarks(world), before)
+      })
+  })
+
+  describe(`values of persons that were merged since on ${engine}`, () => {
+    const identify = (at: number) => anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: at })
+    const withLive = async (t: TestContext) => {
+      const world = await importWorld(t, open)
+      for (const id of ['anon', 'user']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
+      return world
+    }
+
+    for (const [what, earlier, undone, properties] of [
+      ['set', 1, 5, (k: number) => ({ $set: { k } })],
+      ['set once', 5, 1, (k: number) => ({ $set_once: { k } })],
+    ] as const)
+      it(`that another job ${what} come back where the other person's had outranked them`, async t => {
+        const world = await withLive(t)
+        const first = await publishOf(world, 'e', 'user', earlier, properties(1))
+        const second = await publishOf(world, 'e', 'anon', undone, properties(2))
+        await world.apply(identify(201 * day))
+        assert.equal((await valuesOf(world, 'user')).k, 2)
+        await world.discard(second)
+        assert.equal((await valuesOf(world, 'user')).k, 1)
+        const notes = Object.keys(await world.notes(second))
+        // The live merge has taken over the earlier time, and nobody knows what the other person's was.
+        assert.deepEqual(notes, undone < earlier ? ['undo_left:created_at_was_merged'] : [])
+        await world.discard(first)
+        assert.ok(!('k' in (await valuesOf(world, 'user'))))
+      })
+
+    it('that were joined with those of the job that merged them go, and come to what that one wrote', async t => {
+      const world = await withLive(t)
+      const first = await publishOf(world, 'e', 'anon', 5, { $set: { k: 1 } })
+      const second = await publishOf(world, '$identify', 'user', 3, { $anon_distinct_id: 'anon', $set_once: { k: 2 } })
+      assert.equal((await valuesOf(world, 'user')).k, 1)
+      await world.discard(first)
+      assert.equal((await valuesOf(world, 'user')).k, 2)
+      await world.discard(second)
+      for (const id of ['anon', 'user']) assert.ok(!('k' in (await valuesOf(world, id))))
+    })
+
+    it('of a job with another one beneath them go, and leave that one', async t => {
+      const world = await withLive(t)
+      const first = await publishOf(world, 'e', 'user', 5, { $set: { k: 1 } })
+      const second = await publishOf(world, 'e', 'user', 3, { $set_once: { k: 2 } })
+      await world.discard(first)
+      assert.equal((await valuesOf(world, 'user')).k, 2)
+      assert.deepEqual(await world.notes(first), {})
+      await world.discard(second)
+      assert.ok(!('k' in (await valuesOf(world, 'user'))))
+    })
+  })
+}
