@@ -1,7 +1,7 @@
 // `pennon import fetch` as a process: how it ends, and what it tells to whom.
 
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
@@ -54,6 +54,30 @@ describe('pennon import fetch', () => {
       assert.match(stderr, complaint)
       assert.deepEqual([exitCode, stderr.trimEnd().split('\n').length], [2, 1])
     }
+  })
+
+  it('says what to do about a damaged state, keeps the files, and asks for none of them again', async t => {
+    const { standIn, job, options } = await aProject(t)
+    const env = { MIXPANEL_API_SECRET: secret }
+    assert.equal((await runCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
+    const state = join(job, 'fetch.db')
+    const whole = readFileSync(state)
+    const damages: Record<string, Buffer> = {
+      'no database': Buffer.from('nothing that SQLite knows'.repeat(400)),
+      'one cut off': whole.subarray(0, 4_096),
+      'one with pages of zeros': Buffer.concat([whole.subarray(0, 100), Buffer.alloc(whole.length - 100)]),
+    }
+    for (const [what, bytes] of Object.entries(damages))
+      for (const command of [['fetch'], ['status'], ['plan']]) {
+        writeFileSync(state, bytes)
+        const { exitCode, stderr } = await runCommand(env, 'import', command[0]!, job)
+        const said = `${what}, ${command[0]}: ${stderr}`
+        assert.match(stderr, /^pennon: [^\n]*fetch\.db is damaged\. Delete it[^\n]*\n$/, said)
+        assert.equal(exitCode, 2, said)
+      }
+    rmSync(state)
+    assert.equal((await runCommand(env, 'import', 'fetch', job, ...options)).exitCode, 0)
+    assert.deepEqual([rawFiles(job).length, standIn.asked.length], [3, 3])
   })
 
   it('may be asked again with another region as long as nothing is kept, and refuses another export afterwards', async t => {

@@ -246,6 +246,19 @@ describe('fetching from Mixpanel', () => {
     await assert.rejects(fetch(), /raw\/mixpanel-2024-05-02\.jsonl\.gz has 1 byte and/)
   })
 
+  it('does not wait for a time that its clock has shown already, when that is set back', async t => {
+    const { folder, fetch } = await aWorld(t)
+    const stop = new AbortController()
+    const yearMs = 365 * 86_400_000
+    const ahead = quickClock(fetchNowMs + yearMs)
+    const onProgress = ({ partsDone }: { partsDone: number }) => partsDone === 4 && stop.abort(new Error('stopped'))
+    await assert.rejects(fetch(may, { clock: ahead, signal: stop.signal, onProgress }), /stopped/)
+    const clock = quickClock()
+    await fetch(may, { clock })
+    assert.deepEqual(rawLines(folder).sort(), truth())
+    assert.ok(clock.sleptMs() < 2 * 3_600_000, `${clock.sleptMs()}`)
+  })
+
   it('refuses two at once in one folder', async t => {
     const { fetch } = await aWorld(t)
     const first = fetch()

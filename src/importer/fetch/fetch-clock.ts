@@ -8,6 +8,22 @@ export interface FetchClock {
   random(): number
 }
 
+/**
+ * A clock that goes on from where it was when the machine's is set back: by that one, every wait would last until its time
+ * has come a second time. It follows the machine's again as soon as that has caught up.
+ */
+export function forwardClock(nowMs: () => number): () => number {
+  let aheadMs = 0
+  let lastMs = Number.NEGATIVE_INFINITY
+  return () => {
+    const readMs = nowMs()
+    if (readMs >= lastMs) aheadMs = 0
+    else if (readMs + aheadMs < lastMs) aheadMs = lastMs - readMs
+    lastMs = readMs + aheadMs
+    return lastMs
+  }
+}
+
 /** Timers stand still while a machine sleeps. */
 const stepMs = 5_000
 

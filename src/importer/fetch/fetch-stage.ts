@@ -11,7 +11,7 @@ import { CallGate } from './call-gate.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged, WindowTooLarge } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
-import { FetchState, objectOf, type StoredPart } from './fetch-state.ts'
+import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
 import type { FetchWaiting } from './wait-words.ts'
 
@@ -60,7 +60,8 @@ const listedAtOnce = 500
 const loudEveryMs = 15 * 60_000
 
 /**
- * @throws FetchStop with a message for people when a person has to do something; the signal's reason when it is
+ * @throws FetchStop with a message for people when a person has to do something, JobStopped when what the folder keeps of
+ * it is damaged; the signal's reason when it is
  * aborted. What has come stays, and the next call goes on.
  */
 export async function fetchStage(options: FetchStageOptions): Promise<FetchResult> {
@@ -71,7 +72,10 @@ export async function fetchStage(options: FetchStageOptions): Promise<FetchResul
   const state = new FetchState(folder)
   try {
     state.bindTo(options.config)
+    state.bringCallsBackTo(options.clock.nowMs())
     return await new FetchRun(options, state).run()
+  } catch (error) {
+    throw asStateDamage(folder, error)
   } finally {
     state.close()
     unlock()

@@ -4,6 +4,8 @@
 import { existsSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { JobFolder } from '../job/job-folder.ts'
+import { isSqliteDamage } from '../job/sqlite-damage.ts'
 import { hourMs } from './call-limits.ts'
 import { FetchStop } from './fetch-faults.ts'
 import type { FetchPart, PartAsks } from './fetch-source.ts'
@@ -38,6 +40,7 @@ interface Row {
   readonly line_count: number | null
 }
 
+const stateFile = 'fetch.db'
 const schema = `
   CREATE TABLE IF NOT EXISTS setting (name TEXT PRIMARY KEY, value TEXT NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS part (
@@ -51,12 +54,16 @@ export class FetchState {
   readonly #database: Database.Database
   readonly #folder: string
 
+  /** @throws JobStopped for a file that is damaged. */
   constructor(folder: string) {
     this.#folder = folder
-    this.#database = new Database(join(folder, 'fetch.db'))
-    this.#database.pragma('journal_mode = WAL')
-    this.#database.pragma('synchronous = FULL')
-    this.#database.exec(schema)
+    this.#database = new Database(join(folder, stateFile))
+    try {
+      this.#database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; ${schema}`)
+    } catch (error) {
+      this.#database.close()
+      throw asStateDamage(folder, error)
+    }
   }
 
   close(): void {
@@ -168,6 +175,14 @@ export class FetchState {
     })
   }
 
+  /**
+   * Takes calls of a time that is yet to come for made now: the clock was set back since, and they would be waited for until
+   * it is there again.
+   */
+  bringCallsBackTo(nowMs: number): void {
+    this.#run('UPDATE call SET at_ms = ? WHERE at_ms > ?', nowMs, nowMs)
+  }
+
   /** Times of the calls of the last hours, ascending. */
   callsMs(): number[] {
     return this.#database.prepare('SELECT at_ms FROM call ORDER BY at_ms').pluck().all() as number[]
@@ -214,6 +229,11 @@ export class FetchState {
   #run(sql: string, ...values: readonly (string | number | null)[]): void {
     this.#database.prepare(sql).run(...values)
   }
+}
+
+/** @returns what tells a person of a damaged file and what to do about it; any other failure as it is. */
+export function asStateDamage(folder: string, error: unknown): unknown {
+  return isSqliteDamage(error) ? new JobFolder(folder).damaged(stateFile) : error
 }
 
 export function objectOf(id: string): string {

@@ -2,7 +2,7 @@
 
 import { existsSync } from 'node:fs'
 import { join } from 'node:path'
-import { type FetchedPart, FetchState } from './fetch-state.ts'
+import { asStateDamage, type FetchedPart, FetchState } from './fetch-state.ts'
 
 export type { FetchedPart } from './fetch-state.ts'
 
@@ -17,7 +17,10 @@ export interface FetchedParts {
   readonly parts: readonly FetchedPart[]
 }
 
-/** @returns null for a folder into which nothing was fetched. */
+/**
+ * @returns null for a folder into which nothing was fetched.
+ * @throws JobStopped for one whose state is damaged.
+ */
 export function readFetchedParts(folder: string): FetchedParts | null {
   if (!existsSync(join(folder, 'fetch.db'))) return null
   const state = new FetchState(folder)
@@ -27,6 +30,8 @@ export function readFetchedParts(folder: string): FetchedParts | null {
     const { waiting: partsWaiting, empty: partsEmpty } = state.counts()
     const parts = [...state.fetchedParts()]
     return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, parts }
+  } catch (error) {
+    throw asStateDamage(folder, error)
   } finally {
     state.close()
   }

@@ -33,6 +33,8 @@ const waysOut: Readonly<Record<string, string>> = {
     'Put back a copy of it. Without one, discard the import at the service if some of it is sent, and plan it in another folder',
   'manifest.json':
     'Delete it and run again: it is made anew from the files of the export, and is the same as long as they are',
+  'fetch.db':
+    'Delete it, and fetch.db-wal where there is one, and fetch again with the same options: files that came whole are not asked for again',
   'approval.json': 'Delete it and approve again with pennon import approve: of the same job it is the same',
   'checkpoint.json':
     'Delete it and run again: everything is sent once more, and what the service has already counts once',

@@ -10,6 +10,7 @@ import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { isOf } from './file-schema.ts'
+import { isSqliteDamage } from './sqlite-damage.ts'
 
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
@@ -254,10 +255,8 @@ function statementsOf(database: Database.Database) {
   }
 }
 
-/** A file of SQLite that is damaged, or one with other tables, gives statements that cannot be run. */
 function isDamage(error: unknown): boolean {
-  if (error instanceof LedgerDamage) return true
-  return error instanceof Database.SqliteError && /^SQLITE_(NOTADB|CORRUPT|ERROR)/.test(error.code)
+  return error instanceof LedgerDamage || isSqliteDamage(error)
 }
 
 function jsonIn(text: string): unknown {

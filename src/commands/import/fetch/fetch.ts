@@ -9,13 +9,14 @@ import { refuse } from '#commands/refuse.ts'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
 import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
-import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
 import { type FetchConfig, parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { spanInWords } from '#importer/fetch/wait-words.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
@@ -46,7 +47,7 @@ export interface FetchOptions {
 }
 
 export const clock: FetchClock = {
-  nowMs: Date.now,
+  nowMs: forwardClock(Date.now),
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,
 }
@@ -65,7 +66,8 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
   } catch (error) {
     if (signal.aborted)
       endInterrupted(`stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`)
-    if (error instanceof ImportConfigError || error instanceof FetchStop) refuse(printable(error.message))
+    if (error instanceof ImportConfigError || error instanceof FetchStop || error instanceof JobStopped)
+      refuse(printable(error.message))
     throw error
   } finally {
     opened?.close()

@@ -49,7 +49,12 @@ export function checkIsFolder(path: string, begin: string): void {
 /** What `pennon import fetch` put into a folder that no import is planned in yet; null for nothing. */
 export function fetchedInto(path: string): FetchedParts | null {
   const folder = new JobFolder(resolve(path))
-  return planIn(folder) === null ? readFetchedParts(folder.path) : null
+  return planIn(folder) === null ? fetchedPartsIn(folder) : null
+}
+
+/** What lies in a folder that is there, planned or not. */
+export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
+  return orRefuse(() => readFetchedParts(path))
 }
 
 function noImportText(path: string, fetched: FetchedParts | null): string {
@@ -67,8 +72,12 @@ export function nextOfFetch(path: string, { isComplete }: Pick<FetchedParts, 'is
 }
 
 function planIn(folder: JobFolder): ImportPlan | null {
+  return orRefuse(() => readPlan(folder))
+}
+
+function orRefuse<T>(read: () => T): T {
   try {
-    return readPlan(folder)
+    return read()
   } catch (error) {
     if (error instanceof JobStopped) refuse(printable(error.message))
     throw error

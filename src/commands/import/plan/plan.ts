@@ -10,7 +10,7 @@ import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
-import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
 import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
@@ -21,7 +21,7 @@ import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
 import { sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile } from '../job/live-before.ts'
-import { checkIsFolder, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
+import { checkIsFolder, fetchedPartsIn, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
 import { endAtInterruption } from '../words/interruption.ts'
 import { printJson, printLines } from '../words/print.ts'
@@ -41,7 +41,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   endAtInterruption(`stopped; nothing was planned. To plan it: pennon import plan ${quoted(path)} …`)
   const folder = new JobFolder(resolve(path))
   checkIsFolder(path, `pennon import plan FOLDER ${quoted(path)}`)
-  const fetched = existsSync(folder.path) ? readFetchedParts(folder.path) : null
+  const fetched = existsSync(folder.path) ? fetchedPartsIn(folder) : null
   const { options, files } = await completed(
     given,
     namedFiles,

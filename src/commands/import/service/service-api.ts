@@ -2,14 +2,14 @@
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
-import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
+import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
 
 export const wallClock: FetchClock = {
-  nowMs: Date.now,
+  nowMs: forwardClock(Date.now),
   sleep: async (ms, signal) => void (await sleep(ms, undefined, { signal })),
   random: Math.random,
 }
