@@ -1,12 +1,18 @@
 // Reads the parts of Avro's binary encoding one after the other.
 
+import { recordBytesMax } from './split-records.ts'
+
 /** Values such as null take no bytes, so the bytes of a record say nothing of how many it may claim to have. */
 export const recordValuesMax = 1_000_000
+
+/** The names of fields and symbols stand once in the schema, and in the JSON of a record with each value. */
+export const recordNameCharsMax = recordBytesMax
 
 export class AvroCursor {
   readonly #bytes: Buffer
   #at = 0
   #valuesLeft = recordValuesMax
+  #nameCharsLeft = recordNameCharsMax
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes
@@ -23,12 +29,19 @@ export class AvroCursor {
 
   beginRecord(): void {
     this.#valuesLeft = recordValuesMax
+    this.#nameCharsLeft = recordNameCharsMax
   }
 
   /** @throws RangeError when the record has more values with these than it may. */
   countValues(count: number): void {
     this.#valuesLeft -= count
     if (this.#valuesLeft < 0) throw new RangeError(`a record claims more than ${recordValuesMax} values`)
+  }
+
+  /** @throws RangeError when the names of the record are longer with these than they may be. */
+  countNames(chars: number): void {
+    this.#nameCharsLeft -= chars
+    if (this.#nameCharsLeft < 0) throw new RangeError(`a record repeats more than ${recordNameCharsMax} bytes of names`)
   }
 
   /** @throws RangeError when fewer are left. */

@@ -114,6 +114,11 @@ describe('an Avro file', () => {
   describe('of records that take no bytes', () => {
     const nothing = { type: 'record', name: 'Nothing', fields: [{ name: 'no', type: 'null' }] }
     const lists = { type: 'record', name: 'Lists', fields: [{ name: 'all', type: { type: 'array', items: nothing } }] }
+    const name = 'n'.repeat(1_000)
+    const longName = { type: 'record', name: 'LongName', fields: [{ name, type: 'null' }] }
+    const longNames = { ...lists, fields: [{ name: 'all', type: { type: 'array', items: longName } }] }
+    const symbol = { type: 'enum', name: 'Symbol', symbols: [name] }
+    const longSymbols = { ...lists, fields: [{ name: 'all', type: { type: 'array', items: symbol } }] }
     const damageOf = async (bytes: Buffer) => {
       const records = await Array.fromAsync(avroRecords(file(bytes, 1_000)))
       const last = records.at(-1)!.parsed
@@ -147,6 +152,14 @@ describe('an Avro file', () => {
         [
           container(lists, [[1, [...Array.from({ length: 200 }, () => 10_000), 0]]]),
           { before: 0, said: /a record claims more than 1000000 values/ },
+        ],
+        [
+          container(longNames, [[1, [400_000, 0]]]),
+          { before: 0, said: /a record repeats more than 67108864 bytes of names/ },
+        ],
+        [
+          container(longSymbols, [[1, [400_000, ...Array<number>(400_000).fill(0), 0]]]),
+          { before: 0, said: /a record repeats more than 67108864 bytes of names/ },
         ],
         [container(lists, [[2, [5, 0]]]), { before: 1, said: /a block has fewer records than it says/ }],
       ]

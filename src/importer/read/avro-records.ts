@@ -12,6 +12,7 @@ import { PackingDamage } from './decompress.ts'
 import type { ReadRecord } from './read-record.ts'
 import { recordBytesMax } from './split-records.ts'
 import { tableOf } from './table-name.ts'
+import { jsonBytes, typedRecord } from './typed-record.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
 const magic = Buffer.from('Obj\x01', 'latin1')
@@ -31,10 +32,9 @@ export function isAvro(beginning: Buffer): boolean {
 export async function* avroRecords({ object, bytes, damage }: UnpackedFile): AsyncGenerator<ReadRecord> {
   const table = tableOf(object)
   let line = 1
-  const made = (parsed: ReadRecord['parsed'], text = Buffer.alloc(0)): ReadRecord => ({
+  const made = (record: Pick<ReadRecord, 'bytes' | 'parsed'>): ReadRecord => ({
     raw: { object, line, byte: 0 },
-    bytes: text,
-    parsed,
+    ...record,
     isJson: true,
     table,
   })
@@ -50,8 +50,9 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
         const value = nextValue(block, read)
         if (block.at === at && ++emptyCount > emptyRecordsMax)
           throw damaged(`it claims more than ${emptyRecordsMax} records that take no bytes`)
-        if (isJsonObject(value)) yield made({ value }, Buffer.from(JSON.stringify(value)))
-        else yield made(rejectOf('json_not_object'), Buffer.from(JSON.stringify(value)))
+        yield made(
+          isJsonObject(value) ? typedRecord(value) : { bytes: jsonBytes(value), parsed: rejectOf('json_not_object') },
+        )
         line++
       }
       if (!block.isAtEnd) throw damaged('a block has more records than it says')
@@ -60,7 +61,7 @@ export async function* avroRecords({ object, bytes, damage }: UnpackedFile): Asy
     if (found !== null) throw found
   } catch (error) {
     const { reason, message } = damage() ?? damageIn(error as Error)
-    yield made(rejectOf(reason, message))
+    yield made({ bytes: Buffer.alloc(0), parsed: rejectOf(reason, message) })
   }
 }
 

@@ -97,16 +97,22 @@ class SchemaReader {
       if (!isJsonObject(field)) throw new Error('a field of the schema is none')
       return [String(valueIn(field, 'name')), this.readerOf(valueIn(field, 'type'), namespace)] as const
     })
+    const nameChars = fields.reduce((sum, [name]) => sum + name.length, 0)
     return cursor => {
       const record: JsonObject = {}
       cursor.countValues(fields.length)
+      cursor.countNames(nameChars)
       for (const [name, read] of fields) setOwn(record, name, read(cursor))
       return record
     }
   }
 
   #enum(symbols: readonly JsonValue[]): AvroReader {
-    return cursor => pick(symbols, cursor.size(), 'symbol')
+    return cursor => {
+      const symbol = pick(symbols, cursor.size(), 'symbol')
+      cursor.countNames(String(symbol).length)
+      return symbol
+    }
   }
 
   #union(readers: readonly AvroReader[]): AvroReader {

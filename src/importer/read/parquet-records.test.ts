@@ -89,6 +89,20 @@ describe('a Parquet file', () => {
     ])
   })
 
+  it('that is small has no row of any size: a text that it holds once may stand in each place of a list', async t => {
+    const text = 'x'.repeat(1_000)
+    const file = written({
+      fields: [
+        { name: 'tags', num_children: 1, converted_type: 'LIST', repetition_type: 'OPTIONAL' },
+        { name: 'list', num_children: 1, repetition_type: 'REPEATED' },
+        { name: 'element', type: 'BYTE_ARRAY', converted_type: 'UTF8', repetition_type: 'OPTIONAL' },
+      ],
+      columns: { tags: [[text], Array<string>(400_000).fill(text), [text, text]] },
+    })
+    assert.ok(file.length < 100_000, `${file.length} bytes`)
+    assert.deepEqual(await values(t, file), [{ tags: [text] }, 'record_too_large', { tags: [text, text] }])
+  })
+
   it('has times of 96 bits as instants', () => {
     const element: SchemaElement = { name: 'at', type: 'INT96', repetition_type: 'OPTIONAL' }
     const leaf: SchemaTree = { children: [], count: 1, element, path: ['at'] }

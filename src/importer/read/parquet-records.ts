@@ -16,7 +16,9 @@ import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 import { checkPages, checkRowCounts } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
+import { recordBytesMax } from './split-records.ts'
 import { tableOf } from './table-name.ts'
+import { isLongerThan, tooLargeRecord, typedRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
@@ -59,14 +61,8 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
   const file = new FileParts(handle, (await handle.stat()).size)
   let line = 1
   try {
-    for await (const value of rowsOf(file)) {
-      yield {
-        raw: { object, line, byte: 0 },
-        bytes: Buffer.from(JSON.stringify(value)),
-        parsed: { value },
-        isJson: true,
-        table,
-      }
+    for await (const record of rowsOf(file)) {
+      yield { raw: { object, line, byte: 0 }, ...record, isJson: true, table }
       line++
     }
   } catch (error) {
@@ -106,7 +102,8 @@ async function* rowsOf(file: AsyncBuffer) {
       })
       for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
     }
-    for (const row of rows) yield convert(row)
+    // A text of a dictionary may be that of each element of a list.
+    for (const row of rows) yield isLongerThan(recordBytesMax, row) ? tooLargeRecord : typedRecord(convert(row))
   }
 }
 
