@@ -16,6 +16,7 @@ import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
   aboutLines,
   duration,
+  limited,
   number,
   reportSections,
   type Section,
@@ -215,11 +216,11 @@ export function finalSections(report: FinalReport): readonly Section[] {
       title: 'Events',
       lines: [],
       tables: [
-        {
+        limited({
           caption: 'Events by name',
           columns: [{ title: 'Event' }, { title: 'Count', isNumber: true }, { title: 'First' }, { title: 'Last' }],
           rows: report.events.map(({ event, count, first, last }) => [event, number(count), first, last]),
-        },
+        }),
       ],
     },
     {

@@ -276,7 +276,8 @@ function withRows(table: Table): readonly Table[] {
   return table.rows.length === 0 ? [] : [table]
 }
 
-function limited(table: Table): Table {
+/** Names that are made of ids are as many as there are events: a page of all of them could not be opened, or not be made. */
+export function limited(table: Table): Table {
   if (table.rows.length <= rowsMax) return table
   const left = `${number(table.rows.length - rowsMax)} more are in report.json`
   return { ...table, caption: `${table.caption} (${left})`, rows: table.rows.slice(0, rowsMax) }
