@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
+import { countRows, listCounts } from '#adapters/clickhouse/queries/imported-counts.ts'
 import type { DayAndEvent, ImportedCount } from '#core/imports/imported-counts.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
 import { anEvent, imported } from '../support/an-event.ts'
@@ -40,22 +41,36 @@ describe('the counts of an import job', () => {
       expected.set(key, (expected.get(key) ?? 0) + 1)
     }
     const inOrder = [...expected].toSorted(([a], [b]) => Buffer.compare(Buffer.from(a), Buffer.from(b)))
-    for (const limit of [1, 7, 1_000]) {
+    // A piece may hold all days, some of them, or a part of one: repeats have 90 of the 200 rows twice.
+    const sizes = [
+      [1, 1_000],
+      [7, 100],
+      [40, 7],
+      [1_000, 7],
+    ] as const
+    for (const [limit, pieceRows] of sizes) {
       const all: ImportedCount[] = []
       for (let after: DayAndEvent | null = null, isMore = true; isMore; after = all.at(-1) ?? null) {
-        const page: readonly ImportedCount[] = await server.store.listImportedCounts({
-          ...{ projectId: 1, importJobId, after, limit },
-        })
+        const asked = { projectId: 1, importJobId, after, limit }
+        const page: readonly ImportedCount[] = await listCounts(query => server.clients.read(query), asked, pieceRows)
         all.push(...page)
         isMore = page.length === limit
       }
       assert.deepEqual(
         all.map(({ day, event, uuids }) => [`${day} ${event}`, uuids]),
         inOrder,
-        `pages of ${limit}`,
+        `pages of ${limit} by pieces of ${pieceRows}`,
       )
     }
-    const { rows: count, idBuckets } = await server.store.countImportedRows(1, importJobId)
+    assert.equal(
+      (await server.store.listImportedCounts({ projectId: 1, importJobId, after: null, limit: 7 })).length,
+      7,
+    )
+    const counted = await server.store.countImportedRows(1, importJobId)
+    const { rows: count, idBuckets } = counted
     assert.deepEqual([count, idBuckets.length, idBuckets.filter(rows => rows > 0).length], [200, 256, 7])
+    const job = { project: 1, job: importJobId }
+    for (const pieceRows of [7, 100])
+      assert.deepEqual(await countRows(query => server.clients.read(query), job, pieceRows), counted)
   })
 })

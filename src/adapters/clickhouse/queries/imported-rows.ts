@@ -2,17 +2,11 @@
 // is being published, some of its rows are here and some there.
 
 import { groupEventNames, mergeEventNames } from '#core/events/event-names.ts'
-import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
 import type { LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { parseJson } from '#core/json.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import type { EventView } from '#ports/events/event-queries.ts'
-import {
-  type ImportedCountsQuery,
-  type ImportedRows,
-  laterWriteCountMax,
-  otherUseCountMax,
-} from '#ports/events/imported-rows.ts'
+import { type ImportedRows, laterWriteCountMax, otherUseCountMax } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import type { Ask } from '../connection/project-queue.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
@@ -20,11 +14,8 @@ import { charsOfText, listByList, listsWithKeys } from '../parameters/list-by-li
 import { timeParam } from '../parameters/time-param.ts'
 import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
+import { countRows, type JobParams, listCounts, ofJob } from './imported-counts.ts'
 import { importedGroupKeys, importedKeys, keyOfFirst } from './imported-keys.ts'
-
-// The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
-const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
-  AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
 
 /**
  * @param turns what people ask for, and what batches ask for, waits for its project's turn; the worker waits between its own
@@ -36,9 +27,8 @@ export function importedRows(
 ): ImportedRows {
   return {
     countImportedRows: (projectId, importJobId, signal) =>
-      ask(projectId, signal, (client, either) => countRows(client, { project: projectId, job: importJobId }, either)),
-    listImportedCounts: (query, signal) =>
-      ask(query.projectId, signal, (client, either) => listCounts(client, query, either)),
+      countRows(query => ask(projectId, signal, query), { project: projectId, job: importJobId }),
+    listImportedCounts: (asked, signal) => listCounts(query => ask(asked.projectId, signal, query), asked),
     countPendingRows: (projectId, importJobId) =>
       clients.read((client, signal) => countPending(client, { project: projectId, job: importJobId }, signal)),
     findImportedRows: (projectId, importJobId, uuids, signal) =>
@@ -105,54 +95,6 @@ function charsOfWrite({ key, value }: Pick<LaterWrite, 'key' | 'value'>): number
 
 function charsOfGroup({ typeName, key }: Pick<OtherGroupUse, 'typeName' | 'key'>): number {
   return typeName.length + key.length + 8
-}
-
-interface JobParams extends Record<string, number> {
-  readonly project: number
-  readonly job: number
-}
-
-/** Repeats have one identity, of which the whole sort key is told apart here. */
-function distinctRows(where = ''): string {
-  const source = ['events_pending', 'events']
-    .map(table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table} ${ofJob} ${where}`)
-    .join(' UNION ALL ')
-  return `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
-}
-
-async function countRows(
-  client: ClickHouseClient,
-  query_params: JobParams,
-  signal: AbortSignal,
-): Promise<ImportedRowCounts> {
-  const result = await client.query({
-    query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinctRows()}) GROUP BY bucket`,
-    ...{ query_params, format: 'JSONCompactEachRow', abort_signal: signal },
-  })
-  const idBuckets = Array<number>(idBucketCount).fill(0)
-  for (const [bucket, rows] of await result.json<[number, number | string]>()) idBuckets[bucket] = Number(rows)
-  return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
-}
-
-type CountRow = [day: string, event: string, uuids: number | string]
-
-/** The first condition is on the key of the tables, so that days before are not read again. */
-const afterLast = `AND toDate32(timestamp) >= {day:Date32}
-  WHERE (toDate32(timestamp), event) > ({day:Date32}, {event:String})`
-
-async function listCounts(
-  client: ClickHouseClient,
-  { projectId, importJobId, after, limit }: ImportedCountsQuery,
-  signal: AbortSignal,
-): Promise<ImportedCount[]> {
-  const result = await client.query({
-    query: `SELECT toString(day), event, count() FROM (${distinctRows(after === null ? '' : afterLast)})
-      GROUP BY day, event ORDER BY day, event LIMIT {limit:UInt32}`,
-    query_params: { project: projectId, job: importJobId, limit, ...after },
-    use_multipart_params: true,
-    ...{ format: 'JSONCompactEachRow', abort_signal: signal },
-  })
-  return (await result.json<CountRow>()).map(([day, event, uuids]) => ({ day, event, uuids: Number(uuids) }))
 }
 
 /** FINAL reads in the order of the key, so that it needs little memory for any number of rows. */

@@ -1,0 +1,171 @@
+// Counts what is stored of an import job, each event once. To tell repeats apart takes memory and time for each row, so a
+// job is counted in pieces that a query has both for, however large it is: some days together, or a part of one day.
+
+import { type ImportedCount, type ImportedRowCounts, idBucketCount } from '#core/imports/imported-counts.ts'
+import type { ImportedCountsQuery } from '#ports/events/imported-rows.ts'
+import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+
+// The project leaves out most of the partition that the rows of days' jobs share; other jobs have one of their own.
+export const ofJob = `PREWHERE import_partition IN (1, {job:UInt32})
+  AND project_id = {project:UInt32} AND import_job_id = {job:UInt32}`
+
+export interface JobParams extends Record<string, number> {
+  readonly project: number
+  readonly job: number
+}
+
+/** Runs one query, in its project's turn and under the limit of a query. */
+export type AskPiece = <T>(query: (client: ClickHouseClient, signal: AbortSignal) => Promise<T>) => Promise<T>
+
+/** A fifth of what two cores of the embedded engine can do within the time and the memory of a query. */
+const pieceRowsMax = 2_000_000
+/** Days whose rows are counted at once. */
+const daysMax = 20_000
+
+/** Rows of these days; of a single one perhaps only those whose uuid falls into one of several parts. */
+interface Piece {
+  readonly from: string
+  readonly to: string
+  readonly part: number
+  readonly parts: number
+}
+
+export async function countRows(ask: AskPiece, job: JobParams, rowsMax = pieceRowsMax): Promise<ImportedRowCounts> {
+  const idBuckets = Array<number>(idBucketCount).fill(0)
+  for await (const piece of piecesOf(ask, job, null, rowsMax))
+    for (const [bucket, rows] of await ask((client, signal) => bucketsIn(client, job, piece, signal)))
+      idBuckets[bucket]! += Number(rows)
+  return { rows: idBuckets.reduce((sum, rows) => sum + rows, 0), idBuckets }
+}
+
+/** By day and name, from behind `after` on. */
+export async function listCounts(
+  ask: AskPiece,
+  { projectId, importJobId, after, limit }: ImportedCountsQuery,
+  rowsMax = pieceRowsMax,
+): Promise<ImportedCount[]> {
+  const job = { project: projectId, job: importJobId }
+  const counts: ImportedCount[] = []
+  let ofDay: readonly ImportedCount[] = []
+  for await (const piece of piecesOf(ask, job, after, rowsMax)) {
+    const found = await ask((client, signal) => countsIn(client, job, piece, { after, limit }, signal))
+    // Of each part the first ones come, so the first ones of all are among them.
+    ofDay = piece.part === 0 ? found : firstOf([...ofDay, ...found], limit)
+    if (piece.part < piece.parts - 1) continue
+    counts.push(...ofDay)
+    if (counts.length >= limit) break
+  }
+  return counts.slice(0, limit)
+}
+
+async function* piecesOf(
+  ask: AskPiece,
+  job: JobParams,
+  after: ImportedCountsQuery['after'],
+  rowsMax: number,
+): AsyncGenerator<Piece> {
+  let open: { from: string; to: string; rows: number } | null = null
+  for (let last = after?.day ?? null, isMore = true; isMore; ) {
+    const days: readonly DayRow[] = await ask((client, signal) =>
+      rowsOfDays(client, job, { last, after: last === after?.day ? after : null }, signal),
+    )
+    for (const [day, count] of days) {
+      const rows = Number(count)
+      if (open !== null && open.rows + rows > rowsMax) {
+        yield* partsOf(open, rowsMax)
+        open = null
+      }
+      open = open === null ? { from: day, to: day, rows } : { from: open.from, to: day, rows: open.rows + rows }
+    }
+    last = days.at(-1)?.[0] ?? last
+    isMore = days.length === daysMax
+  }
+  if (open !== null) yield* partsOf(open, rowsMax)
+}
+
+function* partsOf({ from, to, rows }: { from: string; to: string; rows: number }, rowsMax: number): Generator<Piece> {
+  const parts = Math.ceil(rows / rowsMax)
+  for (let part = 0; part < parts; part++) yield { from, to, part, parts }
+}
+
+type DayRow = [day: string, rows: number | string]
+
+/** Repeats count each time. @param last the days behind it, or what is behind `after` of it; null for the first days. */
+async function rowsOfDays(
+  client: ClickHouseClient,
+  job: JobParams,
+  { last, after }: { readonly last: string | null } & Pick<ImportedCountsQuery, 'after'>,
+  signal: AbortSignal,
+): Promise<DayRow[]> {
+  const from = last === null ? '' : `AND toDate32(timestamp) ${after === null ? '>' : '>='} {last:Date32}`
+  const source = unionOf('SELECT toDate32(timestamp) AS day', `${from} ${isBehind(after)}`)
+  const result = await client.query({
+    query: `SELECT toString(day), count() FROM (${source}) GROUP BY day ORDER BY day LIMIT ${daysMax}`,
+    query_params: { ...job, ...(last !== null && { last }), ...after },
+    use_multipart_params: true,
+    ...{ format: 'JSONCompactEachRow', abort_signal: signal },
+  })
+  return result.json<DayRow>()
+}
+
+async function bucketsIn(
+  client: ClickHouseClient,
+  job: JobParams,
+  piece: Piece,
+  signal: AbortSignal,
+): Promise<[bucket: number, rows: number | string][]> {
+  const result = await client.query({
+    query: `SELECT CRC32(distinct_id) % ${idBucketCount} AS bucket, count() FROM (${distinctRows(piece)}) GROUP BY bucket`,
+    ...{ query_params: { ...job, ...piece }, format: 'JSONCompactEachRow', abort_signal: signal },
+  })
+  return result.json<[number, number | string]>()
+}
+
+async function countsIn(
+  client: ClickHouseClient,
+  job: JobParams,
+  piece: Piece,
+  { after, limit }: Pick<ImportedCountsQuery, 'after' | 'limit'>,
+  signal: AbortSignal,
+): Promise<ImportedCount[]> {
+  const result = await client.query({
+    query: `SELECT toString(day), event, count() FROM (${distinctRows(piece, isBehind(after))})
+      GROUP BY day, event ORDER BY day, event LIMIT {limit:UInt32}`,
+    query_params: { ...job, ...piece, limit, ...after },
+    use_multipart_params: true,
+    ...{ format: 'JSONCompactEachRow', abort_signal: signal },
+  })
+  const rows = await result.json<[day: string, event: string, uuids: number | string]>()
+  return rows.map(([day, event, uuids]) => ({ day, event, uuids: Number(uuids) }))
+}
+
+function isBehind(after: ImportedCountsQuery['after']): string {
+  return after === null ? '' : 'WHERE (toDate32(timestamp), event) > ({day:Date32}, {event:String})'
+}
+
+/** Repeats have one identity, of which the whole sort key is told apart here. */
+function distinctRows({ parts }: Piece, where = ''): string {
+  const days = 'AND toDate32(timestamp) >= {from:Date32} AND toDate32(timestamp) <= {to:Date32}'
+  const isOfPart = parts === 1 ? '' : 'AND cityHash64(uuid) % {parts:UInt32} = {part:UInt32}'
+  const source = unionOf('SELECT toDate32(timestamp) AS day, event, distinct_id, uuid', `${days} ${isOfPart} ${where}`)
+  return `SELECT DISTINCT day, event, distinct_id, uuid FROM (${source})`
+}
+
+/** While a job is published, some of its rows are in one table and some in the other, or in both. */
+function unionOf(select: string, where: string): string {
+  return ['events_pending', 'events'].map(table => `${select} FROM ${table} ${ofJob} ${where}`).join(' UNION ALL ')
+}
+
+/** The first ones of one day, in the order of the bytes of their names, which the engine gives them in. */
+function firstOf(counts: readonly ImportedCount[], limit: number): ImportedCount[] {
+  const byName = new Map<string, { readonly name: Buffer; readonly count: ImportedCount }>()
+  for (const count of counts) {
+    const known = byName.get(count.event)
+    if (known === undefined) byName.set(count.event, { name: Buffer.from(count.event), count })
+    else byName.set(count.event, { ...known, count: { ...count, uuids: known.count.uuids + count.uuids } })
+  }
+  return [...byName.values()]
+    .toSorted((a, b) => Buffer.compare(a.name, b.name))
+    .slice(0, limit)
+    .map(({ count }) => count)
+}
