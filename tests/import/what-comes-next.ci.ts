@@ -158,9 +158,14 @@ describe('a person who imports', () => {
       const body = { source: 'mixpanel', name: 'Two <b>winters', plan }
       made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
     }
+    // Whoever may write imports says what they like.
+    for (const range of [{ first: '2023-13-41', last: '2024-99-99' }, { first: '9999-12-31', last: '0001-01-01' }, 7]) {
+      const body = { source: 'mixpanel', name: 'No days', plan: { range } }
+      made.push((await pennon.api<{ number: number }>('POST', '/api/projects/@current/import_jobs/', body)).number)
+    }
     const settings = { PENNON_PERSONAL_KEY: testPersonalKey }
-    const { stdout, exitCode } = await runCommand(settings, 'import', 'list', '--host', pennon.url)
-    assert.equal(exitCode, 0)
+    const { stdout, exitCode, stderr } = await runCommand(settings, 'import', 'list', '--host', pennon.url)
+    assert.equal(exitCode, 0, stderr)
     const [first, second] = made
     assert.match(stdout, new RegExp(`^ *${second} +planned +mixpanel +2023-01-30 +2023-02-10 .*Two <b>winters$`, 'm'))
     assert.match(stdout, new RegExp(`^2023-01-01 +2023-01-29 +29 +job ${first} \\(planned\\)$`, 'm'))

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { coveredDays } from './covered-days.ts'
+import { coveredDays, daysBetween } from './covered-days.ts'
 
 describe('the days that import jobs cover', () => {
   it('are told with their gaps and overlaps', () => {
@@ -19,6 +19,21 @@ describe('the days that import jobs cover', () => {
         '2024-06-05 2024-06-05 1 7',
       ],
     )
+  })
+
+  it('are days: a job may say anything of itself', () => {
+    assert.deepEqual(daysBetween('2024-05-01T00:00:00Z', '2024-05-02T23:00:00Z'), {
+      first: '2024-05-01',
+      last: '2024-05-02',
+    })
+    for (const [first, last] of [
+      ['2024-13-41', '2024-99-99'],
+      ['2023-02-29', '2023-03-01'],
+      ['2024-05-02', '2024-05-01'],
+      ['yesterday', '2024-05-01'],
+      [7, null],
+    ])
+      assert.equal(daysBetween(first, last), null)
   })
 
   it('are none without jobs', () => assert.deepEqual(coveredDays([]), []))

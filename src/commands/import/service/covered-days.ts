@@ -18,6 +18,19 @@ export interface DaySpan {
   readonly ids: readonly number[]
 }
 
+/** @param first of a text that begins with a day, as what a job says of itself may. @returns null for anything else. */
+export function daysBetween(first: unknown, last: unknown): Pick<JobDays, 'first' | 'last'> | null {
+  const [from, to] = [dayIn(first), dayIn(last)]
+  return from === null || to === null || to < from ? null : { first: from, last: to }
+}
+
+function dayIn(text: unknown): string | null {
+  if (typeof text !== 'string' || !/^\d{4}-\d\d-\d\d/.test(text)) return null
+  const day = text.slice(0, 10)
+  const number = dayNumber(day)
+  return Number.isNaN(number) || dayText(number) !== day ? null : day
+}
+
 /** @returns spans without a break from the first covered day to the last. */
 export function coveredDays(jobs: readonly JobDays[]): readonly DaySpan[] {
   // Where anything begins or ends, as days since 1970; an end is the first day that is not covered any more.

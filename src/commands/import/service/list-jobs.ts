@@ -6,7 +6,7 @@ import { printable } from '../../client/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
-import { coveredDays, type DaySpan, type JobDays } from './covered-days.ts'
+import { coveredDays, type DaySpan, daysBetween, type JobDays } from './covered-days.ts'
 
 /** What the list shows of a job of the private API. */
 interface ListedJob {
@@ -35,14 +35,12 @@ export function listJobs(options: ClientOptions): Promise<void> {
 /** Jobs are shown by their number: the id is what lets somebody add events to one. */
 function listed({ number, name, source, state, plan, progress, created_by, created_at }: JsonObject): ListedJob {
   const range = within(plan, 'range')
-  const [first, last] = [within(range, 'first'), within(range, 'last')]
-  const isRange = [first, last].every(each => typeof each === 'string' && /^\d{4}-\d\d-\d\d/.test(each))
   return {
     number: numberOf(number ?? null) ?? 0,
     name: String(name),
     source: String(source),
     state: String(state),
-    range: isRange ? { first: String(first).slice(0, 10), last: String(last).slice(0, 10) } : null,
+    range: daysBetween(within(range, 'first'), within(range, 'last')),
     sent: countOf(within(progress, 'sent')),
     rejected: countOf(within(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
