@@ -3,7 +3,8 @@ import { it } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { silentProgress } from '#importer/job/progress.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { expectedEvents } from '#importer/verify/expected-events.ts'
+import { type ExpectedEvents, expectedEvents } from '#importer/verify/expected-events.ts'
+import { checkCounts } from '#importer/verify/verify-stage.ts'
 import { startBatchStandIn } from '../support/batch-stand-in.ts'
 import { memoryStagedJob } from '../support/memory-staged-job.ts'
 import { sendOptions, storedKeys } from '../support/sending.ts'
@@ -35,3 +36,35 @@ for (const canaryEvents of [500, 0])
     const uuids = new Set(taken.map(({ uuid }) => uuid))
     assert.ok(expected.samples.every(([event]) => uuids.has(event!.uuid)))
   })
+
+it('more names than are counted one by one are compared with the service all the same', async t => {
+  const standIn = await startBatchStandIn(t)
+  const job = memoryStagedJob({ seed: 21, days: 4, recordsPerDay: 300 })
+  const options = sendOptions(tempDir(t), job, standIn.url)
+  const { checkpoint } = await sendStage(options)
+  const { folder, signal } = options
+  const expectedWith = (max?: { names: number; ofDays: number }) =>
+    expectedEvents({ folder, job, checkpoint, signal, progress: silentProgress, ...(max && { max }) })
+  const all = await expectedWith()
+  const stored = [...all.counts].flatMap(([day, names]) => [...names].map(([event, uuids]) => ({ day, event, uuids })))
+  const stateOf = async (expected: ExpectedEvents, found: typeof stored) => {
+    const { state } = await checkCounts(
+      expected,
+      (async function* () {
+        yield* found
+      })(),
+    )
+    return state
+  }
+  const few = await expectedWith({ names: 1, ofDays: 2 })
+  assert.ok(few.otherCounts.size > 0)
+  assert.deepEqual([few.names.size, few.rows], [1, all.rows])
+  for (const expected of [all, few]) {
+    assert.equal(await stateOf(expected, stored), 'equal')
+    for (const index of stored.keys()) {
+      const lessOne = stored.map((each, at) => (at === index ? { ...each, uuids: each.uuids - 1 } : each))
+      assert.equal(await stateOf(expected, lessOne), 'differs', JSON.stringify(stored[index]))
+    }
+    assert.equal(await stateOf(expected, [...stored, { day: stored[0]!.day, event: 'another', uuids: 1 }]), 'differs')
+  }
+})

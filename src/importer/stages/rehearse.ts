@@ -18,7 +18,7 @@ import { reportMarkdown } from '#importer/stages/report/report-markdown.ts'
 import { number } from '#importer/stages/report/report-sections.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
-import { percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
+import { manyNames, percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
 import { approvalHashes } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
@@ -175,8 +175,8 @@ class RehearsalCounts {
         return
       case 'events':
         this.#givingEvents++
-        for (const note of result.notes) this.#notes.set(note, (this.#notes.get(note) ?? 0) + 1)
-        for (const field of result.dropped) this.#dropped.set(field, (this.#dropped.get(field) ?? 0) + 1)
+        for (const note of result.notes) count(this.#notes, note)
+        for (const field of result.dropped) count(this.#dropped, field)
         for (const event of result.events) {
           this.#event(event)
           this.#reused.add(event.uuid)
@@ -221,6 +221,7 @@ class RehearsalCounts {
       range: this.#events.range(),
       balance,
       events,
+      ...(this.#events.others > 0 && { eventsOfOtherNames: this.#events.others }),
       days,
       rejects,
       skips: this.#skips.reasons(reason => skipWords(reason as SkipReason)),
@@ -236,6 +237,7 @@ class RehearsalCounts {
       warnings: [
         ...targetWarnings(targetAnswer),
         ...warningsOfCounts(events, days, rejects),
+        ...manyNames(events.length, this.#events.others),
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...this.#warningsOfIds(stats),
         ...noteWarnings(this.#notes, this.#givingEvents),
@@ -313,6 +315,17 @@ function sharedDevicesText(times: number, { all, shared }: ScanStats['devices'])
   const had = shared === 1 ? 'was used by more than one user' : 'were used by more than one user each'
   return `${of} ${had}, with ${number(times)} ${times === 1 ? 'change' : 'changes'} to another than the first; only the first user of a device is joined with it.`
 }
+
+/** Fields, and what notes are about, may be named by whoever sent the records. */
+const countedTextsMax = 10_000
+
+function count(counts: Map<string, number>, text: string): void {
+  const known = counts.get(text)
+  if (known !== undefined || counts.size < countedTextsMax) counts.set(text, (known ?? 0) + 1)
+  else counts.set(otherTexts, (counts.get(otherTexts) ?? 0) + 1)
+}
+
+const otherTexts = '(others)'
 
 /** The most frequent first. */
 function counted(counts: ReadonlyMap<string, number>): [string, number][] {

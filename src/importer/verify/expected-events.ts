@@ -1,10 +1,11 @@
 // What the service has to hold of a job: counted from the staged parts, up to where sending is, without what was refused.
-// One pass; memory grows with the events of one day only. Source: docs/wire/import.md §2.10, §3.12.
+// One pass; memory grows with the events of one day only, and with names up to `countedMax`. Source: docs/wire/import.md §2.10, §3.12.
 
 import { hash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { normalizeDistinctId, storedName } from '#core/capture/normalize-event.ts'
-import { mayBeGenerated } from '#core/events/generated-event.ts'
+import { isGeneratedName, mayBeGenerated } from '#core/events/generated-event.ts'
+import { countedMax } from '#importer/stages/report/event-counts.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
@@ -28,8 +29,10 @@ export interface ExpectedEvents {
   readonly rows: number
   /** By UTC day, then by name: unique events. */
   readonly counts: ReadonlyMap<string, ReadonlyMap<string, number>>
+  /** By UTC day, then by `partOfName`: those of names beyond `countedMax`. */
+  readonly otherCounts: ReadonlyMap<string, readonly number[]>
   readonly idBuckets: readonly number[]
-  /** By name. */
+  /** By name; of very many, the first ones. */
   readonly names: ReadonlyMap<string, EventSpan>
   /**
    * Chosen by their hash, so that another run of the same job asks for the same ones. Each with what was sent of the same
@@ -51,13 +54,22 @@ export interface ExpectedOptions {
   readonly retried?: readonly SentJob[]
   /** How many events are compared with all fields. */
   readonly sampleCount?: number
+  /** Names that are counted one by one; fewer in tests. */
+  readonly max?: typeof countedMax
+}
+
+const otherParts = 64
+
+/** Which of the parts a name is counted in that is not counted by itself. */
+export function partOfName(event: string): number {
+  return crc32(event) % otherParts
 }
 
 const sampleCountDefault = 200
 
 export async function expectedEvents(options: ExpectedOptions): Promise<ExpectedEvents> {
-  const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault } = options
-  const tally = new Tally(sampleCount)
+  const { folder, job, checkpoint, retried = [], sampleCount = sampleCountDefault, max = countedMax } = options
+  const tally = new Tally(sampleCount, max)
   // Records that were sent again first: their keys are known until the parts have passed their days.
   for (const each of [...retried, { folder, job, checkpoint }]) await addJob(tally, each, options)
   return tally.expected()
@@ -101,7 +113,11 @@ function sampleKey(event: ImportedEvent): string {
 
 class Tally {
   readonly #sampleCount: number
+  readonly #max: typeof countedMax
   readonly #counts = new Map<string, Map<string, number>>()
+  /** The names of all days together. */
+  #namesOfDays = 0
+  readonly #otherCounts = new Map<string, number[]>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
   readonly #names = new Map<string, EventSpan>()
   /** What the store would call a repeat: one set for each open day, since the day is part of the key. */
@@ -114,8 +130,9 @@ class Tally {
   #links = 0
   #groups = 0
 
-  constructor(sampleCount: number) {
+  constructor(sampleCount: number, max: typeof countedMax) {
     this.#sampleCount = sampleCount
+    this.#max = max
   }
 
   addGenerated(sent: ImportedEvent): void {
@@ -147,6 +164,7 @@ class Tally {
     return {
       rows: this.#rows,
       counts: this.#counts,
+      otherCounts: this.#otherCounts,
       idBuckets: this.#buckets,
       names: this.#names,
       samples: [...this.#chosen().values()].map(({ events }) => events),
@@ -165,21 +183,34 @@ class Tally {
     this.#rows++
     if (event.event === '$groupidentify') this.#groups++
     else if (joinedId(event) !== null) this.#links++
-    const day = utcDay(event.timeUs)
-    const names = this.#counts.get(day) ?? new Map<string, number>()
-    this.#counts.set(day, names)
-    names.set(event.event, (names.get(event.event) ?? 0) + 1)
+    this.#countName(utcDay(event.timeUs), event.event)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
     this.#span(event)
     this.#samples.set(sampleKey(event), { rank: hash('sha1', event.uuid), events: [event] })
     if (this.#samples.size >= 8 * this.#sampleCount) this.#samples = this.#chosen()
   }
 
+  #countName(day: string, name: string): void {
+    const names = this.#counts.get(day) ?? new Map<string, number>()
+    this.#counts.set(day, names)
+    const count = names.get(name)
+    // What may be stored under another day is compared by its name over all of them.
+    if (count !== undefined || this.#namesOfDays < this.#max.ofDays || isGeneratedName(name)) {
+      if (count === undefined) this.#namesOfDays++
+      names.set(name, (count ?? 0) + 1)
+    } else {
+      const others = this.#otherCounts.get(day) ?? new Array<number>(otherParts).fill(0)
+      this.#otherCounts.set(day, others)
+      others[partOfName(name)]!++
+    }
+  }
+
   #span({ event, timeUs }: ImportedEvent): void {
     const time = timeText(timeUs)
     const known = this.#names.get(event)
-    if (known === undefined) this.#names.set(event, { count: 1, first: time, last: time })
-    else {
+    if (known === undefined) {
+      if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, first: time, last: time })
+    } else {
       known.count++
       if (time < known.first) known.first = time
       if (time > known.last) known.last = time

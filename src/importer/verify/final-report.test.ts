@@ -29,7 +29,16 @@ it('the pages of a final report show the most frequent of very many names, as th
   const span = { first: '2024-05-01T00:00:00.000Z', last: '2024-05-01T00:00:00.000Z' }
   const names = Array.from({ length: 10_000 }, (_, index) => [`name ${index}`, { count: index, ...span }] as const)
   const expected: ExpectedEvents = {
-    ...{ rows: 0, counts: new Map(), idBuckets: [], names: new Map(names), samples: [], links: 0, groups: 0 },
+    ...{
+      rows: 0,
+      counts: new Map(),
+      otherCounts: new Map(),
+      idBuckets: [],
+      names: new Map(names),
+      samples: [],
+      links: 0,
+      groups: 0,
+    },
   }
   const checkpoint = newCheckpoint(identity, 0, '')
   const report = finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected })

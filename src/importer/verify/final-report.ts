@@ -16,6 +16,7 @@ import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
   aboutLines,
   duration,
+  eventLines,
   limited,
   number,
   reportSections,
@@ -47,7 +48,7 @@ export interface FinalReport {
   readonly project: string
   readonly hashes: { readonly mapping: string; readonly approval: string }
   readonly balance: FinalBalance
-  /** By the name that was sent. */
+  /** By the name that was sent; of very many, the first ones. */
   readonly events: readonly EventCount[]
   readonly days: readonly DayCount[]
   readonly links: number
@@ -173,7 +174,11 @@ export function finalReport({
       .map(([event, span]) => ({ event, ...span }))
       .toSorted((a, b) => b.count - a.count || (a.event < b.event ? -1 : 1)),
     days: [...expected.counts]
-      .map(([day, events]) => ({ day, count: sumOf(events.values()), events: Object.fromEntries(events) }))
+      .map(([day, events]) => ({
+        day,
+        count: sumOf(events.values()) + sumOf(expected.otherCounts.get(day) ?? []),
+        events: Object.fromEntries(events),
+      }))
       .toSorted((a, b) => (a.day < b.day ? -1 : 1)),
     links: expected.links,
     groups: expected.groups,
@@ -214,7 +219,7 @@ export function finalSections(report: FinalReport): readonly Section[] {
     verified(report),
     {
       title: 'Events',
-      lines: [],
+      lines: eventLines(report.rehearsal),
       tables: [
         limited({
           caption: 'Events by name',

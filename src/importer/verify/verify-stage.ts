@@ -13,7 +13,7 @@ import type { Checkpoint } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 import type { SentJob } from '../send/sent-events.ts'
-import { type ExpectedEvents, expectedEvents } from './expected-events.ts'
+import { type ExpectedEvents, expectedEvents, partOfName } from './expected-events.ts'
 import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
 import { propertyDifference } from './stored-properties.ts'
 
@@ -109,10 +109,18 @@ export async function waitForLane(api: ServiceApi, progress: StageProgress): Pro
   }
 }
 
-async function checkCounts({ counts }: ExpectedEvents, all: AsyncIterable<StoredCount>): Promise<Check> {
+export async function checkCounts(
+  { counts, otherCounts }: Pick<ExpectedEvents, 'counts' | 'otherCounts'>,
+  all: AsyncIterable<StoredCount>,
+): Promise<Check> {
   const stored = new Map<string, number>()
-  for await (const { day, event, uuids } of all) addTo(stored, countedAs(day, event), uuids)
+  for await (const { day, event, uuids } of all) {
+    const isOther = otherCounts.has(day) && counts.get(day)?.has(event) !== true && !isGeneratedName(event)
+    addTo(stored, isOther ? countedTogether(day, partOfName(event)) : countedAs(day, event), uuids)
+  }
   const expected = new Map<string, number>()
+  for (const [day, parts] of otherCounts)
+    for (const [part, count] of parts.entries()) if (count > 0) addTo(expected, countedTogether(day, part), count)
   for (const [day, names] of counts) for (const [event, count] of names) addTo(expected, countedAs(day, event), count)
   const differences: string[] = []
   const keys = new Set([...expected.keys(), ...stored.keys()])
@@ -127,6 +135,11 @@ async function checkCounts({ counts }: ExpectedEvents, all: AsyncIterable<Stored
 /** Links and groups of an earlier import keep its times, so they are compared over all days. */
 function countedAs(day: string, event: string): string {
   return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
+}
+
+/** Of more names than can be remembered. */
+function countedTogether(day: string, part: number): string {
+  return `${day}, further names (part ${part})`
 }
 
 function addTo(counts: Map<string, number>, key: string, count: number): void {

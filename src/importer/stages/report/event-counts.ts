@@ -1,8 +1,12 @@
-// Counts events by name and day, with the first and the last time of each name.
+// Counts events by name and day, with the first and the last time of each name. Anybody may have sent a source events of any
+// names, as many as there are records: beyond some, names are counted together.
 
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText, usPerMs } from '#importer/records/source-time.ts'
 import type { DayCount, EventCount } from './rehearsal-report.ts'
+
+/** Names that are counted one by one, and names of days. A report of a few times as many could be neither written nor read. */
+export const countedMax = { names: 100_000, ofDays: 500_000 }
 
 const usPerDay = 86_400_000 * usPerMs
 
@@ -12,24 +16,61 @@ interface NameCount {
   lastUs: number
 }
 
+interface DayNames {
+  readonly counts: Map<string, number>
+  others: number
+}
+
 export class EventCounts {
   total = 0
+  readonly #max: typeof countedMax
   readonly #names = new Map<string, NameCount>()
-  readonly #days = new Map<number, Map<string, number>>()
+  readonly #days = new Map<number, DayNames>()
+  /** The names of all days together. */
+  #namesOfDays = 0
+  #others = 0
+  #firstUs = Number.POSITIVE_INFINITY
+  #lastUs = Number.NEGATIVE_INFINITY
+
+  constructor(max = countedMax) {
+    this.#max = max
+  }
 
   add({ event, timeUs }: ImportedEvent): void {
     this.total++
+    this.#firstUs = Math.min(this.#firstUs, timeUs)
+    this.#lastUs = Math.max(this.#lastUs, timeUs)
+    this.#addToName(event, timeUs)
+    this.#addToDay(event, Math.floor(timeUs / usPerDay))
+  }
+
+  #addToName(event: string, timeUs: number): void {
     const name = this.#names.get(event)
-    if (name === undefined) this.#names.set(event, { count: 1, firstUs: timeUs, lastUs: timeUs })
-    else {
+    if (name !== undefined) {
       name.count++
       if (timeUs < name.firstUs) name.firstUs = timeUs
       if (timeUs > name.lastUs) name.lastUs = timeUs
+    } else if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, firstUs: timeUs, lastUs: timeUs })
+    else this.#others++
+  }
+
+  #addToDay(event: string, number: number): void {
+    let day = this.#days.get(number)
+    if (day === undefined) {
+      day = { counts: new Map(), others: 0 }
+      this.#days.set(number, day)
     }
-    const number = Math.floor(timeUs / usPerDay)
-    const day = this.#days.get(number) ?? new Map<string, number>()
-    if (day.size === 0) this.#days.set(number, day)
-    day.set(event, (day.get(event) ?? 0) + 1)
+    const count = day.counts.get(event)
+    if (count === undefined && this.#namesOfDays >= this.#max.ofDays) day.others++
+    else {
+      if (count === undefined) this.#namesOfDays++
+      day.counts.set(event, (count ?? 0) + 1)
+    }
+  }
+
+  /** Events whose names are not among `names`. */
+  get others(): number {
+    return this.#others
   }
 
   /** The most frequent first. */
@@ -47,20 +88,15 @@ export class EventCounts {
   days(): readonly DayCount[] {
     return [...this.#days]
       .toSorted(([a], [b]) => a - b)
-      .map(([number, events]) => ({
+      .map(([number, { counts, others }]) => ({
         day: dayText(number),
-        count: [...events.values()].reduce((sum, count) => sum + count, 0),
-        events: Object.fromEntries([...events].toSorted(([a], [b]) => compareTexts(a, b))),
+        count: [...counts.values()].reduce((sum, count) => sum + count, others),
+        events: Object.fromEntries([...counts].toSorted(([a], [b]) => compareTexts(a, b))),
       }))
   }
 
   range(): { readonly first: string; readonly last: string } | null {
-    let [firstUs, lastUs] = [Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY]
-    for (const name of this.#names.values()) {
-      firstUs = Math.min(firstUs, name.firstUs)
-      lastUs = Math.max(lastUs, name.lastUs)
-    }
-    return this.total === 0 ? null : { first: timeText(firstUs), last: timeText(lastUs) }
+    return this.total === 0 ? null : { first: timeText(this.#firstUs), last: timeText(this.#lastUs) }
   }
 }
 

@@ -25,7 +25,10 @@ export interface RehearsalReport {
   /** Times of the first and the last event; null when there are none. */
   readonly range: { readonly first: string; readonly last: string } | null
   readonly balance: Balance
+  /** At most `countedMax` of names, and of names of days. */
   readonly events: readonly EventCount[]
+  /** How many events have other names than these; absent for none. */
+  readonly eventsOfOtherNames?: number
   readonly days: readonly DayCount[]
   readonly rejects: readonly ReasonCount[]
   readonly skips: readonly ReasonCount[]
@@ -79,6 +82,7 @@ export interface EventCount {
 export interface DayCount {
   /** UTC. */
   readonly day: string
+  /** Those of names that are not among `events` as well. */
   readonly count: number
   readonly events: Readonly<Record<string, number>>
 }
@@ -170,6 +174,7 @@ export const rehearsalReportSchema = Type.Object({
     isBalanced: Type.Boolean(),
   }),
   events: eventCountsSchema,
+  eventsOfOtherNames: Type.Optional(count),
   days: dayCountsSchema,
   rejects: reasonCountsSchema,
   skips: reasonCountsSchema,

@@ -29,7 +29,7 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
     balance(report),
     warnings(report),
     ...inTarget(report),
-    { title: 'Events', lines: report.events.length === 0 ? ['None.'] : [], tables: withRows(eventTable(report)) },
+    { title: 'Events', lines: eventLines(report), tables: withRows(eventTable(report)) },
     { title: 'Days', lines: gapLine(report.days), tables: withRows(dayTable(report)) },
     rejects(report),
     people(report),
@@ -166,6 +166,12 @@ function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
       tables: rows.length === 0 ? [] : [limited(table)],
     },
   ]
+}
+
+/** Of a report whose names are more than are counted one by one. */
+export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
+  if (events.length === 0) return ['None.']
+  return eventsOfOtherNames === 0 ? [] : [`${counted(eventsOfOtherNames, 'event')} of further names are not listed.`]
 }
 
 function eventTable({ events }: RehearsalReport): Table {

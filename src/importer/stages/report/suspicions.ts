@@ -13,6 +13,9 @@ const frequentIdEventsMin = 1_000
 const frequentTimeShare = 0.01
 const frequentTimesMin = 100
 
+/** More than any project can have. */
+const groupTypesKept = 1_000
+
 /** Names that mean something to the receiver. */
 const knownNames = [
   '$pageview',
@@ -53,8 +56,12 @@ export class Suspicions {
         this.#withoutDollar.set(name, (this.#withoutDollar.get(name) ?? 0) + 1)
     const { $groups, $group_type } = properties
     if (typeof $groups === 'object' && $groups !== null)
-      for (const type of Object.keys($groups)) this.#groupTypes.add(type)
-    if (typeof $group_type === 'string') this.#groupTypes.add($group_type)
+      for (const type of Object.keys($groups)) this.#addGroupType(type)
+    if (typeof $group_type === 'string') this.#addGroupType($group_type)
+  }
+
+  #addGroupType(type: string): void {
+    if (this.#groupTypes.size < groupTypesKept) this.#groupTypes.add(type)
   }
 
   groupTypes(): readonly string[] {
@@ -147,6 +154,13 @@ export function warningsOfCounts(
   rejects: readonly ReasonCount[],
 ): readonly Warning[] {
   return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects)]
+}
+
+/** @param others events of names beyond those that are counted. */
+export function manyNames(names: number, others: number): readonly Warning[] {
+  if (others === 0) return []
+  const text = `${others} events have other names than the first ${names}, and are counted together here: often names that are made of ids, or that nobody of the project has sent.`
+  return [{ code: 'many_event_names', text }]
 }
 
 function similarNames(events: readonly EventCount[]): readonly Warning[] {
