@@ -1,9 +1,6 @@
 // Reads the parts of Avro's binary encoding one after the other.
 
-import { recordBytesMax } from './split-records.ts'
-
-/** Values such as null take no bytes, so the bytes of a record say nothing of how many it may claim to have. */
-export const recordValuesMax = 1_000_000
+import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
 /** The names of fields and symbols stand once in the schema, and in the JSON of a record with each value. */
 export const recordNameCharsMax = recordBytesMax
@@ -32,7 +29,10 @@ export class AvroCursor {
     this.#nameCharsLeft = recordNameCharsMax
   }
 
-  /** @throws RangeError when the record has more values with these than it may. */
+  /**
+   * Values such as null take no bytes, so the bytes of a record say nothing of how many it may claim to have.
+   * @throws RangeError when the record has more values with these than it may.
+   */
   countValues(count: number): void {
     this.#valuesLeft -= count
     if (this.#valuesLeft < 0) throw new RangeError(`a record claims more than ${recordValuesMax} values`)

@@ -28,8 +28,11 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
   return delimiters.reduce((best, each) => ((counts.get(each) ?? 0) > (counts.get(best) ?? 0) ? each : best))
 }
 
-/** @param row one row; line breaks between quotes belong to their cell, one at the end to nothing. */
-export function csvCells(row: string, delimiter: CsvDelimiter = ','): string[] {
+/**
+ * @param row one row; line breaks between quotes belong to their cell, one at the end to nothing.
+ * @returns null for more cells than that.
+ */
+export function csvCells(row: string, delimiter: CsvDelimiter = ',', cellsMax = Infinity): string[] | null {
   const end = row.endsWith('\r\n') ? row.length - 2 : /[\r\n]$/.test(row) ? row.length - 1 : row.length
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
@@ -43,7 +46,7 @@ export function csvCells(row: string, delimiter: CsvDelimiter = ','): string[] {
     }
     const after = row.indexOf(delimiter, at)
     const next = after < 0 || after > end ? end : after
-    cells.push(cell + row.slice(at, next))
+    if (cells.push(cell + row.slice(at, next)) > cellsMax) return null
     at = next
   }
   return cells

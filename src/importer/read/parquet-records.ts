@@ -16,9 +16,8 @@ import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
 import { checkPages, checkRowCounts } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
-import { recordBytesMax } from './split-records.ts'
 import { tableOf } from './table-name.ts'
-import { isLongerThan, tooLargeRecord, typedRecord } from './typed-record.ts'
+import { isTooLarge, tooLargeRecord, typedRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
 const encryptedMagic = Buffer.from('PARE')
@@ -103,7 +102,7 @@ async function* rowsOf(file: AsyncBuffer) {
       for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
     }
     // A text of a dictionary may be that of each element of a list.
-    for (const row of rows) yield isLongerThan(recordBytesMax, row) ? tooLargeRecord : typedRecord(convert(row))
+    for (const row of rows) yield isTooLarge(row) ? tooLargeRecord : typedRecord(convert(row))
   }
 }
 

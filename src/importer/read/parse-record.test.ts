@@ -29,6 +29,13 @@ describe('a line of JSON', () => {
       assert.deepEqual(line(text), { rejected: { reason: 'json_not_object', field: null } })
   })
 
+  it('is refused for more values than fit into memory beside their text, which may be short', () => {
+    const ofValues = (count: number) => `{"a":[${Array<string>(count).fill('{}').join()}]}`
+    assert.equal(reasonOf(line(ofValues(499_000))), undefined)
+    assert.equal(reasonOf(line(ofValues(1_000_000))), 'record_too_large')
+    assert.equal(reasonOf(line(`{"a":"${',[{'.repeat(1_000_000)}"}`)), undefined)
+  })
+
   it('names no line but the one of the file when it is refused', () => {
     assert.deepEqual(line('{"event": "broken"\n'), {
       rejected: {
@@ -92,6 +99,13 @@ describe('a row of CSV', () => {
       ['__proto__', '1'],
       ['constructor', '2'],
     ])
+  })
+
+  it('is refused for more cells than fit into memory beside their text, as a header is for its names', () => {
+    const commas = Buffer.alloc(2_000_000, ',')
+    assert.equal(reasonOf(parseCsvRow(commas, ['a', 'b'])), 'record_too_large')
+    assert.equal(reasonOf(parseCsvHeader(commas)), 'record_too_large')
+    assert.equal(reasonOf(parseCsvRow(commas.subarray(0, 500_000), ['a', 'b'])), 'csv_column_count')
   })
 
   it('gives back whatever was written as CSV', () => {

@@ -3,9 +3,10 @@
 
 import { isUtf8 } from 'node:buffer'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
-import { nestsDeeperThan } from '#core/json-depth.ts'
+import { holdsMoreValuesThan, nestsDeeperThan } from '#core/json-depth.ts'
 import { RecordReject, type Rejected, type Skipped, skipped } from '../records/imported-event.ts'
 import { type CsvDelimiter, csvCells, delimiterNames } from './csv-cells.ts'
+import { recordValuesMax } from './split-records.ts'
 
 export type ParsedRecord = { readonly value: JsonObject } | Rejected | Skipped
 
@@ -24,7 +25,7 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
  */
 export function parseCsvRow(row: Uint8Array, columns: readonly string[], delimiter: CsvDelimiter = ','): ParsedRecord {
   return parsed(row, text => {
-    const cells = csvCells(text, delimiter)
+    const cells = cellsOf(text, delimiter)
     if (cells.length !== columns.length) {
       const header = `the header names ${namedColumns(columns.length, delimiter)}`
       throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}`)
@@ -33,6 +34,12 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[], delimit
     for (const [index, column] of columns.entries()) if (cells[index] !== '') setOwn(value, column, cells[index]!)
     return value
   })
+}
+
+function cellsOf(row: string, delimiter: CsvDelimiter): string[] {
+  const cells = csvCells(row, delimiter, recordValuesMax)
+  if (cells === null) throw tooManyValues()
+  return cells
 }
 
 /** A header without anything that is known to be between cells is rather one that was misread. */
@@ -46,7 +53,7 @@ export function parseCsvHeader(
   header: Uint8Array,
   delimiter: CsvDelimiter = ',',
 ): { readonly columns: readonly string[] } | Rejected {
-  return orReject(() => ({ columns: distinctNames(csvCells(textOf(header), delimiter)) }))
+  return orReject(() => ({ columns: distinctNames(cellsOf(textOf(header), delimiter)) }))
 }
 
 /** Names for the columns that have none, or that of one before them: no cell is lost for its header. */
@@ -90,12 +97,17 @@ function objectIn(text: string): JsonObject {
   return value
 }
 
+function tooManyValues(): RecordReject {
+  return new RecordReject('record_too_large', null, `it holds more than ${recordValuesMax} values`)
+}
+
 /** What V8 counts from the start of the record, which reads as if it were a line of the file. */
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function jsonIn(text: string): JsonValue {
   if (nestsDeeperThan(text, nestingDepthMax))
     throw new RecordReject('json_syntax', null, `it nests more than ${nestingDepthMax} lists and objects`)
+  if (holdsMoreValuesThan(text, recordValuesMax)) throw tooManyValues()
   try {
     return parseJson(text)
   } catch (error) {

@@ -18,6 +18,8 @@ export interface RawRecord {
 
 /** Far more than an event may have: one record of Matomo is a whole visit. */
 export const recordBytesMax = 64 * 1024 * 1024
+/** A value takes tens of bytes once it is parsed: a record of empty lists alone would take thirty times its bytes. */
+export const recordValuesMax = 1_000_000
 const keptOfCutBytes = 64 * 1024
 
 const newline = 0x0a

@@ -4,7 +4,7 @@
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { RecordReject } from '../records/imported-event.ts'
 import type { ReadRecord } from './read-record.ts'
-import { recordBytesMax } from './split-records.ts'
+import { recordBytesMax, recordValuesMax } from './split-records.ts'
 
 export const tooLargeRecord: Pick<ReadRecord, 'bytes' | 'parsed'> = {
   bytes: Buffer.alloc(0),
@@ -22,22 +22,24 @@ export function jsonBytes(value: JsonValue): Buffer {
 }
 
 /**
- * Counts the names and texts of a value before they are made, as far as `max`.
- * @param value as a reader holds it: texts are bytes, of which many may be the same ones.
+ * Counts the values of a record, and the bytes of its names and texts, before they are made.
+ * @param record as a reader holds it: texts are bytes, of which many may be the same ones.
  */
-export function isLongerThan(max: number, value: unknown): boolean {
-  let left = max
-  count(value)
-  return left < 0
+export function isTooLarge(record: unknown): boolean {
+  let bytesLeft = recordBytesMax
+  let valuesLeft = recordValuesMax
+  count(record)
+  return bytesLeft < 0 || valuesLeft < 0
 
-  function count(part: unknown): void {
-    if (left < 0 || typeof part !== 'object' || part === null) return
-    if (part instanceof Uint8Array) left -= part.length
-    else if (Array.isArray(part)) {
-      for (let index = 0; index < part.length && left >= 0; index++) count(part[index])
+  function count(value: unknown): void {
+    valuesLeft--
+    if (bytesLeft < 0 || valuesLeft < 0 || typeof value !== 'object' || value === null) return
+    if (value instanceof Uint8Array) bytesLeft -= value.length
+    else if (Array.isArray(value)) {
+      for (let index = 0; index < value.length && valuesLeft >= 0; index++) count(value[index])
     } else
-      for (const [name, member] of Object.entries(part)) {
-        left -= name.length
+      for (const [name, member] of Object.entries(value)) {
+        bytesLeft -= name.length
         count(member)
       }
   }
