@@ -8,6 +8,8 @@ export interface ImportedEvent {
   /** Lower case. The same on every run. */
   readonly uuid: string
   readonly event: string
+  /** What the source calls it, for the report; absent where that is its own name, or no record holds it as such. */
+  readonly sourceName?: string
   readonly distinctId: string
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number

@@ -84,7 +84,7 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
   // Both names mean the same, and only this one is stored.
   const event = name === '$group_identify' ? '$groupidentify' : name
   const dropped = [...Object.keys(record).filter(key => bookkeepingFields.has(key)), ...stripped]
-  return { events: [{ uuid, event, distinctId, timeUs, properties }], notes, dropped }
+  return { events: [{ uuid, event, sourceName: name, distinctId, timeUs, properties }], notes, dropped }
 }
 
 /** The properties as an object; Parquet and ClickHouse hold them as a text. */
@@ -161,7 +161,9 @@ function mergeOf({ value }: SourceRecord, options: PostHogOptions, context: Sour
   if (!options.allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
   const timeUs = mergeTime(value, options.window)
   const uuid = rootUuid('merge', 'posthog', distinctId, alias)
-  return { events: [{ uuid, event: '$merge_dangerously', distinctId, timeUs, properties: { alias } }] }
+  return {
+    events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],
+  }
 }
 
 function mergeTime(row: JsonObject, window: TimeWindow): number {

@@ -12,6 +12,7 @@ import { ImportConfigError } from '../records/import-source.ts'
 import { allSources, findSource, sourceNames } from './sources.ts'
 
 interface Vector {
+  readonly id: string
   readonly source: string
   readonly input: JsonValue
   readonly config?: JsonObject
@@ -90,6 +91,24 @@ describe('every source', () => {
       }
     })
   }
+
+  it('keeps the name that the source has for an event', () => {
+    const names: Readonly<Record<string, string>> = {
+      'mp-01': '$mp_web_page_view',
+      'am-01': '[Amplitude] Page Viewed',
+      'sg-02': 'page',
+      'hp-01': 'pageviews',
+      'ga-01': 'page_view',
+      'mt-01': 'action',
+      'ph-05': '$group_identify',
+    }
+    for (const { id, source, input, config = {} } of vectors.filter(vector => Object.hasOwn(names, vector.id))) {
+      const value = parseJson(typeof input === 'string' ? input : JSON.stringify(input)) as JsonObject
+      const record = { value, table: null, ordinal: 1 }
+      const outcome = convertRecord(findSource(source)!.prepare(config, context), record)
+      assert.equal('events' in outcome && outcome.events[0]!.sourceName, names[id], id)
+    }
+  })
 
   it('refuses a key that it does not have', () => {
     for (const source of allSources()) {

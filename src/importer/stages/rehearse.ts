@@ -155,7 +155,7 @@ class RehearsalCounts {
 
   generated(event: ImportedEvent): void {
     this.#generated++
-    this.#event(event)
+    this.#event(event, true)
   }
 
   outcome(part: string, outcome: StagedOutcome): void {
@@ -257,8 +257,8 @@ class RehearsalCounts {
     }
   }
 
-  #event(event: ImportedEvent): void {
-    this.#events.add(event)
+  #event(event: ImportedEvent, isGenerated = false): void {
+    this.#events.add(event, isGenerated)
     this.#ids.add(event.distinctId)
     const { $group_type, $group_key } = event.properties
     if (event.event === '$groupidentify' && typeof $group_type === 'string') {

@@ -17,7 +17,7 @@ import {
   aboutLines,
   duration,
   eventLines,
-  limited,
+  eventTable,
   number,
   reportSections,
   type Section,
@@ -160,6 +160,7 @@ export function finalReport({
   const generated = checkpoint.identity.progress.counts
   const seconds = checkpoint.spent_ms / 1_000
   const sent = fromParts.sent + generated.sent
+  const sources = new Map(rehearsal.events.map(each => [each.event, each.sources]))
   return {
     v: 1,
     kind: 'final',
@@ -171,7 +172,7 @@ export function finalReport({
     hashes: { mapping: checkpoint.mapping_sha256, approval: checkpoint.approval_sha256 },
     balance: finalBalance(fromParts, generated, rehearsal),
     events: [...expected.names]
-      .map(([event, span]) => ({ event, ...span }))
+      .map(([event, span]) => ({ event, sources: sources.get(event) ?? [], ...span }))
       .toSorted((a, b) => b.count - a.count || (a.event < b.event ? -1 : 1)),
     days: [...expected.counts]
       .map(([day, events]) => ({
@@ -220,13 +221,7 @@ export function finalSections(report: FinalReport): readonly Section[] {
     {
       title: 'Events',
       lines: eventLines(report.rehearsal),
-      tables: [
-        limited({
-          caption: 'Events by name',
-          columns: [{ title: 'Event' }, { title: 'Count', isNumber: true }, { title: 'First' }, { title: 'Last' }],
-          rows: report.events.map(({ event, count, first, last }) => [event, number(count), first, last]),
-        }),
-      ],
+      tables: [eventTable(report.events)],
     },
     {
       title: 'Days',

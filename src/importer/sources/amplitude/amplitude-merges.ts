@@ -51,7 +51,8 @@ export function convertMerge(record: JsonObject, allowsMerge: boolean, context: 
     if (!allowsMerge) throw new RecordReject('merge_needs_approval', 'merged_amplitude_id')
     const uuid = rootUuid('merge', 'amplitude', original.id, added.id)
     const properties = { alias: added.id }
-    return { events: [{ uuid, event: '$merge_dangerously', distinctId: original.id, timeUs, properties }] }
+    const sourceName = 'merge'
+    return { events: [{ uuid, event: '$merge_dangerously', sourceName, distinctId: original.id, timeUs, properties }] }
   }
   const [user, device] = added.isUser ? [added, original] : [original, added]
   return { events: [], links: [{ userId: user.id, deviceId: device.id, timeUs, properties: {} }] }

@@ -69,7 +69,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   const event = eventNames.get(sourceName) ?? sourceName
   const converted: ConvertedRecord = {
     ...generated,
-    events: [{ uuid: uuidOf(record), event, distinctId, timeUs, properties }],
+    events: [{ uuid: uuidOf(record), event, sourceName, distinctId, timeUs, properties }],
     notes,
     dropped: droppedOf(record),
   }

@@ -46,7 +46,7 @@ function convertRow(row: JsonObject, window: TimeWindow, settleDays: number): Co
   const timeUs = recordTime(ownValue(row, 'event_timestamp'), { zone: null, unit: 'us' }, window, 'event_timestamp')
   if (window.nowMs - tableDayMs(row, timeUs) < settleDays * dayMs) return skipped('filtered')
   const event = eventNames.get(name) ?? name
-  const events = [{ uuid: uuidOf(row), event, distinctId, timeUs, properties: ga4Properties(row) }]
+  const events = [{ uuid: uuidOf(row), event, sourceName: name, distinctId, timeUs, properties: ga4Properties(row) }]
   const [userId, deviceId] = [legalId(row.user_id), legalId(row.user_pseudo_id)]
   const dropped = notKept.filter(field => !isEmptyValue(ownValue(row, field)))
   if (userId === null || deviceId === null) return { events, dropped }

@@ -107,7 +107,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const links: IdentityLink[] =
     anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
   return {
-    events: [{ uuid, event: target.event, distinctId, timeUs, properties }],
+    events: [{ uuid, event: target.event, sourceName: name, distinctId, timeUs, properties }],
     links,
     notes,
     dropped: droppedFields(record.value, mapping),

@@ -26,7 +26,7 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
   const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
   const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)
-  return { events: [{ uuid, event, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, properties: propertiesOf(row, userId) }] }
 }
 
 function propertiesOf(row: JsonObject, userId: string | null): JsonObject {

@@ -32,7 +32,7 @@ export function heapUser(row: JsonObject, { window, identityOf }: HeapLookups): 
   const field = dateField(row)
   const timeUs = recordTime(row[field], heapTime, window, field)
   const uuid = rootUuid('heap', 'user', deviceId ?? '', timeText(timeUs))
-  const events = [{ uuid, event: '$set', distinctId, timeUs, properties: updatesOf(row) }]
+  const events = [{ uuid, event: '$set', sourceName: 'users', distinctId, timeUs, properties: updatesOf(row) }]
   if (identity === null || deviceId === null) return { events }
   return { events, links: [{ userId: identity, deviceId, timeUs, properties: {} }] }
 }

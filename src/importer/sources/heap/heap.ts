@@ -71,5 +71,6 @@ function migration(row: JsonObject, { identityOf, window }: HeapLookups): Conver
   const timeUs = recordTime(row.time, heapTime, window, 'time')
   if (!isLink({ userId: distinctId, deviceId: alias })) return skipped('filtered')
   const uuid = rootUuid('alias', 'heap', distinctId, alias)
-  return { events: [{ uuid, event: '$create_alias', distinctId, timeUs, properties: { alias } }] }
+  const sourceName = 'user_migrations'
+  return { events: [{ uuid, event: '$create_alias', sourceName, distinctId, timeUs, properties: { alias } }] }
 }

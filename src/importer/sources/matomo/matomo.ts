@@ -48,6 +48,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     (action): ImportedEvent => ({
       uuid: matomoUuid(visit, action),
       event: matomoEventName(action),
+      sourceName: action.type,
       distinctId,
       timeUs: times.get(action)!,
       properties: mergeObjects(ofVisit, matomoActionProperties(action)),

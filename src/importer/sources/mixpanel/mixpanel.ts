@@ -77,6 +77,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
           {
             uuid: uuidOf(record, from),
             event: eventNames.get(sourceName) ?? sourceName,
+            sourceName,
             distinctId: ids.distinctId,
             timeUs: time.timeUs,
             properties,
@@ -98,6 +99,7 @@ function joined(
   return {
     uuid: rootUuid(kind, name, distinctId, alias),
     event,
+    sourceName: event === '$merge_dangerously' ? '$merge' : event,
     distinctId,
     timeUs,
     properties: { ...properties, alias },

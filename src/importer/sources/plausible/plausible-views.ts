@@ -16,7 +16,7 @@ import { plausibleCount } from './plausible-tables.ts'
 const viewsMax = 1_000_000
 
 /** @returns null for a row without a number of page views. */
-export function plausibleViews(row: JsonObject, settings: PlausibleSettings): Conversion | null {
+export function plausibleViews(table: string, row: JsonObject, settings: PlausibleSettings): Conversion | null {
   const viewCount = plausibleCount(row, 'pageviews')
   if (viewCount === null) return null
   if (viewCount > viewsMax)
@@ -33,6 +33,7 @@ export function plausibleViews(row: JsonObject, settings: PlausibleSettings): Co
     return {
       uuid: rootUuid('plausible', ...parts),
       event: '$pageview',
+      sourceName: table,
       distinctId: checkedId(`plausible:${settings.site}:${date}:${index % visitorCount}`),
       timeUs: (day.startMs + Math.floor((index * day.lengthMs) / viewCount)) * usPerMs,
       properties,

@@ -43,7 +43,7 @@ export const plausible: ImportSource = {
         if (table === null)
           throw new RecordReject('event_missing', 'table', 'neither the file nor the row tells the table it is from')
         const views =
-          mode === 'synthesize' && countsViews(record, table) ? plausibleViews(record.value, settings) : null
+          mode === 'synthesize' && countsViews(record, table) ? plausibleViews(table, record.value, settings) : null
         return views ?? plausibleSum(table, record.value, settings)
       },
       factsOf: record =>

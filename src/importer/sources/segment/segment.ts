@@ -62,7 +62,10 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
     ids.userId === null || ids.anonymousId === null
       ? []
       : [{ userId: ids.userId, deviceId: ids.anonymousId, timeUs, properties: {}, isOwnEvent }]
-  return { events: [{ uuid: uuidOf(record), ...own, distinctId, timeUs }], links, dropped: droppedOf(record) }
+  const type = textField(record, 'type')
+  const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
+  const events = [{ uuid: uuidOf(record), ...own, ...sourceName, distinctId, timeUs }]
+  return { events, links, dropped: droppedOf(record) }
 }
 
 /** @throws RecordReject for a type that has no event here. */

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { EventCounts } from './event-counts.ts'
+import { eventTable } from './report-sections.ts'
 
 const dayUs = 86_400_000_000
 
@@ -38,4 +40,22 @@ describe('events by name and day', () => {
     )
     assert.deepEqual([counts.total, counts.range()], [100, all.range()])
   })
+})
+
+it('events are counted by name, with the names that the source has for them', () => {
+  const at = Date.UTC(2024, 4, 1) * 1_000
+  const made = (event: string, timeUs: number, sourceName?: string): ImportedEvent => ({
+    ...{ uuid: 'u', event, distinctId: 'ada', timeUs, properties: {} },
+    ...(sourceName !== undefined && { sourceName }),
+  })
+  const counts = new EventCounts()
+  counts.add(made('$identify', at), true)
+  counts.add(made('$pageview', at + 2_000, 'page'))
+  counts.add(made('$pageview', at + 1_000, '[Amplitude] Page Viewed'))
+  counts.add(made('Paid', at))
+  assert.deepEqual(eventTable(counts.names()).rows, [
+    ['$pageview', '[Amplitude] Page Viewed, page', '2', '2024-05-01T00:00:00.001Z', '2024-05-01T00:00:00.002Z'],
+    ['$identify', '', '1', '2024-05-01T00:00:00.000Z', '2024-05-01T00:00:00.000Z'],
+    ['Paid', 'Paid', '1', '2024-05-01T00:00:00.000Z', '2024-05-01T00:00:00.000Z'],
+  ])
 })

@@ -10,8 +10,13 @@ export const countedMax = { names: 100_000, ofDays: 500_000 }
 
 const usPerDay = 86_400_000 * usPerMs
 
+/** So that names made of ids do not fill the report. */
+const sourceNamesMax = 20
+
 interface NameCount {
   count: number
+  /** What the source calls them. */
+  readonly sources: Set<string>
   firstUs: number
   lastUs: number
 }
@@ -36,22 +41,31 @@ export class EventCounts {
     this.#max = max
   }
 
-  add({ event, timeUs }: ImportedEvent): void {
+  /** @param isGenerated whether the source has no such event. */
+  add({ event, timeUs, sourceName = event }: ImportedEvent, isGenerated = false): void {
     this.total++
     this.#firstUs = Math.min(this.#firstUs, timeUs)
     this.#lastUs = Math.max(this.#lastUs, timeUs)
-    this.#addToName(event, timeUs)
+    const name = this.#addToName(event, timeUs)
+    if (!isGenerated && name !== null && name.sources.size < sourceNamesMax) name.sources.add(sourceName)
     this.#addToDay(event, Math.floor(timeUs / usPerDay))
   }
 
-  #addToName(event: string, timeUs: number): void {
-    const name = this.#names.get(event)
-    if (name !== undefined) {
-      name.count++
-      if (timeUs < name.firstUs) name.firstUs = timeUs
-      if (timeUs > name.lastUs) name.lastUs = timeUs
-    } else if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, firstUs: timeUs, lastUs: timeUs })
-    else this.#others++
+  /** @returns null for a name that is counted with others. */
+  #addToName(event: string, timeUs: number): NameCount | null {
+    let name = this.#names.get(event)
+    if (name === undefined) {
+      if (this.#names.size >= this.#max.names) {
+        this.#others++
+        return null
+      }
+      name = { count: 0, sources: new Set(), firstUs: timeUs, lastUs: timeUs }
+      this.#names.set(event, name)
+    }
+    name.count++
+    if (timeUs < name.firstUs) name.firstUs = timeUs
+    if (timeUs > name.lastUs) name.lastUs = timeUs
+    return name
   }
 
   #addToDay(event: string, number: number): void {
@@ -76,8 +90,9 @@ export class EventCounts {
   /** The most frequent first. */
   names(): readonly EventCount[] {
     return [...this.#names]
-      .map(([event, { count, firstUs, lastUs }]) => ({
+      .map(([event, { count, sources, firstUs, lastUs }]) => ({
         event,
+        sources: [...sources].toSorted(compareTexts),
         count,
         first: timeText(firstUs),
         last: timeText(lastUs),

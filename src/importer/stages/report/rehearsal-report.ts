@@ -74,6 +74,8 @@ export interface Balance {
 
 export interface EventCount {
   readonly event: string
+  /** What the source calls them, at most twenty; none where the importer made them all. */
+  readonly sources?: readonly string[]
   readonly count: number
   readonly first: string
   readonly last: string
@@ -120,7 +122,9 @@ export interface Prediction {
 const count = Type.Number()
 const text = Type.String()
 
-export const eventCountsSchema = Type.Array(Type.Object({ event: text, count, first: text, last: text }))
+export const eventCountsSchema = Type.Array(
+  Type.Object({ event: text, sources: Type.Optional(Type.Array(text)), count, first: text, last: text }),
+)
 export const dayCountsSchema = Type.Array(Type.Object({ day: text, count, events: Type.Record(text, count) }))
 
 const reasonCountsSchema = Type.Array(

@@ -1,7 +1,7 @@
 // What a report says, as headings, sentences and tables, whatever it is written as.
 
 import { counted } from '#core/counted.ts'
-import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
+import type { DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
 import { overlapRows, targetLines } from './target-facts.ts'
@@ -29,7 +29,7 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
     balance(report),
     warnings(report),
     ...inTarget(report),
-    { title: 'Events', lines: eventLines(report), tables: withRows(eventTable(report)) },
+    { title: 'Events', lines: eventLines(report), tables: withRows(eventTable(report.events)) },
     { title: 'Days', lines: gapLine(report.days), tables: withRows(dayTable(report)) },
     rejects(report),
     people(report),
@@ -174,13 +174,28 @@ export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport):
   return eventsOfOtherNames === 0 ? [] : [`${counted(eventsOfOtherNames, 'event')} of further names are not listed.`]
 }
 
-function eventTable({ events }: RehearsalReport): Table {
+/** Under both of their names: what the source calls them, and what they are called here. */
+export function eventTable(events: readonly EventCount[]): Table {
   return limited({
     caption: 'Events by name',
-    columns: [{ title: 'Event' }, { title: 'Count', isNumber: true }, { title: 'First' }, { title: 'Last' }],
-    rows: events.map(({ event, count, first, last }) => [event, number(count), first, last]),
+    columns: [
+      { title: 'Event' },
+      { title: 'In the source' },
+      { title: 'Count', isNumber: true },
+      { title: 'First' },
+      { title: 'Last' },
+    ],
+    rows: events.map(({ event, sources = [], count, first, last }) => [
+      event,
+      `${sources.slice(0, sourcesShown).join(', ')}${sources.length > sourcesShown ? ', …' : ''}`,
+      number(count),
+      first,
+      last,
+    ]),
   })
 }
+
+const sourcesShown = 3
 
 function dayTable({ days }: RehearsalReport): Table {
   return {
