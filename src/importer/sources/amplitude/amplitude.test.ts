@@ -38,7 +38,8 @@ describe('an event of Amplitude', () => {
   })
 
   it('has the uuid of its record; else one of its $insert_id; else one of its content', () => {
-    assert.equal(only({ uuid: uuid.toUpperCase() }).uuid, uuid)
+    for (const written of [uuid.toUpperCase(), uuid.replaceAll('-', ''), `{${uuid}}`])
+      assert.equal(only({ uuid: written }).uuid, uuid)
     const inserted = { uuid: 'no-uuid', $insert_id: 'k', app: 9001, device_id: 'd' }
     assert.equal(only(inserted).uuid, rootUuid('amplitude', 'insert', '9001', 'd', 'k'))
     assert.equal(only({ ...inserted, app: null, device_id: null }).uuid, rootUuid('amplitude', 'insert', '', '', 'k'))

@@ -1,7 +1,7 @@
 // Amplitude: lines of its export, of its hourly files in object storage and of warehouse copies, and the rows of its merge
 // files. Source: docs/wire/import.md §1.1.
 
-import { isUuid } from '#core/events/uuid.ts'
+import { parseUuid } from '#core/events/uuid.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, eventIdText, idText } from '#importer/records/distinct-ids.ts'
@@ -102,7 +102,8 @@ function timeOf(record: JsonObject, context: SourceContext): number {
 
 function uuidOf(record: JsonObject): string {
   const text = (field: string) => idText(ownValue(record, field)) ?? ''
-  if (isUuid(text('uuid'))) return text('uuid').toLowerCase()
+  const own = parseUuid(text('uuid'))
+  if (own !== null) return own
   const insertId = ownValue(record, '$insert_id')
   const idOfEvent = isNothing(insertId) ? null : eventIdText(insertId)
   if (idOfEvent === null) return contentUuid(name, record)
@@ -126,6 +127,7 @@ const notKept = [
 
 /** What the uuid is made of is carried by it. */
 function droppedOf(record: JsonObject): string[] {
-  const isOfUuid = (field: string) => field === '$insert_id' && !isUuid(idText(ownValue(record, 'uuid')) ?? '')
+  const isOfUuid = (field: string) =>
+    field === '$insert_id' && parseUuid(idText(ownValue(record, 'uuid')) ?? '') === null
   return notKept.filter(field => !isOfUuid(field) && !isNothing(ownValue(record, field) as JsonValue))
 }
