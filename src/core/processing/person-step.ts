@@ -6,13 +6,12 @@ import { exceedsMarksLimit, exceedsUnsetLimit } from '#core/processing/propertie
 import {
   applyPersonUpdate,
   createProfile,
-  creatorKey,
   exceedsPersonLimit,
   type PersonUpdate,
 } from '#core/processing/properties/person-update.ts'
 import { shownText } from '../events/warning-types.ts'
 import type { JsonObject } from '../json.ts'
-import { emptyProfile, putBack } from '../persons/profile.ts'
+import { emptyProfile, noKeys, putBack } from '../persons/profile.ts'
 import type { ProjectState, WorkingPerson } from './chunk-state.ts'
 import { isIllegalDistinctId, linkDistinctIds, type MergeRequest } from './person-merge.ts'
 import { textAfterChange } from './snapshot.ts'
@@ -136,7 +135,7 @@ function createPerson(
   const isTooLarge = takesTooMuchBack || exceedsPersonLimit(propertiesJson) || exceedsMarksLimit(profile.marks)
   if (isTooLarge) {
     warnOfSize(event, uuid, warn)
-    profile = { ...emptyProfile, properties: { [creatorKey]: event.uuid } }
+    profile = createProfile({ ...event, set: null, setOnce: null, unset: noKeys })
     propertiesJson = JSON.stringify(profile.properties)
   }
   const person = state.createPerson(uuid, profile, event.timestampMs, isIdentified)

@@ -151,6 +151,14 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       assert.deepEqual(await values(world), ['live', undefined, { live: 1 }])
     })
 
+    it('leave no person that one of them made without its properties, because they were too large', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(asImport('e', 'a', { $set: { k: 'x'.repeat(700_000) } }))
+      assert.deepEqual(Object.keys(JSON.parse((await personWith(world, 'a'))!.properties)), ['$creator_event_uuid'])
+      await world.discard(await firstDay(world))
+      assert.deepEqual((await world.stored()).persons, [])
+    })
+
     it('leave a group that others describe', async t => {
       const world = await importWorld(t, open)
       await world.apply(...both(1, 3 * day))
