@@ -21,36 +21,50 @@ interface Note {
 
 /** @param numRuns random worlds. */
 export function replayModelContract(engine: string, open: OpenImportState, numRuns: number): void {
-  it(`an undone import job on ${engine} leaves what would be there without it, or a note`, async t => {
-    const lists = [acts, acts, acts, acts] as const
-    await fc.assert(
-      fc.asyncProperty(...lists, async (before, during, meanwhile, later) => {
-        const world = await importWorld(t, open)
-        const [ofBefore, ofMeanwhile, ofLater] = [before, meanwhile, later].map((list, place) =>
-          list.map((act, index) => live(act, 1_000 * place + index)),
-        ) as [CapturedEvent[], CapturedEvent[], CapturedEvent[]]
-        await applyAll(world, ofBefore)
-        const job = await world.createJob()
-        await applyAll(world, during.map(imported(job.id)))
-        await world.publish(job)
-        await applyAll(world, ofMeanwhile)
-        await world.discard(job)
-        const notes = await notesOf(world, job.id)
+  for (const hasEarlier of [false, true])
+    it(`an undone import job on ${engine}${hasEarlier ? ' after another one' : ''} leaves what would be there without it, or a note`, async t => {
+      const lists = [acts, hasEarlier ? acts : fc.constant([]), acts, acts, acts] as const
+      await fc.assert(
+        fc.asyncProperty(...lists, async (before, earlier, during, meanwhile, later) => {
+          const world = await importWorld(t, open)
+          const [ofBefore, ofMeanwhile, ofLater] = [before, meanwhile, later].map((list, place) =>
+            list.map((act, index) => live(act, 1_000 * place + index)),
+          ) as [CapturedEvent[], CapturedEvent[], CapturedEvent[]]
+          const ofEarlier = earlier.map(imported(0))
+          const begin = async (of: ImportWorld) => {
+            await applyAll(of, ofBefore)
+            if (!hasEarlier) return
+            const { id: importJobId, ...job } = await of.createJob()
+            await applyAll(
+              of,
+              ofEarlier.map(event => ({ ...event, importJobId })),
+            )
+            await of.publish({ ...job, id: importJobId })
+          }
+          await begin(world)
+          const job = await world.createJob()
+          await applyAll(world, during.map(imported(job.id)))
+          await world.publish(job)
+          await applyAll(world, ofMeanwhile)
+          await world.discard(job)
+          const notes = await notesOf(world, job.id)
 
-        const model = await importWorld(t, open)
-        await applyAll(model, ofBefore)
-        await applyAll(model, ofMeanwhile)
-        assertSamePersons(await world.stored(), await model.stored(), notes, personlessIds(during))
-        assertSameGroups(await world.stored(), await model.stored(), notes)
-        for (const note of notes) assert.ok(hasCause(note, [...before, ...meanwhile], meanwhile), JSON.stringify(note))
-        await assertRowsHaveTheirPersons(world)
+          const model = await importWorld(t, open)
+          await begin(model)
+          await applyAll(model, ofMeanwhile)
+          const stored = async (of: ImportWorld) => (hasEarlier ? withoutSomeKeys(await of.stored()) : of.stored())
+          assertSamePersons(await stored(world), await stored(model), notes, personlessIds([...earlier, ...during]))
+          assertSameGroups(await stored(world), await stored(model), notes)
+          const causes = [...before, ...earlier, ...meanwhile]
+          for (const note of notes) assert.ok(hasCause(note, causes, meanwhile), JSON.stringify(note))
+          await assertRowsHaveTheirPersons(world)
 
-        await applyAll(world, ofLater)
-        await assertRowsHaveTheirPersons(world)
-      }),
-      { numRuns },
-    )
-  })
+          await applyAll(world, ofLater)
+          await assertRowsHaveTheirPersons(world)
+        }),
+        { numRuns },
+      )
+    })
 
   for (const isSame of [false, true])
     it(`one of two import jobs on ${engine}${isSame ? ' with the same export' : ''} leaves what the other makes alone`, async t => {
@@ -104,6 +118,18 @@ async function notesOf(world: ImportWorld, jobId: number): Promise<Note[]> {
 }
 
 type Stored = Awaited<ReturnType<ImportWorld['stored']>>
+
+/**
+ * A live event creates no person that an import had made before it, which its creator shows where it is merged. And nobody
+ * asks which keys whose change alone is not written it would have changed.
+ */
+function withoutSomeKeys({ persons, ...stored }: Stored): Stored {
+  const without = (text: string) => {
+    const { $creator_event_uuid: _creator, $os: _os, ...properties } = JSON.parse(text) as JsonObject
+    return JSON.stringify(properties)
+  }
+  return { ...stored, persons: persons.map(person => ({ ...person, properties: without(person.properties) })) }
+}
 
 /** A person that live events make of one of these and another id keeps the uuid with which rows without a person are stored. */
 function personlessIds(acts: readonly Act[]): ReadonlySet<string> {
