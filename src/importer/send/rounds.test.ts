@@ -22,7 +22,7 @@ function lineOf(line: number, persons: readonly number[], { day = 0, padding = 0
 
 async function roundsFor(lines: readonly StagedOutcome[], over: Partial<RoundOptions> = {}): Promise<Round[]> {
   const marks = { source: 's', jobId: '1' }
-  return Array.fromAsync(roundsOf(lines, { marks, lanes: 3, personOf: id => id, ...over }))
+  return Array.fromAsync(roundsOf(lines, { marks, lanes: 3, laneEventsMin: 1, personOf: id => id, ...over }))
 }
 
 const allEvents = (round: Round) => round.lanes.flat().flatMap(({ events }) => events)
@@ -103,5 +103,20 @@ describe('the rounds of a part', () => {
       rounds.map(({ fromLine, toLine, counts }) => [fromLine, toLine, counts.skipped]),
       [[1, 3, 3]],
     )
+  })
+
+  it('take as many lanes as their events are worth', async () => {
+    const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at]))
+    for (const [laneEventsMin, lanes] of [
+      [1_000, 1],
+      [40, 1],
+      [20, 2],
+      [1, 3],
+    ] as const) {
+      const [round] = await roundsFor(lines, { laneEventsMin })
+      assert.equal(round!.lanes.length, lanes)
+    }
+    const large = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at], { padding: 90_000 }))
+    assert.equal((await roundsFor(large, { laneEventsMin: 1_000 }))[0]!.lanes.length, 2)
   })
 })

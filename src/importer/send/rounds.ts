@@ -16,6 +16,9 @@ const envelopeBytes = 1_024
 /** A round holds at most this share of what its lanes could take, so that an uneven spread rarely cuts a lane in two. */
 const roundShare = 0.8
 const openDaysMax = 2
+/** What a request is worth: one for a few events takes client and service nearly as long. */
+const laneEventsMinDefault = 1_000
+const laneBytesMin = 2 * 1024 * 1024
 
 /** An event on its way, and the line that it came from. */
 export interface OutgoingEvent extends EncodedEvent {
@@ -54,6 +57,8 @@ export interface Round {
 export interface RoundOptions {
   readonly marks: EventMarks
   readonly lanes: number
+  /** A round of fewer events than this for each lane takes fewer lanes. 1,000 unless given. */
+  readonly laneEventsMin?: number
   /** Whose events have to stay in order: the person that an id is linked to, or the id itself. */
   readonly personOf: (distinctId: string) => string
   /** The first round ends exactly here, whatever its size: it was begun before a crash. */
@@ -104,7 +109,7 @@ const roundLinesMax = 200_000
 
 class OpenRound {
   readonly #options: RoundOptions
-  readonly #lanes: OutgoingEvent[][]
+  readonly #outgoing: OutgoingEvent[] = []
   readonly #hash = createHash('sha256')
   readonly #days = new Set<string>()
   readonly #counts = { records: 0, skipped: 0, rejected: 0, collapsed: 0 }
@@ -113,12 +118,10 @@ class OpenRound {
   #fromLine = 0
   #toLine = 0
   #byte = 0
-  #events = 0
   #bytes = 0
 
   constructor(options: RoundOptions) {
     this.#options = options
-    this.#lanes = Array.from({ length: options.lanes }, () => [])
   }
 
   get isEmpty(): boolean {
@@ -128,7 +131,11 @@ class OpenRound {
   wouldExceed({ outgoing, bytes }: EncodedLine, eventsMax: number, bytesMax: number): boolean {
     if (this.#toLine - this.#fromLine >= roundLinesMax) return true
     if (outgoing.length === 0) return false
-    if (this.#events > 0 && (this.#events + outgoing.length > eventsMax || this.#bytes + bytes > bytesMax)) return true
+    if (
+      this.#outgoing.length > 0 &&
+      (this.#outgoing.length + outgoing.length > eventsMax || this.#bytes + bytes > bytesMax)
+    )
+      return true
     if (this.#days.size > 0 && this.#daysWith(outgoing) > openDaysMax) return true
     if (this.#options.groupsApart !== true || this.#isGroups === null) return false
     return this.#isGroups !== isGroupEvent(outgoing[0]!.event)
@@ -156,8 +163,7 @@ class OpenRound {
       this.#hash.update(each.text).update('\n')
       this.#days.add(utcDay(each.event.timeUs))
       this.#isGroups ??= isGroupEvent(each.event)
-      this.#lanes[crc32(this.#options.personOf(each.event.distinctId)) % this.#lanes.length]!.push(each)
-      this.#events++
+      this.#outgoing.push(each)
       this.#bytes += each.bytes
     }
   }
@@ -167,13 +173,22 @@ class OpenRound {
       fromLine: this.#fromLine,
       toLine: this.#toLine,
       byte: this.#byte,
-      lanes: this.#lanes.map(batchesOf).filter(batches => batches.length > 0),
-      events: this.#events,
+      lanes: this.#lanes(),
+      events: this.#outgoing.length,
       bytes: this.#bytes,
       payloadSha256: this.#hash.digest('hex'),
       counts: this.#counts,
       tooLarge: this.#tooLarge,
     }
+  }
+
+  #lanes(): Round['lanes'] {
+    const { lanes, laneEventsMin = laneEventsMinDefault, personOf } = this.#options
+    const worth = Math.max(this.#outgoing.length / laneEventsMin, this.#bytes / laneBytesMin)
+    const count = Math.max(1, Math.min(lanes, Math.ceil(worth)))
+    const events = Array.from({ length: count }, (): OutgoingEvent[] => [])
+    for (const each of this.#outgoing) events[crc32(personOf(each.event.distinctId)) % count]!.push(each)
+    return events.map(batchesOf).filter(batches => batches.length > 0)
   }
 }
 
