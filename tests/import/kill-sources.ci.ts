@@ -1,11 +1,6 @@
-// An export is imported straight, and again with the importer killed ten times, and a third time. Whatever is asked of the
-// projects, they answer the same. All sources take some fifteen minutes of processor time, which two processors do not
-// have beside the other tests: there a run takes two of the sources, by its seed.
+// An export of every source is imported straight, and again with the importer killed ten times, and a third time. Whatever
+// is asked of the projects, they answer the same.
 
-import { availableParallelism } from 'node:os'
 import { killSuite } from '../support/killed-imports/kill-suite.ts'
-import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
 
-const sourceCount = availableParallelism() < 4 ? 2 : syntheticSources.length
-
-killSuite({ sourceCount, recordCount: 20_000, kills: 10 })
+killSuite({ recordCount: 20_000, kills: 10 })

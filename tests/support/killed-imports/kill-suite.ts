@@ -1,21 +1,19 @@
-// The tests of `kill-sources.ci.ts`: some sources side by side on one service, since an import waits as much as it works.
+// The tests of `kill-sources.ci.ts`: sources side by side on one service, since an import waits as much as it works.
 
 import assert from 'node:assert/strict'
 import { after, before, describe, it } from 'node:test'
 import { type Pennon, startPennon } from '../pennon.ts'
-import { seededRandom, testSeed } from '../seeded-random.ts'
+import { testSeed } from '../seeded-random.ts'
 import { syntheticSources } from '../synthetic-exports/synthetic-exports.ts'
-import type { SyntheticSource } from '../synthetic-exports/synthetic-source.ts'
 import { tempDir } from '../temp-dir.ts'
 import { killCount, killSource, killsInWords, timesInWords } from './kill-source.ts'
 
 interface KillSuiteOptions {
-  readonly sourceCount: number
   readonly recordCount: number
   readonly kills: number
 }
 
-export function killSuite({ sourceCount, recordCount, kills }: KillSuiteOptions): void {
+export function killSuite({ recordCount, kills }: KillSuiteOptions): void {
   describe('an import that is killed at random moments, and made a second time', { concurrency: 3 }, () => {
     let pennon: Pennon
     before(async () => {
@@ -24,7 +22,7 @@ export function killSuite({ sourceCount, recordCount, kills }: KillSuiteOptions)
     after(() => pennon.stop())
 
     const seed = testSeed()
-    for (const source of someOf(syntheticSources, sourceCount, seed))
+    for (const source of syntheticSources)
       it(`leaves of an export of ${source.name} what a straight one leaves`, async t => {
         t.diagnostic(`SEED=${seed}`)
         const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })
@@ -34,13 +32,4 @@ export function killSuite({ sourceCount, recordCount, kills }: KillSuiteOptions)
         assert.equal(figures.addedBySecondRun, 0)
       })
   })
-}
-
-function someOf(sources: readonly SyntheticSource[], count: number, seed: number): readonly SyntheticSource[] {
-  const random = seededRandom(seed)
-  return sources
-    .map(source => ({ source, place: random() }))
-    .toSorted((a, b) => a.place - b.place)
-    .slice(0, count)
-    .map(({ source }) => source)
 }
