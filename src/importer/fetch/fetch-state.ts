@@ -47,6 +47,8 @@ const schema = `
     place REAL NOT NULL, id TEXT PRIMARY KEY, asks TEXT NOT NULL, state TEXT NOT NULL, bytes INTEGER,
     saved_bytes INTEGER NOT NULL DEFAULT 0, sha256 TEXT, line_count INTEGER) STRICT;
   CREATE INDEX IF NOT EXISTS part_place ON part (state, place);
+  CREATE INDEX IF NOT EXISTS part_order ON part (place);
+  CREATE INDEX IF NOT EXISTS part_bytes ON part (state, bytes);
   CREATE TABLE IF NOT EXISTS call (at_ms INTEGER NOT NULL) STRICT;
   CREATE TABLE IF NOT EXISTS warning (part TEXT NOT NULL, line TEXT NOT NULL, PRIMARY KEY (part, line)) STRICT;`
 
