@@ -151,6 +151,19 @@ export function jobsOfDaysContract(engine: string, open: OpenImportState): void 
       assert.deepEqual(await values(world), ['live', undefined, { live: 1 }])
     })
 
+    it('leave nothing that a job wrote to as well, when that is discarded after them', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(...both(1, 3 * day, job.id))
+      await world.apply(...both(2, 5 * day))
+      await world.publish(job)
+      await world.discard(await firstDay(world))
+      assert.deepEqual(await values(world), [1, 1, { k: 1 }])
+      await world.discard(job)
+      const { persons, groups } = await world.stored()
+      assert.deepEqual([persons, groups], [[], []])
+    })
+
     it('leave no person that one of them made without its properties, because they were too large', async t => {
       const world = await importWorld(t, open)
       await world.apply(asImport('e', 'a', { $set: { k: 'x'.repeat(700_000) } }))

@@ -6,6 +6,7 @@
 import type { Group } from '#core/groups/group.ts'
 import { type ImageOf, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
 import type { Person } from '#core/persons/person.ts'
+import type { Profile } from '#core/persons/profile.ts'
 import { type ChunkChanges, noChunkChanges } from '#core/processing/chunk.ts'
 import { handOverIdentity, identifiersOf, keepImages, rebaseImages } from './kept-images.ts'
 import {
@@ -110,7 +111,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   const ids = found.idsOf(person.uuid).map(({ distinctId }) => distinctId)
   if (isSame && (isMade || (after.isIdentified && !before.isIdentified)))
     noteRefusedLinks(found, undoing, { uuid: subject, isMade }, ids)
-  if (before === null && isSame && removePerson(found, undoing, person, after)) return
+  if (isSame && wasNothing(before) && removePerson(found, undoing, person, image, after)) return
   const kept = before === null && isSame ? keepPerson(found, undoing, image) : null
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
   const identifiers = identifiersOf(found, ids)
@@ -150,16 +151,27 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
     handOverIdentity(found, image, { ...row, version, anyId: after.anyId }, identifiers)
 }
 
+/** Whether the job made it, or imports of a day that is undone by now: anybody else leaves a property with a person. */
+function wasNothing(before: Profile | null): boolean {
+  return before === null || Object.keys(before.properties).length + Object.keys(before.marks).length === 0
+}
+
 /** @returns whether nobody but the job has anything of the person, so that it is removed. */
-function removePerson(found: Found, undoing: Undoing, person: Person, after: PersonImage): boolean {
+function removePerson(
+  found: Found,
+  undoing: Undoing,
+  person: Person,
+  { before: was }: ImageOf<'person'>,
+  after: PersonImage,
+): boolean {
   const { projectId } = found
   const { uuid, version } = person
   const ids = found.idsOf(uuid)
   const made = ids.flatMap(({ distinctId }) => found.image('mapping', distinctId) ?? [])
   const areOfJob = made.length === ids.length && made.every(({ before }) => before === null)
-  if (!areOfJob || ids.some(({ distinctId }) => found.usesOf(distinctId).length > 0)) return false
+  if ((was === null && !areOfJob) || ids.some(({ distinctId }) => found.usesOf(distinctId).length > 0)) return false
   const isTheJobs =
-    version === after.version || Object.keys(reverted(person, null, after).subject.properties).length === 0
+    version === after.version || Object.keys(reverted(person, was, after).subject.properties).length === 0
   if (!isTheJobs) return false
   for (const id of ids) removeMapping(undoing, id)
   undoing.doneImages.push(...made)
@@ -261,7 +273,8 @@ function undoGroup(found: Found, undoing: Undoing, image: ImageOf<'group'>, afte
   const users = found.usersOfGroup(subject)
   const heir = found.heirOf(users)
   const isTheJobs = isUntouched || Object.keys(reverted(group, before, after).subject.properties).length === 0
-  if (before === null && users.length === 0 && isTheJobs) {
+  // Whoever describes a group without properties, uses it as well.
+  if (wasNothing(before) && users.length === 0 && isTheJobs) {
     undoing.removedGroups.push({ projectId, typeIndex, key, loadedVersion: version })
     return
   }
