@@ -4,11 +4,14 @@ import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { describe, it } from 'node:test'
 import type { StoredEvent } from '#core/events/stored-event.ts'
+import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
 import { anEvent, imported } from '../support/an-event.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
+/** More are not asked for at once. */
+const batchSize = importBatchEventsMax
 
 describe('the events of a batch that are stored', () => {
   const server = eventStoreForTests()
@@ -48,10 +51,10 @@ describe('the events of a batch that are stored', () => {
     'days before 1970': index => ({ timestampMs: -(index % 2) * dayMs - 1 }),
   }
   for (const [name, of] of Object.entries(batches))
-    it(`are found in a batch of 10,000 with ${name}`, async () => {
-      const events = someEvents(10_000, of)
+    it(`are found in a full batch with ${name}`, async () => {
+      const events = someEvents(batchSize, of)
       assert.equal(await stored(events), 0)
-      const some = events.filter((_, index) => index % 2_500 === 1_234)
+      const some = events.filter((_, index) => index % 1_250 === 1_234)
       await server.store.insert({ ...nothing, events: some })
       assert.equal(await stored(events), 4)
       assert.equal(await stored(events.filter(event => !some.includes(event))), 0)
