@@ -14,9 +14,14 @@ export interface Terminal {
 /** A terminal without colours (`NO_COLOR`, `TERM=dumb`) still has a width. */
 export function terminalOf(stream: NodeJS.WriteStream): Terminal {
   return {
-    width: stream.isTTY === true ? stream.columns : null,
+    width: widthOf(stream),
     paint: (style, text) => styleText(style, text, { stream }),
   }
+}
+
+/** Columns as they are now, since a window may be resized at any moment; null when it is no terminal. */
+export function widthOf(stream: NodeJS.WriteStream): number | null {
+  return stream.isTTY === true ? stream.columns : null
 }
 
 export const plainTerminal: Terminal = { width: null, paint: (_style, text) => text }

@@ -13,6 +13,7 @@ import { readServiceJob } from '#importer/send/service-job.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { widthOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
@@ -62,7 +63,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const progress = runProgress({
     folder: retried.folder,
     write: text => process.stderr.write(text),
-    width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    width: () => widthOf(process.stderr),
     nowMs: Date.now,
   })
   try {

@@ -50,7 +50,7 @@ describe('the progress of a fetch', () => {
         write: text => {
           written += text
         },
-        ...{ width: null, isJson, nowMs: () => nowMs, callsPerPart: 1 },
+        ...{ width: () => null, isJson, nowMs: () => nowMs, callsPerPart: 1 },
         limits: { perSecond: null, perHour: null, atOnce: 1 },
       })
       for (; nowMs <= 25_000; nowMs += 500) show({ ...begun, partsDone: nowMs / 500 })
@@ -65,18 +65,25 @@ describe('the progress of a fetch', () => {
     }
   })
 
-  it('is a bar on a terminal, as wide as that', () => {
+  it('is a bar on a terminal, as wide as that, also once its window is resized', () => {
     let written = ''
+    let width = 40
+    let atMs = minute
     const { show, end } = fetchProgress({
       write: text => {
         written += text
       },
-      ...{ width: 40, isJson: false, nowMs: () => minute, callsPerPart: 1 },
+      ...{ width: () => width, isJson: false, nowMs: () => atMs, callsPerPart: 1 },
       limits: { perSecond: null, perHour: null, atOnce: 1 },
     })
     show({ ...begun, partsDone: 730 })
     assert.equal(written, '\r█████░░░ 66 %, 730 of 1,095 parts, 0 b…\x1b[K')
     assert.equal(textWidth(written.slice(1, -3)), 39)
+    written = ''
+    width = 30
+    atMs += minute
+    show({ ...begun, partsDone: 730 })
+    assert.equal(textWidth(written.slice(1, -3)), 29)
     end()
     assert.ok(written.endsWith('\r\x1b[K'))
   })

@@ -12,8 +12,8 @@ import { sourceLimit, spanInWords, waitingInWords } from '#importer/fetch/wait-w
 
 export interface FetchProgressOptions {
   readonly write: (text: string) => void
-  /** Columns; null where the output is no terminal. */
-  readonly width: number | null
+  /** Columns, asked each time that the line is drawn; null where the output is no terminal. */
+  readonly width: () => number | null
   /** Lines of JSON for programs. */
   readonly isJson: boolean
   readonly nowMs: () => number
@@ -24,10 +24,11 @@ export interface FetchProgressOptions {
 const lineEveryMs = 10_000
 const terminalEveryMs = 200
 
-export function fetchProgress({ write, width, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
+export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
   const startMs = nowMs()
-  const everyMs = width !== null ? terminalEveryMs : lineEveryMs
-  let shownMs = width !== null ? 0 : startMs
+  const isTerminal = widthNow() !== null
+  const everyMs = isTerminal ? terminalEveryMs : lineEveryMs
+  let shownMs = isTerminal ? 0 : startMs
   let firstDone: number | null = null
   return {
     show(progress: FetchProgress): void {
@@ -47,6 +48,7 @@ export function fetchProgress({ write, width, isJson, nowMs, limits, callsPerPar
         leastMs: leastDurationMs((progress.partsTotal - progress.partsDone) * callsPerPart, limits),
       })
       const words = printable(figures)
+      const width = widthNow()
       if (width === null) {
         write(`${words}\n`)
         return
@@ -55,7 +57,7 @@ export function fetchProgress({ write, width, isJson, nowMs, limits, callsPerPar
       write(`\r${cutToWidth(`${bar}, ${words}`, width - 1)}\u001b[K`)
     },
     end(): void {
-      if (width !== null) write('\r\u001b[K')
+      if (isTerminal) write('\r\u001b[K')
     },
   }
 }

@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { printable } from '#commands/client/printable.ts'
+import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
@@ -116,10 +117,10 @@ async function download(
   { json = false }: FetchOptions,
   signal: AbortSignal,
 ): Promise<void> {
-  const width = process.stderr.isTTY === true && !json ? process.stderr.columns : null
   const progress = fetchProgress({
     write: text => process.stderr.write(text),
-    ...{ width, isJson: json },
+    width: () => (json ? null : widthOf(process.stderr)),
+    isJson: json,
     nowMs: clock.nowMs,
     limits: source.limits,
     callsPerPart: source.callsPerPart,

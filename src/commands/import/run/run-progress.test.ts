@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { textWidth } from '#commands/client/text-width.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import type { ProgressFigures } from '#importer/job/progress-figures.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
@@ -12,15 +13,22 @@ const figures: ProgressFigures = {
 }
 
 describe('the line of progress', () => {
-  it('says the stage, how far it is, how fast, what it waits for, and how long', () => {
+  it('says the stage, what it waits for and how long, how far it is, and how fast', () => {
     assert.equal(
       progressLine(figures),
-      'send 2024-05-03, 8,200 of 10,000 records, 100/s (mean 90), 2 retries, waiting: no connection to http://x, 8 s, 18 s left',
+      'send 2024-05-03, waiting: no connection to http://x, 8 s, 18 s left, 8,200 of 10,000 records, 100/s (mean 90), 2 retries',
     )
   })
 
   it('counts groups and links apart from records', () => {
-    const generated = { ...figures, day: null, recordsDone: 10, recordsTotal: 149, unit: 'groups and links' } as const
+    const generated = {
+      ...figures,
+      day: null,
+      recordsDone: 10,
+      recordsTotal: 149,
+      unit: 'groups and links',
+      waiting: null,
+    } as const
     assert.match(progressLine(generated), /^send, 10 of 149 groups and links, 100\/s/)
   })
 
@@ -39,7 +47,7 @@ describe('the line of progress', () => {
         write: text => {
           written += text
         },
-        ...{ width: null, isJson, nowMs: () => nowMs },
+        ...{ width: () => null, isJson, nowMs: () => nowMs },
       })
       tracker.begin('scan', { records: 1_000 })
       tracker.add({ records: 500, retries: 1 })
@@ -75,7 +83,7 @@ describe('the line of progress', () => {
       write: text => {
         written += text
       },
-      ...{ width: 100, nowMs: () => 0 },
+      ...{ width: () => 100, nowMs: () => 0 },
     })
     tracker.begin('stage', { bytes: 400 })
     tracker.add({ records: 5, bytes: 100 })
@@ -85,6 +93,24 @@ describe('the line of progress', () => {
     tracker.begin('verify', {})
     t.mock.timers.tick(1_000)
     assert.ok(written.startsWith('\rverify, 0 records,'), written)
+    end('done', null)
+  })
+
+  it('keeps to the width of a window that is resized', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
+    let written = ''
+    let width = 100
+    const { tracker, end } = runProgress({
+      folder: new JobFolder(tempDir(t)),
+      write: text => {
+        written += text
+      },
+      ...{ width: () => width, nowMs: () => 0 },
+    })
+    tracker.begin('stage', { bytes: 400 })
+    width = 30
+    t.mock.timers.tick(1_000)
+    assert.equal(textWidth(written.slice(1, -3)), 29)
     end('done', null)
   })
 })

@@ -17,18 +17,18 @@ const linesEveryMs = 10_000
 export interface RunProgressOptions {
   readonly folder: JobFolder
   readonly write: (text: string) => void
-  /** Null where the output is no terminal. */
-  readonly width: number | null
+  /** Asked each time that the line is drawn, since windows are resized; null where the output is no terminal. */
+  readonly width: () => number | null
   /** Lines of JSON in place of sentences; the last one says how it ended. */
   readonly isJson?: boolean
   readonly nowMs: () => number
 }
 
 export function runProgress({ folder, write, width: terminalWidth, isJson = false, nowMs }: RunProgressOptions) {
-  const width = isJson ? null : terminalWidth
+  const widthNow = () => (isJson ? null : terminalWidth())
   let saidMs = nowMs()
   const clear = () => {
-    if (width !== null) write('\r\u001b[K')
+    if (widthNow() !== null) write('\r\u001b[K')
   }
   const tracker = new ProgressTracker({
     nowMs,
@@ -47,6 +47,7 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
   const tick = () => {
     const figures = tracker.figures()
     keep(figures)
+    const width = widthNow()
     if (width !== null) write(`\r${cutToWidth(printable(terminalLine(figures, width)), width - 1)}\u001b[K`)
     else if (nowMs() - saidMs >= linesEveryMs) {
       saidMs = nowMs()
@@ -92,8 +93,11 @@ export function progressLine(figures: ProgressFigures): string {
   const count = (value: number) => value.toLocaleString('en')
   const of = recordsTotal === null ? '' : ` of ${count(recordsTotal)}`
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
+  const timeLeft = etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]
   return [
     day === null ? stage : `${stage} ${day}`,
+    // First of all, so that no narrow terminal cuts off the reason why nothing moves.
+    ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
     // Nothing is read yet while files are fetched.
     `${count(recordsDone)}${of} ${stage === 'fetch' ? 'parts' : unit}`,
     ...(bytesDone === 0 ? [] : [`${readableBytes(bytesDone)}${bytesOf}`]),
@@ -102,7 +106,6 @@ export function progressLine(figures: ProgressFigures): string {
       : [`${count(figures.recordsPerSecond)}/s (mean ${count(figures.meanRecordsPerSecond)})`]),
     ...(rejects === 0 ? [] : [`${count(rejects)} rejected`]),
     ...(retries === 0 ? [] : [counted(retries, 'retry', 'retries')]),
-    ...(waiting === null ? [] : [`waiting: ${waiting}`]),
-    ...(etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]),
+    ...(waiting === null ? timeLeft : []),
   ].join(', ')
 }

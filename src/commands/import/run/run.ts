@@ -3,6 +3,7 @@
 
 import { existsSync } from 'node:fs'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
+import { widthOf } from '#commands/client/terminal.ts'
 import { refuse } from '#commands/refuse.ts'
 import { counted } from '#core/counted.ts'
 import { approvalFile } from '#importer/job/approval.ts'
@@ -154,7 +155,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
-    width: process.stderr.isTTY === true ? process.stderr.columns : null,
+    width: () => widthOf(process.stderr),
     isJson,
     nowMs: Date.now,
   })
