@@ -243,7 +243,10 @@ describe('an import to a running instance', () => {
   it('stops after a first look, then sends the rest', async t => {
     const { commands, run } = await approved(t, 3_000, 12)
     const first = await run('run', '--canary', '--rate', '100000')
-    assert.match(first.stdout, /^The first 1,\d{3} events are sent, and nothing is visible yet/)
+    assert.match(
+      first.stdout,
+      /^The first 1,00\d events of records are sent, after \d+ events that tell of groups and links, and nothing is visible yet/,
+    )
     const refused = await commands.call('publish', '--project', 'x')
     assert.match(refused.stderr, /not everything is sent yet/)
     assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)

@@ -230,7 +230,10 @@ function addRun(command: Command): void {
       'send some persons to this project for trying, and show what both projects hold',
     )
     .option('--share <share>', 'of the persons, for --rehearsal-project; 1% unless given')
-    .option('--canary', 'stop after the first 1,000 events, for a look at what is stored of them')
+    .option(
+      '--canary',
+      'stop after groups, links and the first 1,000 events of records, for a look at what is stored of them',
+    )
     .option('--overlap-ok', 'send although the project has live events of the same days')
     .option('--rate <events>', 'events per second at first; 1,000 unless given')
     .option('--rehearse-again', 'rehearse although nothing changed, such as to ask the target again')

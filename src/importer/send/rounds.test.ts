@@ -39,10 +39,10 @@ describe('the rounds of a part', () => {
 
   it('hold every event once, in batches of one day and of what the service takes, each person in one lane and in order', () =>
     fc.assert(
-      fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), fc.nat(9), async (shapes, lanes, eventsMax) => {
+      fc.asyncProperty(shape, fc.integer({ min: 1, max: 4 }), fc.nat(9), async (shapes, lanes, eventsUntilStop) => {
         const sorted = shapes.toSorted((a, b) => a.day - b.day)
         const lines = sorted.map(({ persons, ...rest }, at) => lineOf(at + 1, persons, rest))
-        const rounds = await roundsFor(lines, { lanes, ...(eventsMax > 0 && { eventsMax }) })
+        const rounds = await roundsFor(lines, { lanes, ...(eventsUntilStop > 0 && { eventsUntilStop }) })
         const uuids = rounds.flatMap(round => [...allEvents(round), ...round.tooLarge]).map(({ event }) => event.uuid)
         const expected = lines.flatMap(({ result }) => (result.kind === 'events' ? result.events : [])).map(e => e.uuid)
         assert.deepEqual(uuids.toSorted(), expected.toSorted())
@@ -76,7 +76,7 @@ describe('the rounds of a part', () => {
 
   it('have the same hash however many lanes there are, and are the same again when they end where they ended', async () => {
     const lines = Array.from({ length: 50 }, (_, at) => lineOf(at + 1, [at % 7, at % 3]))
-    const [small] = await roundsFor(lines, { eventsMax: 20 })
+    const [small] = await roundsFor(lines, { eventsUntilStop: 20 })
     for (const lanes of [1, 2, 8]) {
       const [again, rest] = await roundsFor(lines, { lanes, firstToLine: small!.toLine })
       assert.deepEqual([again!.toLine, again!.payloadSha256], [small!.toLine, small!.payloadSha256])

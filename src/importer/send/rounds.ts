@@ -63,8 +63,11 @@ export interface RoundOptions {
   readonly personOf: (distinctId: string) => string
   /** The first round ends exactly here, whatever its size: it was begun before a crash. */
   readonly firstToLine?: number | null
-  /** Fewer than the lanes could take, for a first look at few events. */
-  readonly eventsMax?: number
+  /**
+   * The rounds end where so many events are reached, for a first look at few events, and then at as many again. A line
+   * that gives several events may go over it.
+   */
+  readonly eventsUntilStop?: number
   /** Ends a round between what is said of groups and other events: lanes run side by side, and groups come first. */
   readonly groupsApart?: boolean
 }
@@ -73,24 +76,30 @@ export async function* roundsOf(
   outcomes: AsyncIterable<StagedOutcome> | Iterable<StagedOutcome>,
   options: RoundOptions,
 ): AsyncGenerator<Round> {
-  const eventsMax = Math.min(options.eventsMax ?? Infinity, importBatchEventsMax * options.lanes * roundShare)
+  const { eventsUntilStop = Infinity } = options
+  const lanesMax = importBatchEventsMax * options.lanes * roundShare
+  let left = eventsUntilStop
   const bytesMax = batchBytesMax * options.lanes * roundShare
   let mustEndAt = options.firstToLine ?? null
   let open = new OpenRound(options)
+  const closed = (): Round => {
+    const round = open.closed()
+    left -= round.events + round.tooLarge.length
+    if (left <= 0) left = eventsUntilStop
+    open = new OpenRound(options)
+    return round
+  }
   for await (const outcome of outcomes) {
     const line = encodedLine(outcome, options.marks)
-    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, eventsMax, bytesMax)) {
-      yield open.closed()
-      open = new OpenRound(options)
-    }
+    if (mustEndAt === null && !open.isEmpty && open.wouldExceed(line, Math.min(left, lanesMax), bytesMax))
+      yield closed()
     open.add(outcome, line)
     if (outcome.line === mustEndAt) {
-      yield open.closed()
-      open = new OpenRound(options)
+      yield closed()
       mustEndAt = null
     }
   }
-  if (!open.isEmpty) yield open.closed()
+  if (!open.isEmpty) yield closed()
 }
 
 interface EncodedLine {

@@ -51,7 +51,7 @@ export interface SendOptions {
   readonly rate?: number
   /** The person that a device's id is linked to; without it each id is a person of its own. */
   readonly personOf?: (distinctId: string) => string
-  /** Ends with `canary` when so many events were sent, unless more were sent already. */
+  /** Ends with `canary` once so many events of records went out, unless more did already; groups and links go before. */
   readonly canaryEvents?: number
   readonly onStep?: (step: SendStep) => void
 }
@@ -107,7 +107,7 @@ class Sender {
     this.checkpoint.approval_sha256 = identity.approvalSha256
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
     this.#savedMs = clock.nowMs()
-    this.#canaryEvents = this.#sums().sent < (options.canaryEvents ?? 0) ? options.canaryEvents! : null
+    this.#canaryEvents = this.#recordEvents() < (options.canaryEvents ?? 0) ? options.canaryEvents! : null
   }
 
   async sendAll(): Promise<'sent' | 'canary'> {
@@ -116,7 +116,7 @@ class Sender {
     if (checkpoint.phase === 'sent') return 'sent'
     if (checkpoint.phase === 'identity') {
       progress.begin('send', { records: job.generatedCount, unit: 'groups and links' })
-      if ((await this.#sendLines(checkpoint.identity.progress, null)) === 'canary') return 'canary'
+      await this.#sendLines(checkpoint.identity.progress, null)
       checkpoint.phase = 'send'
     }
     const { blankLines = 0 } = job
@@ -154,19 +154,19 @@ class Sender {
     const { line } = state.committed
     progress.add({ records: line, isEarlier: true })
     const outcomes = part === null ? generatedOutcomes(job, line) : job.readPart(part, line)
-    const canaryLeft = this.#canaryLeft()
+    const canaryLeft = part === null ? null : this.#canaryLeft()
     const rounds = roundsOf(outcomes, {
       marks: { source: this.#options.source, jobId: this.checkpoint.service_job_id ?? this.checkpoint.job_id },
       lanes,
       personOf,
       firstToLine: state.inflight?.to_line ?? null,
       groupsApart: part === null,
-      ...(canaryLeft === null ? {} : { eventsMax: canaryLeft }),
+      ...(canaryLeft === null ? {} : { eventsUntilStop: canaryLeft }),
     })
     for await (const round of oneAhead(rounds)) {
       checkPause(signal)
       await this.#sendRound(state, round)
-      if (this.#canaryLeft() === 0) return 'canary'
+      if (part !== null && this.#canaryLeft() === 0) return 'canary'
     }
     state.state = 'sent'
     this.#save()
@@ -313,7 +313,13 @@ class Sender {
   }
 
   #canaryLeft(): number | null {
-    return this.#canaryEvents === null ? null : Math.max(0, this.#canaryEvents - this.#sums().sent)
+    return this.#canaryEvents === null ? null : Math.max(0, this.#canaryEvents - this.#recordEvents())
+  }
+
+  /** Those that the service refused are among what a first look is for. */
+  #recordEvents(): number {
+    const { sent, refused } = sumCounts(this.checkpoint.parts.map(({ counts }) => counts))
+    return sent + refused
   }
 
   #sums() {

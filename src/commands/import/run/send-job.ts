@@ -23,7 +23,7 @@ import { quoted } from '../words/step-words.ts'
 import { afterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {
-  /** Stop after the first thousand events, for a look at them. */
+  /** Stop after groups, links and the first thousand events of records, for a look at them. */
   readonly canary?: boolean
   /** Send although the project has live events of the same days. */
   readonly overlapOk?: boolean

@@ -25,10 +25,12 @@ export function tellSent({ folder }: Job, path: string, { state, report }: SentJ
 function sentLines({ state, report }: SentJob, html: string, path: string): string[] {
   const { balance, verification, seconds, eventsPerSecond, retries, repaired } = report
   const count = (value: number) => value.toLocaleString('en')
+  const before =
+    balance.generated === 0 ? '' : `, after ${counted(balance.generated, 'event')} that tell of groups and links`
   const done =
     state === 'canary'
       ? [
-          `The first ${counted(balance.sent, 'event is', 'events are')} sent, and nothing is visible yet. Look at them in the report.`,
+          `The first ${counted(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. Look at them in the report.`,
         ]
       : [
           `${counted(balance.sent, 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
