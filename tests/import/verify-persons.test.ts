@@ -115,6 +115,18 @@ describe('persons that an import left', () => {
     assert.deepEqual(rest, { equal: compared, ...equal })
   })
 
+  it('count once each, however many of their ids events of the export joined', async t => {
+    const events = Array.from({ length: 6 }, (_, at) => [
+      event(`counted-${at}`, '$identify', { $anon_distinct_id: `counted-device-${at}`, $set: { plan: 'pro' } }),
+      event(`counted-device-${at}`, '$set', { $set: { color: 'blue' } }),
+    ]).flat()
+    await send(events)
+    assert.deepEqual(await check(t, events), { compared: 6, equal: 6, ...equal })
+    const other = event('counted-device-0', '$set', { $set: { color: 'red' } })
+    const { differences, ...rest } = await check(t, [...events, other])
+    assert.deepEqual([rest, differences.length], [{ compared: 6, equal: 5, newer: 0 }, 1])
+  })
+
   it('are told of where they are not as its events say', async t => {
     const sent = [
       event('other-value', '$set', { $set: { plan: 'pro' } }),

@@ -36,24 +36,43 @@ export interface VerifyPersonsOptions {
 }
 
 const personsDefault = 50
+const idsPerPerson = 4
 
 export async function verifyPersons(options: VerifyPersonsOptions): Promise<PersonsCheck> {
   const { sent, personOf, count = personsDefault } = options
-  const persons = await chosenPersons(sentEvents(sent), personOf, count)
+  const candidates = await chosenPersons(sentEvents(sent), personOf, count)
   const seen: SeenPerson[] = []
-  for (const expected of persons) seen.push({ expected, stored: await storedPerson(expected.id, options.api) })
+  const compared = new Set<string>()
+  for (const expected of candidates) {
+    if (compared.size === count) break
+    const each = { expected, stored: await storedPerson(expected.id, options.api) }
+    seen.push(each)
+    compared.add(personKey(each))
+  }
   const differing = await lookedAtOnceMore(seen.filter(isDifferent), sent)
   const elsewhere = await contestedIds(differing, sent)
-  const differences: string[] = []
-  let newer = 0
+  const differences = new Map<string, string>()
+  const newer = new Set<string>()
   for (const each of differing) {
     const difference = differenceOf(each)
-    if (difference === null || (difference.missingId !== null && elsewhere.has(difference.missingId))) continue
-    if (await isTouchedByOthers(each.stored, difference, options)) newer++
-    else differences.push(`${each.expected.id}: ${difference.words}`)
+    const key = personKey(each)
+    if (difference === null || differences.has(key)) continue
+    if (difference.missingId !== null && elsewhere.has(difference.missingId)) continue
+    if (await isTouchedByOthers(each.stored, difference, options)) newer.add(key)
+    else differences.set(key, `${each.expected.id}: ${difference.words}`)
   }
-  const compared = persons.length
-  return { compared, equal: compared - newer - differences.length, newer, differences }
+  const touched = newer.difference(differences).size
+  return {
+    compared: compared.size,
+    equal: compared.size - touched - differences.size,
+    newer: touched,
+    differences: [...differences.values()],
+  }
+}
+
+/** Events of the export may have joined ids themselves, so several ids may lead to one person, who counts once. */
+function personKey({ expected, stored }: SeenPerson): string {
+  return stored === undefined ? `no person has ${expected.id}` : String(stored.uuid)
 }
 
 interface SeenPerson {
@@ -114,12 +133,16 @@ async function contestedIds(differing: readonly SeenPerson[], sent: readonly Sen
   return contested
 }
 
-/** The persons whose hash is smallest, of those of whom anything is said: one pass, and each is seen from its first event. */
+/**
+ * The ids whose hash is smallest, of those of whom anything is said: one pass, and each is seen from its first event. More
+ * than are compared, since several may turn out to be of one person.
+ */
 async function chosenPersons(
   events: AsyncIterable<ImportedEvent>,
   personOf: (id: string) => string,
   count: number,
 ): Promise<ExpectedPerson[]> {
+  const kept = idsPerPerson * count
   let chosen = new Map<string, ExpectedPerson>()
   let worst = 'g'
   for await (const event of events) {
@@ -129,12 +152,12 @@ async function chosenPersons(
     if (person.rank > worst) continue
     chosen.set(id, person)
     addToPerson(person, event)
-    if (chosen.size < 4 * count) continue
-    const best = [...chosen].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
+    if (chosen.size < 2 * kept) continue
+    const best = [...chosen].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1)).slice(0, kept)
     chosen = new Map(best)
     worst = best.at(-1)![1].rank
   }
-  return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, count)
+  return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, kept)
 }
 
 const eventsLooked = 1_000
