@@ -133,6 +133,9 @@ describe('an import to a running instance', () => {
     assert.match((await run('rejects', '--group')).stdout, /^json_syntax: 2, of which 1 is repaired and sent$/m)
     const second = await repair(2)
     assert.equal(second.exitCode, 0, second.stderr)
+    const jobId = JSON.parse((await run('status', '--json')).stdout).service.id as string
+    const afterRetry = await pennon.api<{ progress: JsonObject }>('GET', `/api/projects/@current/import_jobs/${jobId}/`)
+    assert.deepEqual([afterRetry.progress.sent, afterRetry.progress.rejected], [3, 0])
     assert.match(second.stdout, /^Next: pennon import run /m)
     const rejects = (await run('rejects')).stdout.trimEnd().split('\n')
     assert.deepEqual(
@@ -141,6 +144,11 @@ describe('an import to a running instance', () => {
     )
     const told = (await run('run')).stdout
     assert.match(told, /^1 event sent in .*\n2 rejected records were tried again, which sent 2 events more\.\n/)
+    const { progress } = await pennon.api<{ progress: JsonObject }>(
+      'GET',
+      `/api/projects/@current/import_jobs/${jobId}/`,
+    )
+    assert.deepEqual([progress.sent, progress.rejected], [3, 0])
     assert.match(told, /^Verified: 3 unique events are stored, as they were sent\.$/m)
     await run('discard', ...project)
   })
@@ -247,6 +255,8 @@ describe('an import to a running instance', () => {
       first.stdout,
       /^The first 1,00\d events of records are sent, after \d+ events that tell of groups and links, and nothing is visible yet/,
     )
+    const status = (await run('status')).stdout
+    assert.match(status, /^Import job \d+ in the service: open for the rest of its events; nothing/m)
     const refused = await commands.call('publish', '--project', 'x')
     assert.match(refused.stderr, /not everything is sent yet/)
     assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)

@@ -9,7 +9,8 @@ import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { keepRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
-import { readServiceJob } from '#importer/send/service-job.ts'
+import { readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { toldFigures } from '#importer/send/told-figures.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -57,7 +58,8 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records have to be sent first: pennon import run ${quoted(path)}`)
   const waiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
-  await checkTakesEvents(path, serviceJob.id, apiOf(plan.target, { waiting }, signal), elsewhere)
+  const api = apiOf(plan.target, { waiting }, signal)
+  await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
   const retried = addRetry(context, rejects)
   const progress = runProgress({
@@ -85,7 +87,9 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     })
     progress.end('done', null)
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
-    keepRetryOutcomes(folder, await retryOutcomes(openRetries(context)))
+    const outcomes = await retryOutcomes(openRetries(context))
+    keepRetryOutcomes(folder, outcomes)
+    await tellState(api, serviceJob.id, 'verifying', toldFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(
       `${counted(counts.read, 'record')}: ${counted(counts.sent, 'event')} sent, ${counted(counts.rejected, 'record')} rejected, ${count(counts.skipped)} skipped.`,

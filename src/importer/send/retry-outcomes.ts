@@ -73,6 +73,11 @@ export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
   }
 }
 
+/** How many of the rejected records are sent now; repaired records that are no lines of `rejects/` are others, for all we know. */
+export function repairedRejects(outcomes: RetryOutcomes): number {
+  return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && key.includes(':')).length
+}
+
 /** Kept for commands that only look. */
 export function keepRetryOutcomes(folder: JobFolder, outcomes: RetryOutcomes): void {
   folder.writeJson(outcomesFile, { records: [...outcomes] })

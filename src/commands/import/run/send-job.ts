@@ -3,13 +3,13 @@
 
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { blankLinesOf, type Manifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
-import { type Checkpoint, readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
+import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { retryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
-import { ensureServiceJob, jobName, readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { ensureServiceJob, jobName, type OpenJobState, readServiceJob, tellState } from '#importer/send/service-job.ts'
+import { toldFigures } from '#importer/send/told-figures.ts'
 import { ToldProgress } from '#importer/send/told-progress.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { type FinalReport, writeFinalReport } from '#importer/verify/final-report.ts'
@@ -81,11 +81,11 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   try {
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
-    await tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest))
-    const told = new ToldProgress(
-      () => tellState(api, serviceJob.id, 'sending', figuresOf(readCheckpoint(folder), manifest)),
-      wallClock.nowMs,
-    )
+    const repaired = readRetryOutcomes(folder)
+    const tell = (state: OpenJobState, checkpoint: Checkpoint | null) =>
+      tellState(api, serviceJob.id, state, toldFigures(checkpoint, manifest, repaired))
+    await tell('sending', readCheckpoint(folder))
+    const told = new ToldProgress(() => tell('sending', readCheckpoint(folder)), wallClock.nowMs)
     const { state, checkpoint } = await sendStage({
       onStep: step => step === 'committed' && told.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
@@ -105,7 +105,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.rate !== undefined && { rate: options.rate }),
     })
     await told.ended()
-    await tellState(api, serviceJob.id, 'verifying', figuresOf(checkpoint, manifest))
+    await tell('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
@@ -115,8 +115,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...{ folder, checkpoint, rehearsal, ...verified },
       retried: await retryOutcomes(retried),
     })
-    if (state === 'sent' && report.verification.ok && report.balance.isBalanced)
-      await tellState(api, serviceJob.id, 'pending', figuresOf(checkpoint, manifest))
+    // Nothing runs once this is said, so a job of which the rest is to come waits for that, and verifies nothing.
+    if (state === 'canary') await tell('sending', checkpoint)
+    else if (report.verification.ok && report.balance.isBalanced) await tell('pending', checkpoint)
     return { state, report }
   } catch (error) {
     if (error instanceof TooManyRefused)
@@ -125,12 +126,4 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   } finally {
     job.close()
   }
-}
-
-/** Groups and links are events too, and no records. */
-function figuresOf(checkpoint: Checkpoint | null, manifest: Manifest) {
-  const parts = (checkpoint?.parts ?? []).map(({ counts }) => counts)
-  const all = checkpoint === null ? [] : [checkpoint.identity.progress.counts, ...parts]
-  const { read, rejected } = sumCounts(parts)
-  return { records: read + blankLinesOf(manifest), sent: sumCounts(all).sent, rejected }
 }

@@ -73,6 +73,12 @@ function failureLine(failure: ServiceState['failure']): string {
     : ` It waits since ${failure.since} and goes on by itself: ${failure.message} (${failure.code}).`
 }
 
+/** Whether anything runs is said by the folder; the service knows only what it was told last. */
+const openWords: Readonly<Record<string, string>> = {
+  sending: 'open for the rest of its events',
+  verifying: 'not compared with what was sent yet',
+}
+
 /** @returns a line for people; null where there is nothing to say. */
 export function serviceWords(answer: ServiceAnswer): string | null {
   if (answer === null) return null
@@ -90,6 +96,6 @@ export function serviceWords(answer: ServiceAnswer): string | null {
     case 'failed':
       return `${job}: failed.`
     default:
-      return `${job}: ${state}; nothing of it is visible before it is published.`
+      return `${job}: ${openWords[state] ?? state}; nothing of it is visible before it is published.`
   }
 }
