@@ -7,7 +7,8 @@ import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { newCheckpoint } from '../send/checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
-import { finalReport, finalSections } from './final-report.ts'
+import { finalSections } from './final-pages.ts'
+import { finalReport } from './final-report.ts'
 import type { Verification } from './verify-stage.ts'
 
 const identity = {

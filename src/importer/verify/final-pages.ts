@@ -1,0 +1,150 @@
+// The pages of a final report, as Markdown, HTML and text: what a person signs off. Source: docs/wire/import.md §2.9.
+
+import { counted } from '#core/counted.ts'
+import { sectionsHtml } from '#importer/stages/report/report-html.ts'
+import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
+import {
+  aboutLines,
+  duration,
+  eventLines,
+  eventTable,
+  number,
+  reportSections,
+  type Section,
+  type Table,
+} from '#importer/stages/report/report-sections.ts'
+import type { RetrySums } from '../send/retry-outcomes.ts'
+import { type FinalReport, type FinalReportParts, finalReport, finalReportNames } from './final-report.ts'
+import { noteSentence } from './note-words.ts'
+import type { Verification } from './verify-stage.ts'
+
+/** Writes the report in its three forms. */
+export function writeFinalReport(parts: FinalReportParts): FinalReport {
+  const { folder } = parts
+  const report = finalReport(parts)
+  const title = `Import from ${report.source}`
+  const about = aboutLines(report.rehearsal)
+  const sections = finalSections(report)
+  folder.writeJson(finalReportNames.json, report)
+  folder.write(finalReportNames.md, sectionsMarkdown(title, about, sections))
+  folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
+  return report
+}
+
+export function finalSections(report: FinalReport): readonly Section[] {
+  const rehearsed = new Map(reportSections(report.rehearsal).map(section => [section.title, section]))
+  const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', 'How it was made']
+  return [
+    outcome(report),
+    balance(report),
+    verified(report),
+    {
+      title: 'Events',
+      lines: eventLines(report.rehearsal),
+      tables: [eventTable(report.events)],
+    },
+    {
+      title: 'Days',
+      lines: [],
+      tables: [
+        {
+          caption: 'Events by day (UTC)',
+          columns: [{ title: 'Day' }, { title: 'Events', isNumber: true }],
+          rows: report.days.map(({ day, count }) => [day, number(count)]),
+        },
+      ],
+    },
+    ...kept.flatMap(title => rehearsed.get(title) ?? []),
+  ]
+}
+
+function outcome(report: FinalReport): Section {
+  const { balance: sums, verification, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
+  const job = report.serviceJobId === null ? '' : `, import job ${report.serviceJobId}`
+  return {
+    title: 'What happened',
+    lines: [
+      `${counted(sums.sent, 'event was', 'events were')} sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
+      ...(repaired === null ? [] : [repairedWords(repaired)]),
+      verification.ok ? 'What is stored is what was sent.' : 'What is stored is NOT what was sent; see below.',
+      `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
+      `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
+      `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,
+    ],
+    tables: [],
+  }
+}
+
+/** What came after the rest, as part of the same import. */
+export function repairedWords({ read, sent, rejected }: RetrySums): string {
+  const still = rejected === 0 ? '' : `; ${number(rejected)} of them ${rejected === 1 ? 'is' : 'are'} still rejected`
+  return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
+}
+
+function balance({ balance: sums, repaired }: FinalReport): Section {
+  const rows: [what: string, count: number][] = [
+    ['Records read', sums.read],
+    ['Records giving events', sums.givingEvents],
+    ['Skipped', sums.skipped],
+    ['Rejected', sums.rejected],
+    ['Identical records collapsed', sums.collapsed],
+    ['Events sent from records', sums.fromRecords],
+    ['Events sent that were generated', sums.generated],
+    ['Events sent', sums.sent],
+    ['Events refused by the service', sums.refused],
+  ]
+  if (repaired !== null)
+    rows.push(
+      ['Rejected records tried again', repaired.read],
+      ['Events sent from repaired records', repaired.sent],
+      ['Repaired records still rejected', repaired.rejected],
+    )
+  return {
+    title: 'Balance',
+    lines: [
+      sums.isBalanced
+        ? 'Every record and every event is accounted for.'
+        : 'The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.',
+    ],
+    tables: [
+      {
+        caption: 'What became of every record',
+        columns: [{ title: 'What' }, { title: 'Count', isNumber: true }],
+        rows: rows.map(([what, count]) => [what, number(count)]),
+      },
+    ],
+  }
+}
+
+const checkWords: Record<Verification['checks'][number]['name'], string> = {
+  day_event_counts: 'Events by day and name',
+  id_buckets: 'Events by 256 parts of the distinct ids',
+  random_events: 'Events at random, all fields',
+  live_data: 'Live events of the same days are still there',
+}
+const stateWords = { equal: 'equal', differs: 'DIFFERS', not_checked: 'could not be asked' } as const
+
+function verified({ verification: { checks, notes, expected_rows, stored_rows } }: FinalReport): Section {
+  const compared: Table = {
+    caption: 'Compared with what is stored',
+    columns: [{ title: 'Check' }, { title: 'Result' }, { title: 'Compared', isNumber: true }, { title: 'Differences' }],
+    rows: checks.map(each => [
+      checkWords[each.name],
+      stateWords[each.state],
+      number(each.compared),
+      each.differences.slice(0, 5).join('; '),
+    ]),
+  }
+  const noted: Table = {
+    caption: 'What the service noted',
+    columns: [{ title: 'Reason' }, { title: 'Count', isNumber: true }, { title: 'What it means' }],
+    rows: notes.map(note => [note.reason, number(note.count), noteSentence(note)]),
+  }
+  return {
+    title: 'Verification',
+    lines: [
+      `${counted(expected_rows, 'unique event was', 'unique events were')} expected and ${counted(stored_rows, 'is', 'are')} stored.`,
+    ],
+    tables: [compared, noted].filter(({ rows }) => rows.length > 0),
+  }
+}
