@@ -257,6 +257,9 @@ describe('an import to a running instance', () => {
     )
     const status = (await run('status')).stdout
     assert.match(status, /^Import job \d+ in the service: open for the rest of its events; nothing/m)
+    const looked = (await run('report')).stdout
+    assert.match(looked, /^1,\d{3} of [23],\d{3} events are sent so far, of /m)
+    assert.doesNotMatch(looked, /NOT balance/)
     const refused = await commands.call('publish', '--project', 'x')
     assert.match(refused.stderr, /not everything is sent yet/)
     assert.match((await run('run', '--rate', '100000')).stdout, /Verified: [23],\d{3} unique events are stored/)

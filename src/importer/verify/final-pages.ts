@@ -14,7 +14,13 @@ import {
   type Table,
 } from '#importer/stages/report/report-sections.ts'
 import type { RetrySums } from '../send/retry-outcomes.ts'
-import { type FinalReport, type FinalReportParts, finalReport, finalReportNames } from './final-report.ts'
+import {
+  type FinalReport,
+  type FinalReportParts,
+  finalReport,
+  finalReportNames,
+  isBalancedSoFar,
+} from './final-report.ts'
 import { noteSentence } from './note-words.ts'
 import type { Verification } from './verify-stage.ts'
 
@@ -81,7 +87,8 @@ export function repairedWords({ read, sent, rejected }: RetrySums): string {
   return `${counted(read, 'rejected record was', 'rejected records were')} tried again, which sent ${counted(sent, 'event')} more${still}.`
 }
 
-function balance({ balance: sums, repaired }: FinalReport): Section {
+function balance(report: FinalReport): Section {
+  const { balance: sums, repaired } = report
   const rows: [what: string, count: number][] = [
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
@@ -101,11 +108,7 @@ function balance({ balance: sums, repaired }: FinalReport): Section {
     )
   return {
     title: 'Balance',
-    lines: [
-      sums.isBalanced
-        ? 'Every record and every event is accounted for.'
-        : 'The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.',
-    ],
+    lines: balanceLines(report),
     tables: [
       {
         caption: 'What became of every record',
@@ -114,6 +117,16 @@ function balance({ balance: sums, repaired }: FinalReport): Section {
       },
     ],
   }
+}
+
+function balanceLines(report: FinalReport): readonly string[] {
+  const { balance: sums, rehearsal, isAll = true } = report
+  if (sums.isBalanced) return ['Every record and every event is accounted for.']
+  if (isAll || !isBalancedSoFar(report))
+    return ['The figures do NOT balance, so the import is not done. Please report this as a defect of Pennon.']
+  return [
+    `${number(sums.sent)} of ${counted(rehearsal.balance.toSend, 'event is', 'events are')} sent so far, of ${number(sums.read)} of ${counted(rehearsal.balance.read, 'record')}. Of these, every record and every event is accounted for; the others are still to be sent.`,
+  ]
 }
 
 const checkWords: Record<Verification['checks'][number]['name'], string> = {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
-import { newCheckpoint } from '../send/checkpoint.ts'
+import { newCheckpoint, newProgress } from '../send/checkpoint.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { finalSections } from './final-pages.ts'
-import { finalReport } from './final-report.ts'
+import { type FinalReport, finalReport } from './final-report.ts'
 import type { Verification } from './verify-stage.ts'
 
 const identity = {
@@ -19,33 +19,66 @@ const verification: Verification = {
   ...{ v: 1, verified_at: '', ok: true, expected_rows: 0, stored_rows: 0, checks: [], notes: [] },
 }
 
-it('the pages of a final report show the most frequent of very many names, as those of a rehearsal do', async t => {
+const nothing: ExpectedEvents = {
+  ...{ rows: 0, counts: new Map(), otherCounts: new Map(), idBuckets: [], names: new Map(), samples: [] },
+  ...{ links: 0, groups: 0 },
+}
+
+async function rehearsedJob(t: TestContext, lines: readonly string[]) {
   const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
   const raw = join(tempDir(t), 'raw.jsonl')
-  writeFileSync(raw, '{"event":"Paid","user":"u","at":"2024-05-01T00:00:00Z"}\n')
+  writeFileSync(raw, lines.map(line => `${line}\n`).join(''))
   const job = new TestJob(tempDir(t), generic, [raw], { config })
   await job.stage()
   await job.scan()
-  const rehearsal = await job.rehearse()
+  return { job, rehearsal: await job.rehearse() }
+}
+
+const paid = (user: string) => `{"event":"Paid","user":"${user}","at":"2024-05-01T00:00:00Z"}`
+
+describe('the balance of a final report', () => {
+  const balanceOf = (report: FinalReport) =>
+    finalSections(report)
+      .find(({ title }) => title === 'Balance')!
+      .lines.join('\n')
+
+  async function sentReport(t: TestContext, phase: 'send' | 'sent', given: number, read = given): Promise<FinalReport> {
+    const { job, rehearsal } = await rehearsedJob(t, [paid('u'), paid('v'), paid('w')])
+    const checkpoint = { ...newCheckpoint(identity, 0, ''), phase }
+    const progress = newProgress('2024-05-01/0', '')
+    progress.counts = { ...progress.counts, read, records: given, sent: given }
+    checkpoint.parts.push(progress)
+    return finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected: nothing })
+  }
+
+  it('is one of what was sent so far, while the rest is to be sent', async t => {
+    const report = await sentReport(t, 'send', 2)
+    assert.equal(report.balance.isBalanced, false)
+    assert.match(balanceOf(report), /^2 of 3 events are sent so far, of 2 of 3 records\. .*accounted for; the others/)
+  })
+
+  it('is a defect where records are missing of what was sent, or of the whole', async t => {
+    for (const report of [await sentReport(t, 'send', 1, 2), await sentReport(t, 'sent', 2)])
+      assert.match(balanceOf(report), /do NOT balance/)
+  })
+
+  it('holds once all is sent', async t => {
+    const report = await sentReport(t, 'sent', 3)
+    assert.equal(report.balance.isBalanced, true)
+    assert.match(balanceOf(report), /^Every record and every event is accounted for\.$/)
+  })
+})
+
+it('the pages of a final report show the most frequent of very many names, as those of a rehearsal do', async t => {
+  const { job, rehearsal } = await rehearsedJob(t, [paid('u')])
   const span = { first: '2024-05-01T00:00:00.000Z', last: '2024-05-01T00:00:00.000Z' }
   const names = Array.from({ length: 10_000 }, (_, index) => [`name ${index}`, { count: index, ...span }] as const)
-  const expected: ExpectedEvents = {
-    ...{
-      rows: 0,
-      counts: new Map(),
-      otherCounts: new Map(),
-      idBuckets: [],
-      names: new Map(names),
-      samples: [],
-      links: 0,
-      groups: 0,
-    },
-  }
+  const expected: ExpectedEvents = { ...nothing, names: new Map(names) }
   const checkpoint = newCheckpoint(identity, 0, '')
   const report = finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected })
   assert.equal(report.events.length, 10_000)
   const [table] = finalSections(report).find(({ title }) => title === 'Events')!.tables
   assert.equal(table!.rows.length, 500)
-  assert.deepEqual(table!.rows[0]!.slice(0, 2), ['name 9999', '9,999'])
+  assert.deepEqual(table!.rows[0]!.slice(0, 3), ['name 9999', '', '9,999'])
   assert.match(table!.caption, /9,500 more are in report\.json/)
 })

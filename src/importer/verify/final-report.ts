@@ -33,6 +33,8 @@ export interface FinalReport {
   readonly target: string
   readonly project: string
   readonly hashes: { readonly mapping: string; readonly approval: string }
+  /** False after a first look, while the rest is to be sent; absent in older reports. */
+  readonly isAll?: boolean
   readonly balance: FinalBalance
   /** By the name that was sent; of very many, the first ones. */
   readonly events: readonly EventCount[]
@@ -53,6 +55,7 @@ export interface FinalReport {
 }
 
 /**
+ * Of a whole import: while the rest is to be sent nothing is balanced.
  * `read = givingEvents + skipped + rejected + collapsed`, `sent = fromRecords + generated`, and what was sent or refused
  * is what the rehearsal promised.
  */
@@ -90,6 +93,7 @@ const finalReportSchema = Type.Object({
   target: Type.String(),
   project: Type.String(),
   hashes: Type.Object({ mapping: Type.String(), approval: Type.String() }),
+  isAll: Type.Optional(Type.Boolean()),
   balance: Type.Object({
     read: count,
     givingEvents: count,
@@ -143,6 +147,7 @@ export function finalReport({
     target: checkpoint.target,
     project: checkpoint.project,
     hashes: { mapping: checkpoint.mapping_sha256, approval: checkpoint.approval_sha256 },
+    isAll: checkpoint.phase === 'sent',
     balance: finalBalance(fromParts, generated, rehearsal),
     events: [...expected.names]
       .map(([event, span]) => ({ event, sources: sources.get(event) ?? [], ...span }))
@@ -182,6 +187,13 @@ function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: Reh
     ...{ read, givingEvents, skipped, rejected, collapsed },
     ...{ sent, fromRecords, generated: generated.sent, refused, isBalanced },
   }
+}
+
+/** Whether every record that was read so far is accounted for, also where that is not all of them. */
+export function isBalancedSoFar({ balance, rehearsal }: FinalReport): boolean {
+  const { read, givingEvents, skipped, rejected, collapsed, sent, refused } = balance
+  const isWithin = read <= rehearsal.balance.read && sent + refused <= rehearsal.balance.toSend
+  return isWithin && read === givingEvents + skipped + rejected + collapsed
 }
 
 function sumOf(values: Iterable<number>): number {
