@@ -214,6 +214,10 @@ describe('an import to a running instance', () => {
     const refused = await commands.call('run')
     assert.equal(refused.exitCode, 2)
     assert.match(refused.stderr, new RegExp(`has live events of the same days \\(${day}\\).*--overlap-ok`))
+    assert.match(
+      (await commands.call('status')).stdout,
+      /^Next: pennon import run .* --overlap-ok \(.*--hold-live-window/m,
+    )
 
     const scopes = ['import_job:write', 'project:read', 'person:read']
     const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', {

@@ -3,22 +3,44 @@
 
 import Type from 'typebox'
 import { orNull } from '#importer/job/file-schema.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
+import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
 import { quoted } from '../words/step-words.ts'
 import type { StageRun } from './job-stages.ts'
 
 /** Counts of live events by day, taken once before anything is sent. */
 export const liveBeforeFile = 'live-before.json'
+/** The days for which sending was refused, so that the next step is not the same command again. */
+export const liveOverlapFile = 'live-overlap.json'
+const liveOverlapSchema = Type.Object({ days: Type.Array(Type.String()) })
 const liveBeforeSchema = Type.Object({ days: orNull(Type.Record(Type.String(), Type.Number())) })
 
-/** Taken before the first event is sent, so that verifying can tell whether any live event went missing. */
+/**
+ * Live events of the same days, that nobody has agreed to yet: by the rehearsal's answer of the target, or the last refusal.
+ * @returns how many days.
+ */
+export function overlapDays(folder: JobFolder, answer: TargetAnswer | undefined): number {
+  if (folder.readJson(liveBeforeFile, liveBeforeSchema) !== null) return 0
+  const refused = folder.readJson(liveOverlapFile, liveOverlapSchema)?.days ?? []
+  const known = answer === undefined || 'notAsked' in answer ? [] : answer.overlap.filter(({ live }) => live > 0)
+  return new Set([...refused, ...known.map(({ day }) => day)]).size
+}
+
+/** When --overlap-ok is right, and what else there is to do. */
+export const overlapWayOut = `that is right where they are other events than those you import; where they are the same ones, ${otherDaysOnly}`
+
+/**
+ * Taken before the first event is sent, so that verifying can tell whether any live event went missing.
+ * @param path of the job's folder as the user wrote it.
+ */
 export async function liveEventsBefore(
   { folder, progress }: Pick<StageRun, 'folder' | 'progress'>,
   api: ServiceApi,
   range: { readonly first: string; readonly last: string } | null,
-  { overlapOk = false }: { readonly overlapOk?: boolean },
+  { path, overlapOk = false }: { readonly path: string; readonly overlapOk?: boolean },
 ): Promise<Record<string, number> | null> {
   const known = folder.readJson(liveBeforeFile, liveBeforeSchema)
   if (known !== null) return known.days
@@ -31,11 +53,14 @@ export async function liveEventsBefore(
     return null
   }
   const names = Object.keys(counts.days)
-  if (names.length > 0 && !overlapOk)
+  if (names.length > 0 && !overlapOk) {
+    folder.writeJson(liveOverlapFile, { days: names })
     throw new JobStopped(
       `the project has live events of the same days (${names.slice(0, 5).join(', ')}${names.length > 5 ? `, … ${names.length} days` : ''}). ` +
-        `Next: if they are not the ones that you are about to import, pennon import run ${quoted(folder.path)} --overlap-ok; if they are, leave those days out of the export and plan it again`,
+        `Next: pennon import run ${quoted(path)} --overlap-ok; ${overlapWayOut}`,
     )
+  }
+  folder.remove(liveOverlapFile)
   const days = settledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })
   return days

@@ -5,7 +5,7 @@ import { nextLine } from '../words/step-words.ts'
 import { nextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
-  ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null },
+  ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
   ...{ changedFile: null, ending: null },
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
@@ -34,6 +34,8 @@ describe('the next step of an import', () => {
     ],
     ['without a target', { ...rehearsed, hasTarget: false }, null, 'plan it … --project-key phc_…'],
     ['of an approval', approved, null, 'run it'],
+    ['of live events of the same days', { ...approved, overlapDays: 2 }, null, 'run it --overlap-ok'],
+    ['of a half that was begun so', { ...approved, overlapDays: 2, sent: { ...sent, isAll: false } }, null, 'run it'],
     ['of an approval of something else', { ...approved, changed: ['the limits'] }, null, 'approve it'],
     ['of a half', { ...approved, sent: { ...sent, isAll: false } }, inService('sending'), 'run it'],
     ['before verifying', { ...approved, sent: { ...sent, isVerified: null } }, inService('verifying'), 'run it'],

@@ -1,5 +1,6 @@
 // What comes next for a job, as a command to type: told by every command about it, so that nobody has to look it up.
 
+import { counted } from '#core/counted.ts'
 import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
@@ -9,6 +10,7 @@ import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { type NextStep, quoted } from '../words/step-words.ts'
 import { readReport } from './job-stages.ts'
+import { overlapDays, overlapWayOut } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
 
@@ -21,6 +23,8 @@ export interface Standing {
   /** What changed since the approval, in words; null without one. */
   readonly changed: readonly string[] | null
   readonly sent: SentSoFar | null
+  /** Days with live events in the project that nobody has agreed to. */
+  readonly overlapDays: number
   /** A file that holds something else than when it was staged; null without one, or once that is no matter. */
   readonly changedFile: string | null
   /** What the service was told to do with the job from this folder. */
@@ -45,6 +49,7 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
     stopAt: at => (report === null ? null : stopOf(report, plan, at)),
     changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
     sent,
+    overlapDays: overlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   }
@@ -70,7 +75,10 @@ function afterSending(at: string, service: ServiceAnswer, ending: Ending | null)
     case 'published':
       return { command: `pennon import discard ${at}`, why: 'only to take it back; otherwise all is done' }
     case 'discarded':
-      return { command: 'pennon import plan ANOTHER-FOLDER', why: 'only to import again; nothing of this one is left' }
+      return {
+        command: 'pennon import plan ANOTHER-FOLDER',
+        why: 'only to import again; the events of this one are gone',
+      }
     case 'failed':
       return { command: `pennon import discard ${at}`, why: 'the log of the service says why it failed' }
     default:
@@ -100,7 +108,10 @@ function afterSent(at: string, { isVerified }: SentSoFar, service: ServiceAnswer
   }
 }
 
-function beforeSent(at: string, { isRehearsed, hasTarget, stopAt, changed, sent, changedFile }: Standing): NextStep {
+function beforeSent(
+  at: string,
+  { isRehearsed, hasTarget, stopAt, changed, sent, overlapDays, changedFile }: Standing,
+): NextStep {
   if (changedFile !== null)
     return {
       command: `pennon import run ${at}`,
@@ -115,5 +126,10 @@ function beforeSent(at: string, { isRehearsed, hasTarget, stopAt, changed, sent,
     return { command: `pennon import approve ${at}`, why: `once you have read it: pennon import report ${at}` }
   if (changed.length > 0)
     return { command: `pennon import approve ${at}`, why: `${changed.join(' and ')} changed since the approval` }
+  if (sent === null && overlapDays > 0)
+    return {
+      command: `pennon import run ${at} --overlap-ok`,
+      why: `sends it although the project has live events of ${counted(overlapDays, 'day')} of it already: ${overlapWayOut}`,
+    }
   return { command: `pennon import run ${at}`, why: sent === null ? 'sends it' : 'sends the rest' }
 }

@@ -20,7 +20,7 @@ import { serviceJobFile } from '#importer/send/service-job.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import { version } from '#version.ts'
 import { sizeOf } from '../job/job-stages.ts'
-import { liveBeforeFile } from '../job/live-before.ts'
+import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
 import { checkIsFolder, fetchedPartsIn, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
 import { endAtInterruption } from '../words/interruption.ts'
@@ -77,7 +77,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       source.prepare(plan.config, { nowMs, holdLiveWindow: plan.limits.holdLiveWindow, findFact: () => null })
       writePlan(folder, plan)
       // What was looked at or made for another plan says nothing of this one.
-      folder.remove('approval.json', liveBeforeFile, serviceJobFile)
+      folder.remove('approval.json', liveBeforeFile, liveOverlapFile, serviceJobFile)
       show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...notes], path, options)
     })
   } finally {

@@ -51,7 +51,7 @@ export interface RunOptions {
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const sendOptions = sendOptionsOf(options)
+  const sendOptions = sendOptionsOf(path, options)
   const rehearsalProject = rehearsalProjectOf(options, sendOptions)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
@@ -90,10 +90,10 @@ function forgetRehearsal({ folder }: Job, path: string): void {
   folder.remove(reportNames.json, approvalFile)
 }
 
-function sendOptionsOf({ canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
+function sendOptionsOf(path: string, { canary = false, overlapOk = false, rate }: RunOptions): SendJobOptions {
   if (rate !== undefined && !/^[1-9]\d{0,6}$/.test(rate))
     refuse(`--rate is events per second, such as 5000, not ${rate}`)
-  return { canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
+  return { path, canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
 function rehearsalProjectOf({ rehearsalProject, share = '1%' }: RunOptions, { rate }: SendJobOptions) {

@@ -24,6 +24,8 @@ import { quoted } from '../words/step-words.ts'
 import { afterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {
+  /** Of the job's folder, as the user wrote it. */
+  readonly path: string
   /** Stop after groups, links and the first thousand events of records, for a look at them. */
   readonly canary?: boolean
   /** Send although the project has live events of the same days. */
@@ -46,17 +48,18 @@ export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
 /** @throws JobPaused, JobStopped */
 export async function sendJob(run: StageRun, options: SendJobOptions): Promise<SentJob> {
   const { folder, plan, source, progress, signal } = run
+  const { path } = options
   const manifest = manifestOf(folder)
   const approval = readApproval(folder)!
   const changed = changesSince(approval, plan, manifest)
   if (changed.length > 0)
     throw new JobStopped(
-      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(folder.path)}`,
+      `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(path)}`,
     )
   const target = plan.target!
   const api = apiOf(target, progress, signal)
   const known = readServiceJob(folder)
-  if (known !== null) await checkTakesEvents(folder.path, known.id, api)
+  if (known !== null) await checkTakesEvents(path, known.id, api)
   const rehearsal = readReport(folder)!
   const liveBefore = await liveEventsBefore(run, api, rehearsal.range, options)
   const serviceJob = await ensureServiceJob(
@@ -121,8 +124,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     else if (report.verification.ok && report.balance.isBalanced) await tell('pending', checkpoint)
     return { state, report }
   } catch (error) {
-    if (error instanceof TooManyRefused)
-      throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(folder.path))}`)
+    if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(path))}`)
     throw error
   } finally {
     job.close()

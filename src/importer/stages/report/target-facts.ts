@@ -37,6 +37,10 @@ export interface OverlapDay {
 /** The facts, or in words why nobody was asked and what to do about it. */
 export type TargetAnswer = TargetFacts | { readonly notAsked: string }
 
+/** What to do about days that the project has already, as an imperative. */
+export const otherDaysOnly =
+  'plan another folder with an export of other days only (--from and --to of pennon import fetch, or only the files of those days; --hold-live-window of pennon import plan leaves out the last 48 hours)'
+
 const shownMax = 10
 const dayMs = 86_400_000
 
@@ -54,7 +58,8 @@ export function targetWarnings(answer: TargetAnswer): readonly { readonly code: 
             code: 'overlap_live',
             text:
               `The project has live events of ${days(live)} already, ${sum(live, 'live')} in all. ` +
-              'Where they are the same events under other ids, they would be there twice: leave those days out. It is sent only with --overlap-ok.',
+              'Where they are the same events under other ids, they would be there twice: ' +
+              `${otherDaysOnly}. It is sent only with --overlap-ok.`,
           },
         ]),
     ...(imported.length === 0
