@@ -3,12 +3,13 @@
 
 import { backOffMs } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
-import { spanInWords, waitingInWords } from '../fetch/wait-words.ts'
+import { spanInWords } from '../fetch/wait-words.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type AnsweredBatch, type BatchAnswer, type BatchTarget, postBatch } from './post-batch.ts'
 import type { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './rounds.ts'
+import type { ServiceWaits } from './service-waits.ts'
 
 export interface RefusedEvent {
   readonly outgoing: OutgoingEvent
@@ -28,8 +29,10 @@ export interface Delivered {
 export interface DeliveryDeps {
   readonly target: BatchTarget
   readonly clock: FetchClock
-  readonly rate: RateControl
+  readonly rate: Pick<RateControl, 'take' | 'limitTo' | 'accepted' | 'refused'>
   readonly progress: StageProgress
+  /** Shared by all lanes of a run. */
+  readonly waits: ServiceWaits
   readonly signal: AbortSignal
   /** Called for each event that the service refuses for good; may throw to pause the job before more are. */
   readonly onRefused?: (refused: RefusedEvent) => void
@@ -58,7 +61,7 @@ async function answerFor(
   events: readonly OutgoingEvent[],
   deps: DeliveryDeps,
 ): Promise<Exclude<BatchAnswer, { kind: 'trouble' }>> {
-  const { target, clock, rate, progress, signal } = deps
+  const { target, clock, rate, progress, waits, signal } = deps
   const texts = events.map(({ text }) => text)
   let troubleSinceMs: number | null = null
   let loudMs = 0
@@ -70,7 +73,7 @@ async function answerFor(
     if (allowed !== null) rate.limitTo(allowed)
     if (answer.kind !== 'trouble') {
       if (answer.kind === 'accepted') rate.accepted(clock.nowMs() - sentMs)
-      if (troubleSinceMs !== null) progress.waiting(null)
+      waits.gotThrough(events)
       return answer
     }
     // A service that names a rate knows it better than a guess, from which it would take an hour to come back.
@@ -85,8 +88,7 @@ async function answerFor(
       )
     }
     const untilMs = now + backOffMs(tries, clock.random(), answer.retryAfterMs)
-    progress.waiting(waitingInWords({ reason: answer.words, untilMs }, now))
-    await sleepUntil(clock, () => untilMs, signal)
+    await waits.wait(events, { reason: answer.words, untilMs, isAsked: answer.retryAfterMs !== null }, signal)
   }
 }
 

@@ -25,6 +25,7 @@ import { type Delivered, type DeliveryDeps, deliverBatch, joined, type RefusedEv
 import { RateControl } from './rate-control.ts'
 import { type Batch, type Round, roundsOf } from './rounds.ts'
 import { appendRejects } from './sent-rejects.ts'
+import { ServiceWaits } from './service-waits.ts'
 
 /** The steps of docs/wire/import.md §2.4, for tests that end the process at each of them. */
 export type SendStep = 'before inflight' | 'inflight written' | 'batch answered' | 'rejects written' | 'committed'
@@ -95,6 +96,7 @@ class Sender {
   readonly checkpoint: Checkpoint
   readonly #options: SendOptions
   readonly #rate: RateControl
+  readonly #waits: ServiceWaits
   readonly #canaryEvents: number | null
   #savedMs: number
 
@@ -106,6 +108,7 @@ class Sender {
     this.checkpoint = known ?? newCheckpoint(identity, job.generatedCount, new Date(clock.nowMs()).toISOString())
     this.checkpoint.approval_sha256 = identity.approvalSha256
     this.#rate = new RateControl({ nowMs: () => clock.nowMs(), ...(rate === undefined ? {} : { rate }) })
+    this.#waits = new ServiceWaits(clock, options.progress)
     this.#savedMs = clock.nowMs()
     this.#canaryEvents = this.#recordEvents() < (options.canaryEvents ?? 0) ? options.canaryEvents! : null
   }
@@ -222,6 +225,7 @@ class Sender {
         serviceJobId: this.#options.secretJobId ?? this.checkpoint.service_job_id,
       },
       rate: this.#rate,
+      waits: this.#waits,
       progress: this.#counted(),
       signal: AbortSignal.any([this.#options.signal, stop.signal]),
       onRefused: this.#refusalGuard(round, refusedBefore),

@@ -1,0 +1,98 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { type BatchStandIn, type Fault, startBatchStandIn } from '../../../tests/support/batch-stand-in.ts'
+import type { FetchClock } from '../fetch/fetch-clock.ts'
+import { silentProgress } from '../job/progress.ts'
+import { rootUuid } from '../records/deterministic-uuid.ts'
+import { type DeliveryDeps, deliverBatch } from './deliver-batch.ts'
+import { encodeEvent } from './encode-event.ts'
+import type { OutgoingEvent } from './rounds.ts'
+import { ServiceWaits } from './service-waits.ts'
+
+/** A wait for the service lasts until somebody ends it, save those of no time at all. @param isShort asked for the first, the second and so on. */
+function endlessClock(isShort: (wait: number) => boolean): FetchClock {
+  let asked = 0
+  return {
+    nowMs: () => 0,
+    random: () => (isShort(++asked) ? 0 : 0.5),
+    sleep: (_ms, signal) =>
+      new Promise((_resolve, reject) => {
+        if (signal.aborted) reject(signal.reason)
+        signal.addEventListener('abort', () => reject(signal.reason))
+      }),
+  }
+}
+
+function batchOf(name: string): readonly OutgoingEvent[] {
+  const event = { uuid: rootUuid('test', name), event: name, distinctId: name, timeUs: 0, properties: {} }
+  const outcome = {
+    ...{ line: 1, byteEnd: 1, raw: { object: '', line: 1, byte: 0 }, text: '', sourceSha256: () => '' },
+    result: { kind: 'events' as const, events: [event], notes: [], dropped: [] },
+  }
+  return [{ event, outcome, ...encodeEvent(event, { source: 'test', jobId: '7' }) }]
+}
+
+function depsOf({ url }: BatchStandIn, isShort: (wait: number) => boolean, signal = new AbortController().signal) {
+  const shown: (string | null)[] = []
+  const clock = endlessClock(isShort)
+  const progress = { ...silentProgress, waiting: (reason: string | null) => void shown.push(reason) }
+  const deps: DeliveryDeps = {
+    target: { address: url, projectKey: 'phc_x', serviceJobId: '7' },
+    ...{ clock, progress, signal, waits: new ServiceWaits(clock, progress) },
+    // Never the reason to wait.
+    rate: { take: () => 0, limitTo: () => {}, accepted: () => {}, refused: () => {} },
+  }
+  return { deps, shown }
+}
+
+describe('lanes that wait for one service', () => {
+  const faultyOnce = (standIn: BatchStandIn, faultOf: (name: string) => Fault) => {
+    const failed = new Set<string>()
+    standIn.fault = ({ events: [first] }) => {
+      const { event } = first!
+      if (failed.has(event)) return null
+      failed.add(event)
+      return faultOf(event)
+    }
+  }
+
+  it('all go on once one of them gets through', async t => {
+    const standIn = await startBatchStandIn(t)
+    faultyOnce(standIn, () => 'cut')
+    // The last of them to fail tries again at once, when the others wait already.
+    const { deps, shown } = depsOf(standIn, wait => wait === 3)
+    const delivered = await Promise.all(['a', 'b', 'c'].map(name => deliverBatch(batchOf(name), deps)))
+    assert.deepEqual(
+      delivered.map(({ sent }) => sent),
+      [1, 1, 1],
+    )
+    assert.equal(shown.at(-1), null)
+  })
+
+  it('show the reason as long as one waits for the time that the service asked for', async t => {
+    const standIn = await startBatchStandIn(t)
+    faultyOnce(standIn, name => (name === 'asked' ? { status: 503, headers: { 'retry-after': '40' } } : 'cut'))
+    const ended = new AbortController()
+    const { deps, shown } = depsOf(standIn, () => true, ended.signal)
+    const asked = deliverBatch(batchOf('asked'), deps)
+    while (shown.length === 0) await new Promise(setImmediate)
+    assert.equal((await deliverBatch(batchOf('cut'), deps)).sent, 1)
+    assert.match(shown.at(-2)!, /^no connection/)
+    assert.equal(shown.at(-1), 'the service asks to wait (503), 40 s')
+    ended.abort(new Error('the end'))
+    await assert.rejects(asked, /the end/)
+  })
+
+  it('do not wake each other while only one of them is in trouble', async t => {
+    const standIn = await startBatchStandIn(t)
+    standIn.fault = ({ events: [first] }) => (first!.event === 'at fault' ? { status: 500 } : null)
+    const ended = new AbortController()
+    const { deps } = depsOf(standIn, wait => wait === 1, ended.signal)
+    const faulty = deliverBatch(batchOf('at fault'), deps)
+    while (standIn.requests < 2) await new Promise(setImmediate)
+    for (const name of ['a', 'b', 'c']) await deliverBatch(batchOf(name), deps)
+    assert.equal(standIn.requests, 5)
+    ended.abort(new Error('the end'))
+    await assert.rejects(faulty, /the end/)
+  })
+})
