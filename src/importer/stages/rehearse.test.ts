@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import type { Sample } from '#importer/stages/report/samples.ts'
 import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
@@ -10,6 +11,7 @@ import { sha256Hex } from '../job/sha256.ts'
 import { posthog } from '../sources/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
 import { type RejectLine, sentRejectsFile } from './reject-files.ts'
+import { reportSections } from './report/report-sections.ts'
 
 const mapping = {
   event: 'event',
@@ -204,6 +206,33 @@ describe('a rehearsal', () => {
     // s-1 with an-1, s-2 with an-2, s-3 alone, s-4 with old-4.
     assert.partialDeepStrictEqual(predicted, { persons: 4, merges: 3, groups: 2 })
     assert.deepEqual([identity.links, identity.sharedDevices, groups.events], [3, 1, 2])
+  })
+
+  it('says in plain words what of its figures is generated, which devices are shared, and what tells of groups', async t => {
+    const opened = {
+      ...{ event_type: 'Opened', user_id: 'u', device_id: 'd', event_time: '2024-05-01 12:00:00.000000' },
+      groups: { org: ['acme'] },
+    }
+    const told = { ...opened, event_type: '$groupidentify' }
+    const records = [told, told, opened].map((record, index) => ({ ...record, uuid: `7a8b-${index}` }))
+    const job = await staged(t, records.map(line), { config: {} }, amplitude)
+    const report = await job.rehearse()
+    const { givingEvents, givingOnlyGenerated = 0, fromRecords } = report.balance
+    assert.deepEqual([givingEvents, givingOnlyGenerated, fromRecords], [3, 2, 1])
+    const sections = new Map(reportSections(report).map(section => [section.title, section]))
+    assert.deepEqual(sections.get('Balance')!.tables[0]!.rows.slice(1, 3), [
+      ['Records giving events', '3'],
+      ['Of these only links or groups, whose events are generated', '2'],
+    ])
+    assert.deepEqual(sections.get('Persons and groups')!.lines.slice(2), [
+      'No device was used by more than one user.',
+      'Groups of the type org: 1 event tells of them.',
+    ])
+    const shared = { ...report, identity: { links: 1, sharedDevices: 2, devices: { all: 20, shared: 1 } } }
+    assert.equal(
+      reportSections(shared).find(({ title }) => title === 'Persons and groups')!.lines[2],
+      '1 of 20 devices was used by more than one user, with 2 changes of user; only the first user of a device is joined with it.',
+    )
   })
 
   it('counts events of the live window as recent, with their days', async t => {

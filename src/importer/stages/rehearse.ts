@@ -137,6 +137,7 @@ class RehearsalCounts {
   #recent = 0
   #records = 0
   #givingEvents = 0
+  #givingOnlyGenerated = 0
   #collapsed = 0
   #generated = 0
   #groupEvents = 0
@@ -175,6 +176,7 @@ class RehearsalCounts {
         return
       case 'events':
         this.#givingEvents++
+        if (result.events.length === 0) this.#givingOnlyGenerated++
         for (const note of result.notes) count(this.#notes, note)
         for (const field of result.dropped) count(this.#dropped, field)
         for (const event of result.events) {
@@ -286,6 +288,7 @@ class RehearsalCounts {
       read: this.#records + blankLines,
       blankLines,
       givingEvents: this.#givingEvents,
+      ...(this.#givingOnlyGenerated > 0 && { givingOnlyGenerated: this.#givingOnlyGenerated }),
       skipped: this.#skips.total,
       rejected: this.#rejects.total,
       collapsed: this.#collapsed,

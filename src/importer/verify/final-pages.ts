@@ -5,10 +5,12 @@ import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
   aboutLines,
+  type BalanceRow,
   duration,
   eventLines,
   eventTable,
   number,
+  onlyGeneratedRow,
   reportSections,
   type Section,
   type Table,
@@ -89,9 +91,11 @@ export function repairedWords({ read, sent, rejected }: RetrySums): string {
 
 function balance(report: FinalReport): Section {
   const { balance: sums, repaired } = report
-  const rows: [what: string, count: number][] = [
+  const rows: BalanceRow[] = [
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
+    // Known of the whole only, for which it was counted.
+    ...(report.isAll === false ? [] : onlyGeneratedRow(report.rehearsal.balance)),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],

@@ -63,6 +63,8 @@ export interface Balance {
   /** Those of them that hold nothing; they are part of `skipped`, and not staged. */
   readonly blankLines: number
   readonly givingEvents: number
+  /** Those of them that tell only of links or groups, whose events are generated ones; absent in older reports. */
+  readonly givingOnlyGenerated?: number
   readonly skipped: number
   readonly rejected: number
   readonly collapsed: number
@@ -169,6 +171,7 @@ export const rehearsalReportSchema = Type.Object({
     read: count,
     blankLines: count,
     givingEvents: count,
+    givingOnlyGenerated: Type.Optional(count),
     skipped: count,
     rejected: count,
     collapsed: count,

@@ -1,7 +1,7 @@
 // What a report says, as headings, sentences and tables, whatever it is written as.
 
 import { counted } from '#core/counted.ts'
-import type { DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
+import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
 import { overlapRows, targetLines } from './target-facts.ts'
@@ -102,16 +102,17 @@ function damaged({ damagedFiles = [] }: RehearsalReport): readonly Section[] {
 }
 
 function balance({ balance: sums }: RehearsalReport): Section {
-  const rows = [
+  const rows: readonly BalanceRow[] = [
     ['Records read', sums.read],
     ['Records giving events', sums.givingEvents],
+    ...onlyGeneratedRow(sums),
     ['Skipped', sums.skipped],
     ['Rejected', sums.rejected],
     ['Identical records collapsed', sums.collapsed],
     ['Events from records', sums.fromRecords],
     ['Events generated', sums.generated],
     ['Events to send', sums.toSend],
-  ] as const
+  ]
   const line = sums.isBalanced
     ? 'Every record is accounted for: read = giving events + skipped + rejected + collapsed, and to send = from records + generated.'
     : 'The figures do NOT balance, so this report cannot be approved. Please report this as a defect of Pennon.'
@@ -126,6 +127,15 @@ function balance({ balance: sums }: RehearsalReport): Section {
       },
     ],
   }
+}
+
+export type BalanceRow = readonly [what: string, count: number]
+
+/** Why there are more records giving events than events of records; no row where there is no such record. */
+export function onlyGeneratedRow({ givingOnlyGenerated = 0 }: Balance): readonly BalanceRow[] {
+  return givingOnlyGenerated === 0
+    ? []
+    : [['Of these only links or groups, whose events are generated', givingOnlyGenerated]]
 }
 
 function warnings({ warnings: all, predicted }: RehearsalReport): Section {
@@ -240,16 +250,16 @@ function people({ distinctIds, identity, groups }: RehearsalReport): Section {
     sharedLine(identity),
     groups.types.length === 0
       ? 'No groups.'
-      : `Groups of the types ${groups.types.join(', ')}, told of ${number(groups.events)} times.`,
+      : `Groups of the ${groups.types.length === 1 ? 'type' : 'types'} ${groups.types.join(', ')}: ${counted(groups.events, 'event tells', 'events tell')} of them.`,
   ]
   return { title: 'Persons and groups', lines, tables: [] }
 }
 
 function sharedLine({ sharedDevices, devices }: RehearsalReport['identity']): string {
-  const times = `${number(sharedDevices)} times another user came to a device, which stays apart.`
-  return devices === undefined || devices.all === 0
-    ? times
-    : `${number(devices.shared)} of ${number(devices.all)} devices are shared: ${times}`
+  if (sharedDevices === 0) return 'No device was used by more than one user.'
+  const of = devices === undefined ? 'Some devices' : `${number(devices.shared)} of ${counted(devices.all, 'device')}`
+  const was = devices?.shared === 1 ? 'was' : 'were'
+  return `${of} ${was} used by more than one user, with ${counted(sharedDevices, 'change')} of user; only the first user of a device is joined with it.`
 }
 
 function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport): Section {
