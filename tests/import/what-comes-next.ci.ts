@@ -63,13 +63,20 @@ describe('a person who imports', () => {
     assert.match(alone, /^Import job \d+ in the service could not be asked: set PENNON_PERSONAL_KEY/m)
     assert.match(alone, /^Next: pennon import publish .*unless that was done elsewhere/m)
     const published = await call('publish', ...project)
-    assert.match(published, /^Published: .*^Next: nothing has to be done\. .*pennon import discard/ms)
+    assert.match(
+      published,
+      /^Published: .*^All is done\. Only to take it back, within 30 days: pennon import discard/ms,
+    )
     assert.match(published, /^No person was compared, since the import has neither properties nor links of persons\.$/m)
     const { stdout: silent } = await new ImportCommands(join(commands.job, '..'), {}).call('status')
-    assert.match(silent, /^Next: pennon import discard .*only to take it back/m)
+    assert.match(silent, /^All is done\. Only to take it back, within 30 days: pennon import discard /m)
     assert.match(await call('status'), /in the service: published 20.*can be taken back until 20\d\d-\d\d-\d\d\.$/m)
-    assert.match(await next(), /^pennon import discard /)
-    assert.match(await call('report'), /^As a page: .*final\/report\.html\nNext: pennon import discard /m)
+    assert.equal(await next(), '', 'nobody is told to type discard next')
+    const page = () => readFileSync(join(commands.job, 'final/report.html'), 'utf8')
+    const publishedReport = await call('report')
+    assert.match(publishedReport, /^As a page: .*final\/report\.html\nAll is done\. /m)
+    for (const each of [publishedReport, page()]) assert.match(each, /The import was published at 20\d\d-[^;]+;/)
+    assert.match(publishedReport, new RegExp(`^2 events were sent to ${project[1]} on http`, 'm'))
     const again = await call('run')
     assert.match(again, /is published, so nothing more is sent\. To take it back: pennon import discard /)
     const repaired = commands.file('repaired.jsonl', '{}\n')
@@ -77,7 +84,12 @@ describe('a person who imports', () => {
     assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
     assert.ok(!existsSync(join(commands.job, 'retry')), 'nothing is kept of what is not sent')
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
-    assert.match(await call('discard', ...project), /^All that it did .* is taken back\.\nNext: /m)
+    const taken = await call('discard', ...project)
+    assert.match(
+      taken,
+      /^Discarded import job \d+: its 2 events are gone\.\nAll that it did .* is taken back\.\nNext: /m,
+    )
+    for (const each of [await call('report'), page()]) assert.match(each, /The import was taken back at 20/)
     const discarded = await call('status')
     assert.match(discarded, /in the service: discarded 20.*\nNothing is running\.$/m)
     assert.doesNotMatch(discarded, /pennon import discard/, 'it is not to be taken back again')

@@ -3,15 +3,18 @@
 
 import Type from 'typebox'
 import { counted } from '#core/counted.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { readCheckpoint } from '#importer/send/checkpoint.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
-import { endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
+import { type Ending, endedAt, endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { writeFinalPages } from '#importer/verify/final-pages.ts'
 import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
 import { noteSentence } from '#importer/verify/note-words.ts'
+import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
@@ -82,7 +85,7 @@ async function end(
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'
   if (before === wanted) {
     request.state = 'accepted'
-    keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: true })
+    await keepDone(folder, serviceJob.id, how, api)
     say(`Import job ${serviceJob.id} is ${wanted} already.`)
     const differing = how === 'publish' ? await differingPersons(job, serviceJob.id, api) : 0
     return say(how === 'publish' ? afterPublish(at, differing) : afterDiscard)
@@ -106,7 +109,7 @@ async function end(
       },
       onStep: tellSteps(how),
     })
-    keepEnding(folder, { serviceJobId: serviceJob.id, how, isDone: true })
+    await keepDone(folder, serviceJob.id, how, api)
   } catch (error) {
     if (!(error instanceof JobStopped)) throw error
     throw new JobStopped(
@@ -121,11 +124,27 @@ async function end(
     for (const note of notes) say(`  ${noteSentence(note)}`)
     return say(afterPublish(at, differing))
   }
-  say(`Discarded import job ${serviceJob.id}: its events are gone.`)
+  say(`Discarded import job ${serviceJob.id}: ${goneWords(folder)}.`)
   if (left.length > 0) say('Not everything could be taken back, and docs/import.md says why:')
   else if (before === 'published') say('All that it did to persons and groups is taken back.')
   for (const note of left) say(`  ${noteSentence(note)}`)
   say(afterDiscard)
+}
+
+/** The pages of the report say it too: they are what people hand around. */
+async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['how'], api: ServiceApi): Promise<void> {
+  const at = await endedAt(api, serviceJobId, how)
+  const ending: Ending = { serviceJobId, how, isDone: true, ...(at !== null && { at }) }
+  keepEnding(folder, ending)
+  const report = readFinalReport(folder)
+  if (report !== null) writeFinalPages(folder, report, ending)
+}
+
+/** @returns such as `its 2,000 events are gone`. */
+function goneWords(folder: JobFolder): string {
+  const sent = sentSoFar(folder)
+  if (sent === null) return 'its events are gone'
+  return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} gone`
 }
 
 const leftPrefix = 'undo_left:'
@@ -133,9 +152,9 @@ const afterDiscard = 'Next: pennon import plan ANOTHER-FOLDER (only to import ag
 
 /** @param differing persons, of those that were compared. */
 function afterPublish(at: string, differing: number): string {
-  const takenBack = `Within 30 days it can be taken back: pennon import discard ${at}`
+  const takenBack = `Only to take it back, within 30 days: pennon import discard ${at}`
   return differing === 0
-    ? `Next: nothing has to be done. ${takenBack}`
+    ? `All is done. ${takenBack}`
     : `Next: find out why ${counted(differing, 'person differs', 'persons differ')} from what the import says. ${takenBack}`
 }
 

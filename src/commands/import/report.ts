@@ -2,11 +2,13 @@
 
 import { readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
+import { type Ending, readEnding } from '#importer/send/service-job.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
 import { type Sample, sampleSchema, samplesFile } from '#importer/stages/report/samples.ts'
-import { finalSections } from '#importer/verify/final-pages.ts'
+import { finalSections, sentSoFarSection } from '#importer/verify/final-pages.ts'
 import { finalReportNames, readFinalReport } from '#importer/verify/final-report.ts'
+import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { printable } from '../client/printable.ts'
 import { tableLines } from '../client/table.ts'
@@ -15,7 +17,7 @@ import { refuse } from '../refuse.ts'
 import { readReport } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, openJob, orStop } from './job/open-job.ts'
-import { askService } from './service/ask-service.ts'
+import { askService, type ServiceAnswer } from './service/ask-service.ts'
 import { printLines, printText } from './words/print.ts'
 import { nextLine, quoted } from './words/step-words.ts'
 
@@ -51,11 +53,30 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
     return
   }
   const terminal = terminalOf(process.stdout)
-  const sections = final === null ? reportSections(report) : finalSections(final)
+  const service = await askService(job)
+  const ending = endingOf(job, service)
+  const sent = sentSoFar(folder)
+  const isBehind = final === null || (final.isAll === false && sent?.events !== final.balance.sent)
+  const sections = [
+    ...(isBehind ? sentSoFarSection(sent, report, ending) : []),
+    ...(final === null ? reportSections(report) : finalSections(final, ending)),
+  ]
   const about = [...aboutLines(report).map(printable), '']
   const lines = [...about, ...sections.flatMap(section => sectionLines(section, terminal))]
-  const next = nextLine(nextStep(path, await standingOf(job), await askService(job)))
+  const next = nextLine(nextStep(path, await standingOf(job), service))
   process.stdout.write(`${lines.join('\n')}\nAs a page: ${printable(folder.file(names.html))}\n${printable(next)}\n`)
+}
+
+/** The service knows also what somebody else did with the job. */
+function endingOf({ folder }: Job, service: ServiceAnswer): Ending | null {
+  if (service === null || 'unknownBecause' in service) return readEnding(folder)
+  const { id, state, publishedAt, discardedAt } = service
+  const ended = (how: Ending['how'], at: string | null): Ending => ({
+    ...{ serviceJobId: id, how, isDone: true },
+    ...(at !== null && { at }),
+  })
+  if (state === 'published') return ended('publish', publishedAt)
+  return state === 'discarded' ? ended('discard', discardedAt) : null
 }
 
 /** A file that belongs to a report that is there. @throws JobStopped when it is gone. */

@@ -57,12 +57,15 @@ export interface Ending {
   readonly serviceJobId: string
   readonly how: 'publish' | 'discard'
   readonly isDone: boolean
+  /** ISO 8601, as the service says; absent before it is done, and in older folders. */
+  readonly at?: string
 }
 
 const endingSchema = Type.Object({
   serviceJobId: Type.String(),
   how: Type.Enum(['publish', 'discard']),
   isDone: Type.Boolean(),
+  at: Type.Optional(Type.String()),
 })
 
 export function keepEnding(folder: JobFolder, ending: Ending): void {
@@ -91,6 +94,12 @@ export async function ensureServiceJob(
 
 export async function stateOf(api: ServiceApi, id: string): Promise<string> {
   return String((await api.call('GET', `/import_jobs/${id}/`)).state)
+}
+
+/** When a job was published or discarded; null where the service does not say. @returns ISO 8601. */
+export async function endedAt(api: ServiceApi, id: string, how: Ending['how']): Promise<string | null> {
+  const at = (await api.call('GET', `/import_jobs/${id}/`))[`${ends[how]}_at`]
+  return typeof at === 'string' ? at : null
 }
 
 export async function tellState(

@@ -1,6 +1,7 @@
 // The pages of a final report, as Markdown, HTML and text: what a person signs off. Source: docs/wire/import.md §2.9.
 
 import { counted } from '#core/counted.ts'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { sectionsHtml } from '#importer/stages/report/report-html.ts'
 import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
@@ -15,7 +16,9 @@ import {
   type Section,
   type Table,
 } from '#importer/stages/report/report-sections.ts'
+import type { JobFolder } from '../job/job-folder.ts'
 import type { RetrySums } from '../send/retry-outcomes.ts'
+import type { Ending } from '../send/service-job.ts'
 import {
   type FinalReport,
   type FinalReportParts,
@@ -24,26 +27,55 @@ import {
   isBalancedSoFar,
 } from './final-report.ts'
 import { noteSentence } from './note-words.ts'
+import type { SentSoFar } from './sent-so-far.ts'
 import type { Verification } from './verify-stage.ts'
 
 /** Writes the report in its three forms. */
 export function writeFinalReport(parts: FinalReportParts): FinalReport {
-  const { folder } = parts
   const report = finalReport(parts)
-  const title = `Import from ${report.source}`
-  const about = aboutLines(report.rehearsal)
-  const sections = finalSections(report)
-  folder.writeJson(finalReportNames.json, report)
-  folder.write(finalReportNames.md, sectionsMarkdown(title, about, sections))
-  folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
+  parts.folder.writeJson(finalReportNames.json, report)
+  writeFinalPages(parts.folder, report, null)
   return report
 }
 
-export function finalSections(report: FinalReport): readonly Section[] {
+/** The pages alone, once it is published or taken back; the figures stay what they were. */
+export function writeFinalPages(folder: JobFolder, report: FinalReport, ending: Ending | null): void {
+  const title = `Import from ${report.source}`
+  const about = aboutLines(report.rehearsal)
+  const sections = finalSections(report, ending)
+  folder.write(finalReportNames.md, sectionsMarkdown(title, about, sections))
+  folder.write(finalReportNames.html, sectionsHtml(title, { about, sections, days: report.days }))
+}
+
+/** What became of all of it since; no line while nothing did. */
+export function endingLines(ending: Ending | null): readonly string[] {
+  if (ending === null || !ending.isDone) return []
+  const at = ending.at === undefined ? '' : ` at ${ending.at}`
+  return ending.how === 'publish'
+    ? [`The import was published${at}; within 30 days of that it can be taken back.`]
+    : [`The import was taken back${at}: its events are gone, and what follows is what was sent before.`]
+}
+
+/** Before the sections of a rehearsal, whose words are about what would be sent: how far that has come. */
+export function sentSoFarSection(
+  sent: Pick<SentSoFar, 'events' | 'isAll'> | null,
+  { balance: { toSend } }: RehearsalReport,
+  ending: Ending | null,
+): readonly Section[] {
+  if (sent === null) return []
+  const rest = sent.isAll || endingLines(ending).length > 0 ? '' : '; the others are still to be sent'
+  const lines = [
+    ...endingLines(ending),
+    `${number(sent.events)} of ${counted(toSend, 'event')} were sent so far${rest}. Below is what the rehearsal found.`,
+  ]
+  return [{ title: 'What happened so far', lines, tables: [] }]
+}
+
+export function finalSections(report: FinalReport, ending: Ending | null = null): readonly Section[] {
   const rehearsed = new Map(reportSections(report.rehearsal).map(section => [section.title, section]))
   const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', 'How it was made']
   return [
-    outcome(report),
+    outcome(report, ending),
     balance(report),
     verified(report),
     {
@@ -66,15 +98,19 @@ export function finalSections(report: FinalReport): readonly Section[] {
   ]
 }
 
-function outcome(report: FinalReport): Section {
+function outcome(report: FinalReport, ending: Ending | null): Section {
   const { balance: sums, verification, seconds, eventsPerSecond, retries, recent, duplicates, repaired } = report
+  const isGone = ending?.how === 'discard' && ending.isDone
   const job = report.serviceJobId === null ? '' : `, import job ${report.serviceJobId}`
   return {
     title: 'What happened',
     lines: [
-      `${counted(sums.sent, 'event was', 'events were')} sent to project ${report.project} on ${report.target}${job}. Charged: 0.`,
+      ...endingLines(ending),
+      `${counted(sums.sent, 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [repairedWords(repaired)]),
-      verification.ok ? 'What is stored is what was sent.' : 'What is stored is NOT what was sent; see below.',
+      verification.ok
+        ? `What ${isGone ? 'was' : 'is'} stored ${isGone ? 'was' : 'is'} what was sent.`
+        : 'What is stored is NOT what was sent; see below.',
       `Sending took ${duration(seconds)}, ${number(eventsPerSecond)} events a second, with ${counted(retries, 'retry', 'retries')}.`,
       `${counted(report.links, 'event links', 'events link')} two ids, ${counted(report.groups, 'tells', 'tell')} of groups.`,
       `${counted(recent, 'event was', 'events were')} counted as recent; the service said of ${number(duplicates)} that it had them already.`,

@@ -6,8 +6,9 @@ import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { newCheckpoint, newProgress } from '../send/checkpoint.ts'
+import type { Ending } from '../send/service-job.ts'
 import type { ExpectedEvents } from './expected-events.ts'
-import { finalSections } from './final-pages.ts'
+import { finalSections, sentSoFarSection } from './final-pages.ts'
 import { type FinalReport, finalReport } from './final-report.ts'
 import type { Verification } from './verify-stage.ts'
 
@@ -67,6 +68,29 @@ describe('the balance of a final report', () => {
     assert.equal(report.balance.isBalanced, true)
     assert.match(balanceOf(report), /^Every record and every event is accounted for\.$/)
   })
+})
+
+it('the pages of a report say what became of the import since, and of one that was cut short how far it came', async t => {
+  const { job, rehearsal } = await rehearsedJob(t, [paid('u'), paid('v')])
+  const target = { address: 'http://pennon', projectId: '1', projectName: 'Shop' }
+  const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
+  const report = finalReport({
+    ...{ folder: job.folder, checkpoint, verification, expected: nothing },
+    rehearsal: { ...rehearsal, target },
+  })
+  const linesWith = (ending: Ending | null) => finalSections(report, ending)[0]!.lines.join('\n')
+  const at = '2026-01-15T00:00:00.000Z'
+  const published = { serviceJobId: '7', how: 'publish', isDone: true, at } as const
+  const discarded = { ...published, how: 'discard' } as const
+  assert.match(linesWith(null), /^0 events were sent to Shop on http:\/\/pennon, import job 7\./)
+  assert.equal(linesWith({ ...published, isDone: false }), linesWith(null))
+  assert.match(linesWith(published), /^The import was published at 2026-01-15T[^\n]*30 days[^\n]*\n0 events were sent/)
+  assert.match(linesWith(discarded), /^The import was taken back at 2026.*What was stored was what was sent\./s)
+  const soFar = (ending: Ending | null) =>
+    sentSoFarSection({ events: 1, isAll: false }, rehearsal, ending).flatMap(({ lines }) => lines)
+  assert.match(soFar(null).join(), /^1 of 2 events were sent so far; the others are still to be sent\./)
+  assert.match(soFar(discarded).join(), /^The import was taken back .*1 of 2 events were sent so far\. Below/)
+  assert.deepEqual(sentSoFarSection(null, rehearsal, null), [])
 })
 
 it('the pages of a final report show the most frequent of very many names, as those of a rehearsal do', async t => {

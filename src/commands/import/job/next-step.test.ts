@@ -59,6 +59,11 @@ describe('the next step of an import', () => {
       assert.equal(nextStep('it', standing, service).command, `pennon import ${command}`)
     })
 
+  it('is never what takes back an import that is done', () => {
+    const line = nextLine(nextStep('it', { ...approved, sent }, inService('published')))
+    assert.equal(line, 'All is done. Only to take it back, within 30 days: pennon import discard it')
+  })
+
   it('can be typed as it is, whatever the folder is called', () => {
     assert.equal(
       nextLine({ ...nextStep("ada's jobs", fresh, null), why: 'why' }),

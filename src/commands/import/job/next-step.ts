@@ -73,7 +73,7 @@ function afterSending(at: string, service: ServiceAnswer, ending: Ending | null)
     case 'discarding':
       return { command: `pennon import discard ${at}`, why: 'waits until the service is done' }
     case 'published':
-      return { command: `pennon import discard ${at}`, why: 'only to take it back; otherwise all is done' }
+      return { command: `pennon import discard ${at}`, why: 'Only to take it back, within 30 days', isOnlyToUndo: true }
     case 'discarded':
       return {
         command: 'pennon import plan ANOTHER-FOLDER',

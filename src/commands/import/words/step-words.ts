@@ -3,9 +3,13 @@
 export interface NextStep {
   readonly command: string
   readonly why: string
+  /** All is done, and the command is only for somebody who does not want what was done. */
+  readonly isOnlyToUndo?: boolean
 }
 
-export function nextLine({ command, why }: NextStep): string {
+/** A command that takes something back never stands behind `Next:`, which people type without a thought. */
+export function nextLine({ command, why, isOnlyToUndo = false }: NextStep): string {
+  if (isOnlyToUndo) return `All is done. ${why}: ${command}`
   return `Next: ${command} (${why})`
 }
 
