@@ -84,6 +84,7 @@ describe('a person who imports', () => {
     assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
     assert.ok(!existsSync(join(commands.job, 'retry')), 'nothing is kept of what is not sent')
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
+    assert.equal(JSON.parse((await commands.call('status', '--json')).stdout).next, null, 'no program undoes it')
     const taken = await call('discard', ...project)
     assert.match(
       taken,

@@ -116,7 +116,8 @@ function statusOf(
     approvedAt: readApproval(folder)?.approvedAt ?? null,
     sent: sentSoFar(folder),
     service,
-    next,
+    // Programs run what stands here, and nobody wants an import undone by one.
+    next: next.isOnlyToUndo === true ? null : next,
   }
 }
 
