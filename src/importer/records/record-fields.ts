@@ -43,7 +43,8 @@ export function eventName(value: JsonValue | undefined, field: string): string {
   return value
 }
 
-const eventNameLengthMax = 200
+/** In characters. */
+export const eventNameLengthMax = 200
 
 /** Whether a text has more characters than so many, of which some are two UTF-16 units: the service counts them once. */
 export function isLongerThan(text: string, characterCountMax: number): boolean {

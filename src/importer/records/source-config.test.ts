@@ -68,6 +68,6 @@ describe('the configuration of a source', () => {
     assert.throws(() => misspelt.end(), { message: /has no key "source_timezones": did you mean source_timezone\?$/ })
     const strange = config({ colour: 'red' })
     strange.zone()
-    assert.throws(() => strange.end(), { message: /has no key "colour": its keys are source_timezone$/ })
+    assert.throws(() => strange.end(), { message: /has no key "colour": its keys are event_names, source_timezone$/ })
   })
 })

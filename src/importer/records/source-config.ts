@@ -6,10 +6,13 @@ import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from './import-source.ts'
 import { isZoneName, readTime } from './source-time.ts'
 
+/** Read for every source by `withEventNames`, so no source has to ask for it. */
+export const eventNamesKey = 'event_names'
+
 export class SourceConfig {
   readonly #source: string
   readonly #config: JsonObject
-  readonly #known: string[] = []
+  readonly #known: string[] = [eventNamesKey]
 
   constructor(source: string, config: JsonObject) {
     this.#source = source
@@ -76,7 +79,7 @@ export class SourceConfig {
     for (const key of Object.keys(this.#config)) {
       if (this.#known.includes(key)) continue
       const near = nearMiss(key, this.#known)
-      const known = this.#known.length === 0 ? 'it has no keys' : `its keys are ${this.#known.join(', ')}`
+      const known = `its keys are ${this.#known.join(', ')}`
       throw new ImportConfigError(
         `the configuration of ${this.#source} has no key ${JSON.stringify(key)}: ${near === null ? known : `did you mean ${near}?`}`,
       )

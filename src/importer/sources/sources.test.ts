@@ -110,6 +110,22 @@ describe('every source', () => {
     }
   })
 
+  it('gives its events other names where the configuration says so, and the same uuids', () => {
+    for (const { source, input, config = {} } of vectors) {
+      if (typeof input === 'string' || config.event_names !== undefined) continue
+      const record = { value: input as JsonObject, table: null, ordinal: 1 }
+      const eventsWith = (more: JsonObject) => {
+        const outcome = convertRecord(findSource(source)!.prepare({ ...config, ...more }, context), record)
+        return 'events' in outcome ? outcome.events : []
+      }
+      for (const [index, { event, uuid }] of eventsWith({}).entries()) {
+        if (/^\$(identify|create_alias|merge_dangerously|groupidentify)$/.test(event)) continue
+        const renamed = eventsWith({ event_names: { [event]: 'Renamed' } })[index]!
+        assert.deepEqual([renamed.event, renamed.uuid], ['Renamed', uuid], source)
+      }
+    }
+  })
+
   it('refuses a key that it does not have', () => {
     for (const source of allSources()) {
       const { config = {} } = vectors.find(vector => vector.source === source.name) ?? {}

@@ -10,10 +10,11 @@ import { matomo } from '#importer/sources/matomo/matomo.ts'
 import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { segment } from '#importer/sources/segment/segment.ts'
+import { withEventNames } from '../records/event-names.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import { posthog } from './posthog.ts'
 
-const sources: readonly ImportSource[] = [
+const products: readonly ImportSource[] = [
   amplitude,
   ga4,
   heap,
@@ -26,6 +27,8 @@ const sources: readonly ImportSource[] = [
   statsig,
   generic,
 ]
+
+const sources = products.map(withEventNames)
 
 /** Products that write the same records as another: their events are the same, whoever kept them. */
 const otherNames: ReadonlyMap<string, string> = new Map([['rudderstack', 'segment']])

@@ -148,6 +148,10 @@ describe('a rehearsal', () => {
         'shared_devices',
       ],
     )
+    assert.equal(
+      warnings[0]!.text,
+      '1 event is called "Page View"; the receiver knows $pageview. To send them under that name, plan it again with --config FILE, where FILE holds {"event_names":{"Page View":"$pageview"}}.',
+    )
     const { warnings: none } = await (await staged(t, [line(good)].map(String))).rehearse()
     assert.deepEqual(none, [], 'a single event has a single id')
   })

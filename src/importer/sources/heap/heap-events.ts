@@ -22,7 +22,7 @@ export function heapEvent(table: string, row: JsonObject, lookups: HeapLookups):
     ],
     'distinct_id',
   )
-  const event = table === 'pageviews' ? '$pageview' : eventName(lookups.eventNameOf(table), 'table')
+  const event = table === 'pageviews' ? '$pageview' : eventName(table, 'table')
   const timeUs = recordTime(row.time, heapTime, lookups.window, 'time')
   const eventId = eventIdText(row.event_id)
   const uuid = eventId === null ? contentUuid('heap', row) : rootUuid('heap', table, eventId)

@@ -10,6 +10,4 @@ export interface HeapLookups {
   readonly window: TimeWindow
   /** The name under which a user identified; null for one who never did. */
   identityOf(userId: string | null): string | null
-  /** The name of a labelled event, of whose blanks and capitals its table's name knows nothing. */
-  eventNameOf(table: string): string
 }

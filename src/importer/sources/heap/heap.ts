@@ -22,14 +22,12 @@ export const heap: ImportSource = {
   prepare(config, context) {
     const keys = new SourceConfig('heap', config)
     const configuredTable = keys.text('table')
-    const eventNames = keys.texts('event_names')
     const identities = keys.texts('identities')
     keys.end()
     const lookups: HeapLookups = {
       window: context,
       identityOf: userId =>
         userId === null ? null : (legalId(identities.get(userId)) ?? context.findFact(identityFact, userId)),
-      eventNameOf: table => eventNames.get(table) ?? table,
     }
     const tableOf = (record: SourceRecord) => configuredTable ?? heapTable(record)
     return {

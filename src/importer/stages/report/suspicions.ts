@@ -1,5 +1,7 @@
 // What a rehearsal finds odd about events that can be sent, and says before they are. Source: docs/wire/import.md §2.7.
 
+import { counted } from '#core/counted.ts'
+import { renamingAdvice } from '#importer/records/event-names.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
 import { compareTexts } from './event-counts.ts'
@@ -167,7 +169,9 @@ function similarNames(events: readonly EventCount[]): readonly Warning[] {
   return events.flatMap(({ event, count }) => {
     const known = knownBySkeleton.get(skeleton(event))
     if (known === undefined || known === event) return []
-    const text = `${count} events are called ${JSON.stringify(event)}; the receiver knows ${known}.`
+    const advice = renamingAdvice(event, known)
+    const wayOut = advice === null ? '' : ` To send them under that name, plan it again with ${advice}.`
+    const text = `${counted(count, 'event is', 'events are')} called ${JSON.stringify(event)}; the receiver knows ${known}.${wayOut}`
     return [{ code: 'similar_event_name', text }]
   })
 }

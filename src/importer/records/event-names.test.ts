@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { withEventNames } from './event-names.ts'
+import type { ImportSource, RecordConverter, SourceContext } from './import-source.ts'
+import { skipped } from './imported-event.ts'
+import { SourceConfig } from './source-config.ts'
+
+const context: SourceContext = { nowMs: Date.UTC(2026, 0, 15), holdLiveWindow: false, findFact: () => null }
+const uuid = '018f3a10-0000-7000-8000-000000000701'
+
+/** Gives an event of the name that the record has, which it calls `source:…` where that is another. */
+class NamedRecords implements RecordConverter {
+  readonly #facts = [{ kind: 'k', key: 'a', value: 'b' }]
+
+  convert({ value: { event, from } }: { readonly value: JsonObject }) {
+    if (event === undefined) return skipped('filtered')
+    const names = { event: String(event), ...(from !== undefined && { sourceName: String(from) }) }
+    return { events: [{ uuid, ...names, distinctId: 'ada', timeUs: 0, properties: {} }] }
+  }
+  factsOf() {
+    return this.#facts
+  }
+}
+
+const product: ImportSource = withEventNames({
+  name: 'product',
+  summary: '',
+  prepare(config) {
+    new SourceConfig('product', config).end()
+    return new NamedRecords()
+  },
+})
+
+function namesOf(record: JsonObject, eventNames: JsonObject) {
+  const outcome = product
+    .prepare({ event_names: eventNames }, context)
+    .convert({ value: record, table: null, ordinal: 1 })
+  assert.ok('events' in outcome)
+  return outcome.events.map(each => [each.event, each.sourceName, each.uuid])
+}
+
+describe('other names for the events of a source', () => {
+  it('replace the names that its own mapping gives, once, and no uuid', () => {
+    const names = { 'Page View': '$pageview', $pageview: 'Viewed' }
+    assert.deepEqual(namesOf({ event: 'Page View' }, names), [['$pageview', 'Page View', uuid]])
+    assert.deepEqual(namesOf({ event: '$pageview', from: 'page' }, names), [['Viewed', 'page', uuid]])
+    assert.deepEqual(namesOf({ event: 'toString' }, names), [['toString', undefined, uuid]])
+  })
+
+  it('leave skips and the facts of records as they are', () => {
+    const converter = product.prepare({ event_names: { a: 'b' } }, context)
+    const record = { value: {}, table: null, ordinal: 1 }
+    assert.deepEqual(converter.convert(record), skipped('filtered'))
+    assert.deepEqual(converter.factsOf?.(record), [{ kind: 'k', key: 'a', value: 'b' }])
+    assert.equal(converter.timeOf, undefined)
+  })
+
+  const refused: readonly (readonly [string, JsonObject[string], RegExp])[] = [
+    ['that are no object', ['a'], /^event_names in the configuration of product has to be an object$/],
+    ['that are no text', { a: 5 }, /^event_names\.a .* has to be a text$/],
+    ['that are empty', { a: ' ' }, /"a": " ", and a name may not be empty$/],
+    ['for an empty one', { '': 'a' }, /a name may not be empty$/],
+    ['that are too long', { a: 'x'.repeat(201) }, /a name has 200 characters at most$/],
+    ['that link persons', { a: '$merge_dangerously' }, /\$merge_dangerously cannot be renamed, nor can/],
+    ['for events that link persons', { $identify: 'a' }, /\$identify cannot be renamed/],
+  ]
+  for (const [which, eventNames, message] of refused)
+    it(`are refused ${which}`, () => {
+      assert.throws(() => product.prepare({ event_names: eventNames }, context), { message })
+    })
+})
