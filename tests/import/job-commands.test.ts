@@ -372,7 +372,10 @@ describe('an approval', () => {
     assert.match(approved.stdout, /^Approved as [0-9a-f]{12}\./)
     assert.ok(existsSync(join(commands.job, 'approval.json')))
     assert.equal((await commands.call('run')).exitCode, 2, 'sending needs a personal key')
-    assert.match((await commands.call('status')).stdout, /^Last run: Set PENNON_PERSONAL_KEY to a personal API key/m)
+    assert.match(
+      (await commands.call('status')).stdout,
+      /^Last run: Set PENNON_PERSONAL_KEY to a personal API key with the scopes .*person:read/m,
+    )
     await commands.plan([raw], '--host', host, '--project-key', 'phc_known')
     assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
     const cut = commands.file('cut.jsonl', `${goodLine}{"id": "r-2", "ev`)

@@ -52,6 +52,55 @@ describe('the target of a planned import', () => {
     )
   })
 
+  it('is told all scopes that the personal key lacks at once, and that another key is needed', async t => {
+    const refused = { status: 403, detail: 'The key lacks the scope.' }
+    const answers = { '/array/phc_shop/config': {}, '/api/projects/': refused }
+    const keyWith = (...scopes: string[]) => ({ ...answers, '/api/personal_api_keys/@current/': { scopes } })
+    const none = await planning(t).plan('--host', await server(t, keyWith()))
+    assert.match(
+      none.stdout,
+      /^PENNON_PERSONAL_KEY lacks the scopes import_job:write, project:read, query:read and person:read, .*: make a new key/m,
+    )
+    assert.doesNotMatch(none.stdout, /was not asked/)
+    const some = await planning(t).plan('--host', await server(t, keyWith('import_job:read', 'query:write')))
+    assert.match(some.stdout, /lacks the scopes import_job:write, project:read and person:read, /)
+    const all = { ...keyWith('*'), '/api/projects/': { results: [project], next: null } }
+    const { stdout } = await planning(t).plan('--host', await server(t, all))
+    assert.doesNotMatch(stdout, /lacks/)
+  })
+
+  it('is asked for its name once there is a personal key, so that the name approves', async t => {
+    const answers: Record<string, object> = { '/array/phc_shop/config': {} }
+    const host = await server(t, answers)
+    const folder = tempDir(t)
+    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
+    const { stdout } = await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
+    assert.match(stdout, /^PENNON_PERSONAL_KEY is not set\. .*person:read \(pennon new-key/m)
+    assert.equal((await withoutKey.call('run')).exitCode, 0)
+    answers['/api/projects/'] = { results: [{ id: 3, name: 'Other', api_token: 'phc_other' }, project], next: null }
+    const { commands } = planning(t, folder)
+    const approved = await commands.call('approve', '--project', 'Shop')
+    assert.equal(approved.exitCode, 0, approved.stderr)
+    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.deepEqual([target?.projectId, target?.projectName], ['7', 'Shop'])
+  })
+
+  it('is rehearsed anew where it takes no persons, which nobody could see without a personal key', async t => {
+    const answers: Record<string, object> = { '/array/phc_shop/config': {} }
+    const host = await server(t, answers)
+    const folder = tempDir(t)
+    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
+    await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
+    await withoutKey.call('run')
+    answers['/api/projects/'] = { results: [{ ...project, person_processing_opt_out: true }], next: null }
+    const { commands } = planning(t, folder)
+    const refused = await commands.call('approve', '--project', 'Shop')
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, /takes no persons .*To rehearse it for such a project: pennon import run/)
+    assert.equal((await commands.call('run')).exitCode, 0)
+    assert.equal((await commands.call('approve', '--project', 'Shop')).exitCode, 0)
+  })
+
   it('says whether it takes persons, on which the records that are rejected depend', async t => {
     const host = await server(t, {
       '/array/phc_shop/config': {},
@@ -74,8 +123,8 @@ describe('the target of a planned import', () => {
   })
 })
 
-function planning(t: TestContext) {
-  const commands = new ImportCommands(tempDir(t), {
+function planning(t: TestContext, folder: string = tempDir(t)) {
+  const commands = new ImportCommands(folder, {
     PENNON_PERSONAL_KEY: `phx_${'1'.repeat(30)}`,
     PENNON_PROJECT_KEY: 'phc_shop',
   })

@@ -145,7 +145,10 @@ describe('a person who imports', () => {
 
   it('is told what was not asked without a personal key, and how to have it asked', async t => {
     const { call, planText } = await planned(t, linesOf(['2024-07-01']), {})
-    assert.match(planText, /PENNON_PERSONAL_KEY is not set\..*sending needs one with the scopes import_job:write/)
+    assert.match(
+      planText,
+      /PENNON_PERSONAL_KEY is not set\..*sending on it has to be a key with the scopes import_job:write/,
+    )
     await call('run')
     assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })

@@ -233,7 +233,13 @@ const rooms: Record<string, readonly string[]> = {
   'commands/import/service': ['commands/client', 'commands/import/words'],
   'commands/import/job': ['commands', 'commands/client', 'commands/import/service', 'commands/import/words'],
   'commands/import/fetch': ['commands', 'commands/client', 'commands/import/job', 'commands/import/words'],
-  'commands/import/plan': ['commands', 'commands/client', 'commands/import/job', 'commands/import/words'],
+  'commands/import/plan': [
+    'commands',
+    'commands/client',
+    'commands/import/job',
+    'commands/import/service',
+    'commands/import/words',
+  ],
   'commands/import/run': [
     'commands',
     'commands/client',

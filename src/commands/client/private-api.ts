@@ -59,6 +59,12 @@ export class PrivateApi {
     return this.#object(await this.#send(path, {}, { method: 'POST', headers, body: JSON.stringify(body), signal }))
   }
 
+  /** What the key that asks may do. @throws ClientError */
+  async ownKey(): Promise<JsonObject> {
+    const init = { method: 'GET', signal: this.#limited() }
+    return this.#object(await this.#ask(`${this.instance}/api/personal_api_keys/@current/`, init))
+  }
+
   /** The answer itself, whose body has not been read yet; for long downloads, so no time limit. @throws ClientError */
   open(path: string, query: Query = {}, signal?: AbortSignal): Promise<Response> {
     return this.#send(path, query, { method: 'GET', ...(signal === undefined ? {} : { signal }) })
@@ -81,8 +87,12 @@ export class PrivateApi {
     return this.#stop === undefined ? limit : AbortSignal.any([this.#stop, limit])
   }
 
-  async #send(path: string, query: Query, init: RequestInit): Promise<Response> {
-    const url = `${this.instance}/api/projects/${encodeURIComponent(this.project)}${path}${queryText(query)}`
+  #send(path: string, query: Query, init: RequestInit): Promise<Response> {
+    const project = encodeURIComponent(this.project)
+    return this.#ask(`${this.instance}/api/projects/${project}${path}${queryText(query)}`, init)
+  }
+
+  async #ask(url: string, init: RequestInit): Promise<Response> {
     const headers = { ...init.headers, authorization: `Bearer ${this.#personalKey}`, accept: 'application/json' }
     let response: Response
     try {

@@ -9,6 +9,7 @@ import { manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages
 import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { stopOf, stopText } from './job/rehearsal-stop.ts'
+import { withKnownProject } from './service/known-project.ts'
 import { printLines } from './words/print.ts'
 import { confirmTarget } from './words/prompt.ts'
 import { nextLine, quoted } from './words/step-words.ts'
@@ -20,15 +21,17 @@ export interface ApproveOptions {
 }
 
 export async function approveImport(path: string, options: ApproveOptions): Promise<void> {
-  const job = openJob(path)
-  const { folder, plan } = job
+  const opened = openJob(path)
+  const { folder, plan: planned } = opened
   const at = quoted(path)
   const unlock = lockJob(folder)
   try {
     await orStop(folder, async () => {
-      const { target } = plan
-      if (target === null)
+      if (planned.target === null)
         refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${at} … --project-key phc_…`)
+      const plan = await withKnownProject(folder, planned)
+      const job = { ...opened, plan }
+      const target = plan.target!
       await checkRehearsed(job, at)
       const { predicted, warnings } = readReport(folder)!
       await confirmTarget(target.projectName ?? target.address, options.project, {

@@ -2,6 +2,7 @@
 
 import { createRequire } from 'node:module'
 import { type Command, Option } from 'commander'
+import { importKeyScopesInWords } from '#importer/job/key-scopes.ts'
 import type { ConvertOptions } from './convert.ts'
 import { addFetchCommand } from './fetch/fetch-command.ts'
 import { addJobCommands } from './job-commands.ts'
@@ -26,8 +27,8 @@ An import is a folder. Each command says which one is next, and \`pennon import 
   $ pennon import run history                               sends it and compares what is stored; nothing is visible
   $ pennon import publish history                           makes it visible; discard takes it back
 
-The public key of the project is in PENNON_PROJECT_KEY, and a personal key with the scopes import_job:write, project:read,
-query:read and person:read in PENNON_PERSONAL_KEY. The guide is docs/import.md.
+The public key of the project is in PENNON_PROJECT_KEY, and a personal key in PENNON_PERSONAL_KEY, with the scopes
+${importKeyScopesInWords}. The guide is docs/import.md.
 
 ${exitCodes}`,
     )

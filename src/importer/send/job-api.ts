@@ -6,6 +6,7 @@ import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
 import { waitingInWords } from '../fetch/wait-words.ts'
 import { JobStopped } from '../job/job-paused.ts'
+import { importKeyScopesInWords } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
 
 export interface ServiceApiOptions {
@@ -115,7 +116,7 @@ function wordsOf(status: number, body: JsonObject, { address, project }: Service
   const detail = ownValue(body, 'detail')
   const said = `${address} answers ${status} to ${path}${typeof detail === 'string' ? `: ${detail}` : ''}`
   if (status === 401 || status === 403)
-    return `${said} The key in PENNON_PERSONAL_KEY needs the scopes import_job:write, query:read, person:read and project:read of project ${project}.`
+    return `${said} The key in PENNON_PERSONAL_KEY needs the scopes ${importKeyScopesInWords} of project ${project}.`
   return said
 }
 

@@ -17,6 +17,7 @@ import { type RehearsalReport, rehearsalReportSchema } from '#importer/stages/re
 import { forgetScan, readScan, readStats, scanRecords, stopForZone } from '#importer/stages/scan.ts'
 import { stageRecords } from '#importer/stages/stage.ts'
 import { askTargetFacts } from '../service/ask-target-facts.ts'
+import { withKnownProject } from '../service/known-project.ts'
 import { quoted } from '../words/step-words.ts'
 import type { Job } from './open-job.ts'
 import { planWithProfileTime } from './profile-time.ts'
@@ -89,7 +90,8 @@ export const rehearsal: JobStage = {
     )
   },
   async run(run) {
-    const { folder, plan, source, progress, signal } = run
+    const { folder, source, progress, signal } = run
+    const plan = await withKnownProject(folder, run.plan)
     const stats = readStats(folder)!
     const manifest = manifestOf(folder)
     await rehearse({
@@ -97,7 +99,7 @@ export const rehearsal: JobStage = {
       otherSources: allSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,
-      askTarget: asked => askTargetFacts(run, asked),
+      askTarget: asked => askTargetFacts({ ...run, plan }, asked),
     })
   },
 }

@@ -5,7 +5,9 @@ import { instanceAddress } from '#commands/client/instance-address.ts'
 import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
+import { importKeyScopesInWords, inWords, missingScopes } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { projectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
 
 const timeoutMs = 15_000
@@ -99,32 +101,6 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
   return `${address} answers ${response.status} to the question for the project's key. Try again later. Nothing was sent`
 }
 
-/** What a project of the target says of itself. */
-export interface KnownProject {
-  readonly id: string
-  readonly name: string | null
-  /** Whether it takes every event without a person. */
-  readonly isPersonless: boolean
-}
-
-/** @returns null when the personal key sees no project with this public key. @throws ClientError */
-export async function projectWithKey(
-  instance: string,
-  personalKey: string,
-  projectKey: string,
-): Promise<KnownProject | null> {
-  // The key may see several projects, so the first one need not be it.
-  const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
-  const project = found.find(({ api_token }) => api_token === projectKey)
-  return project === undefined
-    ? null
-    : {
-        id: String(project.id),
-        name: typeof project.name === 'string' ? project.name : null,
-        isPersonless: project.person_processing_opt_out === true,
-      }
-}
-
 const personlessNote =
   'The project takes no persons (person_processing_opt_out): nobody is linked, and records that only join persons are rejected.'
 
@@ -142,9 +118,12 @@ async function projectOf(
     return {
       ...unknown,
       notes: [
-        'PENNON_PERSONAL_KEY is not set. Rehearsing needs none, but without one nobody can ask what the project has already; sending needs one with the scopes import_job:write, project:read, query:read and person:read (pennon new-key, where the instance runs).',
+        `PENNON_PERSONAL_KEY is not set. Planning and rehearsing need none, but without one nobody can ask what the project is called and has already. From sending on it has to be a key with the scopes ${importKeyScopesInWords} (pennon new-key, where the instance runs).`,
       ],
     }
+  const lacking = await scopesLacking(instance, personalKey)
+  const lackingNotes = lacking === null || lacking.length === 0 ? [] : [lackingNote(lacking)]
+  if (lacking?.includes('project:read') === true) return { ...unknown, notes: lackingNotes }
   try {
     const project = await projectWithKey(instance, personalKey, projectKey)
     if (project === null)
@@ -156,7 +135,10 @@ async function projectOf(
       }
     const api = new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })
     const { id, name, isPersonless } = project
-    const notes = [...(isPersonless ? [personlessNote] : []), ...(await missingRights(api))]
+    const notes = [
+      ...(isPersonless ? [personlessNote] : []),
+      ...(lackingNotes.length > 0 ? lackingNotes : await missingRights(api)),
+    ]
     return { projectId: id, projectName: name, isPersonless, notes }
   } catch (error) {
     if (!(error instanceof ClientError)) throw error
@@ -165,6 +147,22 @@ async function projectOf(
       error.status === 404 ? ' Where the private API has a port of its own, say its address with --api-host.' : ''
     return { ...unknown, notes: [`The project was not asked: ${error.message}${wayOut}`] }
   }
+}
+
+/** @returns null where the instance does not say what the key may do. */
+async function scopesLacking(instance: string, personalKey: string): Promise<readonly string[] | null> {
+  try {
+    const { scopes } = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).ownKey()
+    return Array.isArray(scopes) ? missingScopes(scopes.map(String)) : null
+  } catch (error) {
+    if (error instanceof ClientError) return null
+    throw error
+  }
+}
+
+function lackingNote(scopes: readonly string[]): string {
+  const which = `${scopes.length === 1 ? 'the scope' : 'the scopes'} ${inWords(scopes)}`
+  return `PENNON_PERSONAL_KEY lacks ${which}, which the import needs, and a key keeps the scopes that it was made with: make a new key that has ${importKeyScopesInWords} (pennon new-key, where the instance runs, makes one with all).`
 }
 
 /** What sending and verifying will ask for. @returns a sentence for each right that the personal key lacks. */

@@ -16,7 +16,7 @@ import { compareProjects, type ProjectDiff } from '#importer/verify/compare-proj
 import { expectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForLane } from '#importer/verify/verify-stage.ts'
 import { manifestOf, type StageRun } from '../job/job-stages.ts'
-import { projectWithKey } from '../plan/ask-target.ts'
+import { projectWithKey } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { printJson } from '../words/print.ts'
 import { quoted } from '../words/step-words.ts'

@@ -4,6 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
 import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { importKeyScopesInWords } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
 import { ServiceApi } from '#importer/send/job-api.ts'
@@ -21,7 +22,7 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
   const { personalKey } = read.value
   if (personalKey === null)
     throw new JobStopped(
-      'Set PENNON_PERSONAL_KEY to a personal API key with the scopes import_job:write, query:read and project:read. A new one: pennon new-key, where the instance runs.',
+      `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopesInWords}. A new one: pennon new-key, where the instance runs.`,
     )
   const project = target.projectId ?? '@current'
   return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })

@@ -1,0 +1,66 @@
+// Which project a public key belongs to, as the instance tells a personal key of it: asked when an import is planned, and
+// again later where there was no personal key at that time.
+
+import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { readConfig } from '#config.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { apiAddressOf, type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { quoted } from '../words/step-words.ts'
+
+const timeoutMs = 15_000
+
+/** What a project of the target says of itself. */
+export interface KnownProject {
+  readonly id: string
+  readonly name: string | null
+  /** Whether it takes every event without a person. */
+  readonly isPersonless: boolean
+}
+
+/** @returns null when the personal key sees no project with this public key. @throws ClientError */
+export async function projectWithKey(
+  instance: string,
+  personalKey: string,
+  projectKey: string,
+): Promise<KnownProject | null> {
+  // The key may see several projects, so the first one need not be it.
+  const found = await new PrivateApi({ instance, personalKey, project: '', timeoutMs }).list('')
+  const project = found.find(({ api_token }) => api_token === projectKey)
+  return project === undefined
+    ? null
+    : {
+        id: String(project.id),
+        name: typeof project.name === 'string' ? project.name : null,
+        isPersonless: project.person_processing_opt_out === true,
+      }
+}
+
+/**
+ * The plan with the id and the name of its project, kept in the folder, where these were not known when it was planned. A
+ * service that does not tell them leaves the plan as it is.
+ * @throws JobStopped where the project takes no persons: what was made for one that does has to be made anew.
+ */
+export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Promise<ImportPlan> {
+  const { target, limits } = plan
+  if (target === null || target.projectId !== null) return plan
+  const read = readConfig(process.env)
+  if (!read.ok || read.value.personalKey === null) return plan
+  let project: KnownProject | null
+  try {
+    project = await projectWithKey(apiAddressOf(target), read.value.personalKey, target.projectKey)
+  } catch (error) {
+    if (error instanceof ClientError) return plan
+    throw error
+  }
+  if (project === null) return plan
+  const known = { ...plan, target: { ...target, projectId: project.id, projectName: project.name } }
+  if (!project.isPersonless || limits.isPersonless === true) {
+    writePlan(folder, known)
+    return known
+  }
+  writePlan(folder, { ...known, limits: { ...limits, isPersonless: true } })
+  throw new JobStopped(
+    `the project takes no persons (person_processing_opt_out), which could not be seen when this was planned. To rehearse it for such a project: pennon import run ${quoted(folder.path)}`,
+  )
+}
