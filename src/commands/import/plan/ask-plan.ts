@@ -1,13 +1,14 @@
-// What `pennon import plan` asks for on a terminal when it was not said: the source, the files, the project. A script gives
-// options, and is told which of them are missing.
+// What `pennon import plan` asks for on a terminal when it was not said: the source, the files, the mapping, the project. A
+// script gives options, and is told which of them are missing.
 
-import { printable } from '#commands/client/printable.ts'
+import { homedir } from 'node:os'
+import { join } from 'node:path'
 import { refuse } from '#commands/refuse.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
-import { ask, canAsk } from '../words/prompt.ts'
-import { whyNoAddress, whyNotTheTarget } from './ask-target.ts'
-import type { PlanOptions } from './plan-options.ts'
+import { type Person, personAtTerminal } from '../words/prompt.ts'
+import { addressByDefault, whyNoAddress, whyNotTheTarget } from './ask-target.ts'
+import { type PlanOptions, readJsonFile, whyNoJsonFile } from './plan-options.ts'
 
 /** As commander gives them: nothing is required, since a terminal can be asked. */
 export type GivenPlanOptions = Omit<PlanOptions, 'source'> & Partial<Pick<PlanOptions, 'source'>>
@@ -22,29 +23,30 @@ export async function completed(
   given: GivenPlanOptions,
   files: readonly string[],
   fetched: { readonly source: string | null } | undefined,
+  person: Person = personAtTerminal,
 ): Promise<CompletedPlan> {
-  const source = given.source ?? fetched?.source ?? (await askForSource())
-  const named = files.length === 0 && fetched === undefined ? await askForFiles() : files
-  return { options: { ...given, source, ...(await askForTarget(given)) }, files: named }
+  const source = given.source ?? fetched?.source ?? (await askForSource(person))
+  const named = files.length === 0 && fetched === undefined ? await askForFiles(person) : files
+  const mapping = await askForMapping({ ...given, source }, person)
+  return { options: { ...given, source, ...mapping, ...(await askForTarget(given, person)) }, files: named }
 }
 
-async function askForSource(): Promise<string> {
-  if (!canAsk()) refuse(`say what product it is from: --source is one of ${sourceNames.join(', ')}`)
+async function askForSource(person: Person): Promise<string> {
+  if (!person.canAsk()) refuse(`say what product it is from: --source is one of ${sourceNames.join(', ')}`)
   for (;;) {
-    const source = await ask(`What product is it from? ${sourceNames.join(', ')}`)
+    const source = await person.ask(`What product is it from? ${sourceNames.join(', ')}`)
     if (sourceNames.includes(source)) return source
-    tell(`there is no source ${JSON.stringify(source)}`)
+    person.tell(`there is no source ${JSON.stringify(source)}`)
   }
 }
 
-/** Paths are taken as they are typed: only a shell knows `*` and `~`. */
-async function askForFiles(): Promise<readonly string[]> {
-  if (!canAsk()) return []
+async function askForFiles(person: Person): Promise<readonly string[]> {
+  if (!person.canAsk()) return []
   for (;;) {
-    const path = await ask('File or folder of the export')
+    const path = atHome(await person.ask('File or folder of the export (one; several can be named after the command)'))
     const problem = path === '' ? 'an import needs one' : await whyNoFiles(path)
     if (problem === null) return [path]
-    tell(problem)
+    person.tell(problem)
   }
 }
 
@@ -56,41 +58,69 @@ async function whyNoFiles(path: string): Promise<string | null> {
   }
 }
 
-async function askForTarget({
-  projectKey,
-  host,
-  json,
-}: GivenPlanOptions): Promise<{ projectKey?: string; host?: string }> {
-  if (projectKey !== undefined || process.env.PENNON_PROJECT_KEY !== undefined || !canAsk() || json === true) return {}
+/** Files of any shape say nothing without a mapping, which may also stand in the configuration. */
+async function askForMapping(
+  { source, mapping, config }: PlanOptions,
+  person: Person,
+): Promise<Pick<PlanOptions, 'mapping'>> {
+  if (source !== 'generic' || mapping !== undefined || !person.canAsk()) return {}
+  if (config !== undefined && Object.hasOwn(readJsonFile(config, '--config'), 'mapping')) return {}
   for (;;) {
-    const typed = await askForKey()
-    if (typed === '') return {}
-    const address = host ?? (await askForAddress())
-    const target = { projectKey: typed, ...(address !== '' && { host: address }) }
+    const path = atHome(
+      await person.ask('Mapping file, which says where event, id and time stand (docs/import-mapping.md)'),
+    )
+    const problem = path === '' ? 'the source generic needs one' : whyNoJsonFile(path, 'the mapping')
+    if (problem === null) return { mapping: path }
+    person.tell(problem)
+  }
+}
+
+/** A path as it was typed, with the only thing in it that usually a shell replaces: `~/` for the home folder. */
+function atHome(path: string): string {
+  return path === '~' || path.startsWith('~/') ? join(homedir(), path.slice(1)) : path
+}
+
+async function askForTarget(
+  { projectKey, host, json }: GivenPlanOptions,
+  person: Person,
+): Promise<{ projectKey?: string; host?: string }> {
+  if (!person.canAsk() || json === true) return {}
+  const known = projectKey ?? process.env.PENNON_PROJECT_KEY
+  if (known !== undefined) {
+    // An address that was said is right or wrong, and planning says which; one that nobody said may be another.
+    if (host !== undefined) return {}
+    const problem = await whyNotTheTarget({ projectKey: known })
+    if (problem === null) return {}
+    person.tell(problem)
+  }
+  for (;;) {
+    const key = known ?? (await askForKey(person))
+    if (key === '') return {}
+    const address = host ?? (await askForAddress(person))
+    const target = { projectKey: key, ...(address !== null && { host: address }) }
     const problem = await whyNotTheTarget(target)
     if (problem === null) return target
     // Where --host says the address, only the key is asked for anew.
-    tell(problem)
+    person.tell(problem)
   }
 }
 
-async function askForKey(): Promise<string> {
+async function askForKey(person: Person): Promise<string> {
   for (;;) {
-    const typed = await ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
+    const typed = await person.ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
     if (typed === '' || /^[\w-]+$/.test(typed)) return typed
-    tell('that is no public key of a project, such as phc_…; its settings show it')
+    person.tell('that is no public key of a project, such as phc_…; its settings show it')
   }
 }
 
-async function askForAddress(): Promise<string> {
+/** @returns null for the default, with which the private API may be on a port of its own. */
+async function askForAddress(person: Person): Promise<string | null> {
+  const byDefault = addressByDefault()
   for (;;) {
-    const typed = await ask('Address of the instance; empty for the one that HOST and PORT say')
-    const problem = typed === '' ? null : whyNoAddress(typed)
+    const typed = await person.ask('Address of the instance', byDefault)
+    if (typed === byDefault) return null
+    const problem = whyNoAddress(typed)
     if (problem === null) return typed
-    tell(problem)
+    person.tell(problem)
   }
-}
-
-function tell(problem: string): void {
-  process.stdout.write(`${printable(problem)}\n`)
 }

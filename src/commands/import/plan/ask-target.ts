@@ -30,7 +30,7 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   if (!read.ok) refuse(read.error)
   const { address, api } = addressesOf(options, read.value)
   const unknown = await whyKeyUnknown(address, projectKey)
-  if (unknown !== null) refuse(unknown)
+  if (unknown !== null) refuse(unknown.startsWith(noAnswer) ? `${unknown}. Say where it is with --host` : unknown)
   const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
   return { target, notes, isPersonless }
@@ -65,6 +65,13 @@ export async function hasLiveEvents(target: ImportTarget): Promise<boolean | nul
   }
 }
 
+/** Where events are sent when nobody says the address: to the instance that HOST and PORT would start here. */
+export function addressByDefault(): string {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  return addressesOf({}, read.value).address
+}
+
 /** @returns what is wrong with an address that was typed; null for nothing. */
 export function whyNoAddress(host: string): string | null {
   const read = readConfig(process.env)
@@ -80,6 +87,8 @@ export async function whyNotTheTarget(asked: AskedTarget & { readonly projectKey
   return whyKeyUnknown(addressesOf(asked, read.value).address, asked.projectKey)
 }
 
+const noAnswer = 'no instance answers'
+
 /**
  * Asks for the public configuration of the project, which every instance gives to anybody with the key.
  * @returns null when it knows the key.
@@ -93,7 +102,7 @@ async function whyKeyUnknown(address: string, projectKey: string): Promise<strin
   } catch (cause) {
     const why =
       (cause as Error).cause instanceof Error ? ((cause as Error).cause as Error).message : (cause as Error).message
-    return `no instance answers at ${address} (${why}). Say where it is with --host`
+    return `${noAnswer} at ${address} (${why})`
   }
   if (response.ok) return null
   if ([400, 401, 403, 404].includes(response.status))

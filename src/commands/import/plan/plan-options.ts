@@ -108,6 +108,15 @@ function wholeDays(text: string): number {
   return /^[1-9]\d*$/.test(text) ? Number(text) : refuse(`--retention-days is a number of days, not ${text}`)
 }
 
+/** @param name of what is read, for the message. @returns why a file holds no JSON object; null when it does. */
+export function whyNoJsonFile(path: string, name: string): string | null {
+  try {
+    return isJsonObject(parseJson(readFileSync(path, 'utf8'))) ? null : `${name} ${path} holds no JSON object`
+  } catch (error) {
+    return `${name} ${path} cannot be read: ${(error as Error).message}`
+  }
+}
+
 /** Refuses a file that holds no JSON object. @param option that names it, for the message. */
 export function readJsonFile(path: string, option: string): JsonObject {
   let value: JsonValue

@@ -5,6 +5,14 @@ import { createInterface } from 'node:readline/promises'
 import { printable } from '#commands/client/printable.ts'
 import { refuse } from '#commands/refuse.ts'
 
+/** Who answers questions, so that a test can. */
+export interface Person {
+  canAsk(): boolean
+  /** @returns the answer without blanks around it; the default for an empty one. */
+  ask(question: string, byDefault?: string): Promise<string>
+  tell(line: string): void
+}
+
 /** Whether somebody is there to answer. */
 export function canAsk(): boolean {
   return process.stdin.isTTY === true && process.stdout.isTTY === true
@@ -30,6 +38,12 @@ export async function ask(question: string, byDefault = ''): Promise<string> {
     terminal.off('close', abort)
     terminal.close()
   }
+}
+
+export const personAtTerminal: Person = {
+  canAsk,
+  ask,
+  tell: line => void process.stdout.write(`${printable(line)}\n`),
 }
 
 /**

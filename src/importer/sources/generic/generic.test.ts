@@ -241,7 +241,7 @@ describe('a mapping', () => {
     })
 
   it('has to be there', () => {
-    assert.throws(() => convertRecords(generic, [], {}), /needs a mapping/)
+    assert.throws(() => convertRecords(generic, [], {}), /needs a mapping.*--mapping FILE/)
   })
 })
 

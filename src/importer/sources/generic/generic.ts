@@ -44,7 +44,7 @@ export const generic: ImportSource = {
     const mapping = config.object('mapping')
     if (mapping === null)
       throw new ImportConfigError(
-        'the source generic needs a mapping, which says where event, distinct_id and timestamp stand',
+        'the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, with the JSON that docs/import-mapping.md describes',
       )
     return converterOf('generic', checkMapping(mapping), config, context)
   },

@@ -1,0 +1,90 @@
+import assert from 'node:assert/strict'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import type { Person } from '../words/prompt.ts'
+import { completed, type GivenPlanOptions } from './ask-plan.ts'
+
+const given: GivenPlanOptions = { maxRejectShare: '1%' }
+
+describe('what a plan asks for on a terminal', () => {
+  it('is the address too where the project key is known and nobody answers at the usual one', async t => {
+    const host = await instance(t)
+    setting(t, 'PORT', '1')
+    setting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
+    const { person, asked, told } = answering('', `${host}/other`, host)
+    const { options } = await completed({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
+    assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
+    assert.deepEqual(asked, Array(3).fill('Address of the instance [http://127.0.0.1:1]'))
+    assert.match(told[0]!, /^no instance answers at http:\/\/127\.0\.0\.1:1 \([^)]+\)$/)
+  })
+
+  it('is nothing where the key is known at the usual address, or the address is said', async t => {
+    const host = await instance(t)
+    setting(t, 'PORT', new URL(host).port)
+    for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
+      const { person, asked } = answering()
+      const { options } = await completed({ ...given, source: 'mixpanel', ...target }, ['x'], undefined, person)
+      assert.deepEqual([asked, options.host], [[], target.host])
+    }
+  })
+
+  it('is the mapping of files of any shape, and a path may begin with the home folder', async t => {
+    const home = tempDir(t)
+    setting(t, 'HOME', home)
+    mkdirSync(join(home, 'export'))
+    for (const name of ['export/a.jsonl', 'mapping.json']) writeFileSync(join(home, name), '{}')
+    const { person, told } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
+    const { options, files } = await completed(given, [], undefined, person)
+    assert.deepEqual([files, options.mapping], [[join(home, 'export')], join(home, 'mapping.json')])
+    assert.equal(told.length, 2, 'a path where nothing is')
+  })
+
+  it('is no mapping where the configuration holds one', async t => {
+    const config = join(tempDir(t), 'config.json')
+    writeFileSync(config, '{"mapping":{}}')
+    const { person, asked } = answering('')
+    await completed({ ...given, source: 'generic', config }, ['x'], undefined, person)
+    assert.match(asked.join(), /^Public key/)
+  })
+})
+
+/** Somebody who gives these answers in turn. */
+function answering(...answers: readonly string[]) {
+  const asked: string[] = []
+  const told: string[] = []
+  const person: Person = {
+    canAsk: () => true,
+    async ask(question, byDefault = '') {
+      const answer = answers[asked.length]
+      asked.push(byDefault === '' ? question : `${question} [${byDefault}]`)
+      if (answer === undefined) throw new Error(`nobody answers: ${question}`)
+      return answer === '' ? byDefault : answer
+    },
+    tell: line => void told.push(line),
+  }
+  return { person, asked, told }
+}
+
+function setting(t: TestContext, name: string, value: string): void {
+  const before = process.env[name]
+  process.env[name] = value
+  t.after(() => {
+    if (before === undefined) delete process.env[name]
+    else process.env[name] = before
+  })
+}
+
+/** Knows one project key. */
+async function instance(t: TestContext): Promise<string> {
+  const http = createServer((request, response) => {
+    response.statusCode = request.url === '/array/phc_shop/config' ? 200 : 404
+    response.end('{}')
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => http.close())
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+}
