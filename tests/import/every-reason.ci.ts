@@ -260,7 +260,7 @@ function assertRejects(cases: readonly Case[], rejects: readonly RejectLine[]): 
       const { reason, field, byte, fix, source_sha256, object, adapter, part } = reject
       assert.deepEqual({ reason, field }, expected)
       assert.equal(byte, at, reason)
-      assert.equal(fix, fixOf(outcome.reason))
+      assert.equal(fix, fixOf(outcome.reason, adapter))
       assert.equal(source_sha256, createHash('sha256').update(bytes).digest('hex'), reason)
       if (detail instanceof RegExp) assert.match(reject.detail ?? '', detail, reason)
       else assert.equal(reject.detail, detail, reason)

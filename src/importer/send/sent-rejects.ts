@@ -93,7 +93,7 @@ function lineOf(part: string, adapter: string, { outgoing, reason, field, detail
     detail,
     ...rejectedSource(outcome),
     adapter,
-    fix: fixOf(reason),
+    fix: fixOf(reason, adapter),
     uuid: event.uuid,
   }
 }

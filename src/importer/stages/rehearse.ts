@@ -203,7 +203,7 @@ class RehearsalCounts {
     const balance = this.#balance()
     const events = this.#events.names()
     const days = this.#events.days()
-    const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason))
+    const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
     const hashes = approvalHashes(plan, manifest)

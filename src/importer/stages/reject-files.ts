@@ -111,7 +111,7 @@ export function rejectLine(part: string, adapter: string, outcome: RejectedOutco
     detail,
     ...rejectedSource(outcome),
     adapter,
-    fix: fixOf(reason),
+    fix: fixOf(reason, adapter),
   }
 }
 

@@ -12,21 +12,31 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
   json_not_object: 'A record has to be an object in braces: {"event": …}.',
   csv_column_count: 'Put cells that hold commas or line breaks into quotes, or repair the row.',
   properties_not_object: 'The properties have to be an object, or a text that holds one.',
-  event_missing: 'Give the record a name of its event, or set event_constant in the mapping.',
+  event_missing: 'Give the record the name of its event.',
   event_not_string: 'The name of an event has to be a text.',
   event_name_too_long: 'Shorten the name of the event to 200 characters.',
-  distinct_id_missing: 'Say who did it: fill the field of the user or of the device, or map another one.',
-  distinct_id_illegal: 'The id is a text that stands for nobody, such as "undefined". Map another field.',
+  distinct_id_missing: 'Say who did it: fill the field of the user or of the device.',
+  distinct_id_illegal: 'The id is a text that stands for nobody, such as "undefined". Put the true one there.',
   distinct_id_too_long: 'Shorten the id to 200 characters, the same way everywhere.',
-  timestamp_missing: 'Say when it happened: fill the field of the time, or map another one.',
+  timestamp_missing: 'Say when it happened: fill the field of the time.',
   timestamp_invalid: 'Write the time as 2024-05-01T12:00:00Z or as a number since 1970.',
   timestamp_zone_unknown: 'The time names no zone. Set source_timezone, such as Europe/Berlin.',
-  timestamp_out_of_range: 'The time is before 1971: often seconds that were taken for milliseconds. Set unit.',
+  timestamp_out_of_range: 'The time is before 1971: often seconds that were taken for milliseconds. Correct it.',
   timestamp_future: 'The time is after the import: often a wrong clock or a wrong unit. Correct it.',
   within_live_window: 'It is younger than 48 hours. Import it later, or without --hold-live-window.',
   older_than_retention: 'The target deletes events as old as this. Change its retention, or leave them out.',
   unsupported_event: 'Events of this kind cannot be imported; nothing has to be done.',
   merge_needs_approval: 'It joins two known users, which cannot be undone. Allow it with --allow-dangerous-merge.',
+  group_type_limit: 'The target has no more group types. Use fewer of them.',
+}
+
+/** Beside the above for records that a mapping of the user describes: that can be mended, and the records need not be. */
+const mappedFixes: Partial<Record<RejectReason, string>> = {
+  event_missing: 'Give the record the name of its event, or set event_constant in the mapping.',
+  distinct_id_missing: 'Say who did it: fill the field of the user or of the device, or map another one.',
+  distinct_id_illegal: 'The id is a text that stands for nobody, such as "undefined". Map another field.',
+  timestamp_missing: 'Say when it happened: fill the field of the time, or map another one.',
+  timestamp_out_of_range: 'The time is before 1971: often seconds that were taken for milliseconds. Set unit.',
   group_type_limit: 'The target has no more group types. Map groups to fewer types.',
 }
 
@@ -40,11 +50,11 @@ const skips: Record<SkipReason, string> = {
   duplicate_in_source: 'the source exported it twice, or it stands in another table too',
 }
 
-/** @param reason also `server_refused:<reason>`. */
-export function fixOf(reason: RejectReason | `server_refused:${string}`): string {
+/** @param reason also `server_refused:<reason>`. @param source of the record: only some have a mapping to mend. */
+export function fixOf(reason: RejectReason | `server_refused:${string}`, source: string): string {
   if (isServerRefused(reason))
     return dropFixOf(reason) ?? 'The server refused it in these words. Correct it, then: pennon import retry.'
-  return fixes[reason]
+  return (source === 'generic' ? mappedFixes[reason] : undefined) ?? fixes[reason]
 }
 
 function isServerRefused(reason: string): reason is `server_refused:${string}` {

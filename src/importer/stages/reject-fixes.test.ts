@@ -1,0 +1,20 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { sourceNames } from '#importer/sources/sources.ts'
+import type { RejectReason } from '../records/imported-event.ts'
+import { fixOf } from './reject-fixes.ts'
+
+const reasons: readonly RejectReason[] = [
+  ...(['event_missing', 'distinct_id_missing', 'distinct_id_illegal', 'timestamp_missing'] as const),
+  ...(['timestamp_out_of_range', 'group_type_limit'] as const),
+]
+
+describe('what can be done about a refused record', () => {
+  it('is to mend the mapping only where its user wrote one', () => {
+    for (const reason of reasons) {
+      assert.match(fixOf(reason, 'generic'), /\bmap|Map|Set unit/, reason)
+      for (const source of sourceNames.filter(name => name !== 'generic'))
+        assert.doesNotMatch(fixOf(reason, source), /\b[Mm]ap|event_constant|\bunit\b/, source)
+    }
+  })
+})
