@@ -18,6 +18,7 @@ import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { serviceJobFile } from '#importer/send/service-job.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
+import { differingZones } from '#importer/stages/report/zone-words.ts'
 import { version } from '#version.ts'
 import { sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
@@ -78,7 +79,7 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
       writePlan(folder, plan)
       // What was looked at or made for another plan says nothing of this one.
       folder.remove('approval.json', liveBeforeFile, liveOverlapFile, serviceJobFile)
-      show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...notes], path, options)
+      show(plan, fetched, [...rawNotes, ...(asked?.notes ?? []), ...zoneNotes(plan.config), ...notes], path, options)
     })
   } finally {
     unlock()
@@ -221,6 +222,11 @@ function show(
   fetched: FetchedParts | null,
   notes: readonly string[],
   path: string,
+function zoneNotes(config: JsonObject): readonly string[] {
+  const differing = differingZones(config)
+  return differing === null ? [] : [differing]
+}
+
   { json = false }: PlanOptions,
 ): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)

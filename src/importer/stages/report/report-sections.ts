@@ -1,10 +1,12 @@
 // What a report says, as headings, sentences and tables, whatever it is written as.
 
 import { counted } from '#core/counted.ts'
+import type { JsonObject } from '#core/json.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
 import { overlapRows, targetLines } from './target-facts.ts'
+import { zoneWords } from './zone-words.ts'
 
 export interface Table {
   readonly caption: string
@@ -279,11 +281,11 @@ function notCarriedOver({ dropped, balance: { givingEvents } }: RehearsalReport)
   }
 }
 
-function how({ source, config, sourceTimezone, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
+function how({ source, config, jobId, hashes, seconds, recordsPerSecond }: RehearsalReport): Section {
   return {
     title: 'How it was made',
     lines: [
-      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${sourceTimezone ?? 'none'}.`,
+      `Source: ${source}, with the configuration ${JSON.stringify(config)}; zone of times without one: ${zoneWords(config as JsonObject)}.`,
       `Job ${jobId}; staged bytes ${hashes.manifest}; mapping ${hashes.mapping}.`,
       `The rehearsal took ${duration(seconds)}, ${number(recordsPerSecond)} records a second.`,
     ],

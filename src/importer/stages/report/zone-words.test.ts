@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { differingZones, zoneWords } from './zone-words.ts'
+
+const mapping = { source_timezone: 'Europe/Oslo' }
+
+describe('the zone of times without one', () => {
+  it('is that of the configuration, else of the mapping, and is said with where it is from', () => {
+    assert.equal(zoneWords({}), 'none was said')
+    assert.equal(zoneWords({ source_timezone: 'UTC' }), 'UTC')
+    assert.equal(zoneWords({ mapping }), 'Europe/Oslo, by the mapping')
+    assert.equal(
+      zoneWords({ source_timezone: 'UTC', mapping }),
+      'UTC, which counts instead of Europe/Oslo in the mapping',
+    )
+  })
+
+  it('is told of beforehand only where the two differ', () => {
+    for (const config of [{}, { mapping }, { ...mapping, mapping }, { source_timezone: 'UTC', mapping: {} }])
+      assert.equal(differingZones(config), null)
+    assert.match(differingZones({ source_timezone: 'UTC', mapping })!, /^Times .* read as UTC, which counts instead/)
+  })
+})
