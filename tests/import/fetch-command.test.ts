@@ -124,7 +124,8 @@ describe('pennon import fetch', () => {
 
   it('leads to a plan of what was fetched, and of no other product', async t => {
     const { job, options } = await aProject(t)
-    assert.equal((await runCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)).exitCode, 0)
+    const fetch = () => runCommand({ MIXPANEL_API_SECRET: secret }, 'import', 'fetch', job, ...options)
+    assert.match((await fetch()).stdout, /^3 parts, .*\nNext: pennon import plan \S+job \(says what is imported/)
     const { stdout } = await runCommand({}, 'import', 'status', job)
     assert.match(stdout, /Fetched of mixpanel: all 3 parts\.\nNext: pennon import plan /)
     const other = await runCommand({}, 'import', 'plan', job, '--source', 'amplitude')
@@ -132,6 +133,11 @@ describe('pennon import fetch', () => {
     assert.match(other.stderr, /holds what was fetched of mixpanel, and --source says amplitude/)
     const planned = await runCommand({}, 'import', 'plan', job)
     assert.match(planned.stdout, /^3 files of mixpanel, \d+ bytes, fetched\.$/m)
+    assert.match(
+      (await runCommand({}, 'import', 'status', job)).stdout,
+      /^Job \S+: 3 files of mixpanel, fetched, planned /,
+    )
+    assert.match((await fetch()).stdout, /^Next: pennon import run \S+job \(it is planned already\)$/m)
   })
 
   it('ends at Ctrl-C with what has come, and says how to go on', async t => {

@@ -48,12 +48,15 @@ it('the guide leads from a project to its export in a folder, to published histo
   const outputOf = (part: string, nth = 0) =>
     outputs[commands.flatMap((command, index) => (command.includes(part) ? index : []))[nth]!]!
   assert.match(outputOf('--to 2024-07-31 --dry-run'), /^92 parts.*\n92 calls or more, at least 92 min by the limits/)
-  assert.match(outputOf('--to 2024-05-31'), /^31 parts, .* are in .*history\/raw\.\n$/)
+  assert.match(
+    outputOf('--to 2024-05-31'),
+    /^31 parts, .* are in .*history\/raw\.\nNext: pennon import plan history \(/,
+  )
   assert.equal(outputOf('ls history/raw').split('\n')[0], 'mixpanel-2024-05-01.jsonl.gz')
   assert.match(outputOf('head -1'), /^\{"event":"Ordered".*\}\n$/)
   assert.match(outputs[commands.indexOf('pennon import fetch history\n')]!, /^31 parts/)
   assert.equal(outputOf('import convert').match(/^\{"events":\[/gm)!.length, 2)
-  assert.match(outputOf('--source amplitude'), /^1 parts?, .*; the source has no data for 6 more\.\n$/)
+  assert.match(outputOf('--source amplitude'), /^1 parts?, .*; the source has no data for 6 more\.\nNext: /)
   assert.match(outputOf('--source matomo'), /^366 parts/)
   assert.match(outputOf('--source posthog'), /^366 parts/)
   assert.match(outputOf('import run history'), /^93 records: 93 give events.*\n93 events would be sent and 0 charged/)

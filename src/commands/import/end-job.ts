@@ -18,8 +18,10 @@ import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { readVerification } from '#importer/verify/verification-file.ts'
 import { type PersonsCheck, verifyPersons } from '#importer/verify/verify-persons.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
+import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { apiOf } from './service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
@@ -78,7 +80,7 @@ async function end(
   const { folder, plan } = job
   const at = quoted(path)
   const serviceJob = readServiceJob(folder)
-  if (serviceJob === null || plan.target === null) refuse(`nothing was sent yet: pennon import run ${at}`)
+  if (serviceJob === null || plan.target === null) refuse(await nothingSentText(job, path, how))
   const api = apiOf(plan.target, { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
   const before = await stateOf(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
@@ -145,6 +147,13 @@ function goneWords(folder: JobFolder): string {
   const sent = sentSoFar(folder)
   if (sent === null) return 'its events are gone'
   return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} gone`
+}
+
+/** A job that nobody sent is nothing to the service: it ends with its folder. */
+async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
+  const { command, why } = nextStep(path, await standingOf(job), null)
+  const end = how === 'publish' ? '' : ` To throw the plan away, remove the folder ${path} with all that is in it.`
+  return printable(`nothing was sent yet, so there is nothing to ${how}.${end} Next: ${command} (${why})`)
 }
 
 const leftPrefix = 'undo_left:'

@@ -41,7 +41,7 @@ ${exitCodes}`,
   command
     .command('convert')
     .description(
-      'show which events become of records, to try a mapping: one record a line from stdin, one answer a line',
+      'show the events that each record gives, to try a mapping: one record a line from stdin, one answer a line',
     )
     .requiredOption('--source <name>', 'the product that the records are from')
     .option('--config <file>', 'JSON with what the source needs to know, such as {"source_timezone": "Europe/Berlin"}')

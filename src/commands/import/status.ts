@@ -16,6 +16,7 @@ import { nextStep, standingOf } from './job/next-step.ts'
 import {
   checkIsFolder,
   fetchedInto,
+  fetchedPartsIn,
   isFetchRunning,
   isJobRunning,
   type Job,
@@ -133,10 +134,10 @@ function statusLines(
   const manifest = readManifest(folder)
   const report = readReport(folder)
   const approval = readApproval(folder)
-  const { target, files } = plan
+  const { target } = plan
   const inService = serviceWords(service)
   return [
-    `Job ${plan.jobId}: ${counted(files.length, 'file')} of ${plan.source}, planned ${plan.createdAt}.`,
+    `Job ${plan.jobId}: ${filesText(job)}, planned ${plan.createdAt}.`,
     target === null ? 'No target.' : `Target: ${target.projectName ?? 'the project of the key'} on ${target.address}.`,
     ...(manifest === null
       ? ['Not staged yet.']
@@ -157,6 +158,13 @@ function statusLines(
       ? nextLine(next)
       : `Next: wait for it; this tells how far it is: pennon import status ${quoted(path)}`,
   ]
+}
+
+/** A plan of what is fetched names no files before a run has found all of them there. */
+function filesText({ folder, plan: { files, fetch, source } }: Job): string {
+  if (files.length > 0 || fetch === null) return `${counted(files.length, 'file')} of ${source}`
+  const fetched = fetchedPartsIn(folder)
+  return `${counted(fetched?.parts.length ?? 0, 'file')} of ${source}, fetched${fetched?.isComplete === true ? '' : ' so far'}`
 }
 
 function sentText(sent: SentSoFar | null): string[] {

@@ -1,6 +1,7 @@
 // `pennon import fetch FOLDER`: the export of the other product lies in the folder afterwards. Stage 1 of an import.
 
-import { resolve } from 'node:path'
+import { existsSync } from 'node:fs'
+import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { printable } from '#commands/client/printable.ts'
@@ -18,13 +19,14 @@ import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { spanInWords } from '#importer/fetch/wait-words.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 import { checkIsFolder } from '../job/open-job.ts'
 import { endInterrupted, interruptible } from '../words/interruption.ts'
 import { printJson, printLines, printText } from '../words/print.ts'
-import { quoted } from '../words/step-words.ts'
+import { nextLine, quoted } from '../words/step-words.ts'
 import { fetchProgress } from './fetch-progress.ts'
 
 /** As commander gives them. */
@@ -63,7 +65,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
     const { config, text } = readConfigOf(resolve(folder), options)
     opened = openFetchSource(config, process.env, clock.nowMs, options.dryRun)
     if (options.dryRun) await showPlan(opened, options, signal)
-    else await download(resolve(folder), text, opened, options, signal)
+    else await download(folder, text, opened, options, signal)
   } catch (error) {
     if (signal.aborted)
       endInterrupted(`stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`)
@@ -111,12 +113,13 @@ async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, sig
 }
 
 async function download(
-  folder: string,
+  path: string,
   config: string,
   { source }: OpenFetchSource,
   { json = false }: FetchOptions,
   signal: AbortSignal,
 ): Promise<void> {
+  const folder = resolve(path)
   const progress = fetchProgress({
     write: text => process.stderr.write(text),
     width: () => (json ? null : widthOf(process.stderr)),
@@ -139,13 +142,18 @@ async function download(
     progress.end()
   }
   if (json) printJson(result)
-  else printLines(resultInWords(result, folder))
+  else printLines(resultInWords(result, path))
 }
 
-function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, folder: string): string[] {
+function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResult, path: string): string[] {
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
-    `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${folder}/raw${empty}.`,
+    `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
     ...warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)),
+    nextLine(
+      existsSync(join(resolve(path), planFile))
+        ? { command: `pennon import run ${quoted(path)}`, why: 'it is planned already' }
+        : { command: `pennon import plan ${quoted(path)}`, why: 'says what is imported, and to which project' },
+    ),
   ]
 }

@@ -15,7 +15,7 @@ import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
 import { type NextStep, quoted } from '../words/step-words.ts'
 
-const lockFile = 'lock.db'
+export const lockFile = 'lock.db'
 
 export interface Job {
   readonly folder: JobFolder

@@ -2,8 +2,8 @@
 // Source: docs/wire/import.md §2.1.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, mkdirSync, realpathSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { existsSync, mkdirSync, realpathSync, rmdirSync, rmSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { printable } from '#commands/client/printable.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
@@ -12,7 +12,7 @@ import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { isJobFolder, JobFolder } from '#importer/job/job-folder.ts'
-import { type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import { type ImportPlan, type ImportTarget, planFile, writePlan } from '#importer/job/plan.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import type { RawFile } from '#importer/read/read-record.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
@@ -22,7 +22,7 @@ import { differingZones } from '#importer/stages/report/zone-words.ts'
 import { version } from '#version.ts'
 import { sizeOf } from '../job/job-stages.ts'
 import { liveBeforeFile, liveOverlapFile } from '../job/live-before.ts'
-import { checkIsFolder, fetchedPartsIn, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
+import { checkIsFolder, fetchedPartsIn, lockFile, lockJob, orStop, sourceNamed } from '../job/open-job.ts'
 import { withEndOfFetch } from '../job/profile-time.ts'
 import { endAtInterruption } from '../words/interruption.ts'
 import { printJson, printLines } from '../words/print.ts'
@@ -33,7 +33,7 @@ import { limitsOf, type PlanOptions, sourceConfig } from './plan-options.ts'
 
 /** Staging and rehearsal together go through the bytes about three times. */
 const bytesPerSecond = 10_000_000
-/** What a job keeps beside the raw files at most, as a multiple of them unpacked; packed files hold more. */
+/** What a job keeps beside the raw files, as a multiple of them: it packs what it keeps, as most exports are. */
 const spaceFactor = 2
 
 export async function planImport(path: string, namedFiles: readonly string[], given: GivenPlanOptions): Promise<void> {
@@ -51,8 +51,10 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
   const source = sourceNamed(options.source)
   if (fetched !== null && files.length === 0) checkSourceOfFetch(path, fetched, source.name)
   const { notes: rawNotes, ...raw } = await rawOf(folder, fetched, files)
-  mkdirSync(folder.path, { recursive: true })
+  const made = mkdirSync(folder.path, { recursive: true })
   const unlock = lockJob(folder)
+  // A refusal ends the process on the spot.
+  if (made !== undefined) process.once('exit', () => removeUnlessPlanned(folder, made))
   try {
     await orStop(folder, async () => {
       if (existsSync(folder.file(checkpointFile)))
@@ -83,6 +85,23 @@ export async function planImport(path: string, namedFiles: readonly string[], gi
     })
   } finally {
     unlock()
+  }
+}
+
+/**
+ * Leaves nothing behind where nothing was planned: a folder with a lock alone looks like an import.
+ * @param made the first of its parents that was not there before, or the folder itself.
+ */
+function removeUnlessPlanned(folder: JobFolder, made: string): void {
+  if (existsSync(folder.file(planFile))) return
+  rmSync(folder.file(lockFile), { force: true })
+  try {
+    for (let at = folder.path; ; at = dirname(at)) {
+      rmdirSync(at)
+      if (at === made) return
+    }
+  } catch {
+    // Somebody put something there meanwhile, which stays.
   }
 }
 
@@ -203,6 +222,11 @@ function deadLinkNotes(links: readonly string[]): readonly string[] {
   return [`Left out, ${which}: ${linksText(links)}. To import what is meant, put it in place and plan again.`]
 }
 
+function zoneNotes(config: JsonObject): readonly string[] {
+  const differing = differingZones(config)
+  return differing === null ? [] : [differing]
+}
+
 /** @param names each with the name under which the file is read. */
 function otherNameNotes(names: readonly string[]): readonly string[] {
   if (names.length === 0) return []
@@ -222,11 +246,6 @@ function show(
   fetched: FetchedParts | null,
   notes: readonly string[],
   path: string,
-function zoneNotes(config: JsonObject): readonly string[] {
-  const differing = differingZones(config)
-  return differing === null ? [] : [differing]
-}
-
   { json = false }: PlanOptions,
 ): void {
   const bytes = plan.files.reduce((sum, file) => sum + sizeOf(file.path), 0)
@@ -240,7 +259,7 @@ function zoneNotes(config: JsonObject): readonly string[] {
     ...(plan.fetch === null
       ? [
           `${counted(plan.files.length, 'file')} of ${plan.source}, ${readableBytes(bytes)}.`,
-          `Staging, scan and rehearsal take about ${duration(seconds)} for unpacked files and need ${readableBytes(bytes * spaceFactor)} in ${path}; packed files some ten times as much.`,
+          `Staging, scan and rehearsal take about ${duration(seconds)}, longer for packed files, and need about ${readableBytes(bytes * spaceFactor)} in ${path}.`,
         ]
       : [fetchedText(plan.source, fetched!)]),
     target === null

@@ -1,0 +1,55 @@
+// A job that is planned and no more, and one that could not be planned.
+
+import assert from 'node:assert/strict'
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it } from 'node:test'
+import { ImportCommands, mapping } from '../support/import-command.ts'
+import { runCommand } from '../support/pennon-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01 12:00:00' })}\n`
+
+describe('a job that was not sent', () => {
+  it('leaves no folder when it could not be planned, and one that was there as it was', async t => {
+    const folder = tempDir(t)
+    const commands = new ImportCommands(folder)
+    const raw = commands.file('raw.jsonl', line)
+    for (const job of [commands.job, join(folder, 'new', 'job')]) {
+      const { exitCode, stderr } = await runCommand({}, 'import', 'plan', job, raw, '--source', 'generic')
+      assert.equal(exitCode, 2)
+      assert.match(stderr, /needs a mapping, .*--mapping FILE/)
+      assert.ok(!existsSync(job) && !existsSync(join(folder, 'new')))
+    }
+    assert.equal((await commands.plan([raw])).exitCode, 0)
+    assert.equal((await commands.plan([raw], '--source', 'generic')).exitCode, 2)
+    assert.ok(existsSync(join(commands.job, 'plan.json')))
+  })
+
+  it('is told what comes before publishing, and how it is thrown away', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const raw = commands.file('raw.jsonl', line)
+    const { stdout } = await commands.plan([raw])
+    assert.match(
+      stdout,
+      /^Staging, scan and rehearsal take about \S+ s, longer for packed files, and need about .* in /m,
+    )
+    const publish = await commands.call('publish')
+    assert.equal(publish.exitCode, 2)
+    assert.match(publish.stderr, /nothing was sent yet, so there is nothing to publish\. Next: pennon import run /)
+    const discard = await commands.call('discard')
+    assert.match(discard.stderr, /To throw the plan away, remove the folder .*job with all that is in it\. Next: /)
+  })
+
+  it('says which zone counts where the mapping and an option say one', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const zoned = commands.file('zoned.json', JSON.stringify({ ...mapping, source_timezone: 'Europe/Oslo' }))
+    const options = ['--source', 'generic', '--mapping', zoned]
+    const raw = commands.file('raw.jsonl', line)
+    const words = /^Times without a zone are read as UTC, which counts instead of Europe\/Oslo in the mapping\.$/m
+    assert.match((await commands.plan([raw], ...options, '--source-timezone', 'UTC')).stdout, words)
+    assert.doesNotMatch((await commands.plan([raw], ...options)).stdout, words)
+    await commands.call('run')
+    assert.match((await commands.call('report')).stdout, /zone of times without one: Europe\/Oslo, by the mapping\./)
+  })
+})
