@@ -233,7 +233,7 @@ export class ProjectState {
     return this.#groupTypesAt(used, (this.#shelfOf ?? this).newGroupTypes)
   }
 
-  /** Of a shelf, the types that its events name and did not add; others may have added them in the same chunk. */
+  /** The types that a shelf's events name and did not add; others may have added them in the same chunk. */
   namedGroupTypes(): GroupType[] {
     return this.#groupTypesAt(new Set(this.#shelvedTypes.values()), this.addedGroupTypes)
   }

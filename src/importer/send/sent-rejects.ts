@@ -7,15 +7,7 @@ import Type from 'typebox'
 import { isOf } from '../job/file-schema.ts'
 import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
-import {
-  type RejectLine,
-  rejectedPlace,
-  rejectedSource,
-  rejectLineSchema,
-  rejectTexts,
-  sentRejectsFile,
-} from '../stages/reject-files.ts'
-import { fixOf } from '../stages/reject-fixes.ts'
+import { type RejectLine, rejectLineSchema, rejectOf, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
 
@@ -83,17 +75,6 @@ function damaged(path: string): JobStopped {
   )
 }
 
-function lineOf(part: string, adapter: string, { outgoing, reason, field, detail }: RefusedEvent): SentReject {
-  const { outcome, event } = outgoing
-  return {
-    part,
-    ...rejectedPlace(outcome),
-    reason,
-    field,
-    detail,
-    ...rejectedSource(outcome),
-    adapter,
-    fix: fixOf(reason, adapter),
-    uuid: event.uuid,
-  }
+function lineOf(part: string, adapter: string, { outgoing, ...why }: RefusedEvent): SentReject {
+  return { ...rejectOf(part, adapter, outgoing.outcome, why), uuid: outgoing.event.uuid }
 }

@@ -102,28 +102,30 @@ export function forgetRehearsalRejects(folder: JobFolder): void {
 export type RejectedOutcome = StagedOutcome & { readonly result: { readonly kind: 'rejected' } }
 
 export function rejectLine(part: string, adapter: string, outcome: RejectedOutcome): RejectLine {
-  const { reason, field, detail = null } = outcome.result
+  return rejectOf(part, adapter, outcome, { detail: null, ...outcome.result })
+}
+
+/** @param why what was wrong, whoever found it. */
+export function rejectOf(
+  part: string,
+  adapter: string,
+  outcome: StagedOutcome,
+  { reason, field, detail }: Pick<RejectLine, 'field' | 'detail'> & { readonly reason: Parameters<typeof fixOf>[0] },
+): RejectLine {
+  const { raw, ordinal = raw.line } = outcome
   return {
     part,
-    ...rejectedPlace(outcome),
-    reason,
-    field,
-    detail,
+    ...raw,
+    ...(ordinal !== raw.line && { ordinal }),
+    ...{ reason, field, detail },
     ...rejectedSource(outcome),
     adapter,
     fix: fixOf(reason, adapter),
   }
 }
 
-export function rejectedPlace({
-  raw,
-  ordinal = raw.line,
-}: StagedOutcome): Pick<RejectLine, 'object' | 'line' | 'byte' | 'ordinal'> {
-  return { ...raw, ...(ordinal !== raw.line && { ordinal }) }
-}
-
 /** What a reject shows of its record. */
-export function rejectedSource({
+function rejectedSource({
   text,
   sourceSha256,
   row,

@@ -55,7 +55,7 @@ export interface FinalReport {
 }
 
 /**
- * Of a whole import: while the rest is to be sent nothing is balanced.
+ * Holds for a whole import only: while the rest is to be sent nothing is balanced.
  * `read = givingEvents + skipped + rejected + collapsed`, `sent = fromRecords + generated`, and what was sent or refused
  * is what the rehearsal promised.
  */

@@ -137,7 +137,7 @@ function countedAs(day: string, event: string): string {
   return isGeneratedName(event) ? `all days, ${event}` : `${day}, ${event}`
 }
 
-/** Of more names than can be remembered. */
+/** For more names than can be remembered. */
 function countedTogether(day: string, part: number): string {
   return `${day}, further names (part ${part})`
 }

@@ -49,7 +49,7 @@ export async function listCounts(
   let ofDay: readonly ImportedCount[] = []
   for await (const piece of piecesOf(ask, job, after, rowsMax)) {
     const found = await ask((client, signal) => countsIn(client, job, piece, { after, limit }, signal))
-    // Of each part the first ones come, so the first ones of all are among them.
+    // Each part gives its first ones, so the first ones of all are among them.
     ofDay = piece.part === 0 ? found : firstOf([...ofDay, ...found], limit)
     if (piece.part < piece.parts - 1) continue
     counts.push(...ofDay)

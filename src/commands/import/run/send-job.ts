@@ -24,7 +24,7 @@ import { quoted } from '../words/step-words.ts'
 import { afterRefusals } from './after-refusals.ts'
 
 export interface SendJobOptions {
-  /** Of the job's folder, as the user wrote it. */
+  /** The job's folder, as the user wrote it. */
   readonly path: string
   /** Stop after groups, links and the first thousand events of records, for a look at them. */
   readonly canary?: boolean

@@ -180,7 +180,7 @@ function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
   ]
 }
 
-/** Of a report whose names are more than are counted one by one. */
+/** Says how many events have names beyond those that are counted one by one. */
 export function eventLines({ events, eventsOfOtherNames = 0 }: RehearsalReport): readonly string[] {
   if (events.length === 0) return ['None.']
   return eventsOfOtherNames === 0 ? [] : [`${counted(eventsOfOtherNames, 'event')} of further names are not listed.`]
