@@ -140,6 +140,15 @@ describe('sending an import', () => {
     assert.ok(portal < 0)
   })
 
+  it('takes no page of a network for the answer of a service that knows no jobs', async t => {
+    const { standIn, options } = await prepare(t)
+    let portal = 3
+    standIn.fault = () => (portal-- > 0 ? { status: 200, body: '<html>Log in</html>' } : null)
+    await sendStage({ ...options, identity: { ...options.identity, serviceJobId: null } })
+    await assertWhole(standIn)
+    assert.ok(portal < 0)
+  })
+
   it('halves batches that are too large for the service', async t => {
     const { standIn, options } = await prepare(t)
     standIn.fault = ({ events }) => (events.length > 30 ? { status: 413 } : null)

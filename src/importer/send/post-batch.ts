@@ -127,13 +127,17 @@ function answerOf(
 
 /**
  * @param eventCount what the answer of an import job has to account for: whoever else answers, such as the portal of a
- *   network, does not. Null for a service that knows no reports.
+ *   network, does not. Null for a service that knows no reports, whose answer has a status and little else.
  */
 function acceptedOf(body: JsonObject, eventCount: number | null): BatchAnswer {
   const list = ownValue(body, 'failed_records')
   const accounted = (numberAt(body, 'accepted') ?? 0) + (Array.isArray(list) ? list.length : 0)
   if (eventCount !== null && accounted !== eventCount) {
     const words = `the answer speaks of ${counted(accounted, 'event')}, and ${counted(eventCount, 'was', 'were')} sent`
+    return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
+  }
+  if (eventCount === null && ownValue(body, 'status') === undefined) {
+    const words = 'the answer is not that of a service that takes events, but perhaps of a network that asks to log in'
     return { kind: 'trouble', words, isOverload: false, retryAfterMs: null }
   }
   const failed = (Array.isArray(list) ? list : []).filter(isJsonObject).map(record => ({
