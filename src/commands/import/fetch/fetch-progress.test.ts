@@ -42,11 +42,12 @@ describe('the progress of a fetch', () => {
     assert.match(progressInWords({ ...stuck, waiting: null }, pace), / 7 retries$/)
   })
 
-  it('is a line every ten seconds where nobody looks, and JSON for programs', () => {
+  it('is a line every ten seconds where nobody looks, also while nothing happens, and JSON for programs', t => {
+    t.mock.timers.enable({ apis: ['setInterval'] })
     for (const isJson of [false, true]) {
       let nowMs = 0
       let written = ''
-      const { show } = fetchProgress({
+      const { show, end } = fetchProgress({
         write: text => {
           written += text
         },
@@ -54,12 +55,14 @@ describe('the progress of a fetch', () => {
         limits: { perSecond: null, perHour: null, atOnce: 1 },
       })
       for (; nowMs <= 25_000; nowMs += 500) show({ ...begun, partsDone: nowMs / 500 })
+      for (; nowMs <= 45_000; nowMs += 1_000) t.mock.timers.tick(1_000)
+      end()
       const lines = written.trimEnd().split('\n')
-      assert.equal(lines.length, 2)
+      assert.equal(lines.length, 4)
       if (isJson)
         assert.deepEqual(
           lines.map(line => JSON.parse(line).partsDone),
-          [20, 40],
+          [20, 40, 50, 50],
         )
       else assert.match(lines[0]!, /^20 of 1,095 parts/)
     }

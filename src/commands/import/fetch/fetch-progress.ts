@@ -23,41 +23,56 @@ export interface FetchProgressOptions {
 
 const lineEveryMs = 10_000
 const terminalEveryMs = 200
+/** How often a line is looked after while nothing happens, as in a wait of minutes. */
+const tickEveryMs = 1_000
 
 export function fetchProgress({ write, width: widthNow, isJson, nowMs, limits, callsPerPart }: FetchProgressOptions) {
   const startMs = nowMs()
   const isTerminal = widthNow() !== null
   const everyMs = isTerminal ? terminalEveryMs : lineEveryMs
   let shownMs = isTerminal ? 0 : startMs
-  let firstDone: number | null = null
+  let first: FetchProgress | null = null
+  let latest: FetchProgress | null = null
+  const draw = () => {
+    const atMs = nowMs()
+    if (first === null || latest === null || atMs - shownMs < everyMs) return
+    shownMs = atMs
+    const { partsDone, partsTotal } = latest
+    if (isJson) {
+      const line = JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...latest })
+      write(`${printable(line)}\n`)
+      return
+    }
+    const figures = progressInWords(latest, {
+      nowMs: atMs,
+      spentMs: atMs - startMs,
+      doneHere: partsDone - first.partsDone,
+      leastMs: leastDurationMs((partsTotal - partsDone) * callsPerPart, limits),
+    })
+    const words = printable(figures)
+    const width = widthNow()
+    if (width === null) {
+      write(`${words}\n`)
+      return
+    }
+    const bar = progressBar(partsDone / Math.max(1, partsTotal), width)
+    write(`\r${cutToWidth(`${bar}, ${words}`, width - 1)}\u001b[K`)
+  }
+  const clear = () => {
+    if (isTerminal) write('\r\u001b[K')
+  }
+  const timer = setInterval(draw, tickEveryMs)
   return {
     show(progress: FetchProgress): void {
-      const atMs = nowMs()
-      firstDone ??= progress.partsDone
-      if (atMs - shownMs < everyMs) return
-      shownMs = atMs
-      if (isJson) {
-        const line = JSON.stringify({ stage: 'export', at: new Date(atMs).toISOString(), ...progress })
-        write(`${printable(line)}\n`)
-        return
-      }
-      const figures = progressInWords(progress, {
-        nowMs: atMs,
-        spentMs: atMs - startMs,
-        doneHere: progress.partsDone - firstDone,
-        leastMs: leastDurationMs((progress.partsTotal - progress.partsDone) * callsPerPart, limits),
-      })
-      const words = printable(figures)
-      const width = widthNow()
-      if (width === null) {
-        write(`${words}\n`)
-        return
-      }
-      const bar = progressBar(progress.partsDone / Math.max(1, progress.partsTotal), width)
-      write(`\r${cutToWidth(`${bar}, ${words}`, width - 1)}\u001b[K`)
+      first ??= progress
+      latest = progress
+      draw()
     },
+    /** Makes room for another line. */
+    clear,
     end(): void {
-      if (isTerminal) write('\r\u001b[K')
+      clearInterval(timer)
+      clear()
     },
   }
 }

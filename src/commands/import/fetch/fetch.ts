@@ -134,7 +134,7 @@ async function download(
       ...{ folder, config, source, clock, tryFileLock, signal },
       onProgress: progress.show,
       onNotice: line => {
-        progress.end()
+        progress.clear()
         process.stderr.write(`${printable(line)}\n`)
       },
     })
