@@ -9,6 +9,7 @@ const diskFull = (code: string) => Object.assign(new Error('no room'), { code })
 function aWait(failures: readonly string[], freeBytes: readonly number[]) {
   const said: string[] = []
   let [calls, looks, nowMs] = [0, 0, 0]
+  let looksBeforeSaying = -1
   const interrupted = new AbortController()
   const ended = whereRoom(
     async () => {
@@ -18,7 +19,13 @@ function aWait(failures: readonly string[], freeBytes: readonly number[]) {
     },
     {
       folder: { path: '/job' },
-      progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
+      progress: {
+        say: line => {
+          looksBeforeSaying = looks
+          said.push(line)
+        },
+        waiting: reason => said.push(`waiting: ${reason}`),
+      },
       signal: interrupted.signal,
       clock: {
         nowMs: () => nowMs,
@@ -31,7 +38,14 @@ function aWait(failures: readonly string[], freeBytes: readonly number[]) {
       freeBytes: () => freeBytes[Math.min(looks++, freeBytes.length - 1)]!,
     },
   )
-  return { said, ended, interrupted, calls: () => calls, nowMs: () => nowMs }
+  return {
+    said,
+    ended,
+    interrupted,
+    calls: () => calls,
+    nowMs: () => nowMs,
+    looksBeforeSaying: () => looksBeforeSaying,
+  }
 }
 
 describe('a stage on a disk that is full', () => {
@@ -45,10 +59,16 @@ describe('a stage on a disk that is full', () => {
     assert.match(wait.said[3]!, words)
   })
 
+  it('looks how full the disk is before it says so, since somebody may make room at once', async () => {
+    const wait = aWait(['ENOSPC'], [0, mebibyte])
+    await wait.ended
+    assert.equal(wait.looksBeforeSaying(), 1)
+  })
+
   it('is tried again after a while where no byte comes free, as under a quota', async () => {
-    const wait = aWait(['EDQUOT'], [5 * mebibyte])
+    const wait = aWait(['EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT', 'EDQUOT'], [5 * mebibyte])
     assert.equal(await wait.ended, 'done')
-    assert.equal(wait.nowMs(), 600_000)
+    assert.equal(wait.nowMs(), (1 + 2 + 4 + 8 + 10 + 10) * 60_000)
   })
 
   it('ends when it is interrupted, and at once for any other reason', async () => {

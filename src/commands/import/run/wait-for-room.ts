@@ -18,27 +18,31 @@ export interface RoomOptions {
 const lookEveryMs = 1_000
 /** A stage that is called again writes more than this, and one that finds no room has read its files in vain. */
 const roomBytesMin = 1024 * 1024
-/** Quotas and used-up inodes may give way without a byte more. */
-const tryAnywayMs = 600_000
+/** Quotas and used-up inodes may give way without a byte more: the first time after a minute, then ever more seldom. */
+const tryAnywayMs = { first: 60_000, max: 600_000 }
 
 /** @throws what `stage` throws for any other reason; the signal's reason when it is aborted. */
 export async function whereRoom<T>(stage: () => Promise<T>, options: RoomOptions): Promise<T> {
-  for (;;)
+  for (let waitMs = tryAnywayMs.first; ; waitMs = Math.min(2 * waitMs, tryAnywayMs.max))
     try {
       return await stage()
     } catch (error) {
       if (!isDiskFull(error) || options.signal.aborted) throw error
-      await room(options)
+      await room(options, waitMs)
     }
 }
 
-async function room({ folder, progress, signal, clock, freeBytes = freeBytesOf }: RoomOptions): Promise<void> {
+async function room(
+  { folder, progress, signal, clock, freeBytes = freeBytesOf }: RoomOptions,
+  waitMsMax: number,
+): Promise<void> {
+  // Before anybody is told, who may make room at once.
+  const enough = freeBytes(folder.path) + roomBytesMin
   progress.say(
     `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: make room, and it goes on by itself.`,
   )
   progress.waiting('the disk is full')
-  const enough = freeBytes(folder.path) + roomBytesMin
-  const untilMs = clock.nowMs() + tryAnywayMs
+  const untilMs = clock.nowMs() + waitMsMax
   while (freeBytes(folder.path) < enough && clock.nowMs() < untilMs) await clock.sleep(lookEveryMs, signal)
   progress.waiting(null)
 }
