@@ -119,4 +119,17 @@ describe('the rounds of a part', () => {
     const large = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at], { padding: 90_000 }))
     assert.equal((await roundsFor(large, { laneEventsMin: 1_000 }))[0]!.lanes.length, 2)
   })
+
+  it('make one batch of each day, however the days take turns', async () => {
+    const lines = Array.from({ length: 40 }, (_, at) => lineOf(at + 1, [at % 3], { day: at % 2 }))
+    const [round] = await roundsFor(lines, { laneEventsMin: 1_000 })
+    const [batches] = round!.lanes
+    assert.deepEqual(
+      batches!.map(({ day, events }) => [day, events.length]),
+      [
+        ['2024-10-04', 20],
+        ['2024-10-05', 20],
+      ],
+    )
+  })
 })

@@ -207,18 +207,24 @@ function isGroupEvent({ event }: ImportedEvent): boolean {
   return event === '$groupidentify'
 }
 
-/** Cuts one lane's events where a batch is full or another day begins. */
-export function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
+/**
+ * Cuts one lane's events into batches of one day, the oldest day first: those of a local day fall on two UTC days in turns, and
+ * a batch for each turn would hold a few events.
+ */
+function batchesOf(events: readonly OutgoingEvent[]): Batch[] {
+  const days = Map.groupBy(events, ({ event }) => utcDay(event.timeUs))
+  return [...days].toSorted(([a], [b]) => (a < b ? -1 : 1)).flatMap(([day, ofDay]) => batchesOfDay(day, ofDay))
+}
+
+function batchesOfDay(day: string, events: readonly OutgoingEvent[]): Batch[] {
   const batches: { day: string; events: OutgoingEvent[] }[] = []
   let bytes = 0
   for (const each of events) {
-    const day = utcDay(each.event.timeUs)
     const last = batches.at(-1)
     // The comma between events counts as well.
     bytes += each.bytes + 1
-    const fits =
-      last?.day === day && last.events.length < importBatchEventsMax && bytes <= batchBytesMax - envelopeBytes
-    if (fits) last.events.push(each)
+    if (last !== undefined && last.events.length < importBatchEventsMax && bytes <= batchBytesMax - envelopeBytes)
+      last.events.push(each)
     else {
       batches.push({ day, events: [each] })
       bytes = each.bytes + 1
