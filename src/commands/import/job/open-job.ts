@@ -16,6 +16,9 @@ import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.
 import { type NextStep, quoted } from '../words/step-words.ts'
 
 export const lockFile = 'lock.db'
+/** Whoever asks whether the folder is locked holds the lock for a moment, as `status` in another terminal does. */
+const lockTriesMax = 10
+const lockTryEveryMs = 50
 
 export interface Job {
   readonly folder: JobFolder
@@ -97,12 +100,15 @@ export function sourceNamed(name: string): ImportSource {
  * @returns what gives it back.
  */
 export function lockJob(folder: JobFolder): () => void {
-  return (
-    tryFileLock(join(folder.path, lockFile)) ??
-    refuse(
-      `another pennon import works on ${folder.path}. Wait for its end, or stop it; pennon import status tells of it`,
-    )
-  )
+  for (let tries = 1; ; tries++) {
+    const unlock = tryFileLock(join(folder.path, lockFile))
+    if (unlock !== null) return unlock
+    if (tries === lockTriesMax)
+      refuse(
+        `another pennon import works on ${folder.path}. Wait for its end, or stop it; pennon import status tells of it`,
+      )
+    Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, lockTryEveryMs)
+  }
 }
 
 export function isJobRunning(folder: JobFolder): boolean {
