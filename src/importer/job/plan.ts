@@ -54,7 +54,7 @@ export interface ImportPlan {
   readonly source: string
   /** As the source's `prepare` takes it. */
   readonly config: JsonObject
-  /** Nobody said when profiles were exported: the time of it in `config` is that of the last event staged. */
+  /** Present where the time of the profiles in `config` is that of the last event staged, since no other was given. */
   readonly isProfileTimeFound?: true
   /** In the order in which they are read; of what is fetched, once all of it is there. */
   readonly files: readonly RawFile[]

@@ -2,7 +2,8 @@
 
 import { readFileSync } from 'node:fs'
 import { refuse } from '#commands/refuse.ts'
-import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { ImportLimits } from '#importer/job/plan.ts'
 
 /** As commander gives them. */
@@ -110,20 +111,21 @@ function wholeDays(text: string): number {
 
 /** @param name of what is read, for the message. @returns why a file holds no JSON object; null when it does. */
 export function whyNoJsonFile(path: string, name: string): string | null {
-  try {
-    return isJsonObject(parseJson(readFileSync(path, 'utf8'))) ? null : `${name} ${path} holds no JSON object`
-  } catch (error) {
-    return `${name} ${path} cannot be read: ${(error as Error).message}`
-  }
+  const read = objectOfFile(path, name)
+  return read.ok ? null : read.error
 }
 
 /** Refuses a file that holds no JSON object. @param option that names it, for the message. */
 export function readJsonFile(path: string, option: string): JsonObject {
-  let value: JsonValue
+  const read = objectOfFile(path, option)
+  return read.ok ? read.value : refuse(read.error)
+}
+
+function objectOfFile(path: string, name: string): Result<JsonObject, string> {
   try {
-    value = parseJson(readFileSync(path, 'utf8'))
+    const value = parseJson(readFileSync(path, 'utf8'))
+    return isJsonObject(value) ? ok(value) : err(`${name} ${path} holds no JSON object`)
   } catch (error) {
-    refuse(`${option} ${path} cannot be read: ${(error as Error).message}`)
+    return err(`${name} ${path} cannot be read: ${(error as Error).message}`)
   }
-  return isJsonObject(value) ? value : refuse(`${option} ${path} holds no JSON object`)
 }
