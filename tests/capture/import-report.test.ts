@@ -18,8 +18,8 @@ import { eventually } from '../support/eventually.ts'
 async function start(t: TestContext, options: CaptureServerOptions = {}) {
   const asked: number[] = []
   const server = await startCaptureServer(t, {
-    countStored: async (_, identities) => {
-      asked.push(identities.length)
+    countStored: async (_, { summary }) => {
+      asked.push(summary.count)
       return 2
     },
     ...options,
@@ -44,6 +44,18 @@ describe('a batch that asks for an import report', () => {
     assert.deepEqual([status, report.accepted, report.duplicates, report.failed_records.length], [200, 3, 3, 1])
     assert.equal(report.charged, 0)
     assert.deepEqual(asked, [2])
+  })
+
+  it('is told the same when it is large and a thread decodes it, whatever its key', async t => {
+    const { asked, send } = await start(t, { unknownKeys: 'accept' })
+    const large = { historical_migration: true, padding: 'x'.repeat(2 ** 20) }
+    const { report } = await send(['a', 'b', 'b', ''], large)
+    const { report: small } = await send(['a', 'b', 'b', ''])
+    assert.deepEqual(report, small)
+    assert.deepEqual(asked, [2, 2])
+    const unknown = await send(['a'], { ...large, api_key: 'phc_unknown' })
+    assert.deepEqual([unknown.report.accepted, unknown.report.failed_records[0].reason], [0, 'unknown_api_key'])
+    assert.equal(asked.length, 2)
   })
 
   it('asks the event store nothing when it is refused, has nothing to store, or is no historical migration', async t => {

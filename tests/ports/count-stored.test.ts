@@ -7,6 +7,7 @@ import type { StoredEvent } from '#core/events/stored-event.ts'
 import { importBatchEventsMax } from '#core/imports/import-job.ts'
 import { eventStoreForTests } from '../insights/event-store-for-tests.ts'
 import { anEvent, imported } from '../support/an-event.ts'
+import { askedBatch } from '../support/asked-batch.ts'
 
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const dayMs = 86_400_000
@@ -26,7 +27,7 @@ describe('the events of a batch that are stored', () => {
     )
   }
 
-  const stored = (asked: readonly StoredEvent[]) => server.store.countStored(projectId, asked)
+  const stored = (asked: readonly StoredEvent[]) => server.store.countStored(projectId, askedBatch(asked))
 
   it('are counted whether they are live, published or pending, and once where they are several of these', async () => {
     const events = someEvents(5)

@@ -8,6 +8,7 @@ import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-even
 import { endpointOfUrl } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
 import { PortError } from '#ports/port-error.ts'
+import { askedBatch } from '../support/asked-batch.ts'
 import { eventually } from '../support/eventually.ts'
 
 const uuid = '0197c5a0-0000-7000-8000-000000000001'
@@ -66,7 +67,7 @@ const questions: readonly {
   {
     name: 'how many events of a batch are stored',
     ...{ running: 2, waiting: 6 },
-    ask: (store, projectId) => store.countStored(projectId, asked),
+    ask: (store, projectId) => store.countStored(projectId, askedBatch(asked)),
   },
 ]
 

@@ -7,17 +7,17 @@ import { quotaResourceOf } from '#core/capture/quota-resource.ts'
 import { groupEventNames } from '#core/events/event-names.ts'
 import { groupIdentityOf } from '#core/events/group-identity.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
-import type {
-  EventIdentity,
-  PersonIdOverride,
-  RejectedEvent,
-  StoredEvent,
-  StoredRecording,
+import {
+  type EventIdentity,
+  identityKey,
+  type PersonIdOverride,
+  type RejectedEvent,
+  type StoredEvent,
+  type StoredRecording,
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
 import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
-import { identityKey } from '#core/processing/charge-once.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'

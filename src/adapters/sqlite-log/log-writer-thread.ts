@@ -9,6 +9,7 @@ import { parentPort, workerData } from 'node:worker_threads'
 import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import type { LogCondition } from '#ports/log/event-log.ts'
 import type { PortErrorCode } from '#ports/port-error.ts'
+import { runBehindOthers } from '#telemetry/thread-priority.ts'
 import { DiskRoom } from './disk-room.ts'
 import { FilesGoneError, StreamAppender, type StreamGap } from './stream-appender.ts'
 import { CommitUnknownError } from './writable-segment.ts'
@@ -53,6 +54,7 @@ const ok: LogCondition = { state: 'ok' }
 if (parentPort !== null) serve(parentPort, workerData as LogThreadOptions)
 
 function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions): void {
+  if (options.traffic === 'import') runBehindOthers()
   const opened = openAppender(options)
   if (opened === null) return
   const appender = opened

@@ -3,17 +3,20 @@
 import { randomFillSync } from 'node:crypto'
 import { answerJobs } from '#adapters/decode-threads/answer-jobs.ts'
 import { pooledRandomUint32 } from '#core/capture/event-uuid.ts'
+import { runBehindOthers } from '#telemetry/thread-priority.ts'
 import { decodeAndPrepare, type PreparedCapture } from '#wire/capture/decode-capture.ts'
 import { type PreparedV1Capture, prepareV1Capture } from '#wire/capture-v1/decode-batch.ts'
 import { decodeFlags, packFlags } from '#wire/flags/decode-flags.ts'
 import { decodeRecording } from '#wire/recordings/decode-recording.ts'
 import type { DecodeJobs } from '#wire/threads/decode-jobs.ts'
 
+runBehindOthers()
 const random = pooledRandomUint32(randomFillSync)
 
 answerJobs<DecodeJobs>({
-  capture: ({ input, ...received }) => {
-    const outcome = decodeAndPrepare({ ...input, body: asBuffer(input.body) }, { ...received, random })
+  capture: ({ input, reportRecentFromMs, ...received }) => {
+    const capture = { ...input, body: asBuffer(input.body) }
+    const outcome = decodeAndPrepare(capture, { ...received, random }, reportRecentFromMs)
     return { outcome, moved: buffersOfTable(outcome) }
   },
   capture_v1: ({ input, received }) => {

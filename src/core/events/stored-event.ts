@@ -1,5 +1,6 @@
 // The rows that the worker writes to the event store, as values. The adapter chooses the column names.
 
+import { dayMs } from '../time.ts'
 import type { CapturedRecording, Lane, RejectSource } from './captured-event.ts'
 
 export type PersonMode = 'full' | 'propertyless' | 'force_upgrade'
@@ -39,6 +40,11 @@ export interface StoredEvent {
 
 /** What all copies of one event share; of `timestampMs` only the UTC day counts. Source: docs/wire/ingestion.md 8.1. */
 export type EventIdentity = Pick<StoredEvent, 'projectId' | 'timestampMs' | 'event' | 'distinctId' | 'uuid'>
+
+/** The same key for all copies of an event, and for no other event. */
+export function identityKey({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
+  return `${projectId} ${Math.floor(timestampMs / dayMs)} ${uuid} ${event.length} ${event}${distinctId}`
+}
 
 /** A distinct id that now belongs to another person. Queries map old rows through it; the highest version wins. */
 export interface PersonIdOverride {

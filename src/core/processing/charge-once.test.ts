@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anEvent, imported } from '../../../tests/support/an-event.ts'
-import { chargeOnce, identityKey, lateLiveEvents } from './charge-once.ts'
+import { identityKey } from '../events/stored-event.ts'
+import { chargeOnce, lateLiveEvents } from './charge-once.ts'
 
 const at = (text: string) => Date.parse(`${text}Z`)
 const happenedMs = at('2026-11-05T23:59:59.999')

@@ -2,7 +2,7 @@
 // is sent again. Usage is frozen day by day, so a later copy must not move its event to another day. The event store
 // knows the earlier copies (`findChargedTimes`); `services/processing/insert-rows.ts` decides when to ask it.
 
-import type { EventIdentity, StoredEvent } from '../events/stored-event.ts'
+import { identityKey, type StoredEvent } from '../events/stored-event.ts'
 import { dayMs } from '../time.ts'
 
 const none: readonly StoredEvent[] = []
@@ -47,11 +47,6 @@ export function chargeOnce(
     if (chargedAtMs !== row.chargedAtMs) charged.set(row, { ...row, chargedAtMs })
   }
   return charged.size === 0 ? rows : rows.map(row => charged.get(row) ?? row)
-}
-
-/** The same key for all copies of an event, and for no other event. */
-export function identityKey({ projectId, timestampMs, event, distinctId, uuid }: EventIdentity): string {
-  return `${projectId} ${dayOf(timestampMs)} ${uuid} ${event.length} ${event}${distinctId}`
 }
 
 /** Whole UTC days since 1970. */

@@ -30,6 +30,7 @@ import {
   type NamedJob,
   paceImport,
   pacePrepared,
+  recentFrom,
   refusedForJob,
   reportReading,
   storedCounting,
@@ -184,9 +185,10 @@ function prepareAndAnswer(
   const { random } = exchange
   const { rerouteOlderThanMs = null } = deps
   const ofJob = exchange.job === null ? null : { importJobId: exchange.job.id }
+  const withReport = exchange.import?.wantsReport === true ? { reportRecentFromMs: recentFrom(receivedAtMs) } : null
   const prepared = prepareInline(input, { receivedAtMs, ip, random, rerouteOlderThanMs, ...ofJob })
   return prepared.kind === 'too_much_work'
-    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob }, exchange)
+    ? decodeElsewhere(deps, { input, receivedAtMs, ip, rerouteOlderThanMs, ...ofJob, ...withReport }, exchange)
     : answerPrepared(deps, prepared, receivedAtMs, exchange)
 }
 
@@ -248,7 +250,7 @@ async function answerImport(
   }
   if (!request.wantsReport) return answerWhenStored(service.capture(prepared, receivedAtMs, exchange.read), exchange)
   const counting = storedCounting(imports!, prepared)
-  const stored = service.capture(prepared, receivedAtMs, reportReading(receivedAtMs), counting)
+  const stored = service.capture(prepared, receivedAtMs, reportReading(imports!, prepared, receivedAtMs), counting)
   return answerWhenStored(stored.then(encodedReport), exchange)
 }
 

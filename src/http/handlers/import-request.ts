@@ -3,11 +3,10 @@
 
 import type { FastifyReply } from 'fastify'
 import { liveWindowMs } from '#core/events/live-window.ts'
-import type { EventIdentity } from '#core/events/stored-event.ts'
 import { importBatchEventsMax, isOpen } from '#core/imports/import-job.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { ImportedRows } from '#ports/events/imported-rows.ts'
+import type { AskedBatch, ImportedRows } from '#ports/events/imported-rows.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { AnswerCompletion, AnswerReading, CaptureOutcome } from '#services/capture/capture-outcome.ts'
 import type { ImportPace } from '#services/imports/import-pace.ts'
@@ -16,7 +15,7 @@ import { inSlices } from '#services/shared/in-slices.ts'
 import { networkOf } from '#wire/address/client-address.ts'
 import type { VerboseAnswer } from '#wire/capture/capture-verdicts.ts'
 import type { PreparedCapture } from '#wire/capture/decode-capture.ts'
-import { encodeImportReport, type ImportReport, readImportReport } from '#wire/capture/import-report.ts'
+import { encodeImportReport, type ImportReport, identitiesOf, readImportReport } from '#wire/capture/import-report.ts'
 import { importErrors, importRateHeader } from '#wire/capture/import-request.ts'
 import type { WireError } from '#wire/wire-error.ts'
 
@@ -98,8 +97,19 @@ export async function refusedForJob(
   return isOpen(job.state) ? null : importErrors.closedJob
 }
 
-export function reportReading(receivedAtMs: number): AnswerReading<ImportReport> {
-  return table => inSlices(readImportReport(table, receivedAtMs - liveWindowMs))
+/** A thread that decoded the batch has read the report too; after that, only an unknown key changes what becomes of an import. */
+export function reportReading(
+  { findProject }: ImportRequestDeps,
+  { token, historicalMigration, report }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
+  receivedAtMs: number,
+): AnswerReading<ImportReport> {
+  if (report !== undefined && historicalMigration && findProject(token) !== null) return () => report
+  return table => inSlices(readImportReport(table, recentFrom(receivedAtMs)))
+}
+
+/** Events from this time on are recent, in epoch ms. */
+export function recentFrom(receivedAtMs: number): number {
+  return receivedAtMs - liveWindowMs
 }
 
 /**
@@ -108,12 +118,13 @@ export function reportReading(receivedAtMs: number): AnswerReading<ImportReport>
  */
 export function storedCounting(
   { findProject, events }: ImportRequestDeps,
-  { token, historicalMigration }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
+  { token, historicalMigration, table }: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): AnswerCompletion<ImportReport> | undefined {
   const project = findProject(token)
   if (!historicalMigration || project === null) return undefined
   return async report => {
-    const storedCount = await countStored(events, project.id, report.identities)
+    const batch = { summary: report.events, identities: () => inSlices(identitiesOf(table)) }
+    const storedCount = await countStored(events, project.id, batch)
     return { ...report, duplicates: report.duplicates + storedCount }
   }
 }
@@ -124,14 +135,11 @@ export function encodedReport(outcome: CaptureOutcome<ImportReport>): CaptureOut
     : outcome
 }
 
-async function countStored(
-  events: ImportRequestDeps['events'],
-  projectId: number,
-  identities: readonly EventIdentity[],
-): Promise<number> {
+async function countStored(events: ImportRequestDeps['events'], projectId: number, batch: AskedBatch): Promise<number> {
+  const { count } = batch.summary
   // Anybody with a project's public key can ask for it.
-  if (identities.length === 0 || identities.length > importBatchEventsMax) return 0
-  return events.countStored(projectId, identities).catch(ignoreStore)
+  if (count === 0 || count > importBatchEventsMax) return 0
+  return events.countStored(projectId, batch).catch(ignoreStore)
 }
 
 function ignoreStore(cause: unknown): number {

@@ -1,8 +1,10 @@
 // The rows of one import job, published or not, for its report, its verification and its undoing.
 
+import type { BatchSummary } from '#core/events/batch-summary.ts'
 import type { EventIdentity } from '#core/events/stored-event.ts'
 import type { DayAndEvent, ImportedCount, ImportedRowCounts } from '#core/imports/imported-counts.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
+import type { MaybePromise } from '#core/maybe-promise.ts'
 import type { EventView } from './event-queries.ts'
 
 /** Anybody with a project's public key can make more; those that link asked ids with each other come first. */
@@ -27,6 +29,13 @@ export interface LaterImports {
   readonly sinceMs: number
 }
 
+/** Some events of one project. */
+export interface AskedBatch {
+  readonly summary: BatchSummary
+  /** The same events, each once; only called when some of them may be stored. */
+  identities(): MaybePromise<readonly Omit<EventIdentity, 'projectId'>[]>
+}
+
 /**
  * @throws PortError from every method, as in `EventQueries`; `QueryTooLargeError` where the same method may well answer for
  *   fewer ids or groups. What has a signal is for people, and takes its turn among the other queries of the project.
@@ -48,7 +57,7 @@ export interface ImportedRows {
    * How many of these events are stored, visible or pending, live or by any job. Few questions of a project wait at once:
    * a further one is `full`.
    */
-  countStored(projectId: number, identities: readonly Omit<EventIdentity, 'projectId'>[]): Promise<number>
+  countStored(projectId: number, batch: AskedBatch): Promise<number>
   /** Those of the distinct ids whose persons are in visible rows of anything but this job. */
   findUsedIds(projectId: number, importJobId: number, distinctIds: readonly string[]): Promise<readonly string[]>
   /**

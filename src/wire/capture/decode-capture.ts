@@ -6,9 +6,11 @@ import { requestRefusal } from '#core/capture/outcome-table.ts'
 import { type PreparedRequest, prepareEvents } from '#core/capture/prepare-events.ts'
 import { keptBody } from '#core/capture/reject-body.ts'
 import type { RejectedBody } from '#core/events/captured-event.ts'
+import { atOnce } from '#core/maybe-steps.ts'
 import { type CaptureBody, readCaptureBody } from './capture-body.ts'
 import { captureDecodedBytesMax, captureErrors, captureItemCountMax, captureValueCountMax } from './capture-errors.ts'
 import { type NoEventLeft, parseCaptureRequest } from './capture-request.ts'
+import { type ImportReport, readImportReport } from './import-report.ts'
 import { structuredIdBytesMax } from './incoming-item.ts'
 import { parseItemisedRequest } from './itemised-request.ts'
 import type { CaptureRefusal } from './open-request.ts'
@@ -116,7 +118,14 @@ function rejectedBody(sent: string, { engage, ip, querySentAtMs: sentAtMs }: Cap
 }
 
 /** A request whose events are encoded, with project 0 for now. The event loop and threads make the same. */
-export type PreparedCapture = (PreparedRequest & { readonly kind: 'prepared' }) | NoEventLeft | RefusedCapture
+export type PreparedCapture =
+  | (PreparedRequest & {
+      readonly kind: 'prepared'
+      /** Only made where it was asked for, and in a thread. */
+      readonly report?: ImportReport
+    })
+  | NoEventLeft
+  | RefusedCapture
 
 type Received = Parameters<typeof prepareEvents>[1]
 
@@ -128,9 +137,18 @@ export function prepareInline(
   return prepare(decodeInline(input), received)
 }
 
-/** For a thread: reads bodies up to the wire's limits. */
-export function decodeAndPrepare(input: CaptureInput, received: Received): PreparedCapture {
+/**
+ * For a thread: reads bodies up to the wire's limits.
+ * @param reportRecentFromMs for an import report, from when on its events are recent, epoch ms.
+ */
+export function decodeAndPrepare(
+  input: CaptureInput,
+  received: Received,
+  reportRecentFromMs?: number,
+): PreparedCapture {
   const prepared = prepare(decodeCapture(input, threadLimits), received)
+  if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined)
+    return { ...prepared, report: atOnce(readImportReport(prepared.table, reportRecentFromMs)) }
   if (prepared.kind !== 'too_much_work') return prepared
   return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }
 }

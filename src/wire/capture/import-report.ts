@@ -1,9 +1,10 @@
 // The answer to a batch of an import that asked for a report. Source: docs/wire/import.md §3.11.
 
 import { type OutcomeTable, outcomeAt, rowCountOf, TableRecords } from '#core/capture/outcome-table.ts'
-import type { EventIdentity } from '#core/events/stored-event.ts'
+import { type BatchSummary, SummaryWriter } from '#core/events/batch-summary.ts'
+import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
+import type { RecordView } from '#core/log/record-view.ts'
 import type { Steps } from '#core/maybe-steps.ts'
-import { identityKey } from '#core/processing/charge-once.ts'
 
 const itemsPerStep = 500
 
@@ -15,8 +16,8 @@ export interface ImportReport {
   /** Accepted events of no import, repeats once: those of a batch that is not marked as one. */
   readonly charged: number
   readonly failed: readonly FailedRecord[]
-  /** The accepted events, each once; their project is 0. */
-  readonly identities: readonly EventIdentity[]
+  /** The accepted events. */
+  readonly events: BatchSummary
 }
 
 interface FailedRecord {
@@ -30,7 +31,7 @@ interface FailedRecord {
 export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {
   const records = new TableRecords(table)
   const failed: FailedRecord[] = []
-  const identities = new Map<string, EventIdentity>()
+  const events = new SummaryWriter()
   let accepted = 0
   let recent = 0
   let charged = 0
@@ -39,12 +40,8 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
     const record = records.at(row)
     if (isStored && result !== 'drop') {
       accepted++
-      const { uuid, name: event, distinctId, timestampMs } = record
-      if (timestampMs >= recentFromMs) recent++
-      const identity = { projectId: 0, timestampMs, event, distinctId, uuid }
-      const key = identityKey(identity)
-      if (!record.isImport && !identities.has(key)) charged++
-      identities.set(key, identity)
+      if (record.timestampMs >= recentFromMs) recent++
+      if (events.add(identityOf(record)) && !record.isImport) charged++
     } else
       failed.push({
         index: row,
@@ -54,8 +51,27 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
       })
     if (row % itemsPerStep === itemsPerStep - 1) yield
   }
-  const duplicates = accepted - identities.size
-  return { accepted, duplicates, recent, charged, failed, identities: [...identities.values()] }
+  const summary = events.summary()
+  return { accepted, duplicates: accepted - summary.count, recent, charged, failed, events: summary }
+}
+
+/** The accepted events of a final table whose records the log has not taken over yet, each once; their project is 0. */
+export function* identitiesOf(table: OutcomeTable): Steps<EventIdentity[]> {
+  const records = new TableRecords(table)
+  const identities = new Map<string, EventIdentity>()
+  for (let row = 0; row < rowCountOf(table); row++) {
+    const { isStored, result } = outcomeAt(table, row)
+    if (isStored && result !== 'drop') {
+      const identity = identityOf(records.at(row))
+      identities.set(identityKey(identity), identity)
+    }
+    if (row % itemsPerStep === itemsPerStep - 1) yield
+  }
+  return [...identities.values()]
+}
+
+function identityOf({ timestampMs, name, distinctId, uuid }: RecordView): EventIdentity {
+  return { projectId: 0, timestampMs, event: name, distinctId, uuid }
 }
 
 export function encodeImportReport({ accepted, duplicates, recent, charged, failed }: ImportReport): string {

@@ -23,6 +23,8 @@ export interface CaptureJob {
   readonly ip: string
   readonly rerouteOlderThanMs: number | null
   readonly importJobId?: number
+  /** For a batch that asks for an import report: its events from this time on are recent, epoch ms. */
+  readonly reportRecentFromMs?: number
 }
 
 export interface V1CaptureJob {

@@ -4,9 +4,8 @@
 
 import { ClickHouseError } from '@clickhouse/client'
 import { isStorableTime } from '#core/events/storable-time.ts'
-import type { EventIdentity } from '#core/events/stored-event.ts'
+import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import { identityKey } from '#core/processing/charge-once.ts'
 import { dayMs } from '#core/time.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'

@@ -1,8 +1,9 @@
 // How many events of a batch the store has already. A batch that is sent for the first time has none of them, so that is
 // asked first, by the uuids alone: to look for whole identities takes the engine fifteen times as long.
 
-import type { EventIdentity } from '#core/events/stored-event.ts'
-import { dayMs } from '#core/time.ts'
+import type { BatchSummary } from '#core/events/batch-summary.ts'
+import { uuidTextLength } from '#core/events/uuid.ts'
+import type { AskedBatch } from '#ports/events/imported-rows.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
 import { askedIdentities } from '../parameters/identity-lists.ts'
@@ -11,19 +12,20 @@ const tables = ['events', 'events_pending'] as const
 /** Beyond these, looking for uuids would read more of the table than looking for identities does. */
 const daysMax = 2
 const namesMax = 50
-/** So many distinct ids are named, to read less; more would hardly leave anything out. */
-const idsMax = 1_000
 const uuidsPerField = 3_000
+const charsPerUuid = uuidTextLength + 1
 
-/** @param identities of one project, at least one, each once. */
+/** @param batch at least one event. */
 export async function countStored(
   client: ClickHouseClient,
-  identities: readonly EventIdentity[],
+  projectId: number,
+  batch: AskedBatch,
   signal: AbortSignal,
 ): Promise<number> {
-  const asked = askedUuids(identities)
+  const asked = askedUuids(projectId, batch.summary)
   if (asked !== null && !(await isAnyOf(client, asked, signal))) return 0
-  const { prewhere, where, params } = askedIdentities(identities)
+  const identities = await batch.identities()
+  const { prewhere, where, params } = askedIdentities(identities.map(identity => ({ ...identity, projectId })))
   const source = tables.map(
     table => `SELECT toDate32(timestamp) AS day, event, distinct_id, uuid FROM ${table}
       PREWHERE ${prewhere} WHERE ${where}`,
@@ -43,16 +45,14 @@ interface AskedUuids {
 }
 
 /** @returns null where the sort key would leave out too little. */
-function askedUuids(identities: readonly EventIdentity[]): AskedUuids | null {
-  const days = new Set(identities.map(({ timestampMs }) => Math.floor(timestampMs / dayMs)))
-  const names = new Set(identities.map(({ event }) => event.toWellFormed()))
-  if (days.size > daysMax || names.size > namesMax) return null
-  const ids = new Set(identities.map(({ distinctId }) => distinctId.toWellFormed()))
-  const idLists = ids.size > idsMax ? [] : fieldLists(ids, text => text.length)
+function askedUuids(projectId: number, { days, names, distinctIds, uuids }: BatchSummary): AskedUuids | null {
+  if (days.length > daysMax || names.length > namesMax) return null
+  const ids = (distinctIds ?? []).map(id => id.toWellFormed())
+  const idLists = fieldLists(ids, text => text.length)
   const idsIn = idLists.map((_, index) => `distinct_id IN {distinctIds${index}:Array(String)}`)
-  const uuidLists = fieldLists(identities, () => 1, uuidsPerField)
-  const uuids = uuidLists.map((_, index) => `splitByChar(',', materialize({uuids${index}:String}))`)
-  const all = uuids.length === 1 ? uuids[0]! : `arrayConcat(${uuids.join(', ')})`
+  const uuidLists = listsOfUuids(uuids)
+  const lists = uuidLists.map((_, index) => `splitByChar(',', materialize({uuids${index}:String}))`)
+  const all = lists.length === 1 ? lists[0]! : `arrayConcat(${lists.join(', ')})`
   return {
     prewhere: `uuid IN (SELECT toUUID(arrayJoin(${all})))`,
     where: [
@@ -62,11 +62,19 @@ function askedUuids(identities: readonly EventIdentity[]): AskedUuids | null {
       ...(idsIn.length === 0 ? [] : [`(${idsIn.join(' OR ')})`]),
     ].join(' AND '),
     params: {
-      ...{ project: identities[0]!.projectId, days: [...days], names: [...names] },
+      ...{ project: projectId, days: [...days], names: names.map(name => name.toWellFormed()) },
       ...Object.fromEntries(idLists.map((list, index) => [`distinctIds${index}`, list])),
-      ...Object.fromEntries(uuidLists.map((list, index) => [`uuids${index}`, list.map(({ uuid }) => uuid).join(',')])),
+      ...Object.fromEntries(uuidLists.map((list, index) => [`uuids${index}`, list])),
     },
   }
+}
+
+/** A form field of the server holds 128 KiB. */
+function listsOfUuids(uuids: string): string[] {
+  const lists: string[] = []
+  const charsMax = uuidsPerField * charsPerUuid
+  for (let from = 0; from < uuids.length; from += charsMax) lists.push(uuids.slice(from, from + charsMax - 1))
+  return lists
 }
 
 /** Whether the store may have one of them, by its uuid, day and name. */

@@ -3,9 +3,8 @@
 // its rows, and read only the rest in full.
 
 import { TupleParam } from '@clickhouse/client'
-import type { EventIdentity } from '#core/events/stored-event.ts'
+import { type EventIdentity, identityKey } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
-import { identityKey } from '#core/processing/charge-once.ts'
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
 import type { EventCursor, EventQuery, EventView } from '#ports/events/event-queries.ts'

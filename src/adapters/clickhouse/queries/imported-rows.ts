@@ -35,11 +35,10 @@ export function importedRows(
       ask(projectId, signal, (client, either) =>
         findRows(client, { project: projectId, job: importJobId }, uuids, either),
       ),
-    countStored: async (projectId, identities) => {
-      if (identities.length === 0) return 0
-      const all = identities.map(identity => ({ ...identity, projectId }))
-      return askStored(projectId, undefined, (client, signal) => countStored(client, all, signal))
-    },
+    countStored: async (projectId, batch) =>
+      batch.summary.count === 0
+        ? 0
+        : askStored(projectId, undefined, (client, signal) => countStored(client, projectId, batch, signal)),
     findUsedIds: (projectId, importJobId, distinctIds) =>
       listByList(fieldLists(distinctIds, charsOfText), ids =>
         clients.read((client, signal) => usedIds(client, projectId, importJobId, ids, signal)),

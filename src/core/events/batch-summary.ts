@@ -1,0 +1,52 @@
+// The accepted events of a batch as few texts: thousands of objects would keep the event loop busy, which live requests
+// share, and most batches are asked for once and found new.
+
+import { dayMs } from '../time.ts'
+import { type EventIdentity, identityKey } from './stored-event.ts'
+
+/** More would hardly leave anything out of a search. */
+const idsMax = 1_000
+
+/** Events with distinct identities. It survives a structured clone. */
+export interface BatchSummary {
+  readonly count: number
+  /** Whole UTC days since 1970. */
+  readonly days: readonly number[]
+  readonly names: readonly string[]
+  /** Null when there are more than a thousand. */
+  readonly distinctIds: readonly string[] | null
+  /** With commas in between. */
+  readonly uuids: string
+}
+
+/** Adds identities up. Those that repeat an earlier one change nothing. */
+export class SummaryWriter {
+  readonly #keys = new Set<string>()
+  readonly #days = new Set<number>()
+  readonly #names = new Set<string>()
+  readonly #distinctIds = new Set<string>()
+  readonly #uuids: string[] = []
+
+  /** @returns whether it is the first of its kind. */
+  add(identity: EventIdentity): boolean {
+    const { timestampMs, event, distinctId, uuid } = identity
+    const before = this.#keys.size
+    this.#keys.add(identityKey(identity))
+    if (this.#keys.size === before) return false
+    this.#days.add(Math.floor(timestampMs / dayMs))
+    this.#names.add(event)
+    if (this.#distinctIds.size <= idsMax) this.#distinctIds.add(distinctId)
+    this.#uuids.push(uuid)
+    return true
+  }
+
+  summary(): BatchSummary {
+    return {
+      count: this.#keys.size,
+      days: [...this.#days],
+      names: [...this.#names],
+      distinctIds: this.#distinctIds.size > idsMax ? null : [...this.#distinctIds],
+      uuids: this.#uuids.join(','),
+    }
+  }
+}

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { getPriority } from 'node:os'
+import { it } from 'node:test'
+import { Worker } from 'node:worker_threads'
+
+const isLinux = process.platform === 'linux'
+
+it('a thread that runs behind others leaves the rest of its process as it was', { skip: !isLinux }, async () => {
+  const before = getPriority()
+  const code = `
+    import { readlinkSync } from 'node:fs'
+    import { getPriority } from 'node:os'
+    import { parentPort } from 'node:worker_threads'
+    import { runBehindOthers } from '${new URL('./thread-priority.ts', import.meta.url)}'
+    runBehindOthers()
+    parentPort.postMessage(getPriority(Number(readlinkSync('/proc/thread-self').split('/').at(-1))))`
+  const worker = new Worker(new URL(`data:text/javascript,${encodeURIComponent(code)}`))
+  const [priority] = await once(worker, 'message')
+  assert.deepEqual([priority, getPriority()], [Math.min(before + 5, 19), before])
+})
