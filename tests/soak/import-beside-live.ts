@@ -3,7 +3,7 @@
 // published and discarded.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, setPriority, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { ImportCommands } from '../support/import-command.ts'
@@ -30,6 +30,7 @@ export async function runImportBesideLive(options: ImportOptions): Promise<boole
   const { eventCount, isPinned, log } = options
   const folder = mkdtempSync(join(tmpdir(), 'pennon-soak-'))
   const pennon = await startPennon()
+  const restoreGroups = isPinned ? withoutSessionGroups() : () => {}
   try {
     const { commands, project, preparedMs } = await prepareLargeImport(pennon, folder, eventCount)
     log(`${eventCount} records staged, scanned and rehearsed after ${inSeconds(preparedMs)}`)
@@ -43,6 +44,7 @@ export async function runImportBesideLive(options: ImportOptions): Promise<boole
     log(`verified ${isVerified}; events found when published ${published}, when discarded ${discarded}`)
     return isVerified && published === eventCount && discarded === 0
   } finally {
+    restoreGroups()
     await pennon.stop()
     rmSync(folder, { recursive: true })
   }
@@ -100,6 +102,19 @@ function pin(pennon: Pennon): void {
   for (const pid of [...Object.values(pennon.childPids()), process.pid]) pinTo(otherCores, pid)
   pinTo('0', pennon.pid)
 }
+
+/**
+ * Linux shares a processor between sessions before it looks at priorities, and the instance has a session of its own.
+ * @returns puts that back.
+ */
+function withoutSessionGroups(): () => void {
+  if (!existsSync(sessionGroups)) return () => {}
+  const before = readFileSync(sessionGroups)
+  writeFileSync(sessionGroups, '0')
+  return () => writeFileSync(sessionGroups, before)
+}
+
+const sessionGroups = '/proc/sys/kernel/sched_autogroup_enabled'
 
 function pinTo(cores: string, pid: number): void {
   execFileSync('taskset', ['-apc', cores, String(pid)], { stdio: 'ignore' })
