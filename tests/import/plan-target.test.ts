@@ -85,6 +85,25 @@ describe('the target of a planned import', () => {
     assert.deepEqual([target?.projectId, target?.projectName], ['7', 'Shop'])
   })
 
+  it('is never taken for the own project of a personal key that came after the approval', async t => {
+    const other = { id: 3, name: 'Other', api_token: 'phc_other' }
+    const answers: Record<string, object> = { '/array/phc_shop/config': {}, '/api/projects/%40current/': other }
+    const host = await server(t, answers)
+    const folder = tempDir(t)
+    const withoutKey = new ImportCommands(folder, { PENNON_PROJECT_KEY: 'phc_shop' })
+    await withoutKey.plan([withoutKey.file('raw.jsonl', record)], '--host', host)
+    await withoutKey.call('run')
+    assert.equal((await withoutKey.call('approve', '--project', host)).exitCode, 0)
+    const { commands } = planning(t, folder)
+    const refused = await commands.call('run')
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr + refused.stdout, /key's own project, Other, has another\..*run \S+ --rehearse-again/)
+    answers['/api/projects/'] = { results: [other, project], next: null }
+    assert.equal((await commands.call('run', '--rehearse-again')).exitCode, 0)
+    const { target } = JSON.parse(readFileSync(join(commands.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.equal(target?.projectId, '7')
+  })
+
   it('is rehearsed anew where it takes no persons, which nobody could see without a personal key', async t => {
     const answers: Record<string, object> = { '/array/phc_shop/config': {} }
     const host = await server(t, answers)

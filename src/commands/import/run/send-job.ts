@@ -18,6 +18,7 @@ import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
+import { checkOwnProject } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
 import { quoted } from '../words/step-words.ts'
@@ -59,7 +60,8 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   const target = plan.target!
   const api = apiOf(target, progress, signal)
   const known = readServiceJob(folder)
-  if (known !== null) await checkTakesEvents(path, known.id, api)
+  if (known === null) await checkOwnProject(path, target, api)
+  else await checkTakesEvents(path, known.id, api)
   const rehearsal = readReport(folder)!
   const liveBefore = await liveEventsBefore(run, api, rehearsal.range, options)
   const serviceJob = await ensureServiceJob(

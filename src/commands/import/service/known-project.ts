@@ -5,7 +5,8 @@ import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { readConfig } from '#config.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { apiAddressOf, type ImportPlan, writePlan } from '#importer/job/plan.ts'
+import { apiAddressOf, type ImportPlan, type ImportTarget, writePlan } from '#importer/job/plan.ts'
+import type { ServiceApi } from '#importer/send/job-api.ts'
 import { quoted } from '../words/step-words.ts'
 
 const timeoutMs = 15_000
@@ -62,5 +63,23 @@ export async function withKnownProject(folder: JobFolder, plan: ImportPlan): Pro
   writePlan(folder, { ...known, limits: { ...limits, isPersonless: true } })
   throw new JobStopped(
     `the project takes no persons (person_processing_opt_out), which could not be seen when this was planned. To rehearse it for such a project: pennon import run ${quoted(folder.path)}`,
+  )
+}
+
+/**
+ * Before a job is made in the personal key's own project, for a plan that was approved before its project was known.
+ * @param path of the job's folder.
+ * @throws JobStopped where that is another one.
+ */
+export async function checkOwnProject(
+  path: string,
+  { projectId, projectKey }: ImportTarget,
+  api: ServiceApi,
+): Promise<void> {
+  if (projectId !== null) return
+  const { api_token: token, name } = await api.call('GET', '/')
+  if (typeof token !== 'string' || token === projectKey) return
+  throw new JobStopped(
+    `which project has the key ${projectKey} was not known when this was approved, and the personal key's own project, ${String(name)}, has another. Let it be asked, and approve it again: pennon import run ${quoted(path)} --rehearse-again`,
   )
 }
