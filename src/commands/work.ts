@@ -20,7 +20,6 @@ const reportEveryMs = 5_000
 
 export async function work(options: { testClock?: string; testGeoip?: string } = {}): Promise<void> {
   process.title = 'pennon work'
-  growHeapSlowly()
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const config = read.value
@@ -50,6 +49,9 @@ export async function work(options: { testClock?: string; testGeoip?: string } =
     onStateChange: state => tell({ type: 'processing', state }),
     onProcessedUntil: (traffic, until) => tell({ type: 'processed', traffic, until }),
   })
+  // Not before everything is loaded: with another flag V8 compiles each module anew that `serve` had compiled, keeps that on
+  // disk in its place, and `serve` does the same at its next start.
+  growHeapSlowly()
 
   watchParent(
     () => stopping.abort(),

@@ -1,0 +1,24 @@
+// What a start compiles it keeps on disk (`bin/compile-cache.js`) for the next one, of every process. V8 takes none of it
+// when its flags differ from those that it was compiled with, and compiling it again is a tenth of a start.
+
+import assert from 'node:assert/strict'
+import { globSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import { it } from 'node:test'
+import { startPennon } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+it('finds at the second start all that the first one compiled', async t => {
+  const cache = tempDir(t)
+  const start = async () => {
+    const pennon = await startPennon({ settings: { NODE_COMPILE_CACHE: cache } })
+    assert.equal(await pennon.stop(), 0)
+    // A file of the cache is replaced, never changed.
+    return new Map(globSync('*/*', { cwd: cache }).map(path => [path, statSync(join(cache, path)).ino]))
+  }
+  const first = await start()
+  assert.ok(first.size > 500, `${first.size} compiled`)
+  const second = await start()
+  const again = [...second].filter(([path, ino]) => first.has(path) && first.get(path) !== ino)
+  assert.equal(again.length, 0, `${again.length} of ${first.size} compiled again`)
+})
