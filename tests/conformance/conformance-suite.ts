@@ -108,6 +108,12 @@ export function decidedAtTheEdge(): string[] {
   return ingestionVectors().flatMap(({ id, group }) => (groups.has(group) ? [id] : []))
 }
 
+/** Ids of the import vectors: each is converted by a command that needs no instance, and so no state. */
+export function convertedByCommand(): string[] {
+  const { vectors } = JSON.parse(readFileSync(vectorFiles[2]!, 'utf8')) as { vectors: { id: string }[] }
+  return vectors.map(({ id }) => id)
+}
+
 /**
  * Halves the ingestion vectors that are processed, so that each runs on one kind of state in CI. `npm test` runs all of
  * them in memory, and `npm run vectors` runs all on either.

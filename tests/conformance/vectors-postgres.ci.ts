@@ -1,6 +1,7 @@
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import {
   conformanceSuite,
+  convertedByCommand,
   decidedAtTheEdge,
   definitionsAlone,
   processedOn,
@@ -8,9 +9,10 @@ import {
   without,
 } from './conformance-suite.ts'
 
-// Without the vectors that need only definitions or are decided at the edge: PostgreSQL makes no difference to them.
+// Without the vectors that need only definitions, are decided at the edge or are converted by a command: PostgreSQL makes no
+// difference to them.
 
-const leftOut = [...definitionsAlone(), ...decidedAtTheEdge(), ...processedOn().sqlite]
+const leftOut = [...definitionsAlone(), ...decidedAtTheEdge(), ...convertedByCommand(), ...processedOn().sqlite]
 
 async function run(): Promise<string> {
   const postgres = await startPostgres()
