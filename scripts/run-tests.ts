@@ -18,6 +18,11 @@ interface TestSet {
    * file.
    */
   readonly together: Readonly<Record<string, readonly string[]>>
+  /**
+   * Files that start before all others: those that take longest, which at the end would run on alone, and beside one that
+   * works throughout those that mostly wait.
+   */
+  readonly first: readonly string[]
   readonly concurrency: number
   /** Time limit for each test. If no test ends for somewhat longer than that, the remaining files are killed. */
   readonly timeoutMs: number
@@ -35,10 +40,22 @@ const sets: Record<string, TestSet> = {
       stores: ['tests/{ports,persons}/*.test.ts'],
       vectors: ['tests/{conformance,tidy}/*.test.ts'],
     },
+    first: [],
     concurrency: threeForTwo(),
     timeoutMs: 240_000,
   },
-  ci: { patterns: ['tests/**/*.ci.ts'], together: {}, concurrency: threeForTwo(), timeoutMs: 1_200_000 },
+  ci: {
+    patterns: ['tests/**/*.ci.ts'],
+    together: {},
+    first: [
+      'tests/import/kill-sources.ci.ts',
+      ...['tests/postgres/one-log.ci.ts', 'tests/postgres/stop.ci.ts'],
+      ...['tests/import/fetch-kill.ci.ts', 'tests/import/import-jobs.ci.ts'],
+      ...['tests/conformance/vectors.ci.ts', 'tests/conformance/vectors-postgres.ci.ts'],
+    ],
+    concurrency: threeForTwo(),
+    timeoutMs: 1_200_000,
+  },
 }
 /** Enough for several installations and engines at once, with as much again to spare. */
 const inMemoryBytesMin = 8 * 2 ** 30
@@ -138,7 +155,7 @@ async function untilNoneIsLeft(graceMs: number): Promise<Outlived[]> {
  * One file for each process: a test file, or a generated one that loads the files that run together. It wraps each of
  * these in a suite, so that a file's top-level hooks apply only to its own tests.
  */
-function processesOf({ patterns, together }: TestSet): string[] {
+function processesOf({ patterns, together, first }: TestSet): string[] {
   const alone = new Set(globSync(patterns))
   const shared = Object.entries(together).map(([name, shares]) => {
     const files = globSync(shares).filter(file => alone.delete(file))
@@ -147,5 +164,6 @@ function processesOf({ patterns, together }: TestSet): string[] {
     writeFileSync(path, `import { suite } from 'node:test'\n${suites.join('')}`)
     return path
   })
-  return [...shared, ...alone].map(file => resolve(file))
+  // One that is listed and no longer there fails the run.
+  return [...new Set([...first, ...shared, ...alone])].map(file => resolve(file))
 }

@@ -1,11 +1,32 @@
-// An export is imported straight, and again with the importer killed ten times, and a third time. Whatever is asked of the
-// projects, they answer the same. All sources take some ten minutes of processor time, which two processors do not have
-// beside the other tests: there a run takes four of the sources, by its seed.
+// An export of each source is imported straight, and again with the importer killed ten times, and a third time. Whatever is
+// asked of the projects, they answer the same.
 
-import { availableParallelism } from 'node:os'
-import { killSuite } from '../support/killed-imports/kill-suite.ts'
+import assert from 'node:assert/strict'
+import { after, before, describe, it } from 'node:test'
+import { killCount, killSource, killsInWords, timesInWords } from '../support/killed-imports/kill-source.ts'
+import { type Pennon, startPennon } from '../support/pennon.ts'
+import { testSeed } from '../support/seeded-random.ts'
 import { syntheticSources } from '../support/synthetic-exports/synthetic-exports.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
-const sourceCount = availableParallelism() < 4 ? 4 : syntheticSources.length
+const [recordCount, kills] = [20_000, 10]
 
-killSuite({ sourceCount: Number(process.env.SOURCES ?? sourceCount), recordCount: 20_000, kills: 10 })
+// Side by side on one service, since an import waits as much as it works.
+describe('an import that is killed at random moments, and made a second time', { concurrency: 3 }, () => {
+  let pennon: Pennon
+  before(async () => {
+    pennon = await startPennon()
+  })
+  after(() => pennon.stop())
+
+  const seed = testSeed()
+  for (const source of syntheticSources)
+    it(`leaves of an export of ${source.name} what a straight one leaves`, async t => {
+      t.diagnostic(`SEED=${seed}`)
+      const figures = await killSource(pennon, tempDir(t), source, { count: recordCount, kills, seed })
+      t.diagnostic(`${figures.records} records, ${figures.eventsStored} events; ${timesInWords(figures.straight)}`)
+      t.diagnostic(killsInWords(figures.killed))
+      assert.ok(killCount(figures.killed.kills) >= 0.8 * kills, killsInWords(figures.killed))
+      assert.equal(figures.addedBySecondRun, 0)
+    })
+})
