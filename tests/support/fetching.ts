@@ -54,7 +54,7 @@ export async function fetchInto(
   config: Readonly<Record<string, string | boolean>>,
   { clock = quickClock(), env = fetchSecrets, signal = new AbortController().signal, ...told }: Fetching = {},
 ): Promise<FetchResult> {
-  const { source, close } = openFetchSource(parseFetchConfig(config), env, clock.nowMs)
+  const { source, close } = await openFetchSource(parseFetchConfig(config), env, clock.nowMs)
   try {
     return await fetchStage({ folder, config: JSON.stringify(config), source, clock, tryFileLock, signal, ...told })
   } finally {

@@ -1,6 +1,5 @@
 // Which source a fetch reads from, by its configuration and the settings of the environment.
 
-import { s3ObjectSource } from '#adapters/import-sources/s3-object-source.ts'
 import { apiSource } from '#importer/fetch/apis/api-sources.ts'
 import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
@@ -21,12 +20,12 @@ const anyRegion = 'us-east-1'
  * @param isPlan whether only its parts are asked for: the secrets of an API may be missing then.
  * @throws ImportConfigError, FetchStop
  */
-export function openFetchSource(
+export async function openFetchSource(
   config: FetchConfig,
   env: Environment,
   nowMs: () => number,
   isPlan = false,
-): OpenFetchSource {
+): Promise<OpenFetchSource> {
   if (config.source === 's3') {
     const region = config.s3_region ?? env.AWS_REGION ?? env.AWS_DEFAULT_REGION ?? null
     const { prefix, s3_endpoint: endpoint } = config
@@ -35,6 +34,8 @@ export function openFetchSource(
       region: region ?? (endpoint === null ? null : anyRegion),
       isPathStyle: config.s3_path_style,
     }
+    // The client of AWS is a sixth of what it takes to start a command.
+    const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
     return ofObjects(s3ObjectSource(bucket), prefix)
   }
   if (config.source === 'http') {

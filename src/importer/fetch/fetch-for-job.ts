@@ -20,7 +20,7 @@ export interface FetchForJobOptions {
   /** As `parseFetchConfig` takes it: the `fetch` of the plan. */
   readonly fetch: JsonObject
   /** `openFetchSource` with the environment, whose secrets the plan has not. */
-  readonly open: (config: FetchConfig) => { readonly source: FetchSource; close(): void }
+  readonly open: (config: FetchConfig) => Promise<{ readonly source: FetchSource; close(): void }>
   readonly clock: FetchClock
   readonly tryFileLock: (path: string) => (() => void) | null
   readonly progress: StageProgress
@@ -39,7 +39,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
   const before = readFetchedParts(folder.path)
   if (before === null || !before.isComplete || canonicalJson(before.config as JsonObject) !== config)
     try {
-      const { source, close } = open(parseFetchConfig(fetch))
+      const { source, close } = await open(parseFetchConfig(fetch))
       try {
         const { warnings } = await fetchStage({
           ...{ folder: folder.path, config, source, signal },

@@ -63,7 +63,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
   let opened: OpenFetchSource | null = null
   try {
     const { config, text } = readConfigOf(resolve(folder), options)
-    opened = openFetchSource(config, process.env, clock.nowMs, options.dryRun)
+    opened = await openFetchSource(config, process.env, clock.nowMs, options.dryRun)
     if (options.dryRun) await showPlan(opened, options, signal)
     else await download(folder, text, opened, options, signal)
   } catch (error) {
