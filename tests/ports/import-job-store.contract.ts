@@ -7,7 +7,7 @@ import { type DescribedImportJob, type ImportJobState, usualOptions } from '#cor
 import type { NewImportJob } from '#ports/state/import-job-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { loadWhole } from '../support/load-chunk.ts'
-import { aGroup, aNewProject } from '../support/state-builders.ts'
+import { aGroup, aNewProject, aPerson } from '../support/state-builders.ts'
 import { commit, type OpenManagement, written } from './management-harness.ts'
 
 const pageBytesMax = 1024 * 1024
@@ -166,6 +166,23 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       while (await store.clearShelf(job.id)) pieces++
       assert.equal(pieces, 3)
       assert.deepEqual(await store.listShelvedGroups(job.id, 1), [])
+    })
+
+    it('clears the persons of a shelf in pieces, also those whose ids are joined', async t => {
+      const { store, chunkStore } = await open(t)
+      const job = await create(store, aNewJob())
+      const persons = Array.from({ length: 4_100 }, (_, index) => ({
+        row: aPerson({ projectId: -job.id, uuid: `person ${index}` }),
+        loadedVersion: null,
+      }))
+      const row = { projectId: -job.id, distinctId: 'left', personUuid: 'person 0', version: 0 }
+      await commit(chunkStore, { persons, mappings: [{ row, loadedVersion: null }] })
+      let pieces = 1
+      while (await store.clearShelf(job.id)) pieces++
+      assert.equal(pieces, 3)
+      assert.deepEqual(await store.listShelvedIds(job.id, 1), [])
+      // None of them is there, or it could not be made again.
+      await commit(chunkStore, { persons })
     })
 
     it('forgets discarded jobs with their notes, but the latest ones and those of days', async t => {

@@ -268,8 +268,10 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
       return rows.map(({ id }) => Number(id))
     },
 
-    clearShelf: importJobId =>
-      db.transaction().execute(async trx => {
+    clearShelf: async importJobId => {
+      // A shelf may have very many rows, and whoever clears it calls again at once.
+      await nextTurn()
+      return db.transaction().execute(async trx => {
         const shelfId = shelfIdOf(importJobId)
         const clear = (table: string, column: string, of: string, value: number) =>
           clearSome(trx, { table, column, of, value })
@@ -280,7 +282,8 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         isMore = (await clear('import_link', 'id', 'import_job_id', importJobId)) || isMore
         const groups = { table: 'group', owner: 'project_id', key: ['group_type_index', 'group_key'] }
         return (await clearFirst(trx, { ...groups, value: shelfId, limit: clearedRowsMax })) || isMore
-      }),
+      })
+    },
   }
 }
 

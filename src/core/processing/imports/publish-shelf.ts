@@ -70,14 +70,17 @@ export function publishLinks(batch: JobBatch, links: readonly { readonly id: num
   })
 }
 
-/** Joins persons of the shelf with those of the project that have their distinct ids. */
+/**
+ * Joins persons of the shelf with those of the project that have their distinct ids. Their mappings are the list of what is
+ * left, so these go. The persons themselves lie all over the table, where each would be a page to write in a commit that
+ * live events wait for: they stay until the shelf is cleared, which is done in the order in which they lie.
+ */
 export function publishPersons(batch: JobBatch, distinctIds: readonly string[]): PublishedBatch {
   const { importJobId, loaded } = batch
   const shelfId = shelfIdOf(importJobId)
   const shelved = new Map(loaded.persons.filter(row => row.projectId === shelfId).map(row => [row.uuid, row]))
   const uuidOf = new Map(loaded.mappings.filter(row => row.projectId === shelfId).map(row => [row.distinctId, row]))
   return publish(batch, (state, notes) => {
-    const removedPersons: ImportChanges['removedPersons'][number][] = []
     const removedMappings: ImportChanges['removedMappings'][number][] = []
     for (const distinctId of distinctIds) {
       const mapping = uuidOf.get(distinctId)
@@ -85,9 +88,8 @@ export function publishPersons(batch: JobBatch, distinctIds: readonly string[]):
       if (mapping === undefined || person === undefined) continue
       joinPerson(state, distinctId, person, batch.options ?? usualOptions, notes)
       removedMappings.push({ projectId: shelfId, distinctId, loadedVersion: mapping.version })
-      removedPersons.push({ projectId: shelfId, uuid: person.uuid, loadedVersion: person.version })
     }
-    return { removedPersons, removedMappings }
+    return { removedMappings }
   })
 }
 
