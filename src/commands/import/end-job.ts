@@ -10,6 +10,7 @@ import type { ServiceApi } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { type Ending, endedAt, endServiceJob, keepEnding, readServiceJob, stateOf } from '#importer/send/service-job.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { readExpectedPersons } from '#importer/verify/expected-persons-file.ts'
 import { writeFinalPages } from '#importer/verify/final-pages.ts'
 import { readFinalReport } from '#importer/verify/final-report.ts'
 import { readJobReport } from '#importer/verify/job-report.ts'
@@ -203,7 +204,8 @@ async function tellPersons({ folder, plan, source }: Job, serviceJobId: string, 
     const retried = openRetries({ folder, plan, manifest, source })
     const sent = [{ folder, job: staged, checkpoint: readCheckpoint(folder) }, ...retried]
     const personOf = (id: string) => staged.personOf(id)
-    const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, api })
+    const candidates = readExpectedPersons(folder, sent)
+    const check = await verifyPersons({ sent, jobId: serviceJobId, personOf, candidates, api })
     folder.writeJson(personsFile, check)
     say(comparedWords(check))
     for (const difference of check.differences) say(`  differs: ${difference}`)

@@ -52,6 +52,8 @@ export interface ExpectedOptions {
   readonly signal: AbortSignal
   /** Records that were repaired and sent later. */
   readonly retried?: readonly SentJob[]
+  /** Called for each of them, repeats too: whoever wants something else of all that was sent need not read it again. */
+  readonly onEvent?: (event: ImportedEvent) => void
   /** How many events are compared with all fields. */
   readonly sampleCount?: number
   /** Names that are counted one by one; fewer in tests. */
@@ -75,12 +77,17 @@ export async function expectedEvents(options: ExpectedOptions): Promise<Expected
   return tally.expected()
 }
 
-async function addJob(tally: Tally, sent: SentJob, { progress, signal }: ExpectedOptions): Promise<void> {
+async function addJob(tally: Tally, sent: SentJob, { progress, signal, onEvent }: ExpectedOptions): Promise<void> {
   for await (const step of sentSteps(sent))
-    if (step.kind === 'generated') tally.addGenerated(step.event)
-    else if (step.kind === 'record') {
+    if (step.kind === 'generated') {
+      tally.addGenerated(step.event)
+      onEvent?.(step.event)
+    } else if (step.kind === 'record') {
       progress.add({ records: 1 })
-      for (const event of step.events) tally.add(event)
+      for (const event of step.events) {
+        tally.add(event)
+        onEvent?.(event)
+      }
     } else {
       checkPause(signal)
       const { id } = step.part

@@ -6,6 +6,7 @@ import type { ImportedEvent } from '../records/imported-event.ts'
 import { joinedId } from '../records/joined-id.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 import { type SentJob, sentEvents } from '../send/sent-events.ts'
+import { PersonChoice, type PersonOf, personsDefault } from './chosen-persons.ts'
 import {
   addToPerson,
   differenceOfPerson,
@@ -13,7 +14,6 @@ import {
   newPerson,
   type PersonDifference,
   shownIds,
-  tellsOfPerson,
 } from './expected-person.ts'
 
 export interface PersonsCheck {
@@ -29,18 +29,16 @@ export interface VerifyPersonsOptions {
   readonly sent: readonly SentJob[]
   /** The id of the job at the service. */
   readonly jobId: string
-  /** The user that an id was linked to, else the id itself. */
-  readonly personOf: (distinctId: string) => string
+  readonly personOf: PersonOf
+  /** Whom a pass over all that was sent has chosen before; absent or null: this one reads it. */
+  readonly candidates?: readonly ExpectedPerson[] | null
   readonly api: Pick<ServiceApi, 'call'>
   readonly count?: number
 }
 
-const personsDefault = 50
-const idsPerPerson = 4
-
 export async function verifyPersons(options: VerifyPersonsOptions): Promise<PersonsCheck> {
   const { sent, personOf, count = personsDefault } = options
-  const candidates = await chosenPersons(sentEvents(sent), personOf, count)
+  const candidates = options.candidates ?? (await chosenPersons(sentEvents(sent), personOf, count))
   const seen: SeenPerson[] = []
   const compared = new Set<string>()
   for (const expected of candidates) {
@@ -133,31 +131,14 @@ async function contestedIds(differing: readonly SeenPerson[], sent: readonly Sen
   return contested
 }
 
-/**
- * The ids whose hash is smallest, of those of whom anything is said: one pass, and each is seen from its first event. More
- * than are compared, since several may turn out to be of one person.
- */
 async function chosenPersons(
   events: AsyncIterable<ImportedEvent>,
-  personOf: (id: string) => string,
+  personOf: PersonOf,
   count: number,
 ): Promise<ExpectedPerson[]> {
-  const kept = idsPerPerson * count
-  let chosen = new Map<string, ExpectedPerson>()
-  let worst = 'g'
-  for await (const event of events) {
-    if (!tellsOfPerson(event)) continue
-    const id = personOf(event.distinctId)
-    const person = chosen.get(id) ?? newPerson(id)
-    if (person.rank > worst) continue
-    chosen.set(id, person)
-    addToPerson(person, event)
-    if (chosen.size < 2 * kept) continue
-    const best = [...chosen].toSorted(([, a], [, b]) => (a.rank < b.rank ? -1 : 1)).slice(0, kept)
-    chosen = new Map(best)
-    worst = best.at(-1)![1].rank
-  }
-  return [...chosen.values()].toSorted((a, b) => (a.rank < b.rank ? -1 : 1)).slice(0, kept)
+  const choice = new PersonChoice(personOf, count)
+  for await (const event of events) choice.add(event)
+  return choice.chosen()
 }
 
 const eventsLooked = 1_000

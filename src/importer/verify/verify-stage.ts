@@ -13,7 +13,9 @@ import type { Checkpoint } from '../send/checkpoint.ts'
 import type { EventMarks } from '../send/encode-event.ts'
 import { listAt, type ServiceApi } from '../send/job-api.ts'
 import type { SentJob } from '../send/sent-events.ts'
+import { PersonChoice, type PersonOf } from './chosen-persons.ts'
 import { type ExpectedEvents, expectedEvents, partOfName } from './expected-events.ts'
+import { keepExpectedPersons } from './expected-persons-file.ts'
 import { type JobReport, readJobReport, type StoredCount, storedCounts } from './job-report.ts'
 import { propertyDifference } from './stored-properties.ts'
 
@@ -25,6 +27,7 @@ export interface VerifyOptions {
   readonly checkpoint: Checkpoint
   readonly retried?: readonly SentJob[]
   readonly source: string
+  readonly personOf: PersonOf
   readonly api: ServiceApi
   readonly progress: StageProgress
   readonly signal: AbortSignal
@@ -60,12 +63,14 @@ const differencesMax = 50
 const pollMs = 1_000
 
 export async function verifyStage(options: VerifyOptions): Promise<VerifyResult> {
-  const { folder, job, checkpoint, source, api, progress } = options
+  const { folder, job, checkpoint, retried = [], source, api, progress } = options
   const { blankLines = 0 } = job
   progress.begin('verify', { records: job.parts.reduce((sum, { records }) => sum + records, blankLines) })
   progress.add({ records: blankLines, isEarlier: true })
   const id = checkpoint.service_job_id!
-  const expected = await expectedEvents(options)
+  const persons = new PersonChoice(options.personOf)
+  const expected = await expectedEvents({ ...options, onEvent: event => persons.add(event) })
+  keepExpectedPersons(folder, [{ folder, job, checkpoint }, ...retried], persons.chosen())
   await waitForLane(api, progress)
   const report = await readJobReport(api, id)
   const checks = [

@@ -116,6 +116,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     const verified = await verifyStage({
       ...{ folder, job, checkpoint, retried, api, progress, signal, liveBefore },
       source: plan.source,
+      personOf: id => job.personOf(id),
     })
     const report = writeFinalReport({
       ...{ folder, checkpoint, rehearsal, ...verified },

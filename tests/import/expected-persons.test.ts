@@ -1,0 +1,67 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { it } from 'node:test'
+import { parseJson } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import type { ImportedEvent } from '#importer/records/imported-event.ts'
+import { PersonChoice } from '#importer/verify/chosen-persons.ts'
+import type { ExpectedPerson } from '#importer/verify/expected-person.ts'
+import {
+  expectedPersonsFile,
+  keepExpectedPersons,
+  readExpectedPersons,
+} from '#importer/verify/expected-persons-file.ts'
+import { sentJob } from '../support/sent-job.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+function event(index: number, distinctId: string, properties: ImportedEvent['properties']): ImportedEvent {
+  const timeUs = Date.UTC(2024, 4, 1) * 1_000 + index
+  return { uuid: rootUuid('expected', String(index)), event: '$set', distinctId, timeUs, properties }
+}
+
+/** With the literals of its numbers, and the order of its keys. */
+function saidOf({ id, rank, ids, profile: { properties, marks } }: ExpectedPerson) {
+  return { id, rank, ids, properties: JSON.stringify(properties), marks: JSON.stringify(marks) }
+}
+
+it('the persons that verifying chose are those of the same sent events, with all that is said of them', t => {
+  const $set = parseJson('{"large": 12345678901234567890, "__proto__": "own"}')
+  const events = [
+    event(0, 'a', { $set, $unset: ['large'] }),
+    event(1, 'b', { $set }),
+    event(2, 'b', { $set_once: { 'ünïcode ☂': 1 } }),
+  ]
+  const sent = [sentJob(tempDir(t), events)]
+  const { folder } = sent[0]!
+  const choice = new PersonChoice(id => `person of ${id}`)
+  for (const each of events) choice.add(each)
+  const chosen = choice.chosen()
+  assert.deepEqual(new Set(chosen.map(({ id }) => id)), new Set(['person of a', 'person of b']))
+
+  assert.equal(readExpectedPersons(folder, sent), null)
+  keepExpectedPersons(folder, sent, chosen)
+  assert.deepEqual(readExpectedPersons(folder, sent)?.map(saidOf), chosen.map(saidOf))
+
+  const more = sentJob(folder.path, [...events, event(3, 'c', {})])
+  assert.equal(readExpectedPersons(folder, [more]), null)
+  assert.equal(readExpectedPersons(folder, [...sent, more]), null)
+  for (const damaged of ['{', '{"v": 1, "persons": []}']) {
+    writeFileSync(folder.file(expectedPersonsFile), damaged)
+    assert.equal(readExpectedPersons(folder, sent), null)
+  }
+})
+
+it('of many persons the same are chosen, in whatever order their events come', () => {
+  const events = Array.from({ length: 3_000 }, (_, index) =>
+    event(index, `id ${index % 1_000}`, { $set: { [`of ${index % 3}`]: index } }),
+  )
+  const chosenOf = (some: readonly ImportedEvent[]) => {
+    const choice = new PersonChoice(id => id, 5)
+    for (const each of some) choice.add(each)
+    return choice.chosen()
+  }
+  const chosen = chosenOf(events)
+  assert.equal(chosen.length, 20)
+  assert.deepEqual(chosenOf(events.toReversed()), chosen)
+  for (const { profile } of chosen) assert.equal(Object.keys(profile.properties).length, 3)
+})
