@@ -20,9 +20,9 @@ import { bucketCount } from './job-report.ts'
 import { KeySet } from './key-set.ts'
 
 export interface EventSpan {
-  count: number
-  first: string
-  last: string
+  readonly count: number
+  readonly first: string
+  readonly last: string
 }
 
 export interface ExpectedEvents {
@@ -126,13 +126,15 @@ class Tally {
   #namesOfDays = 0
   readonly #otherCounts = new Map<string, number[]>()
   readonly #buckets = Array.from({ length: bucketCount }, () => 0)
-  readonly #names = new Map<string, EventSpan>()
+  readonly #names = new Map<string, { count: number; firstUs: number; lastUs: number }>()
   /** What the store would call a repeat: one set for each open day, since the day is part of the key. */
   readonly #seen = new Map<string, KeySet>()
   /** Generated events keep the time that the service knew first, so their day is no part of the key. */
   readonly #generatedSeen = new KeySet()
   /** By the key of the events. */
   #samples = new Map<string, Sample>()
+  /** What is worse is not among those that are chosen at last. Larger than any hash, until there are enough. */
+  #worstRank = 'g'
   #rows = 0
   #links = 0
   #groups = 0
@@ -145,13 +147,14 @@ class Tally {
   addGenerated(sent: ImportedEvent): void {
     const event = asStored(sent)
     if (!this.#generatedSeen.add(keyOf(event))) return
-    this.#count(event)
+    this.#count(event, utcDay(event.timeUs))
   }
 
   add(sent: ImportedEvent): void {
     const event = asStored(sent)
-    const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(utcDay(event.timeUs))
-    if (seen.add(keyOf(event))) this.#count(event)
+    const day = utcDay(event.timeUs)
+    const seen = mayBeGenerated(event.event, event.uuid) ? this.#generatedSeen : this.#seenOn(day)
+    if (seen.add(keyOf(event))) this.#count(event, day)
     else this.#addToSample(event)
   }
 
@@ -173,7 +176,12 @@ class Tally {
       counts: this.#counts,
       otherCounts: this.#otherCounts,
       idBuckets: this.#buckets,
-      names: this.#names,
+      names: new Map(
+        Array.from(this.#names, ([name, { count, firstUs, lastUs }]) => [
+          name,
+          { count, first: timeText(firstUs), last: timeText(lastUs) },
+        ]),
+      ),
       samples: [...this.#chosen().values()].map(({ events }) => events),
       links: this.#links,
       groups: this.#groups,
@@ -186,15 +194,23 @@ class Tally {
     return seen
   }
 
-  #count(event: ImportedEvent): void {
+  #count(event: ImportedEvent, day: string): void {
     this.#rows++
     if (event.event === '$groupidentify') this.#groups++
     else if (joinedId(event) !== null) this.#links++
-    this.#countName(utcDay(event.timeUs), event.event)
+    this.#countName(day, event.event)
     this.#buckets[crc32(event.distinctId) % bucketCount]!++
     this.#span(event)
-    this.#samples.set(sampleKey(event), { rank: hash('sha1', event.uuid), events: [event] })
-    if (this.#samples.size >= 8 * this.#sampleCount) this.#samples = this.#chosen()
+    this.#considerAsSample(event)
+  }
+
+  #considerAsSample(event: ImportedEvent): void {
+    const rank = hash('sha1', event.uuid)
+    if (rank > this.#worstRank) return
+    this.#samples.set(sampleKey(event), { rank, events: [event] })
+    if (this.#samples.size < 8 * this.#sampleCount) return
+    this.#samples = this.#chosen()
+    this.#worstRank = [...this.#samples.values()].at(-1)!.rank
   }
 
   #countName(day: string, name: string): void {
@@ -213,14 +229,13 @@ class Tally {
   }
 
   #span({ event, timeUs }: ImportedEvent): void {
-    const time = timeText(timeUs)
     const known = this.#names.get(event)
     if (known === undefined) {
-      if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, first: time, last: time })
+      if (this.#names.size < this.#max.names) this.#names.set(event, { count: 1, firstUs: timeUs, lastUs: timeUs })
     } else {
       known.count++
-      if (time < known.first) known.first = time
-      if (time > known.last) known.last = time
+      if (timeUs < known.firstUs) known.firstUs = timeUs
+      if (timeUs > known.lastUs) known.lastUs = timeUs
     }
   }
 
