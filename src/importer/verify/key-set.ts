@@ -6,9 +6,11 @@ import { hash } from 'node:crypto'
 const startSlots = 1_024
 const fullShare = 0.7
 
+/** The halves of a hash are apart: as one BigInt each key would take three times as long. */
 export class KeySet {
-  /** 0 is an empty slot; a hash of 0 becomes 1. */
-  #slots = new BigUint64Array(startSlots)
+  /** Both 0 is an empty slot; a hash of 0 becomes 1. */
+  #low = new Uint32Array(startSlots)
+  #high = new Uint32Array(startSlots)
   #size = 0
 
   get size(): number {
@@ -17,26 +19,37 @@ export class KeySet {
 
   /** @returns whether the key is new. */
   add(key: string): boolean {
-    const value = hash('sha1', key, 'buffer').readBigUInt64LE() || 1n
-    if (!this.#put(value)) return false
-    if (++this.#size > this.#slots.length * fullShare) this.#grow()
+    const bytes = hash('sha1', key, 'latin1')
+    const low = bits32At(bytes, 0)
+    const high = bits32At(bytes, 4)
+    if (!this.#put(low === 0 && high === 0 ? 1 : low, high)) return false
+    if (++this.#size > this.#low.length * fullShare) this.#grow()
     return true
   }
 
-  #put(value: bigint): boolean {
-    const mask = this.#slots.length - 1
-    for (let at = Number(value & BigInt(mask)); ; at = (at + 1) & mask) {
-      const found = this.#slots[at]!
-      if (found === value) return false
-      if (found !== 0n) continue
-      this.#slots[at] = value
+  #put(low: number, high: number): boolean {
+    const mask = this.#low.length - 1
+    for (let at = low & mask; ; at = (at + 1) & mask) {
+      const [foundLow, foundHigh] = [this.#low[at]!, this.#high[at]!]
+      if (foundLow === low && foundHigh === high) return false
+      if (foundLow !== 0 || foundHigh !== 0) continue
+      this.#low[at] = low
+      this.#high[at] = high
       return true
     }
   }
 
   #grow(): void {
-    const before = this.#slots
-    this.#slots = new BigUint64Array(before.length * 2)
-    for (const value of before) if (value !== 0n) this.#put(value)
+    const [low, high] = [this.#low, this.#high]
+    this.#low = new Uint32Array(low.length * 2)
+    this.#high = new Uint32Array(high.length * 2)
+    for (let at = 0; at < low.length; at++) if (low[at] !== 0 || high[at] !== 0) this.#put(low[at]!, high[at]!)
   }
+}
+
+/** @param bytes a character each. */
+function bits32At(bytes: string, at: number): number {
+  let bits = 0
+  for (let index = at + 3; index >= at; index--) bits = (bits << 8) | bytes.charCodeAt(index)
+  return bits >>> 0
 }
