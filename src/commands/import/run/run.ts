@@ -14,6 +14,7 @@ import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
+import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
@@ -51,6 +52,7 @@ export interface RunOptions {
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
+  growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
   const rehearsalProject = rehearsalProjectOf(options, sendOptions)
   let job = openJob(path)
