@@ -4,10 +4,12 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import Database from 'better-sqlite3'
 import fc from 'fast-check'
+import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { JobLedger } from '../job/ledger.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
 import { eventsOfRecord } from '../records/generated-events.ts'
 import { memoryLedger } from '../records/import-ledger.ts'
@@ -198,6 +200,37 @@ describe('the scan', () => {
       events.map(({ event }) => event),
       ['named', 'named'],
     )
+  })
+
+  it('takes the facts of a part that no record asked in, and goes on with the others where one asks', async t => {
+    const day = 86_400
+    const said = ['first', 'second', undefined, 'third', undefined].map((alias, id) => ({
+      id,
+      at: id * day,
+      user: 'u',
+      alias,
+    }))
+    const asks: ImportSource = {
+      ...plain,
+      prepare(config, context) {
+        const { convert, factsOf } = plain.prepare(config, { ...context, findFact: () => null })
+        const asking = plain.prepare(config, context)
+        return { factsOf: factsOf!, convert: record => (record.value.id === 2 ? asking : { convert }).convert(record) }
+      },
+    }
+    const job = await scanned(t, [said], asks)
+    const { outcomes } = await allOf(job)
+    assert.deepEqual(
+      outcomes.map(result => result.kind === 'events' && result.events[0]!.event),
+      ['e', 'e', 'third', 'e', 'e'],
+    )
+    const silent = await scanned(t, [said.filter(({ id }) => id !== 2)], asks)
+    for (const { folder, manifest } of [job, silent]) {
+      const ledger = new JobLedger(folder.file(ledgerFile))
+      assert.equal(ledger.findFact('alias', 'x'), 'third')
+      assert.equal(ledger.readProgress('fact_parts', Type.Number()), manifest.parts.length)
+      ledger.close()
+    }
   })
 
   it('collapses a line that comes twice without an id, and skips one whose id comes twice', async t => {

@@ -21,6 +21,7 @@ import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.t
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { partLines } from './part-lines.ts'
 import { type Repeat, Repeats } from './repeats.ts'
+import { FactsMissing, partsWithFacts, ScanFacts } from './scan-facts.ts'
 import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
 import { findZoneShift, type ZoneShift } from './zone-shift.ts'
@@ -97,20 +98,16 @@ export function readStats(folder: JobFolder): ScanStats | null {
 
 /** @throws JobStopped when the times are not in the zone that they are read in, or may be of another. */
 export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
-  const { folder, plan, manifest, source, progress } = options
+  const { folder, plan, manifest, source } = options
   const scannedSha256 = manifestSha256(manifest)
   // What a scan has finished is made anew as a whole; only one that was stopped goes on.
   if (readStats(folder) !== null || !isScanOf(folder, scannedSha256)) forgetScan(folder)
   const ledger = new JobLedger(folder.file(ledgerFile))
   try {
     ledger.putProgress('manifest', scannedSha256)
-    const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
-    if (conversion.converter.factsOf !== undefined) {
-      beginPass(progress, manifest)
-      await collectFacts(options, ledger, conversion)
-    }
-    beginPass(progress, manifest)
-    const counts = await scanParts(options, ledger, conversion)
+    const conversion = jobConversion(plan, source, (kind, key) => facts.find(kind, key))
+    const facts: ScanFacts = new ScanFacts(ledger, conversion.converter, manifest.parts.length)
+    const counts = await scanWithFacts({ ...options, ledger, conversion, facts })
     const stats = statsOf(scannedSha256, ledger, counts)
     folder.writeJson(statsFile, stats)
     if (manifest.sourceTimezone === null) stopForZone(stats)
@@ -156,7 +153,7 @@ function isScanOf(folder: JobFolder, scannedSha256: string): boolean {
 /** How far a scan is; it throws for what no scan writes. */
 function progressOf(ledger: JobLedger) {
   return {
-    factParts: ledger.readProgress('fact_parts', Type.Number()) ?? 0,
+    factParts: partsWithFacts(ledger),
     counts: ledger.readProgress('counts', countsSchema),
     repeats: ledger.readProgress('repeats', repeatsSchema),
   }
@@ -188,15 +185,33 @@ export function stopForZone({ zoneShift, zoneUnproved = 0 }: Pick<ScanStats, 'zo
     )
 }
 
-/** In the order of time, so the last word about a key counts. */
-async function collectFacts(
-  { folder, manifest, progress, signal }: ScanOptions,
-  ledger: JobLedger,
-  { converter }: JobConversion,
-): Promise<void> {
-  const done = progressOf(ledger).factParts
+interface ScanRun extends ScanOptions {
+  readonly ledger: JobLedger
+  readonly conversion: JobConversion
+  readonly facts: ScanFacts
+}
+
+async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
+  const { ledger, progress, manifest } = run
+  beginPass(progress, manifest)
+  try {
+    return await scanParts(run)
+  } catch (error) {
+    if (!(error instanceof FactsMissing)) throw error
+  }
+  // The part with the record that asked is scanned anew, as if the scan had been stopped in it.
+  ledger.rollback()
+  progress.day(null)
+  beginPass(progress, manifest)
+  await takeOtherFacts(run)
+  beginPass(progress, manifest)
+  return scanParts(run)
+}
+
+/** Reads the parts whose facts are not known yet. */
+async function takeOtherFacts({ folder, manifest, progress, signal, ledger, facts }: ScanRun): Promise<void> {
   for (const [index, part] of manifest.parts.entries()) {
-    if (index < done) {
+    if (index < facts.partsTaken) {
       progress.add({ records: part.records, isEarlier: true })
       continue
     }
@@ -204,17 +219,20 @@ async function collectFacts(
     for await (const { staged } of partLines(folder, part)) {
       checkPause(signal)
       progress.add({ records: 1 })
-      if (!('value' in staged.parsed)) continue
-      const record = { value: staged.parsed.value, table: tableOf(manifest, staged), ordinal: staged.ordinal }
-      for (const fact of converter.factsOf?.(record) ?? []) ledger.putFact(fact)
+      takeFacts(facts, manifest, staged)
     }
-    ledger.putProgress('fact_parts', index + 1)
+    facts.endPart(index)
     ledger.commit()
   }
 }
 
-async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: JobConversion): Promise<ScanCounts> {
-  const { folder, manifest, progress } = options
+function takeFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): void {
+  const { parsed, ordinal } = staged
+  if ('value' in parsed) facts.take({ value: parsed.value, table: tableOf(manifest, staged), ordinal })
+}
+
+async function scanParts(run: ScanRun): Promise<ScanCounts> {
+  const { folder, manifest, progress, ledger, facts } = run
   const kept = progressOf(ledger)
   let counts: ScanCounts = kept.counts ?? {
     parts: 0,
@@ -233,10 +251,11 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
     progress.day(part.id.split('/')[0]!)
     const next = structuredClone(counts)
     ledger.begin()
-    const notes = await scanPart(part, options, new LineScan(options, ledger, conversion, repeats, next))
+    const notes = await scanPart(part, index, run, new LineScan(run, repeats, next))
     // The file first: a crash in between writes the same file again.
     mkdirSync(folder.file('scanned'), { recursive: true })
     writeScanNotes(folder, part, notes)
+    if (index >= facts.partsTaken) facts.endPart(index)
     next.parts = index + 1
     ledger.putProgress('counts', next)
     ledger.putProgress('repeats', repeats.state())
@@ -250,13 +269,16 @@ async function scanParts(options: ScanOptions, ledger: JobLedger, conversion: Jo
 
 async function scanPart(
   part: StagedPart,
-  { folder, progress, signal }: ScanOptions,
+  index: number,
+  { folder, manifest, progress, signal, facts }: ScanRun,
   lines: LineScan,
 ): Promise<readonly string[]> {
   const notes: string[] = []
+  const areFactsTaken = index < facts.partsTaken
   for await (const { staged } of partLines(folder, part)) {
     checkPause(signal)
     progress.add({ records: 1 })
+    if (!areFactsTaken) takeFacts(facts, manifest, staged)
     notes.push(encodeScanNote(lines.scan(staged)))
   }
   return notes
@@ -264,29 +286,21 @@ async function scanPart(
 
 /** Takes in one line after the other. */
 class LineScan {
-  readonly #options: ScanOptions
+  readonly #run: ScanRun
   readonly #ledger: JobLedger
-  readonly #conversion: JobConversion
   readonly #repeats: Repeats
   readonly #counts: ScanCounts
 
-  constructor(
-    options: ScanOptions,
-    ledger: JobLedger,
-    conversion: JobConversion,
-    repeats: Repeats,
-    counts: ScanCounts,
-  ) {
-    this.#options = options
-    this.#ledger = ledger
-    this.#conversion = conversion
+  constructor(run: ScanRun, repeats: Repeats, counts: ScanCounts) {
+    this.#run = run
+    this.#ledger = run.ledger
     this.#repeats = repeats
     this.#counts = counts
   }
 
   scan(staged: StagedLine): ScanNote {
-    const { manifest } = this.#options
-    const record = this.#conversion.convert(staged, tableOf(manifest, staged))
+    const { manifest, conversion } = this.#run
+    const record = conversion.convert(staged, tableOf(manifest, staged))
     if (!('events' in record) || !('value' in staged.parsed)) return {}
     const repeat = this.#repeats.find(manifest.source, staged.timeUs, record.events, staged.parsed.value)
     if (repeat !== null) return this.#repeated(repeat)
@@ -319,7 +333,7 @@ class LineScan {
    */
   #isOfRefusedGroup({ events, groups = [] }: ConvertedRecord): boolean {
     const { groupTypes } = this.#counts
-    const { groupTypesMax } = this.#options.plan.limits
+    const { groupTypesMax } = this.#run.plan.limits
     for (const type of [...groups.map(group => group.type), ...events.flatMap(groupTypesOf)])
       if (!groupTypes.includes(type) && groupTypes.length < groupTypesMax) groupTypes.push(type)
     if (events.length === 0 || events.some(({ event }) => event !== '$groupidentify')) return false
@@ -327,7 +341,7 @@ class LineScan {
   }
 
   #generated(record: ConvertedRecord): GeneratedEvents {
-    const generated = generatedByRecord(this.#options.manifest.source, record, this.#ledger)
+    const generated = generatedByRecord(this.#run.manifest.source, record, this.#ledger)
     for (const event of generated.groups) this.#ledger.addGenerated('group', event)
     for (const event of generated.links) this.#ledger.addGenerated('link', event)
     this.#counts.sharedDevices += generated.notes.length
