@@ -5,18 +5,21 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Static, TSchema } from 'typebox'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import { isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { isOf } from './file-schema.ts'
+import { RecentMap } from './recent-map.ts'
 import { isSqliteDamage } from './sqlite-damage.ts'
 
 /** Groups are sent before links. Source: docs/wire/import.md §2.5. */
 export type GeneratedKind = 'group' | 'link'
 
-/** How many persons, groups, facts and devices are kept in memory; the others are looked up. */
-const keptMax = 20_000
+/** How many persons and groups are held that the file does not have yet. */
+const changedMax = 20_000
+/** How many characters are kept in memory of what the file has; the rest is looked up. */
+const keptChars = { snapshots: 4 << 20, facts: 4 << 20, users: 4 << 20 }
 
 const schema = `
   CREATE TABLE IF NOT EXISTS fact (kind TEXT, key TEXT, value TEXT, PRIMARY KEY (kind, key)) WITHOUT ROWID;
@@ -35,17 +38,22 @@ export class LedgerDamage extends Error {}
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
   readonly #statements
-  readonly #snapshots = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
-  readonly #changed = new Set<string>()
-  readonly #facts = new Map<string, string | null>()
-  readonly #users = new Map<string, string | null>()
+  /** As the file has them. */
+  readonly #snapshots = new RecentMap<JsonObject>(keptChars.snapshots)
+  /** As the file will have them. */
+  readonly #changed = new Map<string, { readonly kind: string; readonly key: string; properties: JsonObject }>()
+  readonly #facts = new RecentMap<string | null>(keptChars.facts)
+  readonly #users = new RecentMap<string | null>(keptChars.users)
 
   /** @throws LedgerDamage */
   constructor(path: string) {
     const database = new Database(path)
     try {
-      // What is lost with the power is scanned again.
-      database.exec(`PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; ${schema}`)
+      // What is lost with the power is scanned again. The log may hold many commits before its pages go into the file: they
+      // change the same pages again and again, of persons and devices in no order.
+      database.exec(
+        `PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA cache_size = -65536; PRAGMA wal_autocheckpoint = 8192; ${schema}`,
+      )
       this.#statements = statementsOf(database)
     } catch (error) {
       database.close()
@@ -96,17 +104,19 @@ export class JobLedger implements ImportLedger {
   }
 
   putFact({ kind, key, value }: SourceFact): void {
-    this.#facts.delete(factName(kind, key))
+    const name = nameOf(kind, key)
+    // Every record of a person may say the same of it.
+    if (this.#facts.get(name) === value) return
     this.#statements.putFact.run(kind, key, value)
+    this.#facts.set(name, value, value.length)
   }
 
   findFact(kind: string, key: string): string | null {
-    const name = factName(kind, key)
+    const name = nameOf(kind, key)
     const known = this.#facts.get(name)
     if (known !== undefined) return known
     const fact = this.#statements.fact.get(kind, key)?.value ?? null
-    if (this.#facts.size >= keptMax) this.#facts.clear()
-    this.#facts.set(name, fact)
+    this.#facts.set(name, fact, fact?.length ?? 0)
     return fact
   }
 
@@ -118,7 +128,7 @@ export class JobLedger implements ImportLedger {
       return 'shared'
     }
     this.#statements.putLink.run(deviceId, userId)
-    this.#users.set(deviceId, userId)
+    this.#users.set(deviceId, userId, userId.length)
     return 'linked'
   }
 
@@ -127,8 +137,7 @@ export class JobLedger implements ImportLedger {
     const known = this.#users.get(deviceId)
     if (known !== undefined) return known
     const user = this.#statements.link.get(deviceId)?.user ?? null
-    if (this.#users.size >= keptMax) this.#users.clear()
-    this.#users.set(deviceId, user)
+    this.#users.set(deviceId, user, user?.length ?? 0)
     return user
   }
 
@@ -207,38 +216,44 @@ export class JobLedger implements ImportLedger {
   }
 
   #replace(kind: string, key: string, change: (before: JsonObject | null) => JsonObject): JsonObject | null {
-    const name = `${kind}\n${key}`
-    const known = this.#snapshots.get(name)
-    const before = known?.properties ?? this.#storedSnapshot(kind, key)
-    if (known !== undefined) known.properties = change(before)
+    const name = nameOf(kind, key)
+    const changed = this.#changed.get(name)
+    const before = changed?.properties ?? this.#snapshots.get(name) ?? this.#storedSnapshot(name, kind, key)
+    const properties = change(before)
+    if (before !== null && isSameInOrder(before, properties)) return before
+    if (changed !== undefined) changed.properties = properties
     else {
-      if (this.#snapshots.size >= keptMax) this.#writeChanged()
-      this.#snapshots.set(name, { kind, key, properties: change(before) })
+      if (this.#changed.size >= changedMax) this.#writeChanged()
+      this.#changed.set(name, { kind, key, properties })
     }
-    this.#changed.add(name)
     return before
   }
 
-  #storedSnapshot(kind: string, key: string): JsonObject | null {
-    const row = this.#statements.snapshot.get(kind, key)
-    return row === undefined ? null : (parseJson(row.properties) as JsonObject)
+  #storedSnapshot(name: string, kind: string, key: string): JsonObject | null {
+    const text = this.#statements.snapshot.get(kind, key)?.properties
+    if (text === undefined) return null
+    const properties = parseJson(text) as JsonObject
+    this.#snapshots.set(name, properties, text.length)
+    return properties
   }
 
   #writeChanged(): void {
-    for (const name of this.#changed) {
-      const snapshot = this.#snapshots.get(name)
-      if (snapshot !== undefined)
-        this.#statements.putSnapshot.run(snapshot.kind, snapshot.key, JSON.stringify(snapshot.properties))
+    for (const [name, { kind, key, properties }] of this.#changed) {
+      const text = JSON.stringify(properties)
+      this.#statements.putSnapshot.run(kind, key, text)
+      this.#snapshots.set(name, properties, text.length)
     }
     this.#changed.clear()
-    this.#snapshots.clear()
   }
 }
 
 function statementsOf(database: Database.Database) {
   return {
     fact: database.prepare<[string, string], { value: string }>('SELECT value FROM fact WHERE kind = ? AND key = ?'),
-    putFact: database.prepare('INSERT OR REPLACE INTO fact VALUES (?, ?, ?)'),
+    // A row that stays as it is costs no page of the log, and nearly all of them do.
+    putFact: database.prepare(
+      'INSERT INTO fact VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value WHERE value <> excluded.value',
+    ),
     link: database.prepare<[string], { user: string }>('SELECT user FROM link WHERE device = ?'),
     putLink: database.prepare('INSERT INTO link VALUES (?, ?)'),
     putShared: database.prepare('INSERT OR IGNORE INTO shared_device VALUES (?)'),
@@ -268,6 +283,20 @@ function jsonIn(text: string): unknown {
   }
 }
 
-function factName(kind: string, key: string): string {
+function nameOf(kind: string, key: string): string {
   return `${kind}\n${key}`
+}
+
+/** Whether both are the same text. */
+function isSameInOrder(a: JsonValue, b: JsonValue): boolean {
+  if (a === b) return true
+  if (typeof a !== 'object' || typeof b !== 'object' || a === null || b === null) return false
+  if (isRawNumber(a) || isRawNumber(b)) return isRawNumber(a) && isRawNumber(b) && a.rawJSON === b.rawJSON
+  if (Array.isArray(a) !== Array.isArray(b)) return false
+  const [membersOfA, membersOfB] = [Object.entries(a), Object.entries(b)]
+  if (membersOfA.length !== membersOfB.length) return false
+  return membersOfA.every(([key, value], index) => {
+    const [keyOfB, valueOfB] = membersOfB[index]!
+    return key === keyOfB && isSameInOrder(value, valueOfB)
+  })
 }

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { RecentMap } from './recent-map.ts'
+
+it('what is used again is kept among any number of others, which are forgotten', () => {
+  const recent = new RecentMap<number>(2_000)
+  recent.set('used', -1, 2)
+  for (let index = 0; index < 1_000; index++) {
+    recent.set(String(index), index, 4)
+    assert.equal(recent.get('used'), -1)
+    assert.equal(recent.get(String(index)), index)
+    assert.equal(recent.get(String(index - 50)), undefined)
+  }
+  recent.delete('used')
+  assert.equal(recent.get('used'), undefined)
+  recent.clear()
+  assert.equal(recent.get('999'), undefined)
+})
+
+it('what is larger than all others together is not kept', () => {
+  const recent = new RecentMap<string>(1_000)
+  recent.set('small', 's', 1)
+  recent.set('large', 'l', 1_000)
+  assert.deepEqual([recent.get('large'), recent.get('small')], [undefined, 's'])
+  recent.set('small', 'l', 1_000)
+  assert.equal(recent.get('small'), undefined)
+})
