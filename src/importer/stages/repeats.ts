@@ -24,6 +24,8 @@ export class Repeats {
   readonly #others: MomentNames
   readonly #keptMax: number
   #timeUs: number | null = null
+  /** The first record of the moment, which is only named once there is another: mostly there is none. */
+  #first: readonly ImportedEvent[] | null = null
   #seen = new Set<string>()
 
   /** @param max how many names are kept in memory. */
@@ -36,20 +38,36 @@ export class Repeats {
   find(source: string, timeUs: number | null, events: readonly ImportedEvent[], value: JsonObject): Repeat | null {
     const [first] = events
     if (first === undefined) return null
-    if (timeUs !== this.#timeUs) this.#forget()
-    this.#timeUs = timeUs
+    if (timeUs !== this.#timeUs || this.#isEmpty) {
+      this.#forget()
+      this.#timeUs = timeUs
+      this.#first = events
+      return null
+    }
+    this.#nameFirst()
     if (this.#isNew(nameOf(events))) return null
     return first.uuid === contentUuid(source, value) ? 'c' : 'i'
   }
 
   /** For a later run that goes on here. */
   state(): { timeUs: number | null; seen: readonly string[] } {
+    this.#nameFirst()
     return { timeUs: this.#timeUs, seen: [...this.#seen] }
   }
 
   restore({ timeUs, seen }: { timeUs: number | null; seen: readonly string[] }): void {
     this.#timeUs = timeUs
+    this.#first = null
     this.#seen = new Set(seen)
+  }
+
+  get #isEmpty(): boolean {
+    return this.#first === null && this.#seen.size === 0
+  }
+
+  #nameFirst(): void {
+    if (this.#first !== null) this.#isNew(nameOf(this.#first))
+    this.#first = null
   }
 
   #isNew(name: string): boolean {
