@@ -11,6 +11,8 @@ const illegalInAnyCase = new Set(
   'anonymous guest distinctid distinct_id id not_authenticated email undefined true false'.split(' '),
 )
 const illegalAsWritten = new Set(['[object Object]', 'NaN', 'None', 'none', 'null', '0'])
+/** Nearly all ids have another length, and need no comparing. */
+const illegalLengths = new Set([...illegalInAnyCase, ...illegalAsWritten].map(({ length }) => length))
 /** What Mixpanel's own import refuses too. */
 export const illegalForMixpanel: ReadonlySet<string> = new Set(
   '00000000-0000-0000-0000-000000000000 anon nil n/a na unknown <nil> -1 [] {}'.split(' '),
@@ -41,8 +43,7 @@ export function eventIdText(value: JsonValue | undefined): string | null {
 export function isIllegalId(id: string, alsoIllegal?: ReadonlySet<string>): boolean {
   return (
     isEmptyValue(id) ||
-    illegalAsWritten.has(id) ||
-    illegalInAnyCase.has(id.toLowerCase()) ||
+    (illegalLengths.has(id.length) && (illegalAsWritten.has(id) || illegalInAnyCase.has(id.toLowerCase()))) ||
     (alsoIllegal?.has(id.toLowerCase()) ?? false)
   )
 }

@@ -73,9 +73,13 @@ export function isLink({ userId, deviceId }: Pick<IdentityLink, 'userId' | 'devi
   return userId !== deviceId && [userId, deviceId].every(id => !isIllegalId(id) && !isIdTooLong(id))
 }
 
-export function linkEvent(source: string, { userId, deviceId, timeUs, properties }: IdentityLink): ImportedEvent {
+export function linkEvent(source: string, link: IdentityLink): ImportedEvent {
+  return { uuid: rootUuid('identify', source, link.userId, link.deviceId), ...linkEventWithoutUuid(link) }
+}
+
+export function linkEventWithoutUuid(link: IdentityLink): Omit<ImportedEvent, 'uuid'> {
+  const { userId, deviceId, timeUs, properties } = link
   return {
-    uuid: rootUuid('identify', source, userId, deviceId),
     event: '$identify',
     distinctId: userId,
     timeUs,

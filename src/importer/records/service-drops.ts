@@ -5,13 +5,13 @@ import { storedName } from '#core/capture/normalize-event.ts'
 import { findDrop } from '#core/events/event-drops.ts'
 import { groupKeyLengthMax } from '#core/events/group-identity.ts'
 import { noIngestionSettings } from '#core/project.ts'
-import { linkEvent } from './generated-events.ts'
+import { linkEventWithoutUuid } from './generated-events.ts'
 import { type ConvertedRecord, type ImportedEvent, RecordReject, type ServiceDrop } from './imported-event.ts'
 
 /** @throws RecordReject for a record with an event that would be dropped. */
 export function checkDrops({ events, links = [] }: ConvertedRecord): void {
   for (const event of events) checkEvent(event)
-  for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEvent('', link))
+  for (const link of links) if (Object.keys(link.properties).length > 0) checkEvent(linkEventWithoutUuid(link))
 }
 
 /**
@@ -36,10 +36,12 @@ export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
 }
 
 /** @throws RecordReject */
-function checkEvent({ uuid, event, distinctId, properties }: ImportedEvent, isProjectPersonless = false): void {
+function checkEvent(checked: Omit<ImportedEvent, 'uuid'>, isProjectPersonless = false): void {
+  const { event, distinctId, properties } = checked
   // The only event that is left out before it has a person or a time.
   if (event === '$performance_event') throw rejectOf('dropped_performance_event')
-  const captured = { uuid, distinctId, name: storedName(event, true), historicalMigration: true }
+  // Its uuid would only be told in a warning.
+  const captured = { uuid: '', distinctId, name: storedName(event, true), historicalMigration: true }
   // Its age drops no event of an import.
   const ageless = { ...captured, receivedAtMs: 0, timestampMs: 0 }
   const isPersonless = isProjectPersonless || properties.$process_person_profile === false
