@@ -79,7 +79,7 @@ export class Repeats {
 
   #forget(): void {
     if (this.#seen.size >= this.#keptMax) this.#others.forgetMoment()
-    this.#seen.clear()
+    if (this.#seen.size > 0) this.#seen.clear()
   }
 }
 

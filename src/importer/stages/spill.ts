@@ -16,7 +16,8 @@ import { damageIn, damageText } from './report/damaged-files.ts'
 import { encodeLine, type LineKey } from './staged-line.ts'
 
 export const unknownDay = 'unknown-day'
-const heldCharsMax = 16 * 1024 * 1024
+const heldBytesMax = 16 * 1024 * 1024
+const lineEnd = Buffer.from('\n')
 const noteFile = 'spill/done.json'
 
 /** What is put down, as of the last raw file that was read to its end. */
@@ -40,7 +41,7 @@ export interface SpillOptions {
   readonly converter: RecordConverter
   readonly progress: StageProgress
   readonly signal: AbortSignal
-  readonly heldCharsMax?: number
+  readonly heldBytesMax?: number
   /** Days that are sorted already, so that nothing of them is needed. */
   readonly sorted: { has(day: string): boolean }
 }
@@ -49,7 +50,7 @@ export interface SpillOptions {
 export async function spill(options: SpillOptions): Promise<SpillNote> {
   const { folder, files, progress } = options
   let note = lastNote(options)
-  const days = new DayFiles(folder, options.heldCharsMax ?? heldCharsMax)
+  const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
   days.cutTo(note.days)
   for (const [index, file] of files.entries()) {
     if (index < note.files) {
@@ -177,14 +178,16 @@ function sizeOf(folder: JobFolder, day: string): number {
 /** Files of days, written together when enough is held. */
 class DayFiles {
   readonly #folder: JobFolder
-  readonly #heldMax: number
-  readonly #held = new Map<string, string[]>()
+  /** Lines of all days as they came: bytes in one piece, which cost nothing to keep. */
+  readonly #held: Buffer
+  #heldBytes = 0
+  /** Where each line of a day begins and ends in it. */
+  readonly #places = new Map<string, number[]>()
   readonly #lengths = new Map<string, number>()
-  #heldChars = 0
 
-  constructor(folder: JobFolder, heldMax: number) {
+  constructor(folder: JobFolder, heldBytesMax: number) {
     this.#folder = folder
-    this.#heldMax = heldMax
+    this.#held = Buffer.allocUnsafeSlow(heldBytesMax)
     mkdirSync(folder.file('spill'), { recursive: true })
   }
 
@@ -198,22 +201,43 @@ class DayFiles {
     }
   }
 
-  add(day: string, line: string): void {
-    const held = this.#held.get(day)
-    if (held === undefined) this.#held.set(day, [line])
-    else held.push(line)
-    this.#heldChars += line.length + 1
-    if (this.#heldChars > this.#heldMax) this.flush()
+  add(day: string, line: Buffer): void {
+    const start = this.#placeFor(line.length + 1)
+    if (start === null) {
+      this.#append(day, Buffer.concat([line, lineEnd]))
+      return
+    }
+    this.#held.set(line, start)
+    this.#held.set(lineEnd, start + line.length)
+    const places = this.#places.get(day)
+    if (places === undefined) this.#places.set(day, [start, this.#heldBytes])
+    else places.push(start, this.#heldBytes)
   }
 
   flush(): void {
-    for (const [day, lines] of this.#held) {
-      const bytes = Buffer.from(`${lines.join('\n')}\n`)
-      appendFileSync(dayFile(this.#folder, day), bytes, { mode: 0o600 })
-      this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
-    }
-    this.#held.clear()
-    this.#heldChars = 0
+    for (const [day, places] of this.#places) this.#append(day, this.#linesAt(places))
+    this.#places.clear()
+    this.#heldBytes = 0
+  }
+
+  /** @returns null for more than can be held at all. */
+  #placeFor(length: number): number | null {
+    if (this.#heldBytes + length > this.#held.length) this.flush()
+    if (length > this.#held.length) return null
+    const start = this.#heldBytes
+    this.#heldBytes += length
+    return start
+  }
+
+  #linesAt(places: readonly number[]): Buffer {
+    const lines: Buffer[] = []
+    for (let at = 0; at < places.length; at += 2) lines.push(this.#held.subarray(places[at]!, places[at + 1]!))
+    return Buffer.concat(lines)
+  }
+
+  #append(day: string, bytes: Buffer): void {
+    appendFileSync(dayFile(this.#folder, day), bytes, { mode: 0o600 })
+    this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
   }
 
   lengths(): Record<string, number> {

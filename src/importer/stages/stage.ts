@@ -46,7 +46,7 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
     ...options,
     files: plan.files,
     sorted: done,
-    ...(sizes && { heldCharsMax: sizes.held }),
+    ...(sizes && { heldBytesMax: sizes.held }),
   })
   checkStill(raw)
   const parts = await sortDays(options, Object.keys(days), done)

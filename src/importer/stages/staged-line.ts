@@ -40,13 +40,14 @@ interface Extra {
 }
 
 const utf8 = new TextDecoder()
-const lineFeed = 0x0a
+const [lineFeed, tab] = [0x0a, 0x09]
+const byteOrderMark = Buffer.from('\ufeff')
 
-/** @returns the line without a line end. */
-export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): string {
+/** @returns the bytes of the line without a line end. */
+export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): Buffer {
   const { parsed, bytes, isJson } = record
   const head = [key.timeUs, key.object, key.line, key.byte, ordinal]
-  if ('value' in parsed && isJson && !bytes.includes(lineFeed)) return `${JSON.stringify(head)}\t${utf8.decode(bytes)}`
+  if ('value' in parsed && isJson && !bytes.includes(lineFeed)) return joined(JSON.stringify(head), withoutMark(bytes))
   const text = utf8.decode(bytes)
   const isWhole = text.length <= shownSourceMax && !('rejected' in parsed)
   const extra: Extra = {
@@ -55,12 +56,26 @@ export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): s
     ...('rejected' in parsed && { r: parsed.rejected }),
     ...('skipped' in parsed && { k: parsed.skipped }),
   }
-  return `${JSON.stringify([...head, extra])}\t${'value' in parsed ? JSON.stringify(parsed.value) : ''}`
+  return Buffer.from(`${JSON.stringify([...head, extra])}\t${'value' in parsed ? JSON.stringify(parsed.value) : ''}`)
+}
+
+/** The record's own bytes, which were found to be UTF-8 when it was parsed. */
+function joined(head: string, bytes: Uint8Array): Buffer {
+  const line = Buffer.allocUnsafe(head.length + 1 + bytes.length)
+  line.write(head, 'latin1')
+  line[head.length] = tab
+  line.set(bytes, head.length + 1)
+  return line
+}
+
+function withoutMark(bytes: Uint8Array): Uint8Array {
+  const isMarked = bytes[0] === byteOrderMark[0] && byteOrderMark.equals(bytes.subarray(0, byteOrderMark.length))
+  return isMarked ? bytes.subarray(byteOrderMark.length) : bytes
 }
 
 export function decodeLine(line: string): StagedLine {
-  const tab = line.indexOf('\t')
-  const [timeUs, object, row, byte, ordinal, extra] = JSON.parse(line.slice(0, tab)) as [
+  const headEnd = line.indexOf('\t')
+  const [timeUs, object, row, byte, ordinal, extra] = JSON.parse(line.slice(0, headEnd)) as [
     number | null,
     number,
     number,
@@ -68,7 +83,7 @@ export function decodeLine(line: string): StagedLine {
     number,
     Extra?,
   ]
-  const record = line.slice(tab + 1)
+  const record = line.slice(headEnd + 1)
   const text = extra?.s ?? record
   return {
     timeUs,
@@ -85,7 +100,7 @@ export function decodeLine(line: string): StagedLine {
 /** @param line bytes of a line. */
 export function lineKey(line: Buffer): LineKey {
   // Other letters of the head come out wrong this way, but nothing here reads them, and it is twice as fast.
-  const [timeUs, object, row, byte] = JSON.parse(line.toString('latin1', 0, line.indexOf(0x09))) as number[]
+  const [timeUs, object, row, byte] = JSON.parse(line.toString('latin1', 0, line.indexOf(tab))) as number[]
   return { timeUs: timeUs as number | null, object: object!, line: row!, byte: byte! }
 }
 
