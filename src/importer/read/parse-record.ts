@@ -105,7 +105,7 @@ function tooManyValues(): RecordReject {
 const placeInRecord = / \(line \d+ column \d+\)$/
 
 function jsonIn(text: string): JsonValue {
-  if (nestsDeeperThan(text, nestingDepthMax))
+  if (opensMoreThan(text, nestingDepthMax) && nestsDeeperThan(text, nestingDepthMax))
     throw new RecordReject('json_syntax', null, `it nests more than ${nestingDepthMax} lists and objects`)
   if (holdsMoreValuesThan(text, recordValuesMax)) throw tooManyValues()
   try {
@@ -115,6 +115,15 @@ function jsonIn(text: string): JsonValue {
     if (!(error instanceof SyntaxError || error instanceof RangeError)) throw error
     throw new RecordReject('json_syntax', null, error.message.replace(placeInRecord, ''))
   }
+}
+
+/** Whether that many lists or objects may begin at all, as in hardly any record: it only looks for their brackets. */
+function opensMoreThan(text: string, countMax: number): boolean {
+  let count = 0
+  for (const bracket of '[{')
+    for (let at = text.indexOf(bracket); at >= 0; at = text.indexOf(bracket, at + 1))
+      if (++count > countMax) return true
+  return false
 }
 
 /** The text without a byte order mark, which only some programs write. */

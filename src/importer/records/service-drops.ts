@@ -29,6 +29,7 @@ export function withoutPersons(record: ConvertedRecord): ConvertedRecord {
 /** The record without what it tells of groups whose key is too long: its own events are stored all the same. */
 export function withoutLongGroups(record: ConvertedRecord): ConvertedRecord {
   const { groups = [], notes = [] } = record
+  if (groups.length === 0) return record
   const kept = groups.filter(({ key }) => key.length <= groupKeyLengthMax)
   if (kept.length === groups.length) return record
   const left = Array.from({ length: groups.length - kept.length }, () => 'group_key_too_long')

@@ -79,12 +79,18 @@ function zoneOffsetMs(wallMs: number, zone: string): number {
 /** The date, `YYYY-MM-DD`, that begins at this instant's UTC day. */
 export function utcDay(timeUs: number): string {
   const day = Math.floor(timeUs / usPerDay)
-  // Records come in the order of their days.
-  if (day !== lastDay.day) lastDay = { day, text: new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10) }
-  return lastDay.text
+  let text = dayTexts.get(day)
+  if (text === undefined) {
+    text = new Date((day * usPerDay) / usPerMs).toISOString().slice(0, 10)
+    if (dayTexts.size >= keptDaysMax) dayTexts.clear()
+    dayTexts.set(day, text)
+  }
+  return text
 }
 
-let lastDay = { day: 0, text: '1970-01-01' }
+/** Records come in the order of their days, or are of some years in any order. */
+const dayTexts = new Map<number, string>()
+const keptDaysMax = 10_000
 
 /** RFC 3339 in UTC with three digits, or six where there are microseconds. */
 export function timeText(timeUs: number): string {
