@@ -21,7 +21,7 @@ export function groupsOf(record: JsonObject, distinctId: string, timeUs: number)
   const inEvent: JsonObject = {}
   const snapshots: GroupSnapshot[] = []
   let droppedCount = 0
-  for (const type of new Set([...Object.keys(groups), ...Object.keys(described)])) {
+  for (const type of keysOfBoth(groups, described)) {
     const named = keysIn(ownValue(groups, type))
     const ofType = ownValue(described, type)
     const byKey = isJsonObject(ofType) ? ofType : {}
@@ -39,6 +39,12 @@ export function groupsOf(record: JsonObject, distinctId: string, timeUs: number)
     }
   }
   return { inEvent, snapshots, droppedCount }
+}
+
+function keysOfBoth(a: JsonObject, b: JsonObject): Iterable<string> {
+  const [keysOfA, keysOfB] = [Object.keys(a), Object.keys(b)]
+  // Most records tell of no group at all.
+  return keysOfB.length === 0 ? keysOfA : new Set([...keysOfA, ...keysOfB])
 }
 
 /** A group may well be called what no person can be, such as 0 or guest. */

@@ -1,10 +1,10 @@
 // How Amplitude writes that there is nothing, truth, and objects where a warehouse has kept them as text.
 // Source: docs/wire/import.md §1.0 (empty values), §1.1.
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
 import { legalId } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
-import { isEmptyValue, put, textField } from '#importer/records/record-fields.ts'
+import { isEmptyValue, textField } from '#importer/records/record-fields.ts'
 
 export function isNothing(value: JsonValue | undefined): boolean {
   return isEmptyValue(value) || value === 'EMPTY'
@@ -23,7 +23,7 @@ export function textIn(record: JsonObject, field: string): string | null {
 
 /** Sets a property unless it says nothing. */
 export function putValue(properties: JsonObject, key: string, value: JsonValue | undefined): void {
-  if (!isNothing(value)) put(properties, key, value)
+  if (value !== undefined && !isNothing(value)) setOwn(properties, key, value)
 }
 
 /** All members that say something. */

@@ -57,7 +57,7 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
   if (sessionMarkers.has(sourceName)) return skipped('session_marker')
   const userId = amplitudeId(ownValue(record, 'user_id'))
   const deviceId = amplitudeId(ownValue(record, 'device_id'))
-  const distinctId = distinctIdOf(record)
+  const distinctId = distinctIdOf(userId ?? deviceId, record)
   const timeUs = timeOf(record, context)
   const { inEvent, snapshots, droppedCount } = groupsOf(record, distinctId, timeUs)
   const notes: RecordNote[] = Array.from({ length: droppedCount }, () => 'group_values_dropped')
@@ -78,26 +78,29 @@ function convertEvent(record: JsonObject, context: SourceContext): Conversion {
 }
 
 /** @throws RecordReject */
-function distinctIdOf(record: JsonObject): string {
-  const fields = ['user_id', 'device_id', 'amplitude_id']
-  return chooseId(
-    fields.map(field => ({ value: amplitudeId(ownValue(record, field)) ?? undefined, field })),
-    'distinct_id',
-  )
+function distinctIdOf(known: string | null, record: JsonObject): string {
+  const value = known ?? amplitudeId(ownValue(record, 'amplitude_id')) ?? undefined
+  return chooseId([{ value, field: 'amplitude_id' }], 'distinct_id')
 }
 
 const timeFields = ['event_time', 'client_event_time', 'server_received_time']
 
 /** The first of the times that can be read: later ones are only nearly right. @throws RecordReject */
 function timeOf(record: JsonObject, context: SourceContext): number {
-  const written = timeFields.filter(field => !isNothing(ownValue(record, field)))
-  for (const field of written) {
-    const timeUs = readTime(ownValue(record, field)!, { zone: 'UTC' }, field)
+  let firstWritten: string | null = null
+  for (const field of timeFields) {
+    const value = ownValue(record, field)
+    if (value === undefined || isNothing(value)) continue
+    firstWritten ??= field
+    const timeUs = readTime(value, { zone: 'UTC' }, field)
     if (timeUs === null) continue
     checkTime(timeUs, context, field)
     return timeUs
   }
-  throw new RecordReject(written.length === 0 ? 'timestamp_missing' : 'timestamp_invalid', written[0] ?? timeFields[0]!)
+  throw new RecordReject(
+    firstWritten === null ? 'timestamp_missing' : 'timestamp_invalid',
+    firstWritten ?? timeFields[0]!,
+  )
 }
 
 function uuidOf(record: JsonObject): string {
