@@ -58,6 +58,9 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 1_250)
     control.limitTo(400)
     assert.equal(control.rate, 400)
+    minutes(5)
+    control.limitTo(5_000)
+    assert.equal(control.rate, 1_250, 'what the service did not allow for a while is not forgotten')
   })
 
   it('halves when the service is in trouble, once for batches that were on their way together', () => {
@@ -87,8 +90,35 @@ describe('the rate of sending', () => {
     assert.equal(control.rate, 1_000)
     answers(3_000)
     assert.ok(control.rate < 1_000 && control.rate >= 125, String(control.rate))
-    const { rate } = control
-    answers(3_000)
-    assert.ok(control.rate >= rate / 2, 'answers that stay slow are the usual ones')
+    for (let time = 0; time < 3; time++) answers(3_000)
+    assert.equal(control.rate, 1_000, 'answers that stay slow are the usual ones')
+  })
+
+  it('comes back soon to a rate that was well, and stays below it when that is too much now', () => {
+    const { clock, control } = prepare(8_000)
+    const seconds = (count: number): void => {
+      for (let second = 0; second < count; second++) {
+        clock.ms += 1_000
+        control.accepted(20)
+      }
+    }
+    for (let time = 0; time < 3; time++) {
+      control.refused()
+      clock.ms += 5_000
+    }
+    assert.equal(control.rate, 1_000)
+    seconds(30)
+    assert.equal(control.rate, 8_000)
+    seconds(29)
+    assert.equal(control.rate, 8_000)
+    control.refused()
+    assert.equal(control.rate, 4_000)
+    seconds(5)
+    assert.equal(control.rate, 6_000)
+    control.refused()
+    seconds(30)
+    assert.equal(control.rate, 6_000)
+    seconds(60)
+    assert.equal(Math.round(control.rate), 6_600)
   })
 })

@@ -6,6 +6,9 @@ export const rateDefault = 1_000
 const rateMin = 50
 const growEveryMs = 60_000
 const growth = 1.1
+/** The way back to a rate that was well before: trouble is mostly a moment, such as a restart or a busy disk. */
+const returnEveryMs = 5_000
+const returnGrowth = 1.5
 /** Refusals of batches that were on their way together are one sign of trouble, not many. */
 const halveEveryMs = 5_000
 /** Shorter answers mean nothing: they double by chance. */
@@ -29,6 +32,10 @@ export class RateControl {
   #filledMs: number
   #cleanSinceMs: number
   #halvedMs = Number.NEGATIVE_INFINITY
+  /** What the rate was before the trouble that it now comes back from; 0 before any. */
+  #rateBefore = 0
+  /** Whether it grew since it was halved. */
+  #isReturning = false
   /** Smoothed time of answers, and its smallest value so far, with which it is compared. */
   #answerMs: number | null = null
   #usualAnswerMs = Number.POSITIVE_INFINITY
@@ -65,11 +72,7 @@ export class RateControl {
       this.#halve(now)
       // From here on the slower answers are the usual ones; otherwise one slow hour would bring the rate to its minimum.
       this.#usualAnswerMs = this.#answerMs
-    } else if (now - this.#cleanSinceMs >= growEveryMs) {
-      this.#fill()
-      this.#rate = Math.min(this.#rate * growth, this.#cap)
-      this.#cleanSinceMs = now
-    }
+    } else this.#grow(now)
   }
 
   /** The service answered 429 or 503, without a word of the rate that it takes. */
@@ -83,10 +86,25 @@ export class RateControl {
     this.#cap = Math.max(1, rate)
   }
 
+  #grow(now: number): void {
+    const isBelow = this.#rate < this.#rateBefore
+    if (now - this.#cleanSinceMs < (isBelow ? returnEveryMs : growEveryMs)) return
+    this.#fill()
+    // What the service allows at the moment bounds the growth, but a rate that was well is kept for when it allows more.
+    this.#rate = isBelow
+      ? Math.min(this.#rate * returnGrowth, this.#rateBefore)
+      : Math.max(this.#rate, Math.min(this.#rate * growth, this.#cap))
+    this.#isReturning = isBelow
+    this.#cleanSinceMs = now
+  }
+
   #halve(now: number): void {
     this.#cleanSinceMs = now
     if (now - this.#halvedMs < halveEveryMs) return
     this.#halvedMs = now
+    // Trouble on the way back says that the rate of before is too much now.
+    this.#rateBefore = this.#isReturning ? this.rate : Math.max(this.#rateBefore, this.#rate)
+    this.#isReturning = false
     this.#fill()
     this.#rate = Math.max(Math.min(rateMin, this.rate), this.rate / 2)
   }
