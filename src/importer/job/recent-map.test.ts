@@ -22,6 +22,8 @@ it('what is larger than all others together is not kept', () => {
   recent.set('small', 's', 1)
   recent.set('large', 'l', 1_000)
   assert.deepEqual([recent.get('large'), recent.get('small')], [undefined, 's'])
+  recent.set('small', 't', 800)
+  assert.equal(recent.get('small'), 't')
   recent.set('small', 'l', 1_000)
   assert.equal(recent.get('small'), undefined)
 })

@@ -30,8 +30,9 @@ export class RecentMap<Value> {
 
   /** @param chars how many the value takes. */
   set(key: string, value: Value, chars: number): void {
-    this.delete(key)
-    this.#put(key, { value, weight: entryWeight + key.length + chars })
+    const weight = entryWeight + key.length + chars
+    if (weight > this.#weightMax) this.delete(key)
+    else this.#put(key, { value, weight })
   }
 
   delete(key: string): void {
@@ -46,16 +47,15 @@ export class RecentMap<Value> {
     this.#youngWeight = 0
   }
 
-  /** The key is not among the young ones. */
+  /** What the older generation has of the key is hidden by it. */
   #put(key: string, entry: Entry<Value>): void {
-    if (this.#youngWeight + entry.weight > this.#weightMax) {
+    const added = entry.weight - (this.#young.get(key)?.weight ?? 0)
+    if (this.#youngWeight + added <= this.#weightMax) this.#youngWeight += added
+    else {
       this.#old = this.#young
       this.#young = new Map()
-      this.#youngWeight = 0
-      // Alone it is too large already.
-      if (entry.weight > this.#weightMax) return
+      this.#youngWeight = entry.weight
     }
     this.#young.set(key, entry)
-    this.#youngWeight += entry.weight
   }
 }
