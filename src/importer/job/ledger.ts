@@ -103,15 +103,18 @@ export class JobLedger implements ImportLedger {
     this.#database.close()
   }
 
-  putFact({ kind, key, value }: SourceFact): void {
-    const name = nameOf(kind, key)
+  putFact(fact: SourceFact): void {
+    // As the file will have it: what is known must not depend on whether it was looked up.
+    const [key, value] = [fact.key.toWellFormed(), fact.value.toWellFormed()]
+    const name = nameOf(fact.kind, key)
     // Every record of a person may say the same of it.
     if (this.#facts.get(name) === value) return
-    this.#statements.putFact.run(kind, key, value)
+    this.#statements.putFact.run(fact.kind, key, value)
     this.#facts.set(name, value, value.length)
   }
 
-  findFact(kind: string, key: string): string | null {
+  findFact(kind: string, asked: string): string | null {
+    const key = asked.toWellFormed()
     const name = nameOf(kind, key)
     const known = this.#facts.get(name)
     if (known !== undefined) return known

@@ -121,4 +121,22 @@ describe('the rate of sending', () => {
     seconds(60)
     assert.equal(Math.round(control.rate), 6_600)
   })
+
+  it('comes back as soon when the trouble came while the service allowed little', () => {
+    const { clock, control } = prepare(20_000)
+    control.limitTo(500)
+    for (let time = 0; time < 2; time++) {
+      control.refused()
+      for (let second = 0; second < 6; second++) {
+        clock.ms += 1_000
+        control.accepted(20)
+      }
+    }
+    control.limitTo(100_000)
+    for (let second = 0; second < 60; second++) {
+      clock.ms += 1_000
+      control.accepted(20)
+    }
+    assert.equal(control.rate, 15_000)
+  })
 })

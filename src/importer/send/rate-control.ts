@@ -9,6 +9,8 @@ const growth = 1.1
 /** The way back to a rate that was well before: trouble is mostly a moment, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
+/** Of the rate of before, when trouble comes again on the way to it. */
+const shareAgain = 0.75
 /** Refusals of batches that were on their way together are one sign of trouble, not many. */
 const halveEveryMs = 5_000
 /** Shorter answers mean nothing: they double by chance. */
@@ -102,8 +104,10 @@ export class RateControl {
     this.#cleanSinceMs = now
     if (now - this.#halvedMs < halveEveryMs) return
     this.#halvedMs = now
-    // Trouble on the way back says that the rate of before is too much now.
-    this.#rateBefore = this.#isReturning ? this.rate : Math.max(this.#rateBefore, this.#rate)
+    // Trouble on the way back says that the rate of before is too much now, but not by how much.
+    this.#rateBefore = this.#isReturning
+      ? Math.max(this.rate, this.#rateBefore * shareAgain)
+      : Math.max(this.#rateBefore, this.#rate)
     this.#isReturning = false
     this.#fill()
     this.#rate = Math.max(Math.min(rateMin, this.rate), this.rate / 2)

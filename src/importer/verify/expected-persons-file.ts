@@ -36,13 +36,20 @@ export function keepExpectedPersons(
   sent: readonly SentJob[],
   persons: readonly ExpectedPerson[],
 ): void {
-  const text = JSON.stringify({
-    v: 1,
-    sent_sha256: hashOfSent(sent),
-    persons: persons.map(({ id, ids, profile: { properties, marks } }) => ({ id, ids: [...ids], properties, marks })),
-  })
-  if (text.length > charsMax) folder.remove(expectedPersonsFile)
-  else folder.write(expectedPersonsFile, text)
+  const texts: string[] = []
+  let chars = 0
+  for (const { id, ids, profile } of persons) {
+    const { properties, marks } = profile
+    const text = JSON.stringify({ id, ids: [...ids], properties, marks })
+    chars += text.length
+    if (chars > charsMax) {
+      folder.remove(expectedPersonsFile)
+      return
+    }
+    texts.push(text)
+  }
+  const hash = JSON.stringify(hashOfSent(sent))
+  folder.write(expectedPersonsFile, `{"v":1,"sent_sha256":${hash},"persons":[${texts.join(',')}]}`)
 }
 
 /** @returns null where nothing is kept, or something else was sent; also for a damaged file, which nothing depends on. */

@@ -147,7 +147,7 @@ export function decodeAndPrepare(
   reportRecentFromMs?: number,
 ): PreparedCapture {
   const prepared = prepare(decodeCapture(input, threadLimits), received)
-  if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined)
+  if (prepared.kind === 'prepared' && reportRecentFromMs !== undefined && requestRefusal(prepared.table) === null)
     return { ...prepared, report: atOnce(readImportReport(prepared.table, reportRecentFromMs)) }
   if (prepared.kind !== 'too_much_work') return prepared
   return { kind: 'refused', error: captureErrors.decodedTooLarge, token: input.fallbackToken, body: '' }

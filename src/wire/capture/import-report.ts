@@ -15,7 +15,8 @@ export interface ImportReport {
   readonly recent: number
   /** Accepted events of no import, repeats once: those of a batch that is not marked as one. */
   readonly charged: number
-  readonly failed: readonly FailedRecord[]
+  /** A list of `FailedRecord`s as JSON: a body of 150 KB may have 50,000, and a thread may hand this over. */
+  readonly failedJson: string
   /** The accepted events. */
   readonly events: BatchSummary
 }
@@ -30,7 +31,7 @@ interface FailedRecord {
 /** Reads the report off the final table, which must still have all its records; what is stored is not known here. @param recentFromMs epoch ms. */
 export function* readImportReport(table: OutcomeTable, recentFromMs: number): Steps<ImportReport> {
   const records = new TableRecords(table)
-  const failed: FailedRecord[] = []
+  const failed: string[] = []
   const events = new SummaryWriter()
   let accepted = 0
   let recent = 0
@@ -43,16 +44,19 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
       if (record.timestampMs >= recentFromMs) recent++
       if (events.add(identityOf(record)) && !record.isImport) charged++
     } else
-      failed.push({
-        index: row,
-        uuid: record.uuid || null,
-        field: result === 'reject' ? record.field || null : field,
-        reason: reason ?? result,
-      })
+      failed.push(
+        JSON.stringify({
+          index: row,
+          uuid: record.uuid || null,
+          field: result === 'reject' ? record.field || null : field,
+          reason: reason ?? result,
+        } satisfies FailedRecord),
+      )
     if (row % itemsPerStep === itemsPerStep - 1) yield
   }
   const summary = events.summary()
-  return { accepted, duplicates: accepted - summary.count, recent, charged, failed, events: summary }
+  const failedJson = `[${failed.join(',')}]`
+  return { accepted, duplicates: accepted - summary.count, recent, charged, failedJson, events: summary }
 }
 
 /** The accepted events of a final table whose records the log has not taken over yet, each once; their project is 0. */
@@ -74,13 +78,7 @@ function identityOf({ timestampMs, name, distinctId, uuid }: RecordView): EventI
   return { projectId: 0, timestampMs, event: name, distinctId, uuid }
 }
 
-export function encodeImportReport({ accepted, duplicates, recent, charged, failed }: ImportReport): string {
-  return JSON.stringify({
-    status: 'Ok',
-    accepted,
-    duplicates,
-    recent,
-    charged,
-    failed_records: failed,
-  })
+export function encodeImportReport({ accepted, duplicates, recent, charged, failedJson }: ImportReport): string {
+  const counts = JSON.stringify({ status: 'Ok', accepted, duplicates, recent, charged })
+  return `${counts.slice(0, -1)},"failed_records":${failedJson}}`
 }

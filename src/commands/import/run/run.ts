@@ -52,6 +52,7 @@ export interface RunOptions {
 export async function runImport(path: string, options: RunOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
+  // The client of AWS, which a few jobs load later, is compiled anew for that.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
   const rehearsalProject = rehearsalProjectOf(options, sendOptions)
