@@ -120,3 +120,11 @@ export async function assertRowsHaveTheirPersons(world: ImportWorld): Promise<vo
     if (person !== undefined) assert.equal(persons.get(row.uuid), person, `${row.event} of ${row.distinctId}`)
   }
 }
+
+/**
+ * A failing run is made smaller on SQLite alone: each try keeps its connections until its test ends, and a server that has
+ * none left fails every other test as well.
+ */
+export function runsOn(engine: string, numRuns: number) {
+  return { numRuns, endOnFailure: engine !== 'sqlite' }
+}

@@ -19,6 +19,7 @@ import {
   isAboutUndoing,
   isKept,
   live,
+  runsOn,
   withoutMarks,
 } from './random-acts.ts'
 
@@ -31,7 +32,7 @@ export function randomJobsContract(engine: string, open: OpenImportState, numRun
       fc.asyncProperty(acts, acts, acts, async (before, during, after) =>
         property(await importWorld(t, open), before, during, after),
       ),
-      { numRuns },
+      runsOn(engine, numRuns),
     )
   }
 

@@ -7,7 +7,16 @@ import fc from 'fast-check'
 import type { CapturedEvent } from '#core/events/captured-event.ts'
 import type { JsonObject } from '#core/json.ts'
 import { type ImportWorld, importWorld, type OpenImportState } from '../../support/import-world.ts'
-import { type Act, acts, applyAll, assertRowsHaveTheirPersons, imported, isAboutUndoing, live } from './random-acts.ts'
+import {
+  type Act,
+  acts,
+  applyAll,
+  assertRowsHaveTheirPersons,
+  imported,
+  isAboutUndoing,
+  live,
+  runsOn,
+} from './random-acts.ts'
 
 interface Note {
   readonly reason: string
@@ -62,7 +71,7 @@ export function replayModelContract(engine: string, open: OpenImportState, numRu
           await applyAll(world, ofLater)
           await assertRowsHaveTheirPersons(world)
         }),
-        { numRuns },
+        runsOn(engine, numRuns),
       )
     })
 
@@ -104,7 +113,7 @@ export function replayModelContract(engine: string, open: OpenImportState, numRu
           assertSamePersons(await world.stored(), await untouched.stored(), [], new Set())
           assertSameGroups(await world.stored(), await untouched.stored(), [])
         }),
-        { numRuns },
+        runsOn(engine, numRuns),
       )
     })
 }

@@ -16,6 +16,7 @@ import {
   isAboutUndoing,
   live,
   personWith,
+  runsOn,
 } from './random-acts.ts'
 
 /** @param numRuns random runs of each property. */
@@ -137,7 +138,7 @@ export function twoJobsContract(engine: string, open: OpenImportState, numRuns: 
                 'the last one goes first',
               )
         }),
-        { numRuns },
+        runsOn(engine, numRuns),
       )
     })
 
