@@ -82,22 +82,37 @@ export async function eventsOf(
     some => events.findOtherUses(projectId, id, some, sinceMs),
     ({ distinctId, otherId }) => distinctId.length + (otherId?.length ?? 0),
   )
+  const joinedIds = idsOfLiveLinks(uses)
   return {
     uses: uses.map(use => (use.importJobId === 0 ? use : asOfJob(use, isLaterJob.has(use.importJobId)))),
     laterWrites: await find(some => events.findLaterWrites(projectId, some, keys, sinceMs), charsOfWrite),
     importedKeys,
     laterWriters: await writersOf(importedKeys, laterJobIds, deps),
-    ...(await keysOfSurvivors(job, deps, signal, loaded, images)),
+    ...(await keysOfSurvivors(job, deps, signal, loaded, images, joinedIds)),
   }
 }
 
-/** What a person was that is one with another by now, nobody kept: it takes all that any other import wrote to either. */
+/** The ids that later live events linked with each other. */
+function idsOfLiveLinks(uses: readonly OtherUse[]): ReadonlySet<string> {
+  return new Set(
+    uses.flatMap(({ importJobId, isLater, distinctId, otherId }) =>
+      importJobId === 0 && isLater && otherId !== null ? [distinctId, otherId] : [],
+    ),
+  )
+}
+
+/**
+ * What a person was that is one with another by now, nobody kept: it takes all that any other import wrote to either. So does
+ * a person that another was merged into, with the ids of that one.
+ * @param joinedIds which live events linked.
+ */
 async function keysOfSurvivors(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
   { persons, mappings, personMappings }: LoadedChunk,
   images: readonly SubjectImage[],
+  joinedIds: ReadonlySet<string>,
 ): Promise<Pick<UndoBatch, 'keysOfSurvivors' | 'writersOfSurvivors'>> {
   const uuids = new Set(persons.map(({ uuid }) => uuid))
   const homeOf = new Map(mappings.map(({ distinctId, personUuid }) => [distinctId, personUuid]))
@@ -106,6 +121,8 @@ async function keysOfSurvivors(
       kind === 'person' && after !== null && !uuids.has(subject) ? (homeOf.get(after.anyId) ?? []) : [],
     ),
   )
+  for (const { personUuid, distinctId, version } of [...mappings, ...personMappings])
+    if (version > 0 && joinedIds.has(distinctId)) survivors.add(personUuid)
   if (survivors.size === 0) return { keysOfSurvivors: [], writersOfSurvivors: [] }
   const all = [...mappings, ...personMappings].filter(({ personUuid }) => survivors.has(personUuid))
   const ids = [...new Set(all.map(({ distinctId }) => distinctId))]

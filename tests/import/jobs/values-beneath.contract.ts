@@ -84,6 +84,23 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
         assert.ok(!('k' in (await valuesOf(world, 'user'))))
       })
 
+    it('come back where the other person had them of an earlier job, but not before a live first touch', async t => {
+      for (const [isTouched, left] of [
+        [false, 1],
+        [true, 3],
+      ] as const) {
+        const world = await withLive(t)
+        const first = await publishOf(world, 'e', 'anon', 1, { $set: { k: 1 } })
+        const second = await publishOf(world, 'e', 'user', 5, { $set: { k: 2 } })
+        if (isTouched) await world.apply(anEvent('e', 'user', { $set_once: { k: 3 } }, { timestampMs: 200 * day }))
+        await world.apply(identify(201 * day))
+        await world.discard(second)
+        assert.equal((await valuesOf(world, 'user')).k, left)
+        await world.discard(first)
+        assert.equal((await valuesOf(world, 'user')).k, isTouched ? 3 : undefined)
+      }
+    })
+
     it('that were joined with those of the job that merged them go, and come to what that one wrote', async t => {
       const world = await withLive(t)
       const first = await publishOf(world, 'e', 'anon', 5, { $set: { k: 1 } })

@@ -173,6 +173,16 @@ export class Found {
     return outrankedBy(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
   }
 
+  /**
+   * What any other import wrote to those that live events merged into this person. It was not there before the live writes to
+   * this one, whenever it was published.
+   */
+  outrankedOfJoined(uuid: string): Outranked[] {
+    if (!this.wasMergedInto(uuid)) return []
+    const joined = this.idsOf(uuid).flatMap(({ distinctId, version }) => (version > 0 ? distinctId : []))
+    return this.outrankedIn(joined, true).map(by => ({ ...by, startMs: Number.POSITIVE_INFINITY }))
+  }
+
   outrankedInGroup(subject: string): Outranked[] {
     return outrankedBy(this.#importedGroupKeys.get(subject) ?? [], this.#laterWriters)
   }

@@ -116,7 +116,7 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
   if (before === null && !isSame) forgetMadePerson(found, subject, after)
   const identifiers = identifiersOf(found, ids)
   const isUntouched = isSame && person.version === after.version
-  const outranked = found.outrankedIn(ids, !isSame)
+  const outranked = [...found.outrankedIn(ids, !isSame), ...(isSame ? found.outrankedOfJoined(subject) : [])]
   const { subject: without, left } =
     isUntouched && before !== null
       ? { subject: personOf(before), left: [] }
