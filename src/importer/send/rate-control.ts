@@ -9,7 +9,7 @@ const growth = 1.1
 /** The way back to a rate that was well before: trouble is mostly a moment, such as a restart or a busy disk. */
 const returnEveryMs = 5_000
 const returnGrowth = 1.5
-/** Of the rate of before, when trouble comes again on the way to it. */
+/** The share of the earlier rate that is tried next when trouble comes again on the way back to it. */
 const shareAgain = 0.75
 /** Refusals of batches that were on their way together are one sign of trouble, not many. */
 const halveEveryMs = 5_000

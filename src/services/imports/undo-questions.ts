@@ -7,6 +7,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ImportedKey, ImportedWrite, OtherUse } from '#core/imports/other-use.ts'
 import type { Profile } from '#core/persons/profile.ts'
 import type { LoadedChunk } from '#core/processing/chunk.ts'
+import { idsOfLiveLinks } from '#core/processing/imports/linked-ids.ts'
 import type { LaterWriter } from '#core/processing/imports/outranked.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import { imageWithout } from '#core/processing/imports/undo-day.ts'
@@ -90,15 +91,6 @@ export async function eventsOf(
     laterWriters: await writersOf(importedKeys, laterJobIds, deps),
     ...(await keysOfSurvivors(job, deps, signal, loaded, images, joinedIds)),
   }
-}
-
-/** The ids that later live events linked with each other. */
-function idsOfLiveLinks(uses: readonly OtherUse[]): ReadonlySet<string> {
-  return new Set(
-    uses.flatMap(({ importJobId, isLater, distinctId, otherId }) =>
-      importJobId === 0 && isLater && otherId !== null ? [distinctId, otherId] : [],
-    ),
-  )
 }
 
 /**

@@ -9,8 +9,8 @@ import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
-import { isIllegalDistinctId } from '#core/processing/person-merge.ts'
 import { groupSubject } from './before-images.ts'
+import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
 
@@ -98,6 +98,7 @@ export class Found {
   readonly #groupUsers: ReadonlyMap<string, readonly number[]>
   readonly #uses: ReadonlyMap<string, readonly OtherUse[]>
   readonly #linksTo: ReadonlyMap<string | null, readonly OtherUse[]>
+  readonly #liveLinked: ReadonlySet<string>
   readonly #idsOf: ReadonlyMap<string, readonly DistinctIdMapping[]>
   readonly #assignmentsGivenTo: ReadonlyMap<string, readonly GivenAssignments[]>
   readonly #images: Map<string, SubjectImage>
@@ -136,6 +137,7 @@ export class Found {
     const placed = inOrder.map((write, place) => ({ write, place }))
     this.#laterWrites = Map.groupBy(placed, ({ write }) => write.distinctId)
     this.#linksTo = Map.groupBy(uses, ({ otherId }) => otherId)
+    this.#liveLinked = idsOfLiveLinks(uses)
     const indexOf = new Map(loaded.groupTypes.filter(isOurs).map(({ name, index }) => [name, index]))
     const subjectOf = (typeName: string, key: string) => groupSubject({ typeIndex: indexOf.get(typeName) ?? -1, key })
     this.#importedKeys = Map.groupBy(importedKeys, ({ distinctId }) => distinctId)
@@ -211,10 +213,7 @@ export class Found {
 
   /** Whether a later live event has moved ids of another person to this one. */
   wasMergedInto(uuid: string): boolean {
-    return this.idsOf(uuid).some(({ distinctId, version }) => {
-      const links = [...this.usesOf(distinctId), ...(this.#linksTo.get(distinctId) ?? [])]
-      return version > 0 && links.some(use => use.isLater && use.importJobId === 0 && use.otherId !== null)
-    })
+    return this.idsOf(uuid).some(({ distinctId, version }) => version > 0 && this.#liveLinked.has(distinctId))
   }
 
   /** Who else describes a group: ids of jobs, 0 for live data. */
@@ -277,11 +276,6 @@ export class Found {
 }
 
 type GivenAssignments = NonNullable<ImageOf<'assignments'>['after']>
-
-/** Whether the event is one that may link its ids. */
-function isLink({ distinctId, otherId }: OtherUse): boolean {
-  return otherId !== null && otherId !== distinctId && ![distinctId, otherId].some(isIllegalDistinctId)
-}
 
 function nameOf({ importJobId, kind, subject }: Pick<SubjectImage, 'importJobId' | 'kind' | 'subject'>): string {
   return `${importJobId} ${kind} ${subject}`
