@@ -66,22 +66,25 @@ export function otherUsesContract(subject: {
       anEvent({ projectId, distinctId: 'a', propertiesJson: JSON.stringify(properties), personMode: 'full', ...over })
     const first = event({ $set_once: { k: 1.5 } })
     const set = event({ $set: { k: 2 } })
+    const lastUnset = event({ $unset: { k: '' } })
     await insert(
       first,
+      event({ $unset: ['k', 'other', 7] }, { timestampMs: lastUnset.timestampMs - 1 }),
       event({ $set_once: {} }),
       // Many writes of what is not asked for push nothing out.
       ...Array.from({ length: 150 }, (_, index) => event({ $set: { other: index }, $set_once: { other: index } })),
       set,
+      lastUnset,
       event({ $set_once: { k: 3 } }, { event: '$exception' }),
       imported(event({ $set_once: { k: 4 } }), job),
     )
     const laterWrites = await store().findLaterWrites(projectId, ['a'], ['k'], nowMs())
-    const written = (op: string, { distinctId, timestampMs, uuid }: StoredEvent, value: number) => {
+    const written = (op: string, { distinctId, timestampMs, uuid }: StoredEvent, value: number | null) => {
       return { distinctId, op, key: 'k', value, storedAtMs: nowMs(), timestampMs, uuid }
     }
     assert.deepEqual(
       laterWrites.toSorted(byId),
-      [written('set', set, 2), written('set_once', first, 1.5)].toSorted(byId),
+      [written('set', set, 2), written('set_once', first, 1.5), written('unset', lastUnset, null)].toSorted(byId),
     )
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], ['k'], nowMs() + 1), [])
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])

@@ -17,7 +17,7 @@ import {
 } from '#core/events/stored-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
-import { isJsonObject, type JsonObject, parseJson } from '#core/json.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
 import { mergeRequestOf } from '#core/processing/person-merge.ts'
 import type { RefusedRow } from '#core/processing/refused-rows.ts'
 import { flagCallEventName, type StoredFlagCall, type ThinnedCall } from '#core/processing/thin-flag-calls.ts'
@@ -194,30 +194,24 @@ export class MemoryEventStore implements EventWriter, ChargedUsage {
     sinceMs: number,
   ): Promise<LaterWrite[]> {
     const asked = new Set(distinctIds)
-    const isAsked = new Set(keys)
     const writes = Array.from(this.copies.values(), copies => copies.get(0))
       .filter(copy => copy !== undefined)
       .filter(({ row, insertedAtMs }) => insertedAtMs >= sinceMs && row.projectId === projectId)
       .filter(({ row }) => asked.has(row.distinctId) && row.personMode === 'full' && row.event !== '$exception')
       .toSorted((a, b) => a.place - b.place)
-      .flatMap(({ row: { distinctId, timestampMs, uuid, propertiesJson }, insertedAtMs }) => {
-        const { $set, $set_once } = parseJson(propertiesJson) as JsonObject
-        const maps = [
-          ['set', $set],
-          ['set_once', $set_once],
-        ] as const
-        return maps.flatMap(([op, map]) =>
-          Object.entries(isJsonObject(map) ? (map as JsonObject) : {})
-            .filter(([key]) => isAsked.has(key))
-            .map(([key, value]) => ({ distinctId, op, key, value, storedAtMs: insertedAtMs, timestampMs, uuid })),
-        )
+      .flatMap(({ row, insertedAtMs: storedAtMs }) => {
+        const { $set: set, $set_once: set_once, $unset: unset } = parseJson(row.propertiesJson) as JsonObject
+        return writesOf(row, { set, set_once, unset }, keys).map(({ importJobId: _, ...write }) => {
+          return { distinctId: row.distinctId, ...write, storedAtMs } as LaterWrite
+        })
       })
-    const first = new Map<string, LaterWrite>()
+    const decisive = new Map<string, LaterWrite>()
     for (const write of writes) {
       const key = JSON.stringify([write.distinctId, write.op, write.key, write.value])
-      if (!first.has(key)) first.set(key, write)
+      if (write.op === 'unset') decisive.delete(key)
+      if (!decisive.has(key)) decisive.set(key, write)
     }
-    return [...first.values()]
+    return [...decisive.values()]
   }
 
   async findImportedKeys(

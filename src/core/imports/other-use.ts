@@ -17,14 +17,16 @@ export interface OtherUse {
 
 /**
  * A value that live events sent after the job was published: a `$set_once` had no effect where the job had written before it,
- * a `$set` none where a merge of the job had brought the same value, or any value of a key that is not worth a write.
+ * a `$set` none where a merge of the job had brought the same value, or any value of a key that is not worth a write. An
+ * `$unset` had none where the job had removed the property.
  */
 export interface LaterWrite {
   readonly distinctId: string
-  readonly op: 'set' | 'set_once'
+  readonly op: 'set' | 'set_once' | 'unset'
   readonly key: string
+  /** Null of `$unset`. */
   readonly value: JsonValue
-  /** When the first of them was stored, epoch ms; the next two are of this one. */
+  /** When the first of them was stored, epoch ms, or the last of `$unset`; the next two are of this one. */
   readonly storedAtMs: number
   readonly timestampMs: number
   readonly uuid: string

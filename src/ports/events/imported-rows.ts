@@ -74,7 +74,7 @@ export interface ImportedRows {
   /**
    * What live events that were stored from `sinceMs` on have for these keys in `$set` and `$set_once`, each value once: at
    * most `laterWriteCountMax` for a distinct id, a key and either of them, the latest of `$set`, the earliest of `$set_once`
-   * and of `$set` of `filteredProperties`.
+   * and of `$set` of `filteredProperties`. And the last of them that has the key in `$unset`.
    */
   findLaterWrites(
     projectId: number,

@@ -65,13 +65,17 @@ export async function eventsOf(
   job: ImportJob,
   deps: ImportWorkDeps,
   signal: AbortSignal,
-  { loaded, laterJobIds }: UndoBatch,
+  { loaded, laterJobIds, images: all }: UndoBatch,
   images: readonly SubjectImage[],
 ): Promise<Pick<UndoBatch, EventsOfJob>> {
   const { events } = deps
   const { id, projectId } = job
+  // Persons that the job merged away come back as they were.
+  const returning = all.flatMap(({ kind, before, after }) =>
+    kind === 'person' && after === null && before !== null ? before : [],
+  )
   // Other keys of these ids may have been written as often as anybody likes.
-  const keys = keysIn(loaded.persons)
+  const keys = keysIn([...loaded.persons, ...returning])
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
   const find = asking(deps, signal, idsIn(loaded), images.length)

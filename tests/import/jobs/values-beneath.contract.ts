@@ -55,6 +55,72 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
         }
         assert.deepEqual(await withoutMarks(world), before)
       })
+
+    it('are those of the other job where the merge that hid it is split, and go with it', async t => {
+      const world = await importWorld(t, open)
+      for (const id of ['anon', 'user']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
+      const before = await withoutMarks(world)
+      const jobs = [
+        await publishOf(world, '$identify', 'user', 1, { $anon_distinct_id: 'anon' }),
+        await publishOf(world, 'e', 'anon', 8, {}),
+      ]
+      await world.discard(jobs[0]!)
+      assert.equal((await personWith(world, 'anon'))?.created_at, 8 * day)
+      assert.equal((await personWith(world, 'user'))?.created_at, 200 * day)
+      assert.deepEqual(await world.notes(jobs[0]!), {})
+      await world.discard(jobs[1]!)
+      assert.deepEqual(await withoutMarks(world), before)
+    })
+  })
+
+  describe(`values that live events removed on ${engine}`, () => {
+    const liveUnset = (id: string) => anEvent('$set', id, { $unset: ['k'] }, { timestampMs: 201 * day })
+
+    it('stay away where the undone job had removed them before', async t => {
+      for (const isUnset of [false, true]) {
+        const world = await importWorld(t, open)
+        await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
+        const job = await publishOf(world, 'e', 'user', 2, { $unset: ['k'] })
+        if (isUnset) await world.apply(liveUnset('user'))
+        await world.discard(job)
+        assert.equal((await valuesOf(world, 'user')).k, isUnset ? undefined : 1)
+      }
+    })
+
+    it('stay away where a later import did not bring them again', async t => {
+      const world = await importWorld(t, open)
+      const job = await publishOf(world, 'e', 'user', 9, { $set: { k: 2 } })
+      await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
+      await world.apply(liveUnset('user'))
+      const later = await publishOf(world, 'e', 'user', 3, { $set: { k: 3 } })
+      assert.equal((await valuesOf(world, 'user')).k, 3)
+      await world.discard(job)
+      assert.equal((await valuesOf(world, 'user')).k, 3)
+      await world.discard(later)
+      assert.equal((await valuesOf(world, 'user')).k, undefined)
+    })
+
+    it('stay away where a person with values of the job was merged into theirs', async t => {
+      const world = await importWorld(t, open)
+      await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
+      const job = await publishOf(world, 'e', 'anon', 5, { $set_once: { k: 2 } })
+      await world.apply(liveUnset('user'))
+      await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: 202 * day }))
+      assert.equal((await valuesOf(world, 'user')).k, 2)
+      await world.discard(job)
+      assert.equal((await valuesOf(world, 'user')).k, undefined)
+    })
+
+    it('stay away from a person that comes back when its merge is split', async t => {
+      const world = await importWorld(t, open)
+      await world.apply(anEvent('e', 'anon', { $set: { k: 1 } }, { timestampMs: 200 * day }))
+      await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
+      const job = await publishOf(world, '$identify', 'user', 1, { $anon_distinct_id: 'anon' })
+      await world.apply(liveUnset('anon'))
+      await world.discard(job)
+      for (const id of ['anon', 'user']) assert.equal((await valuesOf(world, id)).k, undefined)
+      assert.deepEqual(Object.keys(await world.notes(job)), ['undo_left:values_stay_with_survivor'])
+    })
   })
 
   describe(`values of persons that were merged since on ${engine}`, () => {

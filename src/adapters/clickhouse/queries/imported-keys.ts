@@ -16,7 +16,7 @@ function paramsOf({ projectId, jobIds, sinceMs }: LaterImports) {
 }
 
 /** `$unset` is a list of keys, or a map of them. */
-function unsetEntries(name: string): string {
+export function unsetEntries(name: string): string {
   const ofList = `arrayMap(item -> JSONExtractString(item),
     arrayFilter(item -> JSONType(item) = 'String', JSONExtractArrayRaw(properties, '${name}')))`
   return `arrayMap(key -> (key, 'null'),

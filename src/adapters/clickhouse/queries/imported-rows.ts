@@ -15,7 +15,7 @@ import { timeParam } from '../parameters/time-param.ts'
 import { countStored } from './count-stored.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from './event-rows.ts'
 import { countRows, type JobParams, listCounts, ofJob } from './imported-counts.ts'
-import { importedGroupKeys, importedKeys, keyOfFirst } from './imported-keys.ts'
+import { importedGroupKeys, importedKeys, keyOfFirst, unsetEntries } from './imported-keys.ts'
 
 /**
  * @param turns what people ask for, and what batches ask for, waits for its project's turn; the worker waits between its own
@@ -209,9 +209,7 @@ type WriteRow = [
   op: LaterWrite['op'],
   key: string,
   valueJson: string,
-  storedAtMs: number | string,
-  timestampMs: number | string,
-  uuid: string,
+  written: [storedAtMs: number | string, timestampMs: number | string, uuid: string],
 ]
 
 async function laterWrites(
@@ -219,32 +217,34 @@ async function laterWrites(
   query_params: { project: number; since: number; ids: string[]; keys: string[] },
   signal: AbortSignal,
 ): Promise<LaterWrite[]> {
-  const maps = ['$set', '$set_once'].map(
-    name =>
-      `arrayFilter(entry -> has({keys:Array(String)}, entry.1), JSONExtractKeysAndValuesRaw(properties, '${name}'))`,
+  const entriesOf = (name: string) => `JSONExtractKeysAndValuesRaw(properties, '${name}')`
+  const maps = [entriesOf('$set'), entriesOf('$set_once'), unsetEntries('$unset')].map(
+    entries => `arrayFilter(entry -> has({keys:Array(String)}, entry.1), ${entries})`,
   )
   const result = await client.query({
     query: `SELECT distinct_id, op, entry.1 AS key, entry.2 AS value,
-        toUnixTimestamp64Milli(min(created_at)), argMin(toUnixTimestamp64Milli(timestamp), created_at) AS at,
-        toString(argMin(uuid, created_at))
+        if(op = 'unset', max(written), min(written)) AS decisive
       FROM (
-        SELECT distinct_id, created_at, timestamp, uuid, op, entries FROM events
-        ARRAY JOIN ['set', 'set_once'] AS op, [${maps.join(', ')}] AS entries
+        SELECT distinct_id, created_at, op, entries,
+          (toUnixTimestamp64Milli(created_at), toUnixTimestamp64Milli(timestamp), toString(uuid)) AS written
+        FROM events
+        ARRAY JOIN ['set', 'set_once', 'unset'] AS op, [${maps.join(', ')}] AS entries
         PREWHERE project_id = {project:UInt32} AND import_partition = 0 AND created_at >= ${timeParam('since')}
         WHERE distinct_id IN {ids:Array(String)} AND person_mode = 'full' AND event != '$exception'
       )
       ARRAY JOIN entries AS entry
       GROUP BY distinct_id, op, key, value
       ORDER BY if(op = 'set' AND NOT has({filtered:Array(String)}, key),
-        -toFloat64(max(created_at)), toFloat64(min(created_at))), at
+        -toFloat64(max(created_at)), toFloat64(min(created_at))), decisive
       LIMIT ${laterWriteCountMax} BY distinct_id, op, key`,
     query_params: { ...query_params, filtered: [...filteredProperties] },
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  return (await result.json<WriteRow>()).map(([distinctId, op, key, valueJson, storedAtMs, timestampMs, uuid]) => {
+  return (await result.json<WriteRow>()).map(([distinctId, op, key, valueJson, written]) => {
     const value = parseJson(valueJson)
+    const [storedAtMs, timestampMs, uuid] = written
     return { distinctId, op, key, value, storedAtMs: Number(storedAtMs), timestampMs: Number(timestampMs), uuid }
   })
 }

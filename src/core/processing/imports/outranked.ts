@@ -122,14 +122,18 @@ export function withWritesBeneath<Now extends Subject>(
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
   const now = withTime(timed, former.createdAtMs, outranked)
   const firstMs = new Map<string, number>()
-  for (const { key, storedAtMs } of laterWrites)
+  const unsetMs = new Map<string, number>()
+  for (const { op, key, storedAtMs } of laterWrites) {
     firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
+    if (op === 'unset') unsetMs.set(key, Math.max(storedAtMs, unsetMs.get(key) ?? Number.NEGATIVE_INFINITY))
+  }
   const without = keysChanged(former, now)
   const wasEarlier = (key: string, { startMs }: Outranked) =>
     without.has(key) && Object.hasOwn(former.marks, key) && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
-  const { subject, unsure } = withLaterWrites(withOutranked(now, outranked, wasEarlier), former, laterWrites)
+  const wasUnset = (key: string, { startMs }: Outranked) => startMs <= (unsetMs.get(key) ?? Number.NEGATIVE_INFINITY)
+  const { subject, unsure } = withLaterWrites(withOutranked(now, outranked, wasEarlier), former, laterWrites, now)
   const left = keysChanged(former, subject)
-  const all = withOutranked(subject, outranked, key => without.has(key) || left.has(key))
+  const all = withOutranked(subject, outranked, (key, by) => (without.has(key) || left.has(key)) && !wasUnset(key, by))
   if (all === now || !isTooLarge(all)) return { subject: all, unsure, missing: [] }
   const bare = withLaterWrites(now, former, laterWrites)
   return { ...bare, missing: [...keysChanged(bare.subject, all)] }

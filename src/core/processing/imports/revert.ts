@@ -82,24 +82,35 @@ export function keysChanged(before: Profile, after: Profile): Set<string> {
 
 /**
  * The profile with what live events would have written since: `$set_once` of keys that the job had and that are gone with
- * it, and `$set` of the value that a key had already by a merge of the job, or of a key whose change alone is not written.
+ * it, `$set` of the value that a key had already by a merge of the job, or of a key whose change alone is not written, and
+ * `$unset` of keys that the job had removed.
  * @param former with the job's values.
  * @param laterWrites in the order in which they were stored.
+ * @param own the profile without what imports wrote beneath the job's values. Where a key had the job's value in spite of an
+ *   `$unset`, that came by a later merge, and so did what the key has here.
  * @returns also keys of which nobody can say which of several values they would have.
  */
 export function withLaterWrites<Now extends Profile>(
   now: Now,
   former: Profile,
   laterWrites: readonly LaterWrite[],
+  own: Profile = now,
 ): { readonly subject: Now; readonly unsure: readonly string[] } {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
   const unwritten = new Set<string>()
   const unsure = new Set<string>()
   const writers = new Set<string>()
   for (const { op, key, value, timestampMs, uuid } of laterWrites) {
-    if (!Object.hasOwn(former.properties, key)) continue
     const isThere = Object.hasOwn(draft.properties, key)
-    if (op === 'set') {
+    const wasThere = Object.hasOwn(former.properties, key)
+    if (op === 'unset') {
+      const hasComeLater = wasThere && isSameKey(keyIn(own, key), keyIn(draft, key))
+      if (!isThere || hasComeLater) continue
+      writers.add(uuid)
+      draft.removeProperty(key)
+      draft.removeMark(key)
+    } else if (!wasThere) {
+    } else if (op === 'set') {
       if (Object.hasOwn(former.marks, key)) continue
       const isSame = isSameJson(former.properties[key], value)
       const fills = filteredProperties.has(key) && (!isThere || Object.hasOwn(draft.marks, key))

@@ -11,7 +11,7 @@ import { ProfileDraft } from '#core/persons/profile.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
-import { handOverIdentity, identifiersOf } from './kept-images.ts'
+import { handOverIdentity, identifiersOf, keepImages } from './kept-images.ts'
 import { versionOfMade } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { keysChanged, reverted, withLaterWrites } from './revert.ts'
@@ -164,14 +164,21 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
   if (person?.before != null && !found.persons.has(origin)) {
     const ids = piece.map(({ subject }) => subject)
     const { properties } = person.before
-    // What was set stays with the survivor, and is noted; what the survivor's values kept from being set, is nowhere.
+    // What was set stays with the survivor, and is noted; what the survivor's values kept from being set, is nowhere. What
+    // was unset is still in the image.
     const isNowhere = ({ op, key }: LaterWrite) =>
-      op === 'set_once' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
+      op !== 'set' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
     const laterWrites = found.laterWritesOf(ids).filter(isNowhere)
     const { subject } = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
     const identifiers = identifiersOf(found, ids)
-    const row = { ...subject, isIdentified: subject.isIdentified || identifiers.length > 0 }
+    // The earlier time of the survivor has hidden these.
+    const hidden = found.outrankedIn(ids).filter(({ firstMs }) => !hasLowered(found, survivorUuid, firstMs))
+    const createdAtMs = hidden.reduce((first, { firstMs }) => Math.min(first, firstMs), subject.createdAtMs)
+    const row = { ...subject, createdAtMs, isIdentified: subject.isIdentified || identifiers.length > 0 }
     undoing.persons.set(origin, { row, loadedVersion: null })
+    keepImages(found, { ...person, after: { ...person.before, createdAtMs } }, hidden, importJobId => ({
+      ...{ ...row, anyId: found.idWrittenBy(importJobId, ids) ?? ids[0]! },
+    }))
     if (row.isIdentified && !subject.isIdentified)
       handOverIdentity(found, person, { ...row, anyId: ids[0]! }, identifiers)
   }
@@ -207,12 +214,18 @@ function without({ hashKeys, cohortIds }: Assignments, other: Assignments): Assi
   }
 }
 
-function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
+/** Whether an import's first event may have lowered the time of creation that the survivor has. */
+function hasLowered(found: Found, survivorUuid: string, firstMs: number): boolean {
   const survivor = found.persons.get(survivorUuid)
-  // An import of these ids lowers the time of creation, too.
-  const lowers = (id: string) =>
-    found.outrankedIn([id]).some(({ firstMs }) => survivor !== undefined && firstMs <= survivor.createdAtMs)
-  const writers = piece.filter(({ subject }) => found.usesOf(subject).some(({ writes }) => writes) || lowers(subject))
+  return survivor !== undefined && firstMs <= survivor.createdAtMs
+}
+
+function noteValuesThatStay(found: Found, undoing: Undoing, survivorUuid: string, piece: Piece): void {
+  const isEarlier = (id: string) =>
+    found.outrankedIn([id]).some(({ firstMs }) => hasLowered(found, survivorUuid, firstMs))
+  const writers = piece.filter(
+    ({ subject }) => found.usesOf(subject).some(({ writes }) => writes) || isEarlier(subject),
+  )
   if (writers.length > 0)
     undoing.notes.push({
       reason: 'undo_left:values_stay_with_survivor',
