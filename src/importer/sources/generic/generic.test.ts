@@ -129,6 +129,20 @@ describe('a record with a mapping', () => {
     assert.equal(anonymous!.distinct_id, 'd-1')
   })
 
+  it('is of no group whose key is neither text nor a number, and says so unless there is none', () => {
+    const mapping = { ...base, groups: { company: 'org' } }
+    for (const [org, notes] of [
+      [true, ['group_key_illegal:org']],
+      [{ id: 42 }, ['group_key_illegal:org']],
+      ['', []],
+      [null, []],
+    ] as const) {
+      const [converted] = convertRecords(generic, [{ ...row, org }], { mapping })
+      assert.ok(converted !== undefined && 'events' in converted)
+      assert.deepEqual([converted.notes, converted.events[0]!.properties.$groups], [notes, undefined])
+    }
+  })
+
   it('keeps a uuid in lower case, and is known by its content without an id', () => {
     const uuid = '018F3A10-0000-7000-8000-000000000804'
     assert.equal(eventsOf(generic, [{ ...row, row_id: uuid }], { mapping: base })[0]!.uuid, uuid.toLowerCase())

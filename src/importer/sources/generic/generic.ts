@@ -103,7 +103,7 @@ function convert(record: SourceRecord, conversions: Conversions): Conversion {
   const [timeField, time] = firstOf(fields, mapping.timestamp)
   const timeUs = recordTime(time, form, conversions.window, timeField)
   const uuid = uuidOf(record, fields, conversions)
-  const properties = propertiesOf(fields, mapping, target)
+  const properties = propertiesOf(fields, mapping, target, notes)
   const links: IdentityLink[] =
     anonId === null ? [] : [{ userId: distinctId, deviceId: anonId, timeUs, properties: {} }]
   return {
@@ -165,14 +165,28 @@ function uuidOf({ value, ordinal }: SourceRecord, fields: TypedFields, conversio
   return rootUuid(source, 'content', hash('sha256', canonicalJson(value)), String(ordinal))
 }
 
-function propertiesOf(fields: TypedFields, mapping: Mapping, target: Exclude<Target, { skip: string }>): JsonObject {
+function groupsOf(fields: TypedFields, mapping: Mapping, notes: RecordNote[]): JsonObject {
+  const groups: JsonObject = {}
+  for (const [type, path] of Object.entries(mapping.groups ?? {})) {
+    const value = fields.at(path)
+    const key = idText(value)
+    if (key !== null) put(groups, type, key)
+    else if (!isEmptyValue(value)) notes.push(`group_key_illegal:${path}`)
+  }
+  return groups
+}
+
+function propertiesOf(
+  fields: TypedFields,
+  mapping: Mapping,
+  target: Exclude<Target, { skip: string }>,
+  notes: RecordNote[],
+): JsonObject {
   const given =
     mapping.properties === undefined ? remainingFields(fields, mapping) : selectedFields(fields, mapping.properties)
   const properties = renamed(given, { ...mapping.rename, ...target.rename })
   putAll(properties, target.properties ?? {})
-  const groups: JsonObject = {}
-  for (const [type, path] of Object.entries(mapping.groups ?? {}))
-    put(groups, type, idText(fields.at(path)) ?? undefined)
+  const groups = groupsOf(fields, mapping, notes)
   if (Object.keys(groups).length > 0) properties.$groups = groups
   putPersonUpdates(properties, {
     ...(mapping.set !== undefined && { set: selectedFields(fields, mapping.set) }),

@@ -15,6 +15,8 @@ const ofRecords: Readonly<Record<string, (count: string, detail: string) => stri
     `${count} have a ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
   person_data_left_out: count =>
     `${count} lose what they say of their person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data they keep it.`,
+  group_key_illegal: (count, detail) =>
+    `${count} have a ${detail} that is no key of a group, neither text nor a number; they belong to none of its type.`,
   invalid_uuid: count => `${count} have an id that is no UUID; they get one made of it.`,
 }
 
