@@ -14,7 +14,7 @@ import { timeText } from '#importer/records/source-time.ts'
 import { amplitude } from '#importer/sources/amplitude/amplitude.ts'
 import { heap } from '#importer/sources/heap/heap.ts'
 import { plausible } from '#importer/sources/plausible/plausible.ts'
-import { posthog } from '#importer/sources/posthog.ts'
+import { posthog } from '#importer/sources/posthog/posthog.ts'
 import { outcomesOf, readJsonLines, TestJob } from '../support/import-job.ts'
 import { tempDir } from '../support/temp-dir.ts'
 

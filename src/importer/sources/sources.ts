@@ -12,7 +12,7 @@ import { plausible } from '#importer/sources/plausible/plausible.ts'
 import { segment } from '#importer/sources/segment/segment.ts'
 import { withEventNames } from '../records/event-names.ts'
 import type { ImportSource } from '../records/import-source.ts'
-import { posthog } from './posthog.ts'
+import { posthog } from './posthog/posthog.ts'
 
 const products: readonly ImportSource[] = [
   amplitude,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { convertRecords, droppedOf, eventsOf } from '../../../tests/support/convert-records.ts'
-import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { posthog } from './posthog.ts'
 
 const uuid = '018f3a10-0000-7000-8000-000000000701'
@@ -99,6 +99,35 @@ describe('the ids of a person of PostHog', () => {
     const ids = [merged[0]!.distinct_id, merged[0]!.properties.alias as string]
     assert.deepEqual(ids.toSorted(), ['u-1', 'u-2'])
     assert.equal(merged[0]!.uuid, rootUuid('merge', 'posthog', ...ids))
+  })
+
+  /** @returns each merge as `into alias`. */
+  const mergesOf = (rows: readonly JsonObject[]) =>
+    convertRecords(posthog, rows, { allow_dangerous_merge: true }).flatMap(outcome =>
+      'events' in outcome ? outcome.events.map(event => `${event.distinct_id} ${event.properties.alias}`) : [],
+    )
+
+  it('are not those that were deleted, however that is written', () => {
+    for (const is_deleted of [true, 1, '1', 'true']) {
+      const gone = { ...id('u-2'), person_distinct_id_version: 1, is_deleted }
+      assert.deepEqual(mergesOf([id('u-1'), id('u-2'), gone, id('u-3')]), ['u-1 u-3'])
+      assert.deepEqual(mergesOf([gone, id('u-2'), id('u-1'), id('u-3')]), ['u-1 u-3'])
+      assert.deepEqual(mergesOf([gone, { ...id('u-2'), person_distinct_id_version: 2 }, id('u-3')]), ['u-2 u-3'])
+    }
+    for (const is_deleted of [false, 0, '0', null, '']) {
+      assert.deepEqual(mergesOf([id('u-1'), { ...id('u-2'), is_deleted }]), ['u-1 u-2'])
+    }
+  })
+
+  it('are those of the highest version, where one went from person to person', () => {
+    const moved = (distinctId: string, person_id: string, version: number | string) => ({
+      ...{ ...id(distinctId), person_id, person_distinct_id_version: version },
+    })
+    const rows = [moved('x', 'p-1', 0), moved('a', 'p-1', 0), moved('b', 'p-1', 0), moved('c', 'p-2', 0)]
+    assert.deepEqual(mergesOf(rows), ['x a', 'x b'])
+    assert.deepEqual(mergesOf([...rows, moved('x', 'p-2', '1')]), ['a b', 'c x'])
+    assert.deepEqual(mergesOf([moved('x', 'p-2', 1), ...rows]), ['a b', 'x c'])
+    assert.deepEqual(mergesOf([moved('x', 'p-2', 1), ...rows, moved('x', 'p-1', 2)]), ['x a', 'x b'])
   })
 
   it('stay apart without it', () => {

@@ -3,14 +3,15 @@
 
 import { parseUuid } from '#core/events/uuid.ts'
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson, setOwn } from '#core/json.ts'
-import { contentUuid, rootUuid } from '../records/deterministic-uuid.ts'
-import { chooseId, eventIdText, idText, isIllegalId } from '../records/distinct-ids.ts'
-import type { ImportSource, SourceContext, SourceRecord } from '../records/import-source.ts'
-import { type Conversion, type RecordNote, RecordReject, skipped } from '../records/imported-event.ts'
-import { eventName, isEmptyValue, textField } from '../records/record-fields.ts'
-import { recordTime } from '../records/record-time.ts'
-import { SourceConfig } from '../records/source-config.ts'
-import type { TimeWindow } from '../records/time-window.ts'
+import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, eventIdText } from '#importer/records/distinct-ids.ts'
+import type { ImportSource, SourceRecord } from '#importer/records/import-source.ts'
+import { type Conversion, type RecordNote, RecordReject } from '#importer/records/imported-event.ts'
+import { eventName, isEmptyValue, textField } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import { SourceConfig } from '#importer/records/source-config.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+import { factsOfPersonRow, isPersonRow, mergeOfPersonRow, personRowTime } from './posthog-persons.ts'
 
 /** Data of recordings and of the client itself, which are no events of a person. */
 const unsupportedEvents = new Set(['$snapshot', '$snapshot_items', '$$heatmap', '$$client_ingestion_warning'])
@@ -30,8 +31,6 @@ interface PostHogOptions {
   readonly stripPersonUpdates: boolean
   readonly promoteGroups: boolean
   readonly allowsMerges: boolean
-  /** The table of all records; that of each by its file when null. */
-  readonly table: string | null
   readonly window: TimeWindow
 }
 
@@ -44,14 +43,15 @@ export const posthog: ImportSource = {
       stripPersonUpdates: config.flag('strip_person_updates'),
       promoteGroups: config.flag('promote_groups'),
       allowsMerges: config.flag('allow_dangerous_merge'),
-      table: config.text('table'),
       window: context,
     }
+    const table = config.text('table')
     config.end()
     return {
-      convert: record => (isPersonRow(record, options) ? mergeOf(record, options, context) : eventOf(record, options)),
-      factsOf: record => (isPersonRow(record, options) ? firstIdOf(record, context) : []),
-      timeOf: record => (isPersonRow(record, options) ? mergeTime(record.value, context) : null),
+      convert: record =>
+        isPersonRow(record, table) ? mergeOfPersonRow(record, options, context.findFact) : eventOf(record, options),
+      factsOf: record => (isPersonRow(record, table) ? factsOfPersonRow(record, context.findFact) : []),
+      timeOf: record => (isPersonRow(record, table) ? personRowTime(record, context) : null),
     }
   },
 }
@@ -135,38 +135,4 @@ function uuidOf(record: JsonObject, notes: RecordNote[]): string {
   const uuid = parseUuid(written)
   if (uuid === null) notes.push('invalid_uuid')
   return uuid ?? rootUuid('posthog', 'uuid', written)
-}
-
-/** A row of the export of persons: one id of one person. Merges made through an API are in no event, only there. */
-function isPersonRow({ value, table }: SourceRecord, options: PostHogOptions): boolean {
-  if (Object.hasOwn(value, 'event')) return false
-  return (
-    Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(options.table ?? table ?? '')
-  )
-}
-
-/** The id to which all others of the person are joined: the first that is read. */
-function firstIdOf({ value }: SourceRecord, context: SourceContext) {
-  const personId = textField(value, 'person_id')
-  const distinctId = idText(ownValue(value, 'distinct_id'))
-  if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
-  if (context.findFact('person', personId) !== null) return []
-  return [{ kind: 'person', key: personId, value: distinctId }]
-}
-
-function mergeOf({ value }: SourceRecord, options: PostHogOptions, context: SourceContext): Conversion {
-  const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
-  const distinctId = context.findFact('person', textField(value, 'person_id') ?? '')
-  if (distinctId === null || distinctId === alias || ownValue(value, 'is_deleted') === true) return skipped('filtered')
-  if (!options.allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
-  const timeUs = mergeTime(value, options.window)
-  const uuid = rootUuid('merge', 'posthog', distinctId, alias)
-  return {
-    events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],
-  }
-}
-
-function mergeTime(row: JsonObject, window: TimeWindow): number {
-  const field = textField(row, 'timestamp') === null ? 'created_at' : 'timestamp'
-  return recordTime(ownValue(row, field), { zone: 'UTC' }, window, field)
 }

@@ -1,0 +1,104 @@
+// Rows of PostHog's export of persons: one id of one person each. Merges made through an API are in no event, only there.
+// Source: docs/wire/import.md §1.8.
+
+import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { chooseId, idText, isIllegalId } from '#importer/records/distinct-ids.ts'
+import type { SourceContext, SourceFact, SourceRecord } from '#importer/records/import-source.ts'
+import { type Conversion, RecordReject, skipped } from '#importer/records/imported-event.ts'
+import { textField } from '#importer/records/record-fields.ts'
+import { recordTime } from '#importer/records/record-time.ts'
+import type { TimeWindow } from '#importer/records/time-window.ts'
+
+/** @param table the table of all records; that of each by its file when null. */
+export function isPersonRow({ value, table: ofFile }: SourceRecord, table: string | null): boolean {
+  if (Object.hasOwn(value, 'event')) return false
+  return Object.hasOwn(value, 'person_distinct_id_version') || /^persons?\b|distinct_id/.test(table ?? ofFile ?? '')
+}
+
+export function personRowTime({ value }: SourceRecord, window: TimeWindow): number {
+  const field = textField(value, 'timestamp') === null ? 'created_at' : 'timestamp'
+  return recordTime(ownValue(value, field), { zone: 'UTC' }, window, field)
+}
+
+type FindFact = SourceContext['findFact']
+
+/** The ids of a person, in the order in which they were read: the first one, the last one, and of each the next one. */
+const [firstKind, lastKind, nextKind] = ['person', 'person_last', 'person_next'] as const
+/** The person that an id has by the highest version of its rows; without one when the id is deleted. */
+const ownerKind = 'person_of_id'
+
+/** An id may move from one person to another, and tables repeat rows that were replaced: the highest version counts. */
+export function factsOfPersonRow({ value }: SourceRecord, findFact: FindFact): SourceFact[] {
+  const personId = textField(value, 'person_id')
+  const distinctId = idText(ownValue(value, 'distinct_id'))
+  if (personId === null || distinctId === null || isIllegalId(distinctId)) return []
+  const version = versionOf(value)
+  const isDeleted = isTrue(ownValue(value, 'is_deleted'))
+  const owner = ownerOf(distinctId, findFact)
+  const facts: SourceFact[] = []
+  if (version !== null && (owner === null || version >= owner.version))
+    facts.push({ kind: ownerKind, key: distinctId, value: `${version} ${isDeleted ? '' : personId}` })
+  const isListed = findFact(nextKind, nextKey(personId, distinctId)) !== null
+  if (isDeleted || isListed) return facts
+  const last = findFact(lastKind, personId)
+  facts.push({ kind: lastKind, key: personId, value: distinctId })
+  facts.push({ kind: nextKind, key: nextKey(personId, distinctId), value: '' })
+  if (last === null) facts.push({ kind: firstKind, key: personId, value: distinctId })
+  else facts.push({ kind: nextKind, key: nextKey(personId, last), value: distinctId })
+  return facts
+}
+
+/** @throws RecordReject */
+export function mergeOfPersonRow(
+  record: SourceRecord,
+  { allowsMerges, window }: { readonly allowsMerges: boolean; readonly window: TimeWindow },
+  findFact: FindFact,
+): Conversion {
+  const { value } = record
+  const alias = chooseId([{ value: ownValue(value, 'distinct_id'), field: 'distinct_id' }], 'distinct_id')
+  const personId = textField(value, 'person_id') ?? ''
+  if (isTrue(ownValue(value, 'is_deleted')) || !isOf(alias, personId, findFact)) return skipped('filtered')
+  const distinctId = idOf(personId, findFact)
+  if (distinctId === null || distinctId === alias) return skipped('filtered')
+  if (!allowsMerges) throw new RecordReject('merge_needs_approval', 'distinct_id')
+  const timeUs = personRowTime(record, window)
+  const uuid = rootUuid('merge', 'posthog', distinctId, alias)
+  return {
+    events: [{ uuid, event: '$merge_dangerously', sourceName: 'persons', distinctId, timeUs, properties: { alias } }],
+  }
+}
+
+/** The id to which all others of the person are joined: the first that is still its own. */
+function idOf(personId: string, findFact: FindFact): string | null {
+  let id = findFact(firstKind, personId) ?? ''
+  while (id !== '' && !isOf(id, personId, findFact)) id = findFact(nextKind, nextKey(personId, id)) ?? ''
+  return id === '' ? null : id
+}
+
+function isOf(distinctId: string, personId: string, findFact: FindFact): boolean {
+  const owner = ownerOf(distinctId, findFact)
+  return owner === null || owner.personId === personId
+}
+
+/** Null for an id whose rows have no version: each of them counts. */
+function ownerOf(distinctId: string, findFact: FindFact): { version: number; personId: string } | null {
+  const fact = findFact(ownerKind, distinctId)
+  if (fact === null) return null
+  const end = fact.indexOf(' ')
+  return { version: Number(fact.slice(0, end)), personId: fact.slice(end + 1) }
+}
+
+function nextKey(personId: string, distinctId: string): string {
+  return JSON.stringify([personId, distinctId])
+}
+
+function versionOf(row: JsonObject): number | null {
+  const text = idText(ownValue(row, 'person_distinct_id_version') ?? ownValue(row, 'version'))
+  return text !== null && /^\d{1,15}$/.test(text) ? Number(text) : null
+}
+
+/** ClickHouse writes truth as 0 and 1. */
+function isTrue(value: JsonValue | undefined): boolean {
+  return ['true', '1'].includes(idText(value)?.toLowerCase() ?? String(value))
+}
