@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
-import { eventsOfRecord, isLink } from './generated-events.ts'
+import { eventsOfRecord, isLink, withSet } from './generated-events.ts'
 import { memoryLedger } from './import-ledger.ts'
 import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
 
@@ -27,6 +27,17 @@ function eventsOf(...records: Partial<ConvertedRecord>[]) {
   const ledger = memoryLedger()
   return records.map(record => eventsOfRecord('heap', { events: [own], ...record }, ledger))
 }
+
+it('adds to what an event sets of its person, which is an object or nothing', () => {
+  for (const [$set, all] of [
+    [
+      { a: 1, b: 1 },
+      { a: 1, b: 2 },
+    ],
+    ['text', { b: 2 }],
+  ] as const)
+    assert.deepEqual(withSet({ ...own, properties: { $set } }, { b: 2 }).properties, { $set: all })
+})
 
 describe('the events of a record', () => {
   it('are groups, then links, then its own', () => {

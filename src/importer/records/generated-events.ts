@@ -1,7 +1,7 @@
 // Events that no source record holds as such: the link of a user and a device, and what is said of a group.
 // Source: docs/wire/import.md §0, I1 to I4, §1.1 (groups), §2.3.
 
-import { type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
 import { isIdTooLong, isIllegalId } from './distinct-ids.ts'
@@ -131,6 +131,7 @@ export function newsOf({ properties }: PersonSnapshot, before: JsonObject | null
 /** The event with more properties in its `$set`; the same event when there are none. */
 export function withSet(event: ImportedEvent, added: JsonObject): ImportedEvent {
   if (Object.keys(added).length === 0) return event
-  const set = ownValue(event.properties, '$set') as JsonObject | undefined
-  return { ...event, properties: mergeObjects(event.properties, { $set: mergeObjects(set ?? {}, added) }) }
+  const set = ownValue(event.properties, '$set') ?? null
+  const all = isJsonObject(set) ? mergeObjects(set, added) : added
+  return { ...event, properties: mergeObjects(event.properties, { $set: all }) }
 }

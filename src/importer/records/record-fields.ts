@@ -1,7 +1,7 @@
 // Reads fields of source records, and collects the properties of events without the empty values that products write.
 // Source: docs/wire/import.md §1.0 (empty values).
 
-import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { RecordReject } from './imported-event.ts'
 
 const emptyTexts = new Set(['', '(not set)', '(not provided)'])
@@ -68,8 +68,14 @@ export function putAll(properties: JsonObject, from: JsonObject): void {
 /** Adds `$set` and `$set_once` where they hold anything. */
 export function putPersonUpdates(properties: JsonObject, updates: { set?: JsonObject; setOnce?: JsonObject }): void {
   const { set = {}, setOnce = {} } = updates
-  if (Object.keys(set).length > 0) properties.$set = set
-  if (Object.keys(setOnce).length > 0) properties.$set_once = setOnce
+  for (const [name, update] of [
+    ['$set', set],
+    ['$set_once', setOnce],
+  ] as const) {
+    if (Object.keys(update).length === 0) continue
+    const own = ownValue(properties, name) ?? null
+    properties[name] = isJsonObject(own) ? mergeObjects(own, update) : update
+  }
 }
 
 /** The properties of these names that are there. */

@@ -102,7 +102,7 @@ export function timeText(timeUs: number): string {
 
 /** Whether the text is the IANA name of a zone; fixed offsets are none, because they know no daylight saving. */
 export function isZoneName(name: string): boolean {
-  if (/^[+-]|^(?:etc\/)?gmt[+-]/i.test(name)) return false
+  if (/^[+-]|^(?:etc\/)?gmt[+-]|^[emh]st$/i.test(name)) return false
   try {
     new Intl.DateTimeFormat('en', { timeZone: name })
     return true

@@ -41,7 +41,7 @@ export function* readImportReport(table: OutcomeTable, recentFromMs: number): St
     const record = records.at(row)
     if (isStored && result !== 'drop') {
       accepted++
-      if (record.timestampMs >= recentFromMs) recent++
+      if (record.timestampMs > recentFromMs) recent++
       if (events.add(identityOf(record)) && !record.isImport) charged++
     } else
       failed.push(

@@ -75,10 +75,14 @@ const firstTouchNames: Names = new Map([
   ['name', '$initial_utm_campaign'],
 ])
 
+/** What was bought, as it is written. */
+const wholeFields: ReadonlySet<string> = new Set(['items', 'ecommerce'])
+
 export function ga4Properties(row: JsonObject): JsonObject {
   const properties: JsonObject = {}
   const params = ga4KeyedValues(ownValue(row, 'event_params'))
-  for (const [field, value] of Object.entries(row)) if (!consumed.has(field)) put(properties, field, whole(value))
+  for (const [field, value] of Object.entries(row))
+    if (!consumed.has(field)) put(properties, field, wholeFields.has(field) ? whole(value) : said(value))
   putDevice(properties, objectField(row, 'device'))
   putNamed(properties, 'geo', objectField(row, 'geo'), geoNames)
   putNamed(properties, 'collected_traffic_source', objectField(row, 'collected_traffic_source'), campaignNames)
@@ -116,7 +120,7 @@ function putNamed(properties: JsonObject, recordName: string, record: JsonObject
     if (name === undefined) setOwn(rest, field, value)
     else put(properties, name, value)
   }
-  put(properties, recordName, whole(rest))
+  put(properties, recordName, said(rest))
 }
 
 /** @returns the value; null for a list or record in which nothing says anything, as BigQuery writes for "none". */
@@ -124,6 +128,14 @@ function whole(value: JsonValue): JsonValue {
   if (Array.isArray(value)) return value.length === 0 ? null : value
   if (!isJsonObject(value)) return value
   return Object.values(value).every(field => isEmptyValue(whole(field))) ? null : value
+}
+
+/** @returns the value without the fields that say nothing; null when none is left. Lists stay as they are. */
+function said(value: JsonValue): JsonValue {
+  if (!isJsonObject(value)) return whole(value)
+  const left: JsonObject = {}
+  for (const [field, each] of Object.entries(value)) put(left, field, said(each))
+  return Object.keys(left).length === 0 ? null : left
 }
 
 /**

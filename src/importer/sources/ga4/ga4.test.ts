@@ -150,7 +150,7 @@ describe('a row of the GA4 export', () => {
       $geoip_continent_name: 'Europe',
       $geoip_country_name: 'Germany',
       $geoip_subdivision_1_name: 'Hesse',
-      device: { mobile_marketing_name: '(not set)', is_limited_ad_tracking: 'No' },
+      device: { is_limited_ad_tracking: 'No' },
     })
   })
 
@@ -189,7 +189,7 @@ describe('a row of the GA4 export', () => {
     })
   })
 
-  it('keeps items, shop and what it has no name for whole, and drops what is empty', () => {
+  it('keeps items and shop whole, what it has no name for as far as it says something, and drops what is empty', () => {
     const kept = {
       items: [{ item_id: 'sku-1', price: 10.25, quantity: '2', item_name: '' }],
       ecommerce: { transaction_id: 't-1', refund_value: null },
@@ -199,6 +199,12 @@ describe('a row of the GA4 export', () => {
       event_previous_timestamp: '1714564700000000',
     }
     assert.deepEqual(propertiesOf(kept), kept)
+    const partly = {
+      geo: { city: '(not set)', sub_continent: 'Western Europe', metro: '(not set)' },
+      user_ltv: { revenue: 1.5, currency: '', deep: { x: null } },
+    }
+    const left = { geo: { sub_continent: 'Western Europe' }, user_ltv: { revenue: 1.5 } }
+    assert.deepEqual(propertiesOf(partly), left)
     assert.deepEqual(
       propertiesOf({ items: [], ecommerce: { refund_value: null }, privacy_info: {}, user_ltv: null, platform: '' }),
       {},

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type JsonObject, parseJson } from '#core/json.ts'
+import { type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { conversionTimeMs, convertRecords, eventsOf } from '../../../../tests/support/convert-records.ts'
@@ -188,6 +188,22 @@ describe('a record with a mapping', () => {
       ]),
     )
     assert.ok(isKept({ env: ['prod', 'dev'], n: 10 }))
+    const numbers = parseJson('{"n":[10.0,9007199254740993],"is":10.0,"high":9007199254740993,"near":9007199254740992}')
+    const { n, is, high, near } = numbers as { n: JsonValue[]; is: JsonValue; high: JsonValue; near: JsonValue }
+    const isKeptOf = (value: JsonValue, filter: JsonObject) =>
+      'events' in convertRecords(generic, [{ ...row, n: value }], { mapping: { ...base, filters: [filter] } })[0]!
+    for (const [value, op, other, isExpected] of [
+      [n[0]!, 'eq', 10, true],
+      [10, 'in', [is], true],
+      ['10', 'eq', is, true],
+      [n[0]!, 'ne', 10, false],
+      ['010', 'eq', '10', false],
+      [n[1]!, 'gt', near, true],
+      [n[1]!, 'eq', near, false],
+      [n[1]!, 'gte', high, true],
+      [n[1]!, 'lt', high, false],
+    ] as const)
+      assert.equal(isKeptOf(value, { field: 'n', op, value: other as JsonValue }), isExpected, `${op} ${JSON.stringify(other)}`)
     assert.ok(
       isKept([
         { field: 'env', op: 'is_set' },

@@ -4,7 +4,7 @@ import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, legalId } from '#importer/records/distinct-ids.ts'
 import type { ConvertedRecord } from '#importer/records/imported-event.ts'
-import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { isEmptyValue, put, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { readTime, timeText } from '#importer/records/source-time.ts'
 import { putHeapField, putHeapInitialField } from './heap-fields.ts'
@@ -43,7 +43,7 @@ function dateField(row: JsonObject): 'last_modified' | 'joindate' {
 }
 
 function isDate(value: JsonValue | undefined): boolean {
-  return value !== undefined && value !== null && value !== '' && value !== noDate
+  return value !== undefined && !isEmptyValue(value) && value !== noDate
 }
 
 function updatesOf(row: JsonObject): JsonObject {

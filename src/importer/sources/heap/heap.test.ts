@@ -222,16 +222,16 @@ describe('a row of a user of Heap', () => {
   })
 
   it('only sets properties when nobody identified, since joindate where nothing was modified', () => {
-    const events = eventsOf(heap, [user({ id: 5, last_modified: 'Invalid date' })])
-    assert.deepEqual(events, [
-      {
-        uuid: rootUuid('heap', 'user', '5', '2024-01-01T08:00:00.000Z'),
-        event: '$set',
-        distinct_id: '5',
-        timestamp: '2024-01-01T08:00:00.000Z',
-        properties: { $set: { joindate: '2024-01-01T08:00:00.000Z' } },
-      },
-    ])
+    for (const last_modified of ['Invalid date', '(not set)', ' ', null])
+      assert.deepEqual(eventsOf(heap, [user({ id: 5, last_modified })]), [
+        {
+          uuid: rootUuid('heap', 'user', '5', '2024-01-01T08:00:00.000Z'),
+          event: '$set',
+          distinct_id: '5',
+          timestamp: '2024-01-01T08:00:00.000Z',
+          properties: { $set: { joindate: '2024-01-01T08:00:00.000Z' } },
+        },
+      ])
   })
 
   it('is known by its columns where no file names the table', () => {

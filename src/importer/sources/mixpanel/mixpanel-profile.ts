@@ -7,7 +7,7 @@ import { put, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { timeText } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import { chosenId } from './mixpanel-ids.ts'
-import { putCountry } from './mixpanel-properties.ts'
+import { isNamedTwice, putCountry } from './mixpanel-properties.ts'
 
 /** A row of the profile export has no event. */
 export function isProfile(record: JsonObject): boolean {
@@ -35,7 +35,7 @@ export function convertProfile(record: JsonObject, timeUs: number | null, window
   const set: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
     if (key === '$last_seen' || countryKeys.includes(key)) continue
-    put(set, profileRenames.get(key) ?? key, value)
+    if (!isNamedTwice(from, key, profileRenames)) put(set, profileRenames.get(key) ?? key, value)
   }
   for (const key of countryKeys) putCountry(set, ownValue(from, key))
   const properties: JsonObject = {}
@@ -43,6 +43,6 @@ export function convertProfile(record: JsonObject, timeUs: number | null, window
   const uuid = rootUuid('mixpanel', 'profile', distinctId, timeText(timeUs))
   return {
     events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, properties }],
-    dropped: Object.keys(from).filter(key => key === '$last_seen'),
+    dropped: Object.keys(from).filter(key => key === '$last_seen' || isNamedTwice(from, key, profileRenames)),
   }
 }

@@ -2,7 +2,7 @@
 
 import { countryOf } from '#core/countries.ts'
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
-import { pickProperties, put, putPersonUpdates } from '#importer/records/record-fields.ts'
+import { isEmptyValue, pickProperties, put, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { personId } from './mixpanel-ids.ts'
 
 const autocaptureTypes: ReadonlyMap<string, string> = new Map([
@@ -52,7 +52,7 @@ export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [key, value] of Object.entries(from)) {
     if (ownKeys.has(key) || droppedKeys.has(key) || leftOut.includes(key)) continue
-    put(properties, renames.get(key) ?? key, value)
+    if (!isNamedTwice(from, key, renames)) put(properties, renames.get(key) ?? key, value)
   }
   putCountry(properties, ownValue(from, 'mp_country_code'))
   put(properties, '$mixpanel_user_id', personId(ownValue(from, '$user_id')))
@@ -66,6 +66,15 @@ export function propertiesOf(sourceName: string, from: JsonObject): JsonObject {
   return properties
 }
 
+/**
+ * Whether what the key is called here is there under its own name, which wins: one download has the keys in another order
+ * than the next.
+ */
+export function isNamedTwice(from: JsonObject, key: string, names: ReadonlyMap<string, string>): boolean {
+  const name = names.get(key)
+  return name !== undefined && !isEmptyValue(ownValue(from, name) ?? null)
+}
+
 /** The code, and the name that live events have for it. */
 export function putCountry(properties: JsonObject, code: JsonValue | undefined): void {
   put(properties, '$geoip_country_code', code)
@@ -74,5 +83,5 @@ export function putCountry(properties: JsonObject, code: JsonValue | undefined):
 
 /** Fields that no event carries. @param uuidKey the one that the uuid of the event is made of, which thereby does. */
 export function droppedOf(from: JsonObject, uuidKey: string | null): string[] {
-  return Object.keys(from).filter(key => droppedKeys.has(key) && key !== uuidKey)
+  return Object.keys(from).filter(key => (droppedKeys.has(key) && key !== uuidKey) || isNamedTwice(from, key, renames))
 }

@@ -55,6 +55,14 @@ describe('an event of Mixpanel', () => {
     })
   })
 
+  it('keeps what has the name already beside what would get it, in whatever order they stand', () => {
+    const both = { current_page_title: 'A', title: 'B', mp_lib: 'web', $lib: '' }
+    for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())]) {
+      assert.deepEqual(only(row(properties)).properties, { title: 'B', $lib: 'web' })
+      assert.deepEqual(droppedOf(mixpanel, row(properties)), ['current_page_title'])
+    }
+  })
+
   it('says what it does not carry, and not the id that its uuid is made of', () => {
     assert.deepEqual(droppedOf(mixpanel, row({ $mp_event_size: 12 })), ['$mp_event_size'])
     const alias = row({ alias: 'b' }, '$create_alias')
@@ -262,6 +270,19 @@ describe('who is who in Mixpanel', () => {
     assert.deepEqual(outcomeOf(itself), { skipped: 'filtered' })
   })
 
+  it('is told of the ids that a row of $identify or an alias holds beside its own', () => {
+    const [identified, aliased] = [
+      row({ ...pair, $identified_id: 'eve', $anon_id: 'd-9' }, '$identify'),
+      row({ ...pair, alias: 'e' }, '$create_alias'),
+    ]
+    const linksOf = (record: JsonObject) =>
+      eventsOf(mixpanel, [record]).flatMap(({ event, distinct_id, properties }) =>
+        event === '$identify' ? `${distinct_id} ${properties.$anon_distinct_id}` : [],
+      )
+    assert.deepEqual(linksOf(identified), ['eve d-9', 'ada d-1'])
+    assert.deepEqual(linksOf(aliased), ['ada d-1'])
+  })
+
   it('is told by an alias, the same for each repetition', () => {
     const alias = { distinct_id: '$device:d', alias: '$device:e' }
     const [first, again] = [
@@ -331,6 +352,14 @@ describe('a profile of Mixpanel', () => {
         },
       },
     })
+  })
+
+  it('keeps what has the name already', () => {
+    const both = { $email: 'old@example.test', email: 'new@example.test' }
+    for (const properties of [both, Object.fromEntries(Object.entries(both).reverse())])
+      assert.deepEqual(only({ $distinct_id: 'u-1', $properties: properties }, config).properties, {
+        $set: { email: 'new@example.test' },
+      })
   })
 
   it('is refused without that time, an id or properties', () => {

@@ -62,14 +62,15 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
   checkTime(time.timeUs, settings.window, 'properties.time')
   if (joinsNobody(ids)) return skipped('filtered')
   const properties = propertiesOf(sourceName, from)
+  const links = linkOf(from, time.timeUs)
   const rest = { dropped: droppedOf(from, ids.kind === 'event' ? '$insert_id' : null), notes: time.notes }
   switch (ids.kind) {
     case 'identify':
-      return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }] }
+      return { ...rest, events: [], links: [{ ...ids, timeUs: time.timeUs, properties }, ...links] }
     case 'alias':
-      return { ...rest, events: [joined('$create_alias', 'alias', ids, time, properties)] }
+      return { ...rest, events: [joined('$create_alias', 'alias', ids, time, properties)], links }
     case 'merge':
-      return { ...rest, events: [joined('$merge_dangerously', 'merge', ids, time, properties)] }
+      return { ...rest, events: [joined('$merge_dangerously', 'merge', ids, time, properties)], links }
     case 'event':
       return {
         ...rest,
@@ -83,7 +84,7 @@ function convertEvent(record: JsonObject, settings: Settings): Conversion {
             properties,
           },
         ],
-        links: linkOf(from, time.timeUs),
+        links,
       }
   }
 }

@@ -33,6 +33,14 @@ const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const
 
 /** By how much the clock of the device is ahead, in microseconds; none where it cannot be told. */
 function clockErrorOf(read: (field: string) => number | null): number {
-  const [sentUs, receivedUs] = [read('sentAt'), read('receivedAt')]
+  const readable = (field: string) => {
+    try {
+      return read(field)
+    } catch (error) {
+      if (error instanceof RecordReject) return null
+      throw error
+    }
+  }
+  const [sentUs, receivedUs] = [readable('sentAt'), readable('receivedAt')]
   return sentUs === null || receivedUs === null ? 0 : sentUs - receivedUs
 }

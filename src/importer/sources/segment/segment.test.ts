@@ -298,6 +298,8 @@ describe('the time of a message of Segment', () => {
     assert.equal(timeOf({ ...times, sentAt: null }), '2024-05-01T13:00:00.000Z')
     assert.equal(timeOf({ receivedAt: times.receivedAt }), '2024-05-01T12:00:10.000100Z')
     assert.equal(timeOf({ ...times, timestamp: 'yesterday' }), '2024-05-01T12:00:00.000100Z')
+    for (const sentAt of ['2024-05-01 13:00:10', 'soon'])
+      assert.equal(timeOf({ ...times, sentAt }), '2024-05-01T13:00:00.000Z')
   })
 
   it('has to name its zone, or the configuration does', () => {

@@ -2,7 +2,7 @@
 
 import Type, { type Static, type TSchema } from 'typebox'
 import { Errors } from 'typebox/value'
-import type { JsonObject } from '#core/json.ts'
+import { type JsonObject, withPlainNumbers } from '#core/json.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 
@@ -117,7 +117,8 @@ export type RenamedEvent = NonNullable<Mapping['event_names']>[string]
 
 /** @throws ImportConfigError that names the key at fault. */
 export function checkMapping(value: JsonObject): Mapping {
-  const errors = [...Errors(mappingSchema as TSchema, value)]
+  // A literal such as 9.50 stays in the mapping as it was written; the schema knows plain numbers.
+  const errors = [...Errors(mappingSchema as TSchema, withPlainNumbers(value))]
   if (errors.length > 0) {
     const unknown = unknownKey(errors)
     if (unknown !== null) throw new ImportConfigError(`the mapping cannot be used: ${unknown}`)

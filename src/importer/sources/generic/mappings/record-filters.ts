@@ -51,18 +51,39 @@ function matches(value: JsonValue | undefined, { op, values }: Condition): boole
   }
 }
 
-/** All cells of CSV are texts, so a number equals its digits; an absent field is null. */
+/** All cells of CSV are texts, so a number equals its digits, and 1.0 is 1; an absent field is null. */
 function isSame(a: JsonValue | undefined, b: JsonValue): boolean {
-  return scalarText(a ?? null) === scalarText(b)
+  const [textA, textB] = [scalarText(a ?? null), scalarText(b)]
+  // Texts of digits stay apart: 007 is not 7.
+  const areNumbers = isNumber(a) || isNumber(b)
+  return textA === textB || (areNumbers && isNumeral(textA) && isNumeral(textB) && compareNumerals(textA, textB) === 0)
 }
 
-/** @returns below, at or above 0; NaN where the two have no order. */
+function isNumber(value: JsonValue | undefined): boolean {
+  return typeof value === 'number' || isRawNumber(value)
+}
+
+/** @returns below, at or above 0. */
 function compare(a: JsonValue, b: JsonValue): number {
   const [textA, textB] = [scalarText(a), scalarText(b)]
-  const [numberA, numberB] = [Number(textA), Number(textB)]
-  if (textA.trim() !== '' && textB.trim() !== '' && !Number.isNaN(numberA) && !Number.isNaN(numberB))
-    return numberA - numberB
+  if (isNumeral(textA) && isNumeral(textB)) return compareNumerals(textA, textB)
   return textA < textB ? -1 : textA > textB ? 1 : 0
+}
+
+function isNumeral(text: string): boolean {
+  return text.trim() !== '' && !Number.isNaN(Number(text))
+}
+
+/** Integers by all of their digits. */
+function compareNumerals(a: string, b: string): number {
+  const [integerA, integerB] = [integerOf(a), integerOf(b)]
+  if (integerA === null || integerB === null) return Number(a) - Number(b)
+  return integerA < integerB ? -1 : integerA > integerB ? 1 : 0
+}
+
+function integerOf(text: string): bigint | null {
+  const digits = /^\s*(-?\d{1,400})(?:\.0{0,400})?\s*$/.exec(text)?.[1]
+  return digits === undefined ? null : BigInt(digits)
 }
 
 function isOrdered(order: number, op: string): boolean {
