@@ -5,6 +5,7 @@ import { createHmac } from 'node:crypto'
 import { ClickHouseLogLevel, createClient } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
 import { viewsDatabase } from './analyst.ts'
+import { withCheckedAnswers } from './checked-answers.ts'
 import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
 import { ProvingAgent } from './proving-agent.ts'
 
@@ -43,6 +44,8 @@ export interface ClickHouseClientsOptions {
   readonly queryTimeoutSeconds: number
 }
 
+/** Nearly all answers fit, so that they need no file. Each of the reader's connections may hold as much. */
+const answerBufferBytes = 1024 * 1024
 /** Lets the server's own limit end a query before the client does. */
 const graceMs = 500
 /** Longest silence of the server while it writes: an insert of 24 MB takes about a second, moving a partition too. */
@@ -135,14 +138,16 @@ function openClients(endpoint: ClickHouseEndpoint, queryTimeoutSeconds: number) 
   })
   return {
     write: createClient({ ...shared, ...endpoint.writer, request_timeout: writeTimeoutMs, ...connections(8) }),
-    read: createClient({
-      ...shared,
-      ...endpoint.reader,
-      ...connections(32),
-      database: endpoint.database,
-      request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
-      clickhouse_settings: readSettings(queryTimeoutSeconds),
-    }),
+    read: withCheckedAnswers(
+      createClient({
+        ...shared,
+        ...endpoint.reader,
+        ...connections(32),
+        database: endpoint.database,
+        request_timeout: queryTimeoutSeconds * 1000 + 2 * graceMs,
+        clickhouse_settings: readSettings(queryTimeoutSeconds),
+      }),
+    ),
     // Its settings are in its profile, and it may change none of them.
     analyse: createClient({
       ...shared,
@@ -171,6 +176,8 @@ function readSettings(queryTimeoutSeconds: number) {
     send_progress_in_http_headers: 1 as const,
     // An answer that has begun can only be cut off, so a limit that is met on the way would look like a broken connection.
     wait_end_of_query: 1 as const,
+    // What is larger goes to a file: see `checked-answers.ts`.
+    buffer_size: String(answerBufferBytes),
   }
 }
 

@@ -1,6 +1,7 @@
 // Lists recordings, and reads one with its items. Items are only ever read for a single row.
 
 import type { RecordingCursor, RecordingQuery, RecordingView } from '#ports/events/recording-store.ts'
+import { cutOff, rowsAnswered } from '../connection/checked-answers.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 import { timeParam } from '../parameters/time-param.ts'
 
@@ -67,7 +68,7 @@ export async function findRecording(
 
 /** Reads raw bytes, piece by piece: parsing a text of many megabytes would block the event loop. */
 async function readItems(client: ClickHouseClient, recording: RecordingView, signal: AbortSignal): Promise<Uint8Array> {
-  const { stream } = await client.exec({
+  const { stream, response_headers: headers } = await client.exec({
     query: `SELECT items FROM replay_messages FINAL
       WHERE project_id = {project:UInt32} AND session_id = {session:String} AND uuid = {uuid:UUID} FORMAT RawBLOB`,
     query_params: { project: recording.projectId, session: recording.sessionId, uuid: recording.uuid },
@@ -75,7 +76,10 @@ async function readItems(client: ClickHouseClient, recording: RecordingView, sig
   })
   const pieces: Buffer[] = []
   for await (const piece of stream) pieces.push(piece as Buffer)
-  return Buffer.concat(pieces)
+  const items = Buffer.concat(pieces)
+  // It may have gone since it was found. What is packed is checked where it is unpacked.
+  if (items.length === 0 && (rowsAnswered(headers) ?? 0) > 0) throw cutOff('a recording came without its items')
+  return items
 }
 
 type RecordingRow = [

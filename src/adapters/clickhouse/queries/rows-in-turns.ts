@@ -2,10 +2,12 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { ResultSet } from '@clickhouse/client'
+import { checkAnswer } from '../connection/checked-answers.ts'
 
 /** Between turns, ms. */
 const sliceMs = 10
 
+/** @throws PortError `unavailable` for an answer that was cut off. */
 export async function rowsInTurns<Row>(result: ResultSet<'JSONCompactEachRow'>): Promise<Row[]> {
   const rows: Row[] = []
   let sliceEndMs = performance.now() + sliceMs
@@ -16,5 +18,6 @@ export async function rowsInTurns<Row>(result: ResultSet<'JSONCompactEachRow'>):
       await nextTurn()
       sliceEndMs = performance.now() + sliceMs
     }
+  checkAnswer(result.response_headers, rows.length)
   return rows
 }

@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { after, before, describe, it } from 'node:test'
+import { rowsInTurns } from '../queries/rows-in-turns.ts'
+import { createClickHouseClients } from './clickhouse-clients.ts'
+
+describe('an answer of the event store', () => {
+  let body = ''
+  let summary: object = {}
+  const server = createServer((request, response) => {
+    request.resume()
+    response.setHeader('X-ClickHouse-Summary', JSON.stringify(summary))
+    response.end(body)
+  })
+  const user = { username: 'u', password: 'p' }
+  const clients = createClickHouseClients({
+    endpoint: () => {
+      const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+      return { url, database: 'd', secret: null, writer: user, reader: user, analyst: user }
+    },
+    queryTimeoutSeconds: 5,
+  })
+  const ask = () => clients.read(client => client.query({ query: 'SELECT', format: 'JSONCompactEachRow' }))
+  const readings = {
+    'as a whole': async () => (await ask()).json(),
+    'in turns': async () => rowsInTurns(await ask()),
+  }
+
+  before(() => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve)))
+  after(async () => {
+    await clients.close()
+    server.close()
+  })
+
+  for (const [how, read] of Object.entries(readings)) {
+    it(`is read ${how} when it has all rows that the server counted, or the server counts none`, async () => {
+      body = '[1]\n[2]\n'
+      for (const counted of [{ result_rows: '2' }, { result_rows: 2 }, {}]) {
+        summary = counted
+        assert.deepEqual(await read(), [[1], [2]])
+      }
+      ;[body, summary] = ['', { result_rows: '0' }]
+      assert.deepEqual(await read(), [])
+    })
+
+    it(`is a failure of the store when it lacks rows, read ${how}`, async () => {
+      for (const [text, counted] of [
+        ['', 1],
+        ['[1]\n', 2],
+        ['[1]\n[2', 2],
+      ] as const) {
+        ;[body, summary] = [text, { result_rows: String(counted) }]
+        await assert.rejects(read(), { name: 'PortError', code: 'unavailable' }, text)
+      }
+    })
+  }
+})

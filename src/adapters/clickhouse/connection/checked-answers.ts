@@ -1,0 +1,44 @@
+// An engine buffers the answer of a read until it is whole. Where its disk has no room for that, it cuts the answer off,
+// to nothing if need be, and still answers with status 200. Only its count of the rows tells: read on as if nothing were
+// there, an undone import would take persons from live events that use them.
+
+import type { ResponseHeaders } from '@clickhouse/client'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient } from './clickhouse-clients.ts'
+
+/** @returns how many rows the server says that the answer has; null when it does not say. */
+export function rowsAnswered(headers: ResponseHeaders): number | null {
+  const summary = headers['x-clickhouse-summary']
+  if (typeof summary !== 'string') return null
+  const { result_rows: rows } = JSON.parse(summary) as { readonly result_rows?: string | number }
+  return rows === undefined ? null : Number(rows)
+}
+
+/** @throws PortError `unavailable` for an answer that lacks rows. */
+export function checkAnswer(headers: ResponseHeaders, rowCount: number): void {
+  const rows = rowsAnswered(headers)
+  if (rows !== null && rows !== rowCount) throw cutOff(`an answer of ${rows} rows came with ${rowCount}`)
+}
+
+export function cutOff(what: string): PortError {
+  const cause = new Error(`${what}: the event store cuts answers off when its disk is full`)
+  return new PortError('event-store', 'unavailable', cause)
+}
+
+/** The client, whose answers as a whole (`json`) are checked. Whoever reads one as a stream, calls `checkAnswer` at its end. */
+export function withCheckedAnswers(client: ClickHouseClient): ClickHouseClient {
+  const query = client.query.bind(client)
+  client.query = (async (params: Parameters<typeof query>[0]) => {
+    const result = await query(params)
+    const json = result.json.bind(result)
+    result.json = (async () => {
+      const rows = await json().catch((error: unknown) => {
+        throw error instanceof SyntaxError ? cutOff('an answer ended within a row') : error
+      })
+      if (Array.isArray(rows)) checkAnswer(result.response_headers, rows.length)
+      return rows
+    }) as typeof result.json
+    return result
+  }) as ClickHouseClient['query']
+  return client
+}
