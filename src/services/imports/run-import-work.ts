@@ -4,9 +4,9 @@
 import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
 import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
-import { findProgress } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { checkRows } from './check-rows.ts'
+import { createDrain } from './drained-jobs.ts'
 import { type ImportWorkDeps, NotOwnerError } from './job-batch.ts'
 import { createJobFailures } from './job-failures.ts'
 import { isPublishStep, publishStep } from './publish-job.ts'
@@ -15,8 +15,6 @@ import { undoDayStep } from './undo-day.ts'
 import { isUndoStep, undoStep } from './undo-job.ts'
 
 const everyMs = 1_000
-/** How long a front may still take events for a job after its state has changed: it asks once a second. */
-export const closingMs = 3_000
 const retentionEveryMs = 3_600_000
 /** Each holds what it asks the stores outside of its turns. */
 const projectsAtOnceMax = 8
@@ -33,6 +31,7 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
   /** Jobs of deleted projects, as of the last look. */
   let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
+  const isDrained = createDrain(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
   let retainedAtMs = Number.NEGATIVE_INFINITY
@@ -175,23 +174,6 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
     if (job.day !== null) await deps.events.discardDay(job.id)
     else await undoStep(job, 'clearing', deps, signal)
     return null
-  }
-
-  /**
-   * Whether every record that a front may have taken for the job is processed. Its exceptions and AI events go with the
-   * live ones.
-   */
-  async function isDrained({ id, state, step, updatedAtMs }: ImportJob): Promise<boolean> {
-    const sinceMs = clock.nowMs() - updatedAtMs
-    // A clock that was set back tells nothing of how long it is, so the closing begins anew.
-    if (sinceMs < 0) await jobs.updateImportJob(id, { updatedAtMs: clock.nowMs() }, { states: [state], step })
-    if (sinceMs < closingMs) return false
-    for (const { stream } of await deps.log.streams()) {
-      const { doneOffset } = await findProgress(jobs, stream)
-      const { appendedAtMs } = await deps.log.status(stream, doneOffset)
-      if (appendedAtMs !== null && appendedAtMs <= updatedAtMs + closingMs) return false
-    }
-    return true
   }
 
   /** A job that was published this long ago can no longer be undone. */

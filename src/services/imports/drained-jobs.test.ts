@@ -1,0 +1,64 @@
+import assert from 'node:assert/strict'
+import { beforeEach, describe, it } from 'node:test'
+import type { Deferral } from '#ports/state/deferred-projects.ts'
+import { createDrain } from './drained-jobs.ts'
+
+describe('a closed import job', () => {
+  const job = { id: 1, projectId: 7, state: 'publishing', step: 'draining', updatedAtMs: 1_000_000 } as const
+  let nowMs: number
+  let position: number
+  let endOffset: number
+  let deferral: Deferral | null
+  let isDrained: ReturnType<typeof createDrain>
+
+  beforeEach(() => {
+    nowMs = job.updatedAtMs
+    ;[position, endOffset, deferral] = [0, 100, null]
+    isDrained = createDrain({
+      clock: { nowMs: () => nowMs },
+      jobs: {
+        findLogPosition: async () => ({ offset: position, committedAtMs: null }),
+        findDeferral: async () => deferral,
+        updateImportJob: async () => null,
+      },
+      log: {
+        streams: async () => [{ stream: 'import', traffic: 'import' as const }],
+        // As of a log whose clock was ahead: the time of its records says nothing.
+        status: async () => ({ endOffset, appendedAtMs: job.updatedAtMs + 600_000 }),
+      },
+    })
+  })
+
+  it('is drained when all is processed that was there once no front took events for it', async () => {
+    ;[position, nowMs] = [90, job.updatedAtMs + 2_999]
+    assert.equal(await isDrained(job), false)
+    endOffset = 120
+    nowMs = job.updatedAtMs + 3_000
+    assert.equal(await isDrained(job), false)
+    ;[position, endOffset] = [119, 500]
+    assert.equal(await isDrained(job), false)
+    position = 120
+    assert.equal(await isDrained(job), true)
+  })
+
+  it('waits for its own deferred records, and not for those of other projects', async () => {
+    ;[position, nowMs] = [200, job.updatedAtMs + 5_000]
+    deferral = { offset: 10, projects: [{ projectId: 8, fromOffset: 5 }] }
+    assert.equal(await isDrained(job), true)
+    deferral = { offset: 10, projects: [...deferral.projects, { projectId: 7, fromOffset: 50 }] }
+    assert.equal(await isDrained(job), false)
+    deferral = { ...deferral, offset: 100 }
+    assert.equal(await isDrained(job), true)
+  })
+
+  it('is looked at anew when it is closed again', async () => {
+    nowMs = job.updatedAtMs + 5_000
+    assert.equal(await isDrained(job), false)
+    ;[endOffset, position] = [300, 150]
+    const later = { ...job, state: 'discarding', updatedAtMs: nowMs } as const
+    nowMs += 5_000
+    assert.equal(await isDrained(later), false)
+    position = 300
+    assert.equal(await isDrained(later), true)
+  })
+})
