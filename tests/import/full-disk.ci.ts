@@ -1,14 +1,14 @@
 // An import whose disk fills waits, says so, and goes on when there is room, while it stages and while it sends.
 
 import assert from 'node:assert/strict'
-import { appendFileSync, existsSync, readFileSync, rmSync } from 'node:fs'
+import { existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
 import { ImportCommands, syntheticRecords } from '../support/import-command.ts'
 import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
 import type { RunningCommand } from '../support/pennon-command.ts'
-import { mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
+import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: make room, and it goes on by itself\./
@@ -25,12 +25,12 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
     const commands = new ImportCommands(disk)
     await commands.plan([raw])
-    const ballast = fill(disk)
+    const makeRoom = fillDisk(disk)
     const run = commands.start('run')
     const said = saidBy(run)
     await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
     assert.equal(existsSync(join(commands.job, 'manifest.json')), false)
-    rmSync(ballast)
+    makeRoom()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
     assert.ok(existsSync(join(commands.job, 'rehearsal/report.json')))
@@ -45,10 +45,10 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const said = saidBy(run)
     const checkpoint = join(commands.job, 'checkpoint.json')
     await eventually(() => existsSync(checkpoint), { what: 'something sent', timeoutMs: 30_000 })
-    const ballast = fill(disk)
+    const makeRoom = fillDisk(disk)
     await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 60_000 })
     assert.notEqual(JSON.parse(readFileSync(checkpoint, 'utf8')).phase, 'sent')
-    rmSync(ballast)
+    makeRoom()
     const { exitCode, stderr } = await run.ended
     assert.equal(exitCode, 0, stderr)
     const { balance, verification } = JSON.parse(readFileSync(join(commands.job, 'final/report.json'), 'utf8'))
@@ -61,7 +61,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 4))
     const commands = new ImportCommands(disk)
     await commands.plan([raw])
-    fill(disk)
+    fillDisk(disk)
     const run = commands.start('run')
     const said = saidBy(run)
     await eventually(() => words.test(said()), { what: 'the words', timeoutMs: 30_000 })
@@ -78,18 +78,6 @@ function saidBy({ child }: RunningCommand): () => string {
     text += chunk
   })
   return () => text
-}
-
-/** Takes all room of a disk. @returns the file to remove. */
-function fill(disk: string): string {
-  const path = join(disk, 'ballast')
-  for (const bytes of [2 ** 20, 2 ** 12])
-    try {
-      for (;;) appendFileSync(path, Buffer.alloc(bytes))
-    } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
-    }
-  return path
 }
 
 function aDisk(t: TestContext, mebibytes: number): string {

@@ -33,9 +33,9 @@ export interface TestEngine {
   stop(): Promise<void>
 }
 
-/** Resolves when the engine is ready; `stop` it in an `after` hook. */
-export async function startEngine(limits: Partial<EngineLimits> = {}): Promise<TestEngine> {
-  const dataFolder = mkdtempSync(join(tmpdir(), 'pennon-engine-'))
+/** Resolves when the engine is ready; `stop` it in an `after` hook. @param folder where it makes its own for its data. */
+export async function startEngine(limits: Partial<EngineLimits> = {}, folder = tmpdir()): Promise<TestEngine> {
+  const dataFolder = mkdtempSync(join(folder, 'pennon-engine-'))
   let child = await spawnEngine(dataFolder, limits)
   const kill = () => endProcess(child, 'SIGKILL')
   return {

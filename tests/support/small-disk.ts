@@ -1,7 +1,7 @@
 // A disk that a test can fill: a tmpfs of its own, which only root on Linux may mount.
 
 import { execFileSync } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { appendFileSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
@@ -31,4 +31,16 @@ export function mountSmallDisk(bytes: number): { readonly path: string; readonly
       rmSync(path, { recursive: true, force: true })
     },
   }
+}
+
+/** Takes all room of a disk. @returns a function that makes room again. */
+export function fillDisk(path: string): () => void {
+  const ballast = join(path, 'ballast')
+  for (const bytes of [2 ** 20, 2 ** 12])
+    try {
+      for (;;) appendFileSync(ballast, Buffer.alloc(bytes))
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC') throw error
+    }
+  return () => rmSync(ballast)
 }

@@ -1,0 +1,33 @@
+// The disk of the event store fills. An answer that no longer fits anywhere is a failure of the store, never one that is
+// empty; what fits in memory is answered as before.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { createClickHouseEventStore } from '#adapters/clickhouse/clickhouse-event-store.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startEngine } from '../support/engine.ts'
+import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
+
+describe('an event store without room on its disk', { skip: noSmallDisk() }, () => {
+  it('answers what fits in memory, and says that it cannot answer more', async t => {
+    const disk = mountSmallDisk(400 * 2 ** 20)
+    t.after(disk.remove)
+    const engine = await startEngine({}, disk.path)
+    t.after(() => engine.stop())
+    const store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
+    t.after(() => store.close())
+    await store.migrate()
+    const propertiesJson = JSON.stringify({ text: 'x'.repeat(100_000) })
+    const events = Array.from({ length: 40 }, (_, n) => anEvent({ projectId: 1, timestampMs: n, propertiesJson }))
+    await store.insert({ events, pendingEvents: [], overrides: [], recordings: [], rejected: [] })
+    const countListed = async (limit: number) =>
+      (await store.listEvents({ projectId: 1, descending: true, limit })).events.length
+    assert.equal(await countListed(40), 40)
+
+    const makeRoom = fillDisk(disk.path)
+    assert.equal(await countListed(5), 5)
+    await assert.rejects(countListed(40), { name: 'PortError', code: 'unavailable' })
+    makeRoom()
+    assert.equal(await countListed(40), 40)
+  })
+})
