@@ -7,6 +7,7 @@ import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { fetchInto, rawFiles } from '../support/fetching.ts'
 import { tempDir } from '../support/temp-dir.ts'
@@ -168,5 +169,73 @@ describe('fetching a list of addresses', () => {
       const { folder, config } = listOf(t, lines)
       await assert.rejects(fetchInto(folder, config), complaint)
     }
+  })
+
+  it('goes on without a line that is not in the list any more, keeps what came of it, and can be finished', async t => {
+    const file = randomBytes(400_000)
+    const files = new Map([
+      ['/a', Buffer.from('{"a":1}\n')],
+      ['/c', Buffer.from('{"c":1}\n')],
+    ])
+    const site = await aSite(t, files, (request, response) => {
+      if (request.url !== '/half' || request.method === 'HEAD') return false
+      response.writeHead(200, { etag: '"half"', 'content-length': file.length })
+      response.write(file.subarray(0, 100_000), () => setTimeout(() => response.destroy(), 20))
+      return true
+    })
+    const { folder, config } = listOf(t, [`${site.url}/a`, `${site.url}/dead`, `${site.url}/half`])
+    await assert.rejects(fetchInto(folder, config), FetchStop)
+    assert.deepEqual(rawFiles(folder), [`${host(site.url)}/a`, `${host(site.url)}/half.part`])
+    // The address that came goes away as well, and nothing is lost by that.
+    writeFileSync(config.list, `${site.url}/c\n`)
+    const notices: string[] = []
+    const { partsDone } = await fetchInto(folder, config, { onNotice: line => notices.push(line) })
+    assert.deepEqual(notices, [
+      `${host(site.url)}/dead is not in the list any more, so it is not fetched.`,
+      `${host(site.url)}/half is not in the list any more, so it is not fetched.`,
+    ])
+    assert.equal(partsDone, 2)
+    assert.deepEqual(rawFiles(folder), [`${host(site.url)}/a`, `${host(site.url)}/c`])
+    assert.deepEqual([readFetchedParts(folder)!.isComplete, readFetchedParts(folder)!.partsWaiting], [true, 0])
+  })
+
+  it('ends the downloads that run when an address is dead, and names each dead one without the page of its server', async t => {
+    const file = randomBytes(300_000)
+    const page = '<!DOCTYPE html><html><head><title>Not here</title></head><body><p>markup</p></body></html>'
+    const asked = new Set<string>()
+    const [allAsked, told] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+    const site = await aSite(t, new Map([['/slow', file]]), (request, response) => {
+      const path = request.url!
+      const isDead = path.startsWith('/dead')
+      if (request.method === 'HEAD' && !isDead) return false
+      if (request.method === 'GET' && asked.add(path).size === 3) allAsked.resolve()
+      if (request.method === 'HEAD') response.writeHead(path === '/dead1' ? 404 : 410).end()
+      else if (isDead)
+        void allAsked.promise.then(() => {
+          response.writeHead(path === '/dead1' ? 404 : 410, { 'content-type': 'text/html' }).end(page)
+          setTimeout(told.resolve, 100)
+        })
+      else {
+        response.writeHead(200, { etag: `"${file.length}-${file.subarray(0, 4).toString('hex')}"` })
+        response.write(file.subarray(0, 100_000))
+        void told.promise.then(() => response.end(file.subarray(100_000)))
+      }
+      return true
+    })
+    const { folder, config } = listOf(
+      t,
+      ['/dead1', '/slow', '/dead2'].map(path => `${site.url}${path}`),
+    )
+    await assert.rejects(fetchInto(folder, config), (error: Error) => {
+      for (const [path, status] of [
+        ['/dead1', 404],
+        ['/dead2', 410],
+      ])
+        assert.ok(error.message.includes(`${site.url}${path} answers ${status}: Not here.`), error.message)
+      assert.doesNotMatch(error.message, /[<>]|markup/)
+      return true
+    })
+    assert.deepEqual(rawFiles(folder), [`${host(site.url)}/slow`])
+    assert.deepEqual(readFileSync(join(folder, 'raw', rawFiles(folder)[0]!)), file)
   })
 })

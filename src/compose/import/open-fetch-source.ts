@@ -5,7 +5,7 @@ import type { FetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type Environment, findSecret } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchSource } from '#importer/fetch/fetch-source.ts'
 import { httpListSource } from '#importer/fetch/http-list.ts'
-import { objectParts } from '#importer/fetch/object-parts.ts'
+import { type ObjectPartsOptions, objectParts } from '#importer/fetch/object-parts.ts'
 import type { ObjectSource } from '#ports/object-source.ts'
 
 export interface OpenFetchSource {
@@ -36,15 +36,15 @@ export async function openFetchSource(
     }
     // The client of AWS is a sixth of what it takes to start a command.
     const { s3ObjectSource } = await import('#adapters/import-sources/s3-object-source.ts')
-    return ofObjects(s3ObjectSource(bucket), prefix)
+    return ofObjects(s3ObjectSource(bucket), { prefix })
   }
   if (config.source === 'http') {
     const authorization = findSecret(env, 'IMPORT_HTTP_AUTHORIZATION')
-    return ofObjects(httpListSource({ path: config.list!, authorization }, nowMs))
+    return ofObjects(httpListSource({ path: config.list!, authorization }, nowMs), { isWritten: true })
   }
   return { source: apiSource(config, env, nowMs(), isPlan), close: () => undefined }
 }
 
-function ofObjects(objects: ObjectSource, prefix = ''): OpenFetchSource {
-  return { source: objectParts(objects, prefix), close: () => objects.close() }
+function ofObjects(objects: ObjectSource, options: ObjectPartsOptions): OpenFetchSource {
+  return { source: objectParts(objects, options), close: () => objects.close() }
 }

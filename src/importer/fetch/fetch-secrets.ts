@@ -29,12 +29,22 @@ export function basicAuthorization(user: string, password: string): string {
   return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
 }
 
-/** A text of the source for people, with every secret in it masked and on one line. */
+/** A text of the source for people, with every secret in it masked and on one line. Of a page it is only the title. */
 export function wordsWithoutSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
   const masked = forms.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
-  return masked
+  return (isPage.test(masked) ? titleOf(masked) : masked)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()
     .slice(0, 300)
+}
+
+const isPage = /^[\ufeff\s]*<(?:!doctype html|html|head|body|title|h1)\b/i
+
+/** What a page says first: its title, or its first text. */
+function titleOf(page: string): string {
+  const title = /<title[^>]*>([^<]*)/i.exec(page)?.[1]?.trim()
+  if (title !== undefined && title !== '') return title
+  const texts = page.replace(/<(script|style)\b[\s\S]*?(?:<\/\1>|$)/gi, '').split(/<[^>]*>?/)
+  return texts.find(text => text.trim() !== '') ?? ''
 }

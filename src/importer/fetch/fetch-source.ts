@@ -46,6 +46,8 @@ export interface FetchSource {
   readonly advice: string
   /** All parts, oldest first. Asks the source only where they have to be listed. */
   listParts(signal: AbortSignal): AsyncIterable<FetchPart> | Iterable<FetchPart>
+  /** Whether a part that has not come yet is given up once it is not listed any more; it is kept unless given. */
+  readonly dropsUnlisted?: boolean
   /** Parts that ask for the same in smaller windows; null for the smallest. */
   splitPart(part: FetchPart): readonly FetchPart[] | null
   /** @throws a fault of `fetch-faults.ts` */

@@ -2,7 +2,7 @@
 // source asks, and splits what it cannot give at once. It may be killed at any moment and started again.
 // Source: docs/wire/import.md §2.1, §2.5.
 
-import { mkdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { counted } from '#core/counted.ts'
@@ -99,9 +99,13 @@ class FetchRun {
   readonly #gate: CallGate
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
-  /** Ends the others when one part says stop. */
+  /** Ends the others when one part fails in a way that nobody has foreseen. */
   readonly #stop = new AbortController()
   readonly #signal: AbortSignal
+  /** Lets the others end what they have begun when one part says stop. */
+  readonly #noMoreCalls = new AbortController()
+  readonly #callSignal: AbortSignal
+  readonly #stops: FetchStop[] = []
   #failure: unknown = null
   #bytesReceived = 0
   #calls = 0
@@ -119,6 +123,7 @@ class FetchRun {
     this.#options = options
     this.#state = state
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
+    this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
     this.#successMs = options.clock.nowMs()
     this.#loudMs = this.#successMs
     this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => {
@@ -133,7 +138,7 @@ class FetchRun {
     const { source } = this.#options
     for (;;) {
       this.#tell()
-      while (this.#active.size < source.limits.atOnce && this.#failure === null && !this.#signal.aborted) {
+      while (this.#active.size < source.limits.atOnce && !this.#callSignal.aborted) {
         const nowMs = this.#options.clock.nowMs()
         const isNotNow = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
         const part = this.#state.nextWaiting(isNotNow)
@@ -141,11 +146,12 @@ class FetchRun {
         this.#active.set(part.id, this.#work(part))
       }
       if (this.#active.size > 0) await Promise.race(this.#active.values())
-      else if (this.#failure !== null || this.#signal.aborted || this.#attempts.size === 0) break
+      else if (this.#callSignal.aborted || this.#attempts.size === 0) break
       else await this.#untilOneIsDue()
     }
     this.#options.signal.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
+    if (this.#stops.length > 0) throw allOf(this.#stops)
     this.#state.markComplete(true)
     const { done, empty, bytesDone } = this.#state.counts()
     if (done === 0 && empty > 0)
@@ -166,14 +172,18 @@ class FetchRun {
     for (;;)
       try {
         await this.#gate.untilPauseEnds(this.#signal)
+        const { source } = this.#options
+        const listed = source.dropsUnlisted ? new Set<string>() : null
         let parts: FetchPart[] = []
-        for await (const part of this.#options.source.listParts(this.#signal)) {
+        for await (const part of source.listParts(this.#signal)) {
+          listed?.add(part.id)
           parts.push(part)
           if (parts.length < listedAtOnce) continue
           this.#add(parts)
           parts = []
         }
         this.#add(parts)
+        if (listed !== null) this.#dropUnlisted(listed)
         return
       } catch (cause) {
         const fault = asFetchFault(cause)
@@ -210,6 +220,17 @@ class FetchRun {
       )
   }
 
+  /** What has come stays, also where the process was killed just after its file got its name. */
+  #dropUnlisted(listed: ReadonlySet<string>): void {
+    for (const id of this.#state.ids()) {
+      const { path, finalPath } = partFileOf(this.#options.folder, objectOf(id))
+      if (listed.has(id) || existsSync(finalPath)) continue
+      rmSync(path, { force: true })
+      this.#state.remove(id)
+      this.#options.onNotice?.(`${id} is not in the list any more, so it is not fetched.`)
+    }
+  }
+
   async #work(part: StoredPart): Promise<void> {
     const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
     this.#attempts.set(part.id, attempts)
@@ -223,12 +244,22 @@ class FetchRun {
       try {
         this.#judge(part, asFetchFault(cause), attempts)
       } catch (failure) {
-        this.#failure ??= failure
-        this.#stop.abort(failure)
+        this.#end(failure)
       }
     } finally {
       this.#active.delete(part.id)
     }
+  }
+
+  /** Downloads that run are not thrown away because another cannot be had. */
+  #end(failure: unknown): void {
+    if (!(failure instanceof FetchStop)) {
+      this.#failure ??= failure
+      this.#stop.abort(failure)
+      return
+    }
+    this.#stops.push(failure)
+    this.#noMoreCalls.abort(failure)
   }
 
   /** A file that got its name just before the process was killed. */
@@ -245,7 +276,7 @@ class FetchRun {
       signal: this.#signal,
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
-        await this.#gate.take(this.#signal)
+        await this.#gate.take(this.#callSignal)
         this.#calls++
       },
       received: bytes => {
@@ -276,7 +307,7 @@ class FetchRun {
 
   /** @throws what ends the stage. */
   #judge(part: StoredPart, fault: unknown, attempts: Attempts): void {
-    if (this.#signal.aborted) return
+    if (this.#signal.aborted || (this.#callSignal.aborted && isOfAbort(fault, this.#callSignal))) return
     if (fault instanceof FetchWait) {
       this.#waitFor(fault)
       return
@@ -349,4 +380,14 @@ class FetchRun {
       waiting: this.#waiting ?? this.#trouble,
     })
   }
+}
+
+function isOfAbort(fault: unknown, { reason }: AbortSignal): boolean {
+  return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
+}
+
+/** Each thing that a person has to do something about, once. */
+function allOf(stops: readonly FetchStop[]): FetchStop {
+  const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
+  return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))
 }

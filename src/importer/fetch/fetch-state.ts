@@ -81,8 +81,7 @@ export class FetchState {
     if (bound === config) return
     if (bound !== null) {
       if (this.#keepsSomething()) throw new FetchStop(otherExportText(this.#folder, bound, config))
-      for (const id of this.#database.prepare('SELECT id FROM part').pluck().all() as string[])
-        rmSync(partFileOf(this.#folder, objectOf(id)).path, { force: true })
+      for (const id of this.ids()) rmSync(partFileOf(this.#folder, objectOf(id)).path, { force: true })
       this.#run('DELETE FROM part')
       this.#run('DELETE FROM warning')
     }
@@ -128,6 +127,16 @@ export class FetchState {
   findPart(id: string): StoredPart | null {
     const row = this.#database.prepare('SELECT * FROM part WHERE id = ?').get(id) as Row | undefined
     return row === undefined ? null : storedPart(row)
+  }
+
+  ids(): string[] {
+    return this.#database.prepare('SELECT id FROM part ORDER BY place').pluck().all() as string[]
+  }
+
+  /** Forgets a part and what was said of it. */
+  remove(id: string): void {
+    this.#run('DELETE FROM part WHERE id = ?', id)
+    this.#run('DELETE FROM warning WHERE part = ?', id)
   }
 
   /** The oldest waiting part that is not among `others`. */

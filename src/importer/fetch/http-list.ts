@@ -27,7 +27,8 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
   const secrets = authorization === null ? [] : [authorization]
   const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
     const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal }))
-    return { answer, refuse: () => refusal(answer, url, [...secrets, ...[...url.searchParams.values()]], nowMs()) }
+    const told = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
+    return { answer, refuse: () => refusal(answer, told) }
   }
   return {
     async *list(signal) {
@@ -35,13 +36,14 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
         const { answer, refuse } = await ask(url, 'HEAD', { 'accept-encoding': 'identity' }, signal)
         answer.body.resume()
         // Some servers know GET only; signed addresses are often signed for it alone.
-        if ([403, 404, 405, 501].includes(answer.status)) yield { key, bytes: null, version: null }
+        if (isLeftToGet(answer.status)) yield { key, bytes: null, version: null }
         else if (answer.status === 200) yield { key, ...sizeAndVersion(answer) }
         else throw await refuse()
       }
     },
     async open({ key, version, bytes }: SourceObject, from: number, signal: AbortSignal): Promise<ObjectBytes> {
-      const url = addresses.get(key)!
+      const url = addresses.get(key)
+      if (url === undefined) throw new ObjectSourceRefusal(`${key} is not in ${path} any more.`)
       if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
       const range = from === 0 ? {} : { range: `bytes=${from}-` }
       const { answer, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
@@ -94,6 +96,11 @@ function shown(url: URL): string {
   return `${url.origin}${url.pathname}`
 }
 
+/** What a later GET has to say; a wrong key and a busy server say it now. */
+function isLeftToGet(status: number): boolean {
+  return (status >= 400 && status < 500 && ![401, 408, 429].includes(status)) || status === 501
+}
+
 /** A weak ETag says nothing about bytes. */
 function sizeAndVersion({ headers, status }: HttpAnswer): Pick<SourceObject, 'bytes' | 'version'> {
   const length = headers['content-length']
@@ -122,9 +129,19 @@ async function* bodyOf({ body, headers }: HttpAnswer, url: URL): AsyncIterable<U
 
 async function* noBytes(): AsyncIterable<Uint8Array> {}
 
-async function refusal(answer: HttpAnswer, url: URL, secrets: readonly string[], nowMs: number): Promise<Error> {
+interface Told {
+  readonly url: URL
+  readonly list: string
+  readonly secrets: readonly string[]
+  readonly nowMs: number
+}
+
+async function refusal(answer: HttpAnswer, { url, list, secrets, nowMs }: Told): Promise<Error> {
   const fault = await faultOfStatus(answer, { source: shown(url), secrets, nowMs })
-  return fault instanceof FetchWait ? fault : new ObjectSourceRefusal(fault.message)
+  if (fault instanceof FetchWait) return fault
+  const isGone = answer.status === 404 || answer.status === 410
+  const advice = isGone ? `. Without its line in ${list} the fetch goes on with the other addresses.` : ''
+  return new ObjectSourceRefusal(`${fault.message}${advice}`)
 }
 
 async function asPortFault<T>(answered: Promise<T>): Promise<T> {

@@ -12,13 +12,23 @@ import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-sou
 /** So many bytes at most come twice after a crash. */
 const syncEveryBytes = 16 * 2 ** 20
 
-/** @param prefix left out of the names of files. */
-export function objectParts(source: ObjectSource, prefix = ''): FetchSource {
+export interface ObjectPartsOptions {
+  /** Left out of the names of files. */
+  readonly prefix?: string
+  /** Whether a person wrote the list, and so meant it when a line was removed. */
+  readonly isWritten?: boolean
+}
+
+export function objectParts(
+  source: ObjectSource,
+  { prefix = '', isWritten = false }: ObjectPartsOptions = {},
+): FetchSource {
   const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
   return {
     limits: { perSecond: null, perHour: null, atOnce: 4 },
     advice: 'Download the file by other means, and import it from its folder.',
     callsPerPart: 1,
+    dropsUnlisted: isWritten,
     notes: [],
     listParts: async function* (signal) {
       try {
