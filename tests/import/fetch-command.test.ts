@@ -99,6 +99,21 @@ describe('pennon import fetch', () => {
     assert.equal(standIn.asked.length, 3)
   })
 
+  it('goes on without a source only as it was begun, and refuses options that would say something else', async t => {
+    const { job, options } = await aProject(t)
+    const env = { MIXPANEL_API_SECRET: secret }
+    const fetch = (...given: string[]) => runCommand(env, 'import', 'fetch', job, ...given)
+    assert.equal((await fetch(...options)).exitCode, 0)
+    const same = await fetch(...range, '--region', 'us')
+    assert.equal(same.exitCode, 0, same.stderr)
+    const other = await fetch('--from', '2024-05-01', '--to', '2024-06-01', '--project-id', '7')
+    assert.deepEqual([other.exitCode, other.stdout], [2, ''])
+    assert.equal(
+      other.stderr,
+      `pennon: Without --source the fetch into ${job} goes on as it was begun, and this call says --to 2024-06-01 instead of --to 2024-05-03, --project-id 7 instead of no --project-id. It goes on without these options; another export is begun with all of its options and in another folder: pennon import fetch OTHER --source mixpanel --from 2024-05-01 --to 2024-06-01 --project-id 7\n`,
+    )
+  })
+
   it('says why it waits for a source that is not there', async t => {
     const { standIn, job, options } = await aProject(t)
     await standIn.stop()

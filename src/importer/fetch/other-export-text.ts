@@ -15,6 +15,23 @@ export function otherExportText(folder: string, bound: string, asked: string): s
   )
 }
 
+/**
+ * @param bound what the folder goes on with. @param asked options that were given without a source.
+ * @param ignored those of `asked` that say something else.
+ */
+export function ignoredOptionsText(
+  folder: string,
+  { bound, asked, ignored }: { bound: JsonObject; asked: JsonObject; ignored: readonly string[] },
+): string {
+  const given = Object.keys(asked).map(key => optionText(key, asked[key]))
+  const differences = ignored.map(key => `${optionText(key, asked[key])} instead of ${optionText(key, bound[key])}`)
+  return (
+    `Without --source the fetch into ${folder} goes on as it was begun, and this call says ${differences.join(', ')}. ` +
+    `It goes on without these options; another export is begun with all of its options and in another folder: ` +
+    `pennon import fetch OTHER --source ${String(bound.source)} ${given.join(' ')}`
+  )
+}
+
 function optionText(key: string, value: JsonObject[string] | undefined): string {
   const option = `--${key.replaceAll('_', '-')}`
   if (value === undefined || value === false) return `no ${option}`

@@ -3,6 +3,7 @@
 import { existsSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
+import { isDeepStrictEqual } from 'node:util'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { printable } from '#commands/client/printable.ts'
 import { widthOf } from '#commands/client/terminal.ts'
@@ -17,6 +18,7 @@ import { FetchStop } from '#importer/fetch/fetch-faults.ts'
 import { readFetchPlan } from '#importer/fetch/fetch-plan.ts'
 import { type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
 import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
+import { ignoredOptionsText } from '#importer/fetch/other-export-text.ts'
 import { spanInWords } from '#importer/fetch/wait-words.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { planFile } from '#importer/job/plan.ts'
@@ -83,16 +85,21 @@ function readConfigOf(folder: string, options: FetchOptions): { readonly config:
   const begun = readFetchedParts(folder)
   if (options.source === undefined && begun === null)
     throw new ImportConfigError('Give --source: nothing has been fetched into this folder yet.')
-  const value =
-    options.source === undefined
-      ? begun!.config
-      : Object.fromEntries(
-          Object.entries(asked).map(([name, given]) => [
-            name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`),
-            given,
-          ]),
-        )
+  const named: JsonObject = Object.fromEntries(
+    Object.entries(asked).map(([name, given]) => [name.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`), given]),
+  )
+  if (options.source === undefined) checkNothingIgnored(folder, begun!.config as JsonObject, named)
+  const value = options.source === undefined ? begun!.config : named
   return { config: parseFetchConfig(value), text: canonicalJson(value as JsonObject) }
+}
+
+/** What is as the folder was begun may be said again, also where that was so without being said. */
+function checkNothingIgnored(folder: string, bound: JsonObject, asked: JsonObject): void {
+  const before = parseFetchConfig(bound)
+  const ignored = Object.entries(asked)
+    .filter(([key, value]) => !isDeepStrictEqual(parseFetchConfig({ ...bound, [key]: value }), before))
+    .map(([key]) => key)
+  if (ignored.length > 0) throw new ImportConfigError(ignoredOptionsText(folder, { bound, asked, ignored }))
 }
 
 async function showPlan({ source }: OpenFetchSource, { json }: FetchOptions, signal: AbortSignal): Promise<void> {
