@@ -4,10 +4,10 @@
 import { pipeline } from 'node:stream/promises'
 import type { JsonObject } from '#core/json.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
-import { csvDelimiter } from '#importer/read/csv-cells.ts'
+import { plainCsv } from '#importer/read/csv-cells.ts'
+import { csvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
-import { headerBytesMax } from '#importer/read/text-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
 import { eventsOfRecord } from '#importer/records/generated-events.ts'
 import { memoryLedger } from '#importer/records/import-ledger.ts'
@@ -103,17 +103,16 @@ function answerOf(outcome: Exclude<ParsedRecord, { value: JsonObject }>): Answer
 
 async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'csv'): AsyncGenerator<ParsedRecord> {
   const input = new ByteReader(stdin)
-  const beginning = await input.peekLine(headerBytesMax)
-  if (format === 'json') hintAtFormat(beginning)
-  const delimiter = csvDelimiter(beginning)
+  if (format === 'json') hintAtFormat(await input.peekLine(headerBytesMax))
+  const shape = format === 'csv' ? await csvShape(input) : plainCsv
   let columns: readonly string[] | null = null
-  for await (const { bytes, isCut, ending } of splitRecords(input, format, recordBytesMax, delimiter)) {
+  for await (const { bytes, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
     if (isCut) yield new RecordReject('record_too_large', null).outcome()
     else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
     else if (format === 'json') yield parseJsonLine(bytes)
-    else if (columns !== null) yield parseCsvRow(bytes, columns, delimiter)
+    else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter)
     else {
-      const header = parseCsvHeader(bytes, delimiter)
+      const header = parseCsvHeader(bytes, shape.delimiter)
       // Without the names of columns no row says anything.
       if ('rejected' in header) return yield header
       columns = header.columns

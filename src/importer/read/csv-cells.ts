@@ -13,9 +13,21 @@ export const delimiterNames: Readonly<Record<CsvDelimiter, string>> = {
   '|': 'vertical bars',
 }
 
+/** What ends a row: spreadsheets call the second one "Macintosh". Windows writes both, which is the first. */
+export type CsvRowEnd = '\n' | '\r'
+
+/** How the rows of a file are written. */
+export interface CsvShape {
+  readonly delimiter: CsvDelimiter
+  readonly rowEnd: CsvRowEnd
+}
+
+/** What most programs write. */
+export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n' }
+
 /**
  * Spreadsheets write semicolons wherever the comma is a decimal sign, and nothing in a file says so but its header.
- * @param header the first line.
+ * @param header the first line, and more where it ends in a carriage return alone.
  * @returns what stands there most often outside of quotes.
  */
 export function csvDelimiter(header: Uint8Array): CsvDelimiter {
@@ -23,6 +35,7 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
   let isQuoted = false
   for (const unit of Buffer.from(header.buffer, header.byteOffset, header.length).toString('latin1')) {
     if (unit === '"') isQuoted = !isQuoted
+    else if (unit === '\r' && !isQuoted) break
     else if (!isQuoted) counts.set(unit, (counts.get(unit) ?? 0) + 1)
   }
   return delimiters.reduce((best, each) => ((counts.get(each) ?? 0) > (counts.get(best) ?? 0) ? each : best))

@@ -1,7 +1,7 @@
 // Cuts the bytes of a file into its lines or rows, wherever its chunks end, and says where each stands.
 // Source: docs/wire/import.md §1.9, §2.6.
 
-import type { CsvDelimiter } from './csv-cells.ts'
+import { type CsvShape, plainCsv } from './csv-cells.ts'
 
 export interface RawRecord {
   /** With its line end, where it has one. An element of a list has all before it that separates it from the last. */
@@ -34,15 +34,16 @@ export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
   format: 'json' | 'csv' | 'array',
   bytesMax = recordBytesMax,
-  delimiter: CsvDelimiter = ',',
+  shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
-  const findEnd = { json: lineEnds, csv: () => rowEnds(delimiter), array: elementEnds }[format]()
+  const findEnd = { json: lineEnds, csv: () => rowEnds(shape), array: elementEnds }[format]()
+  const lineEnd = format === 'csv' ? shape.rowEnd.charCodeAt(0) : newline
   let parts: Uint8Array[] = []
   let partsBytes = 0
   let [line, byte, length, linesWithin] = [1, 0, 0, 0]
   const keep = (part: Uint8Array) => {
     length += part.length
-    for (let at = part.indexOf(newline); at >= 0; at = part.indexOf(newline, at + 1)) linesWithin++
+    for (let at = part.indexOf(lineEnd); at >= 0; at = part.indexOf(lineEnd, at + 1)) linesWithin++
     if (length > bytesMax) {
       if (partsBytes > keptOfCutBytes) parts = [Uint8Array.from(Buffer.concat(parts).subarray(0, keptOfCutBytes))]
       partsBytes = Math.min(partsBytes, keptOfCutBytes)
@@ -76,7 +77,7 @@ export async function* splitRecords(
   if (length > 0 || (format === 'array' && findEnd.isOpen())) yield take(findEnd.isOpen() ? 'unclosed' : 'unended')
 }
 
-interface EndFinder {
+export interface EndFinder {
   /** @returns where the next line end is that ends a record, at or after `from`; -1 when the chunk has none. */
   next(chunk: Uint8Array, from: number): number
   /** Whether a quote, or the list, is open. */
@@ -88,8 +89,8 @@ function lineEnds(): EndFinder {
 }
 
 /** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
-function rowEnds(delimiter: CsvDelimiter): EndFinder {
-  const between = delimiter.charCodeAt(0)
+export function rowEnds({ delimiter, rowEnd }: CsvShape): EndFinder {
+  const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'behind quote' = 'beginning'
   const step = (unit: number): boolean => {
     if (place === 'quoted') {
@@ -97,8 +98,8 @@ function rowEnds(delimiter: CsvDelimiter): EndFinder {
       return false
     }
     if (unit === quote && place !== 'plain') place = 'quoted'
-    else place = unit === between || unit === newline ? 'beginning' : 'plain'
-    return unit === newline
+    else place = unit === between || unit === end ? 'beginning' : 'plain'
+    return unit === end
   }
   return {
     next: (chunk, from) => {

@@ -5,6 +5,27 @@ import { ByteReader } from './byte-reader.ts'
 import { PackingDamage } from './decompress.ts'
 import { type TextFormat, textFormat, textRecords } from './text-records.ts'
 
+describe('rows of CSV that end in a carriage return alone', () => {
+  it('are read like others, wherever their bytes are cut', async () => {
+    const text = 'a;"b\rc"\r1;"x\ry\nz"\r2;5" disk\r3;'
+    const expected = [
+      ['3:8', { a: '1', 'b\rc': 'x\ry\nz' }],
+      ['5:18', { a: '2', 'b\rc': '5" disk' }],
+      ['6:28', { a: '3' }],
+    ]
+    for (const cuts of [[], [7, 8, 19], [...Buffer.from(text).keys()]])
+      assert.deepEqual(await read(text, 'csv', { cuts }), expected)
+    const [first] = await records(text, 'csv')
+    assert.equal(Buffer.from(first!.bytes).toString(), '1;"x\ry\nz"')
+  })
+
+  it('are taken for such only where the first row ends so', async () => {
+    assert.deepEqual(await read('"a\rb",c\r\n1,2\r\n', 'csv'), [['2:9', { 'a\rb': '1', c: '2' }]])
+    assert.deepEqual(await read('a,b\n1,x\ry\n', 'csv'), [['2:4', { a: '1', b: 'x\ry' }]])
+    assert.deepEqual(await read('"a\nb",c\r1,2\r', 'csv'), [['2:8', { 'a\nb': '1', c: '2' }]])
+  })
+})
+
 describe('lines of JSON', () => {
   it('are records with the line and the byte where they begin', async () => {
     assert.deepEqual(await read('{"a":1}\r\n\n {"b":"é"}\n{"c":3}', 'json'), [
@@ -191,7 +212,23 @@ describe('the format of a text', () => {
 
 describe('a file whose chunks end anywhere', () => {
   const piece = fc.oneof(
-    fc.constantFrom('{"a":1}', '\n', '\r\n', ',', '"', '[', ']', '{', '}', '\\', ' ', '\ufeff', '€😀', '{"ü":"ß\\n"}'),
+    fc.constantFrom(
+      '{"a":1}',
+      '\n',
+      '\r\n',
+      '\r',
+      ',',
+      '"',
+      '[',
+      ']',
+      '{',
+      '}',
+      '\\',
+      ' ',
+      '\ufeff',
+      '€😀',
+      '{"ü":"ß\\n"}',
+    ),
     fc.string({ unit: 'grapheme', maxLength: 5 }),
   )
   for (const format of ['json', 'array', 'csv'] as const)

@@ -3,7 +3,8 @@
 
 import { isUtf8 } from 'node:buffer'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
-import { type CsvDelimiter, csvDelimiter } from './csv-cells.ts'
+import { type CsvShape, plainCsv } from './csv-cells.ts'
+import { csvShape } from './csv-shape.ts'
 import { PackingDamage } from './decompress.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
@@ -22,8 +23,6 @@ const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
 /** How much of the beginning may be blank before the first record. */
 const lookaheadBytes = 1024
-/** How much of a header is looked at for what is between its cells. */
-export const headerBytesMax = 64 * 1024
 
 /**
  * What a text holds, as its beginning shows. CSV has no beginning of its own, so the name decides when it tells something:
@@ -42,15 +41,17 @@ export async function* textRecords(
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const { object, bytes, damage } = file
-  const delimiter = format === 'csv' ? csvDelimiter(await bytes.peekLine(headerBytesMax)) : ','
-  const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(delimiter) }
+  const shape = format === 'csv' ? await csvShape(bytes) : plainCsv
+  const { delimiter } = shape
+  const lineEnd = shape.rowEnd.charCodeAt(0)
+  const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(shape) }
   const { parse, columns = () => null } = parsers[format]()
   const about = { table: tableOf(object), isJson: format !== 'csv', ...(delimiter !== ',' && { delimiter }) }
   let end = { line: 1, byte: 0 }
   let isListOpen = false
-  for await (const record of splitRecords(bytes, format, bytesMax, delimiter)) {
+  for await (const record of splitRecords(bytes, format, bytesMax, shape)) {
     const { line, byte, bytes: own } = format === 'array' ? withoutSeparators(record) : record
-    end = { line: line + linesIn(own), byte: byte + own.length }
+    end = { line: line + linesIn(own, lineEnd), byte: byte + own.length }
     if (format === 'array' && own.length === 0) {
       isListOpen = record.ending === 'unclosed'
       continue
@@ -62,7 +63,7 @@ export async function* textRecords(
     const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
     const header = columns()
     const row = header === null ? about : { ...about, columns: header }
-    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own), parsed: outcome, ...row }
+    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own, lineEnd), parsed: outcome, ...row }
     // The reject of the part that was left says what became of the file.
     if (isCutOff) return
   }
@@ -91,7 +92,7 @@ function elementParser(): Parser {
   return { parse }
 }
 
-function rowParser(delimiter: CsvDelimiter): Parser {
+function rowParser({ delimiter }: CsvShape): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
   const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
@@ -130,7 +131,7 @@ function withoutSeparators(record: RawRecord): { line: number; byte: number; byt
   if (/[^{["]/.test(String.fromCharCode(bytes[start] ?? 0)))
     while (end > start && (isBetween(bytes[end - 1]) || bytes[end - 1] === bracketClose)) end--
   return {
-    line: record.line + linesIn(bytes.subarray(0, start)),
+    line: record.line + linesIn(bytes.subarray(0, start), newline),
     byte: record.byte + start,
     bytes: bytes.subarray(start, end),
   }
@@ -144,13 +145,14 @@ function tooLarge(): ParsedRecord {
   return rejectOf('record_too_large')
 }
 
-function linesIn(bytes: Uint8Array): number {
+function linesIn(bytes: Uint8Array, lineEnd: number): number {
   let count = 0
-  for (let at = bytes.indexOf(newline); at >= 0; at = bytes.indexOf(newline, at + 1)) count++
+  for (let at = bytes.indexOf(lineEnd); at >= 0; at = bytes.indexOf(lineEnd, at + 1)) count++
   return count
 }
 
-function withoutLineEnd(bytes: Uint8Array): Uint8Array {
-  if (bytes.at(-1) !== newline) return bytes
+function withoutLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {
+  if (bytes.at(-1) !== lineEnd) return bytes
+  if (lineEnd !== newline) return bytes.subarray(0, -1)
   return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1)
 }

@@ -8,6 +8,7 @@ import type { Sample } from '#importer/stages/report/samples.ts'
 import { TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { sha256Hex } from '../job/sha256.ts'
+import { recordReader } from '../read/read-files.ts'
 import { posthog } from '../sources/posthog/posthog.ts'
 import { segment } from '../sources/segment/segment.ts'
 import { type RejectLine, sentRejectsFile } from './reject-files.ts'
@@ -24,6 +25,21 @@ const mapping = {
 const good = { id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
 
 describe('a rehearsal', () => {
+  it('warns of files that have bytes and hold no record, but of no empty one', async t => {
+    const folder = tempDir(t)
+    const files = { 'a.csv': 'event,user,at\nPaid,u,2024-05-01T12:00:00Z\n', 'b.csv': 'event,user,at\n', 'c.csv': '' }
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, name), text)
+    const paths = Object.keys(files).map(name => join(folder, name))
+    const job = new TestJob(join(folder, 'job'), generic, paths, {
+      config: { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } },
+      read: recordReader({ spool: { folder: join(folder, 'spool') } }),
+    })
+    await job.stage()
+    await job.scan()
+    const warnings = (await job.rehearse()).warnings.filter(({ code }) => code === 'no_record_in_file')
+    assert.deepEqual(warnings, [{ code: 'no_record_in_file', text: 'b.csv holds no record.' }])
+  })
+
   it('accounts for every record and every event', async t => {
     const job = await staged(t, [
       ...Array.from({ length: 40 }, (_, index) => line({ ...good, id: `r-${index}`, user: `u-${index % 7}` })),

@@ -3,6 +3,7 @@
 
 import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
+import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
 import { OtherSource } from '#importer/stages/report/other-source.ts'
@@ -238,6 +239,7 @@ class RehearsalCounts {
       notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
         ...targetWarnings(targetAnswer),
+        ...filesWithoutRecords(manifest),
         ...warningsOfCounts(events, days, rejects),
         ...manyNames(events.length, this.#events.others),
         ...this.#suspicions.warnings(limits.groupTypesMax),
