@@ -1,7 +1,7 @@
 // What planning an import asks of its target, and what it says when the answer is no.
 
 import assert from 'node:assert/strict'
-import { readFileSync } from 'node:fs'
+import { readdirSync, readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -33,6 +33,38 @@ describe('the target of a planned import', () => {
     })
     const { stdout: note } = await plan('--host', host)
     assert.match(note, /The project was not asked: .*--api-host\./)
+  })
+
+  it('is not what is rehearsed in, and another project with events of its own only where its name is said', async t => {
+    const trying = { id: 9, name: 'Trying', api_token: 'phc_trying' }
+    const answers: Record<string, object> = {
+      '/array/phc_shop/config': {},
+      '/api/projects/': { results: [project, trying], next: null },
+      '/api/projects/9/query/': { results: [['live']] },
+    }
+    const { commands, plan } = planning(t)
+    await plan('--host', await server(t, answers))
+    const rehearse = (...options: string[]) => commands.call('run', '--rehearsal-project', ...options)
+    const saying =
+      /Say which project it is for: pennon import run \S+ --rehearsal-project phc_trying --rehearsal-project-name "Trying"$/m
+    for (const [options, complaint] of [
+      [['phc_shop'], /--rehearsal-project is the target itself/],
+      [['phc_trying', '--share', '0'], /^pennon: --share 0 sends nobody/],
+      [['phc_trying'], /^pennon: The rehearsal project has events that are of no rehearsal, /],
+      [['phc_trying'], saying],
+      [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", and the rehearsal project is "Trying"/],
+    ] as const) {
+      const { exitCode, stderr } = await rehearse(...options)
+      assert.match(stderr, complaint)
+      assert.equal(exitCode, 2)
+    }
+    assert.match((await commands.call('run', '--share', '5%')).stderr, /^pennon: --share is of the persons for --reh/)
+    answers['/api/projects/9/query/'] = { status: 403, detail: 'The key lacks the scope.' }
+    assert.match((await rehearse('phc_trying')).stderr, saying)
+    assert.deepEqual(
+      readdirSync(commands.job).filter(name => !name.startsWith('lock.db')),
+      ['plan.json'],
+    )
   })
 
   it('is told which rights the personal key lacks', async t => {

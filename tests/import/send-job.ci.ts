@@ -181,11 +181,17 @@ describe('an import to a running instance', () => {
   })
 
   it('is tried in another project with the whole history of some persons', async t => {
-    const { run } = await approved(t, 1_000, 13)
+    const { run, commands } = await approved(t, 1_000, 13)
     const trying = await pennon.api<{ id: number; api_token: string }>('POST', '/api/projects/', { name: 'Trying' })
     const options = ['--rehearsal-project', trying.api_token, '--share', '20%', '--rate', '100000', '--json']
+    await run('run', ...options)
+    // What rehearsals have sent needs no second thought; what anybody else has does.
     const diff = JSON.parse((await run('run', ...options)).stdout) as ProjectDiff
     assert.deepEqual(diff.missing, [])
+    await pennon.post('/capture/', { api_key: trying.api_token, event: 'live', distinct_id: 'someone' })
+    await pennon.caughtUp()
+    assert.match((await commands.call('run', ...options)).stderr, /Say which project .*-name "Trying"/)
+    await run('run', ...options, '--rehearsal-project-name', 'Trying')
     const views = diff.rows.find(({ event }) => event === '$pageview')!
     assert.ok(views.sent > 50 && views.sent < 300, String(views.sent))
     assert.equal(views.rehearsal!.events, views.sent)

@@ -230,6 +230,7 @@ function addRun(command: Command): void {
       'send some persons to this project for trying, and show what both projects hold',
     )
     .option('--share <share>', 'of the persons, for --rehearsal-project; 1% unless given')
+    .option('--rehearsal-project-name <name>', 'of a rehearsal project that has other events, instead of typing it')
     .option(
       '--canary',
       'stop after groups, links and the first 1,000 events of records, for a look at what is stored of them',

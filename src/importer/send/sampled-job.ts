@@ -4,6 +4,9 @@
 import { crc32 } from 'node:zlib'
 import type { StagedJob, StagedOutcome } from '../job/staged-part.ts'
 
+/** Behind the id of the job in `$import_job_id`, so that events of rehearsals can be told from others. */
+export const rehearsalMark = '-rehearsal'
+
 /** So many parts a share can be chosen by: 0.01 % is the smallest. */
 const parts = 10_000
 

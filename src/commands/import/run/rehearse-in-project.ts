@@ -2,27 +2,26 @@
 // trying, and shows what that holds beside the target. Source: docs/wire/import.md §2.7, §2.11.
 
 import { printable } from '#commands/client/printable.ts'
-import { ClientError } from '#commands/client/private-api.ts'
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
-import { readConfig } from '#config.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { apiAddressOf, mappingSha256 } from '#importer/job/plan.ts'
-import { sampledJob } from '#importer/send/sampled-job.ts'
+import { mappingSha256 } from '#importer/job/plan.ts'
+import { rehearsalMark, sampledJob } from '#importer/send/sampled-job.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
 import { compareProjects, type ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { expectedEvents } from '#importer/verify/expected-events.ts'
 import { waitForLane } from '#importer/verify/verify-stage.ts'
 import { manifestOf, type StageRun } from '../job/job-stages.ts'
-import { projectWithKey } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { printJson } from '../words/print.ts'
 import { quoted } from '../words/step-words.ts'
 
 export interface RehearsalProject {
   readonly projectKey: string
+  /** Its id. */
+  readonly project: string
   /** The share of the persons, 0 to 1. */
   readonly share: number
   readonly rate?: number
@@ -31,12 +30,9 @@ export interface RehearsalProject {
 /** @throws JobPaused, JobStopped */
 export async function rehearseInProject(run: StageRun, options: RehearsalProject): Promise<ProjectDiff> {
   const { plan, source, progress, signal } = run
-  const { projectKey, share, rate } = options
+  const { projectKey, project, share, rate } = options
   const { target } = plan
   if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
-  if (projectKey === target.projectKey)
-    throw new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
-  const project = await rehearsalProjectId(apiAddressOf(target), projectKey)
   const rehearsalApi = apiOf({ ...target, projectId: project }, progress, signal)
   const manifest = manifestOf(run.folder)
   const whole = openStagedJob({ folder: run.folder, plan, manifest, source })
@@ -49,7 +45,7 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
     const { checkpoint } = await sendStage({
       ...{ folder, job, progress, signal, projectKey, personOf, clock: wallClock, source: plan.source },
       identity: {
-        jobId: `${plan.jobId}-rehearsal`,
+        jobId: `${plan.jobId}${rehearsalMark}`,
         serviceJobId: null,
         target: target.address,
         project,
@@ -67,21 +63,6 @@ export async function rehearseInProject(run: StageRun, options: RehearsalProject
   } finally {
     whole.close()
   }
-}
-
-/** The id of the project that a public key belongs to, among those that the personal key may see. */
-async function rehearsalProjectId(address: string, projectKey: string): Promise<string> {
-  const read = readConfig(process.env)
-  if (!read.ok) throw new JobStopped(read.error)
-  let why = ''
-  try {
-    const found = await projectWithKey(address, read.value.personalKey ?? '', projectKey)
-    if (found !== null) return found.id
-  } catch (error) {
-    if (!(error instanceof ClientError)) throw error
-    why = `: ${error.message}`
-  }
-  throw new JobStopped(`the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${address}${why}`)
 }
 
 export function tellDiff(diff: ProjectDiff, path: string, json: boolean): void {

@@ -27,6 +27,7 @@ import { wallClock } from '../service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from '../words/interruption.ts'
 import { printJson, printLines } from '../words/print.ts'
 import { nextLine, quoted } from '../words/step-words.ts'
+import { agreeOnProject, askedRehearsal, type RehearsalProjectOptions } from './rehearsal-project.ts'
 import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-in-project.ts'
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
@@ -34,13 +35,10 @@ import { tellSent } from './tell-sent.ts'
 import { whereRoom } from './wait-for-room.ts'
 
 /** As commander gives them. */
-export interface RunOptions {
+export interface RunOptions extends RehearsalProjectOptions {
   readonly sourceTimezone?: string
   readonly maxRejectShare?: string
   readonly allowDamagedFiles?: boolean
-  /** Public key of a project for trying. */
-  readonly rehearsalProject?: string
-  readonly share?: string
   readonly canary?: boolean
   readonly overlapOk?: boolean
   readonly rate?: string
@@ -55,7 +53,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
   // The client of AWS, which a few jobs load later, is compiled anew for that.
   growHeapSlowly()
   const sendOptions = sendOptionsOf(path, options)
-  const rehearsalProject = rehearsalProjectOf(options, sendOptions)
+  const rehearsal = askedRehearsal(options)
   let job = openJob(path)
   const unlock = lockJob(job.folder)
   try {
@@ -71,8 +69,10 @@ export async function runImport(path: string, options: RunOptions): Promise<void
         },
       }
       const stages = [fetchJob, ...stagesToRehearse]
-      if (rehearsalProject !== null) {
-        await rehearseThere(job, stages, rehearsalProject, path, options.json ?? false)
+      if (rehearsal !== null) {
+        // Asked before the stages, which take long.
+        const project = await agreeOnProject(job.plan.target, rehearsal, path)
+        await rehearseThere(job, stages, { ...rehearsal, ...rateOf(sendOptions), project }, path, options.json ?? false)
         return
       }
       await runStages(job, isApproved(job) ? [...stages, send] : stages, path, options.json)
@@ -99,9 +99,8 @@ function sendOptionsOf(path: string, { canary = false, overlapOk = false, rate }
   return { path, canary, overlapOk, ...(rate !== undefined && { rate: Number(rate) }) }
 }
 
-function rehearsalProjectOf({ rehearsalProject, share = '1%' }: RunOptions, { rate }: SendJobOptions) {
-  if (rehearsalProject === undefined) return null
-  return { projectKey: rehearsalProject, share: shareIn(share, '--share'), ...(rate !== undefined && { rate }) }
+function rateOf({ rate }: SendJobOptions): { readonly rate?: number } {
+  return rate === undefined ? {} : { rate }
 }
 
 async function rehearseThere(

@@ -46,23 +46,37 @@ export const personAtTerminal: Person = {
   tell: line => void process.stdout.write(`${printable(line)}\n`),
 }
 
+export interface Confirmation {
+  readonly what: string
+  readonly scripted: string
+  /** What to know before. */
+  readonly facts?: readonly string[]
+  /** Why it is asked at all, where that is not plain. */
+  readonly why?: string
+  /** Says the name in a script; `--project` unless given. */
+  readonly option?: string
+  /** What the project is to the import; its `target` unless given. */
+  readonly whose?: string
+}
+
 /**
- * Lets somebody say which project they mean, by typing its name or with `--project`.
+ * Lets somebody say which project they mean, by typing its name or with an option.
  * @param name of the target project, or its address where the name is not known.
- * @param given `--project`. @param what is about to be done, such as `approve`. @param scripted how a script says it.
+ * @param given that option. @param what is about to be done, such as `approve`. @param scripted how a script says it.
  */
 export async function confirmTarget(
   name: string,
   given: string | undefined,
-  { what, scripted, facts = [] }: { what: string; scripted: string; facts?: readonly string[] },
+  { what, scripted, facts = [], why, option = '--project', whose = 'target' }: Confirmation,
 ): Promise<void> {
   if (given !== undefined) {
     if (given !== name)
-      refuse(printable(`--project is ${JSON.stringify(given)}, and the target is ${JSON.stringify(name)}`))
+      refuse(printable(`${option} is ${JSON.stringify(given)}, and the ${whose} is ${JSON.stringify(name)}`))
     return
   }
-  if (!canAsk()) refuse(printable(`say which project it is for: ${scripted} --project ${JSON.stringify(name)}`))
-  for (const fact of facts) process.stdout.write(`${printable(fact)}\n`)
-  const typed = await ask(`Type the name of the target to ${what} (${name})`)
+  const inScript = `say which project it is for: ${scripted} ${option} ${JSON.stringify(name)}`
+  if (!canAsk()) refuse(printable(why === undefined ? inScript : `${why} S${inScript.slice(1)}`))
+  for (const fact of why === undefined ? facts : [why, ...facts]) process.stdout.write(`${printable(fact)}\n`)
+  const typed = await ask(`Type the name of the ${whose} to ${what} (${name})`)
   if (typed !== name) refuse('that is another name; nothing was changed')
 }

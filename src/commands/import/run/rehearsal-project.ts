@@ -1,0 +1,115 @@
+// Which project `pennon import run --rehearsal-project` sends to, and whether somebody means it: what is sent there is part
+// of it at once. Source: docs/wire/import.md §2.7, §2.11 (guards).
+
+import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
+import { refuse } from '#commands/refuse.ts'
+import { readConfig } from '#config.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { rehearsalMark } from '#importer/send/sampled-job.ts'
+import { shareIn } from '../plan/plan-options.ts'
+import { type KnownProject, projectWithKey } from '../service/known-project.ts'
+import { confirmTarget } from '../words/prompt.ts'
+import { quoted } from '../words/step-words.ts'
+
+/** As commander gives them. */
+export interface RehearsalProjectOptions {
+  /** Public key of a project for trying. */
+  readonly rehearsalProject?: string
+  readonly share?: string
+  /** Its name, instead of typing it. */
+  readonly rehearsalProjectName?: string
+}
+
+export interface AskedRehearsal {
+  readonly projectKey: string
+  /** The share of the persons, more than 0 and at most 1. */
+  readonly share: number
+  readonly name: string | undefined
+}
+
+const timeoutMs = 15_000
+
+/** @returns null for a run that sends nothing to another project. */
+export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal | null {
+  const { rehearsalProject, share, rehearsalProjectName: name } = options
+  if (rehearsalProject === undefined) {
+    if (share !== undefined)
+      refuse('--share is of the persons for --rehearsal-project: give the key of that project too')
+    if (name !== undefined) refuse('--rehearsal-project-name is the name of --rehearsal-project: give its key too')
+    return null
+  }
+  const given = shareIn(share ?? '1%', '--share')
+  if (given === 0) refuse(`--share ${share} sends nobody: it is more than 0, such as 1% or 0.01`)
+  return { projectKey: rehearsalProject, share: given, name }
+}
+
+/**
+ * Finds the project, and lets somebody say its name where it has anything but what rehearsals have sent, or where nobody can
+ * tell.
+ * @param path of the job's folder as the user wrote it.
+ * @returns its id.
+ * @throws JobStopped for a project that is not there for trying, or that the personal key does not see.
+ */
+export async function agreeOnProject(
+  target: ImportTarget | null,
+  { projectKey, name }: AskedRehearsal,
+  path: string,
+): Promise<string> {
+  if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  if (projectKey === target.projectKey) throw isTarget()
+  const { project, hasOthers } = await lookAt(apiAddressOf(target), projectKey)
+  if (project.id === target.projectId) throw isTarget()
+  if (hasOthers !== false)
+    await confirmTarget(project.name ?? projectKey, name, {
+      ...{ option: '--rehearsal-project-name', whose: 'rehearsal project' },
+      what: 'send to it',
+      scripted: `pennon import run ${quoted(path)} --rehearsal-project ${projectKey}`,
+      why:
+        hasOthers === null
+          ? 'Whether the rehearsal project has events of its own cannot be seen, and what is sent there is part of it at once.'
+          : 'The rehearsal project has events that are of no rehearsal, and what is sent there is part of it at once.',
+    })
+  return project.id
+}
+
+function isTarget(): JobStopped {
+  return new JobStopped('--rehearsal-project is the target itself; give the key of a project that is there for trying')
+}
+
+/** The project among those that the personal key may see. */
+async function lookAt(
+  instance: string,
+  projectKey: string,
+): Promise<{ readonly project: KnownProject; readonly hasOthers: boolean | null }> {
+  const read = readConfig(process.env)
+  if (!read.ok) throw new JobStopped(read.error)
+  const personalKey = read.value.personalKey ?? ''
+  let why = ''
+  try {
+    const project = await projectWithKey(instance, personalKey, projectKey)
+    if (project !== null)
+      return {
+        project,
+        hasOthers: await hasOtherEvents(new PrivateApi({ instance, personalKey, project: project.id, timeoutMs })),
+      }
+  } catch (error) {
+    if (!(error instanceof ClientError)) throw error
+    why = `: ${error.message}`
+  }
+  throw new JobStopped(`the key in PENNON_PERSONAL_KEY sees no project with the key ${projectKey} at ${instance}${why}`)
+}
+
+/** @returns null where nobody can tell, such as without the scope `query:read`. */
+async function hasOtherEvents(api: PrivateApi): Promise<boolean | null> {
+  const mark = "JSONExtractString(properties, '$import_job_id')"
+  const query = `SELECT event FROM events WHERE NOT endsWith(${mark}, {rehearsal}) LIMIT 1`
+  const values = { rehearsal: rehearsalMark }
+  try {
+    const { results } = await api.post('/query/', { query: { kind: 'HogQLQuery', query, values } })
+    return Array.isArray(results) ? results.length > 0 : null
+  } catch (error) {
+    if (error instanceof ClientError) return null
+    throw error
+  }
+}
