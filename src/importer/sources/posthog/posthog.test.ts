@@ -1,7 +1,12 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { JsonObject } from '#core/json.ts'
+import { type JsonObject, parseJson } from '#core/json.ts'
+import { parseCsvHeader, parseCsvRow } from '#importer/read/parse-record.ts'
 import { contentUuid, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { type EventRow, eventColumns } from '#wire/exports/event-columns.ts'
+import type { ExportEncoder } from '#wire/exports/export-column.ts'
+import { csvEncoder, jsonlEncoder } from '#wire/exports/text-formats.ts'
+import type { EventToEncode } from '#wire/management/events.ts'
 import { convertRecords, droppedOf, eventsOf } from '../../../../tests/support/convert-records.ts'
 import { posthog } from './posthog.ts'
 
@@ -37,6 +42,42 @@ describe('an event of PostHog', () => {
         },
       },
     ])
+  })
+
+  it('is without the columns of an export of Pennon, which are properties in any other export', async () => {
+    const event: Partial<EventToEncode> = {
+      ...{
+        uuid,
+        event: 'Opened',
+        distinctId: 'u-1',
+        timestampMs: Date.UTC(2024, 4, 1),
+        propertiesJson: '{"plan":"pro"}',
+      },
+      ...{ personId: 'p-1', personMode: 'full', personCreatedAtMs: 1, personPropertiesJson: '{}', elementsChain: '' },
+      ...{ lane: 'main', historicalMigration: false, importJobId: 3, capturedAtMs: 2, createdAtMs: 3 },
+    }
+    const rows = [{ event: event as EventToEncode, cursor: 'c-1' }]
+    const text = async (encoder: ExportEncoder<EventRow>) =>
+      [encoder.begin(), ...(await Array.fromAsync(encoder.encode(rows)))].join('')
+    const line = parseJson(await text(jsonlEncoder(eventColumns))) as JsonObject
+    const [header, cells] = (await text(csvEncoder(eventColumns))).trim().split('\r\n')
+    const columns = parseCsvHeader(Buffer.from(header!))
+    assert.ok('columns' in columns)
+    const row = parseCsvRow(Buffer.from(cells!), columns.columns)
+    assert.ok('value' in row)
+    const bookkeeping = ['cursor', 'lane', 'captured_at', 'import_job_id', 'person_created_at']
+    for (const record of [line, row.value]) {
+      const [own] = eventsOf(posthog, [record])
+      assert.deepEqual(own!.properties, { plan: 'pro', historical_migration: record.historical_migration })
+      const dropped = droppedOf(posthog, record)
+      assert.deepEqual(
+        bookkeeping.filter(name => !dropped.includes(name)),
+        [],
+      )
+    }
+    const { lane: _, ...other } = line
+    const [foreign] = eventsOf(posthog, [other])
+    assert.deepEqual([foreign!.properties.cursor, String(foreign!.properties.import_job_id)], ['c-1', '3'])
   })
 
   it('keeps the literals of numbers in properties that are a text', () => {

@@ -25,6 +25,10 @@ const bookkeepingFields = new Set(
   `person_id person_properties person_mode created_at inserted_at _inserted_at team_id project_id set set_once elements
    sent_at offset`.split(/\s+/),
 )
+/** Columns by which an export of Pennon's own events is known: no other product writes both. */
+const pennonColumns = ['cursor', 'lane']
+/** What such an export says of its rows besides; in any other, columns of these names are properties. */
+const pennonFields = new Set([...pennonColumns, 'captured_at', 'import_job_id', 'person_created_at'])
 const personUpdates = ['$set', '$set_once', '$unset']
 
 interface PostHogOptions {
@@ -77,13 +81,15 @@ function eventOf({ value: record }: SourceRecord, options: PostHogOptions): Conv
   if (stripped.length > 0) notes.push('person_data_left_out')
   const chain = textField(record, 'elements_chain')
   if (chain !== null) properties.$elements_chain = chain
+  const isOfPennon = pennonColumns.every(column => typeof ownValue(record, column) === 'string')
+  const isBookkeeping = (key: string) => bookkeepingFields.has(key) || (isOfPennon && pennonFields.has(key))
   for (const [key, value] of Object.entries(record)) {
-    const isOwn = ownFields.has(key) || bookkeepingFields.has(key) || Object.hasOwn(properties, key)
+    const isOwn = ownFields.has(key) || isBookkeeping(key) || Object.hasOwn(properties, key)
     if (!isOwn && !isStripped(key, options) && !isEmptyValue(value)) setOwn(properties, key, value)
   }
   // Both names mean the same, and only this one is stored.
   const event = name === '$group_identify' ? '$groupidentify' : name
-  const dropped = [...Object.keys(record).filter(key => bookkeepingFields.has(key)), ...stripped]
+  const dropped = [...Object.keys(record).filter(isBookkeeping), ...stripped]
   return { events: [{ uuid, event, sourceName: name, distinctId, timeUs, properties }], notes, dropped }
 }
 
