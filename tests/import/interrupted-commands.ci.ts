@@ -26,13 +26,13 @@ async function serve(t: TestContext, answer: RequestListener): Promise<string> {
 }
 
 /** An approved job whose service answers as `answer` does; without one, nobody is there any more. */
-async function approved(t: TestContext, answer?: RequestListener) {
+async function approved(t: TestContext, answer?: RequestListener, text = line) {
   const folder = tempDir(t)
   const planning = new ImportCommands(folder)
   const welcoming: RequestListener = (_, response) => void response.end('{}')
   let current = welcoming
   const url = await serve(t, (request, response) => current(request, response))
-  await planning.plan([planning.file('raw.jsonl', line)], '--host', url, '--project-key', 'phc_a')
+  await planning.plan([planning.file('raw.jsonl', text)], '--host', url, '--project-key', 'phc_a')
   await planning.call('run')
   const { exitCode, stderr } = await planning.call('approve', '--project', url)
   assert.equal(exitCode, 0, stderr)
@@ -63,6 +63,34 @@ describe('Ctrl-C at an import whose service is away', () => {
     assert.match(stderr, /^pennon: paused\. What is done is kept; it goes on with: pennon import run .*$/m)
     assert.doesNotMatch(stderr, /AbortError| at /)
     assert.match((await commands.call('status')).stdout, /^Last run: paused\. What is done is kept/m)
+  })
+
+  it('tells the service at once how much is sent when a run is paused', async t => {
+    const told: unknown[] = []
+    let batches = 0
+    const answer: RequestListener = (request, response) => {
+      const path = request.url!
+      let body = ''
+      request.on('data', chunk => {
+        body += chunk
+      })
+      request.on('end', () => {
+        if (request.method === 'PATCH') told.push(JSON.parse(body).progress)
+        // The second batch gets no answer, so the run is paused while it waits.
+        if (path.startsWith('/batch') && ++batches > 1) return
+        if (path.startsWith('/batch')) response.end(JSON.stringify({ status: 'Ok', accepted: 1, failed_records: [] }))
+        else if (path.includes('/query')) response.end(JSON.stringify({ results: [] }))
+        else response.end(JSON.stringify({ state: 'sending' }))
+      })
+    }
+    // Links go in a batch before the events.
+    const commands = await approved(t, answer, line.replace('"user"', '"device":"d-1","user"'))
+    const { child, ended } = commands.start('run')
+    await eventually(() => child.exitCode !== null || batches > 1)
+    child.kill('SIGINT')
+    const { exitCode, stderr } = await ended
+    assert.equal(exitCode, 130, stderr)
+    assert.equal((told.at(-1) as { sent: number }).sent, 1)
   })
 
   for (const how of ['publish', 'discard'])

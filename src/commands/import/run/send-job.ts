@@ -18,9 +18,11 @@ import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
+import { gapsBetween } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
+import { isInterruption } from '../words/interruption.ts'
 import { quoted } from '../words/step-words.ts'
 import { afterRefusals } from './after-refusals.ts'
 
@@ -76,6 +78,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       plan: {
         job: plan.jobId,
         range: rehearsal.range === null ? null : { ...rehearsal.range },
+        gaps: gapsBetween(rehearsal.days.map(({ day }) => day)),
         timezone: manifest.sourceTimezone,
         mapping_sha256: mappingSha256(plan),
         approval_sha256: approval.sha256,
@@ -127,9 +130,22 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     else if (report.verification.ok && report.balance.isBalanced) await tell('pending', checkpoint)
     return { state, report }
   } catch (error) {
+    if (isInterruption(error, signal)) await tellLast(run, serviceJob.id)
     if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(path))}`)
     throw error
   } finally {
     job.close()
   }
+}
+
+/** For so long at most somebody who pressed Ctrl-C waits for it. */
+const lastTellingMs = 2_000
+
+/** The figures as they are now, since the service hears of them every few seconds only. Without them, nothing is lost. */
+async function tellLast({ folder, plan }: StageRun, id: string): Promise<void> {
+  const checkpoint = readCheckpoint(folder)
+  if (checkpoint === null) return
+  const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastTellingMs))
+  const figures = toldFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
+  await tellState(api, id, 'sending', figures).catch(() => undefined)
 }

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { coveredDays, daysBetween } from './covered-days.ts'
+import { coveredDays, daysBetween, gapsBetween, withoutGaps } from './covered-days.ts'
 
 describe('the days that import jobs cover', () => {
   it('are told with their gaps and overlaps', () => {
@@ -36,5 +36,43 @@ describe('the days that import jobs cover', () => {
       assert.equal(daysBetween(first, last), null)
   })
 
+  it('leave out those inside of a job that have no event, as far as it says them', () => {
+    const gaps = gapsBetween(['2024-05-01', '2024-05-02', '2024-05-05', '2024-05-07', '2024-05-08'])
+    assert.deepEqual(gaps, [
+      ['2024-05-03', '2024-05-04'],
+      ['2024-05-06', '2024-05-06'],
+    ])
+    assert.equal(gapsBetween(Array.from({ length: 2_000 }, (_, index) => dayAt(index * 2))).length, 500)
+    const job = { id: 2, first: '2024-05-01', last: '2024-05-08' }
+    const covered = coveredDays([...withoutGaps(job, gaps), { id: 3, first: '2024-05-04', last: '2024-05-04' }])
+    assert.deepEqual(
+      covered.map(({ first, last, ids }) => `${first} ${last} ${ids.join('+')}`),
+      [
+        '2024-05-01 2024-05-02 2',
+        '2024-05-03 2024-05-03 ',
+        '2024-05-04 2024-05-04 3',
+        '2024-05-05 2024-05-05 2',
+        '2024-05-06 2024-05-06 ',
+        '2024-05-07 2024-05-08 2',
+      ],
+    )
+    for (const said of [
+      undefined,
+      7,
+      [7],
+      [
+        ['2024-05-09', '2024-05-20'],
+        ['2023-01-01', '2023-01-02'],
+        ['x', 'y'],
+      ],
+    ])
+      assert.deepEqual(withoutGaps(job, said), [job])
+    assert.deepEqual(withoutGaps(job, [['2024-01-01', '2024-12-31']]), [])
+  })
+
   it('are none without jobs', () => assert.deepEqual(coveredDays([]), []))
 })
+
+function dayAt(index: number): string {
+  return new Date(Date.UTC(2010, 0, 1 + index)).toISOString().slice(0, 10)
+}

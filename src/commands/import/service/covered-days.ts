@@ -14,7 +14,7 @@ export interface DaySpan {
   readonly first: string
   readonly last: string
   readonly days: number
-  /** Ascending; empty for a gap between two jobs, and more than one for an overlap. */
+  /** Ascending; empty for a gap between two jobs or inside of one, and more than one for an overlap. */
   readonly ids: readonly number[]
 }
 
@@ -29,6 +29,42 @@ function dayIn(text: unknown): string | null {
   const day = text.slice(0, 10)
   const number = dayNumber(day)
   return Number.isNaN(number) || dayText(number) !== day ? null : day
+}
+
+/** More would be too large for what a service keeps of a job; the longest are kept. */
+const gapsMax = 500
+
+/** Neighbouring days of a job without any event, as it says them of itself. */
+export type DayGap = [first: string, last: string]
+
+/** @param days with events, ascending. */
+export function gapsBetween(days: readonly string[]): DayGap[] {
+  const numbers = days.map(dayNumber)
+  const gaps = numbers.flatMap((number, index) => {
+    const before = numbers[index - 1] ?? number
+    return number - before > 1 ? [{ first: before + 1, last: number - 1 }] : []
+  })
+  return gaps
+    .toSorted((a, b) => b.last - b.first - (a.last - a.first))
+    .slice(0, gapsMax)
+    .toSorted((a, b) => a.first - b.first)
+    .map(({ first, last }) => [dayText(first), dayText(last)])
+}
+
+/** @param gaps as a job may say them of itself: anything. @returns the days that are in none of them. */
+export function withoutGaps({ id, first, last }: JobDays, gaps: unknown): readonly JobDays[] {
+  const known = (Array.isArray(gaps) ? gaps : [])
+    .flatMap(gap => (Array.isArray(gap) ? (daysBetween(gap[0], gap[1]) ?? []) : []))
+    .toSorted((a, b) => dayNumber(a.first) - dayNumber(b.first))
+  const spans: JobDays[] = []
+  let from = dayNumber(first)
+  const end = dayNumber(last)
+  for (const gap of known) {
+    const to = Math.min(end, dayNumber(gap.first) - 1)
+    if (from <= to) spans.push({ id, first: dayText(from), last: dayText(to) })
+    from = Math.max(from, dayNumber(gap.last) + 1)
+  }
+  return from <= end ? [...spans, { id, first: dayText(from), last }] : spans
 }
 
 /** @returns spans without a break from the first covered day to the last. */

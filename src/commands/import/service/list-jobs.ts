@@ -6,7 +6,7 @@ import { printable } from '../../client/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'
-import { coveredDays, type DaySpan, daysBetween, type JobDays } from './covered-days.ts'
+import { coveredDays, type DaySpan, daysBetween, type JobDays, withoutGaps } from './covered-days.ts'
 
 /** What the list shows of a job of the private API. */
 interface ListedJob {
@@ -16,6 +16,8 @@ interface ListedJob {
   readonly state: string
   /** UTC days; null where the importer did not say them. */
   readonly range: { readonly first: string; readonly last: string } | null
+  /** As the importer said them: days of the range without events. */
+  readonly gaps: JsonValue | undefined
   readonly sent: string
   readonly rejected: string
   readonly by: string
@@ -41,6 +43,7 @@ function listed({ number, name, source, state, plan, progress, created_by, creat
     source: String(source),
     state: String(state),
     range: daysBetween(within(range, 'first'), within(range, 'last')),
+    gaps: within(plan, 'gaps'),
     sent: countOf(within(progress, 'sent')),
     rejected: countOf(within(progress, 'rejected')),
     by: typeof created_by === 'string' ? created_by : '',
@@ -57,8 +60,9 @@ function countOf(value: JsonValue | undefined): string {
 }
 
 /** What is gone covers nothing. */
-function daysOf({ number, state, range }: ListedJob): readonly JobDays[] {
-  return range === null || state === 'discarded' || state === 'discarding' ? [] : [{ id: number, ...range }]
+function daysOf({ number, state, range, gaps }: ListedJob): readonly JobDays[] {
+  if (range === null || state === 'discarded' || state === 'discarding') return []
+  return withoutGaps({ id: number, ...range }, gaps)
 }
 
 const stateStyles: Readonly<Record<string, Style>> = { published: 'green', failed: 'red', discarded: 'dim' }
