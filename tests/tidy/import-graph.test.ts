@@ -204,6 +204,7 @@ const rooms: Record<string, readonly string[]> = {
   'importer/sources/matomo': ['importer/records'],
   'importer/sources/mixpanel': ['importer/records'],
   'importer/sources/plausible': ['importer/records'],
+  'importer/sources/posthog': ['importer/records'],
   'importer/sources/segment': ['importer/records'],
   'importer/sources': [
     'importer/records',
@@ -214,6 +215,7 @@ const rooms: Record<string, readonly string[]> = {
     'importer/sources/matomo',
     'importer/sources/mixpanel',
     'importer/sources/plausible',
+    'importer/sources/posthog',
     'importer/sources/segment',
   ],
   'importer/job': ['importer/read', 'importer/records'],

@@ -2,9 +2,8 @@
 // to nothing if need be, and still answers with status 200. Only its count of the rows tells: read on as if nothing were
 // there, an undone import would take persons from live events that use them.
 
-import type { ResponseHeaders } from '@clickhouse/client'
+import type { ClickHouseClient, ResponseHeaders } from '@clickhouse/client'
 import { PortError } from '#ports/port-error.ts'
-import type { ClickHouseClient } from './clickhouse-clients.ts'
 
 /** @returns how many rows the server says that the answer has; null when it does not say. */
 export function rowsAnswered(headers: ResponseHeaders): number | null {
