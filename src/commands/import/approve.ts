@@ -4,6 +4,7 @@
 import { counted } from '#core/counted.ts'
 import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
+import { choiceLines, planChoices } from '#importer/stages/report/plan-choices.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
@@ -33,7 +34,10 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       const job = { ...opened, plan }
       const target = plan.target!
       await checkRehearsed(job, at)
-      const { predicted, warnings } = readReport(folder)!
+      const { predicted, warnings, targetAnswer } = readReport(folder)!
+      // Also where nobody is asked, since the output of a script is what people look at later.
+      const chosen = choiceLines(planChoices(plan, targetAnswer))
+      if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
       await confirmTarget(target.projectName ?? target.address, options.project, {
         what: 'approve',
         scripted: `pennon import approve ${at}`,

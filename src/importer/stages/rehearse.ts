@@ -7,6 +7,7 @@ import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
 import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
 import { OtherSource } from '#importer/stages/report/other-source.ts'
+import { planChoices } from '#importer/stages/report/plan-choices.ts'
 import { ReasonCounts } from '#importer/stages/report/reason-counts.ts'
 import {
   type Balance,
@@ -219,6 +220,7 @@ class RehearsalCounts {
       config: plan.config,
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
+      choices: planChoices(plan, targetAnswer),
       hashes: { manifest: hashes.manifest, mapping: hashes.mapping },
       targetAnswer,
       range: this.#events.range(),

@@ -7,6 +7,7 @@ import { sectionsMarkdown } from '#importer/stages/report/report-markdown.ts'
 import {
   aboutLines,
   type BalanceRow,
+  choicesTitle,
   duration,
   eventLines,
   eventTable,
@@ -73,7 +74,7 @@ export function sentSoFarSection(
 
 export function finalSections(report: FinalReport, ending: Ending | null = null): readonly Section[] {
   const rehearsed = new Map(reportSections(report.rehearsal).map(section => [section.title, section]))
-  const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', 'How it was made']
+  const kept = ['Rejects and skips', 'Persons and groups', 'Not carried over', choicesTitle, 'How it was made']
   return [
     outcome(report, ending),
     balance(report),

@@ -12,6 +12,7 @@ import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
 import { reportNames } from '#importer/stages/rehearse.ts'
+import { choiceLines } from '#importer/stages/report/plan-choices.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
@@ -192,11 +193,13 @@ async function tellResult(job: Job, path: string, { json = false }: RunOptions):
 
 function resultLines(job: Job, report: NonNullable<ReturnType<typeof readReport>>): string[] {
   const html = job.folder.file(reportNames.html)
-  const { balance, warnings, seconds, predicted } = report
+  const { balance, warnings, seconds, predicted, choices = [] } = report
   const count = (value: number) => value.toLocaleString('en')
   return [
     `${counted(balance.read, 'record')}: ${counted(balance.givingEvents, 'gives', 'give')} events, ${counted(balance.skipped, 'is', 'are')} skipped, ${count(balance.rejected)} rejected, ${count(balance.collapsed)} collapsed.`,
     `${counted(predicted.events, 'event')} would be sent and 0 charged. Nothing was sent; the rehearsal took ${duration(seconds)}.`,
+    ...(choices.length === 0 ? [] : ['Options of the plan:']),
+    ...choiceLines(choices).map(line => `  ${line}`),
     ...(warnings.length === 0 ? [] : [`${counted(warnings.length, 'warning')}:`]),
     ...warnings.map(({ text }) => `  ${text}`),
     `Report: ${html}`,

@@ -5,6 +5,7 @@ import { jsonObject, orNull } from '#importer/job/file-schema.ts'
 import type { ImportTarget } from '#importer/job/plan.ts'
 import type { DamagedFile } from './damaged-files.ts'
 import type { DistinctEstimate } from './distinct-count.ts'
+import { type PlanChoice, planChoicesSchema } from './plan-choices.ts'
 import type { TargetAnswer } from './target-facts.ts'
 
 export interface RehearsalReport {
@@ -19,6 +20,8 @@ export interface RehearsalReport {
   readonly config: object
   readonly sourceTimezone: string | null
   readonly target: Pick<ImportTarget, 'address' | 'projectId' | 'projectName'> | null
+  /** Options of the plan that are not as usual; absent in older reports. */
+  readonly choices?: readonly PlanChoice[]
   readonly hashes: { readonly manifest: string; readonly mapping: string }
   /** What the target has of the same days and names; absent in reports that were made before it was asked. */
   readonly targetAnswer?: TargetAnswer
@@ -164,6 +167,7 @@ export const rehearsalReportSchema = Type.Object({
   config: jsonObject,
   sourceTimezone: orNull(text),
   target: orNull(Type.Object({ address: text, projectId: orNull(text), projectName: orNull(text) })),
+  choices: Type.Optional(planChoicesSchema),
   hashes: Type.Object({ manifest: text, mapping: text }),
   targetAnswer: Type.Optional(targetAnswerSchema),
   range: orNull(Type.Object({ first: text, last: text })),

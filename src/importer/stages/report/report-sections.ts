@@ -2,6 +2,7 @@
 
 import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
+import { choiceText } from './plan-choices.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
@@ -27,6 +28,7 @@ const rowsMax = 500
 export function reportSections(report: RehearsalReport): readonly Section[] {
   return [
     summary(report),
+    ...chosen(report),
     ...damaged(report),
     balance(report),
     warnings(report),
@@ -39,6 +41,9 @@ export function reportSections(report: RehearsalReport): readonly Section[] {
     how(report),
   ]
 }
+
+/** What was chosen when it was planned, beyond what is usual. */
+export const choicesTitle = 'Options of the plan'
 
 /** Which job it is, for a page or a text that was handed on. */
 export function aboutLines({ folder, plannedAt, rehearsedAt, jobId }: RehearsalReport): readonly string[] {
@@ -80,6 +85,21 @@ function whatIsSent(
       ? 'No event is from the last 48 hours.'
       : `${counted(recent.events, 'event is', 'events are')} from the last 48 hours (${recent.days.join(', ')}), and sent and counted as recent.`,
   ]
+}
+
+function chosen({ choices }: RehearsalReport): readonly Section[] {
+  if (choices === undefined) return []
+  const usual = 'The usual ones hold: no value that a live event wrote is replaced.'
+  if (choices.length === 0) return [{ title: choicesTitle, lines: [usual], tables: [] }]
+  const replacing = choices.filter(({ replacesLiveValues }) => replacesLiveValues).map(({ option }) => option)
+  const marked = `ATTENTION: values that live events wrote are replaced once it is published (${replacing.join(', ')}).`
+  const table: Table = {
+    caption: 'Options that are not as usual',
+    columns: [{ title: 'Option' }, { title: 'What it does' }],
+    rows: choices.map(choice => [choice.option, choiceText(choice)]),
+    isProse: true,
+  }
+  return [{ title: choicesTitle, lines: replacing.length === 0 ? [] : [marked], tables: [table] }]
 }
 
 export function looksLikeText(source: string): string {

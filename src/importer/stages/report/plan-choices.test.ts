@@ -1,0 +1,58 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { ImportLimits } from '#importer/job/plan.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { TestJob, limits as usual } from '../../../../tests/support/import-job.ts'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { choiceLines, planChoices } from './plan-choices.ts'
+
+const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at' } }
+const overwriting = { person_properties: 'overwrite', first_touch_backdate: true, geoip: true, experiments: true }
+
+describe('the options of a plan', () => {
+  it('are told where they are not as usual, those that replace live values first', () => {
+    const limits = { ...usual, joining: overwriting, acceptsOld: true, retentionDays: 1_000 }
+    const choices = planChoices({ config: { allow_dangerous_merge: true, strip_person_updates: true }, limits })
+    assert.deepEqual(
+      choices.map(({ option, replacesLiveValues }) => `${option}${replacesLiveValues ? ' !' : ''}`),
+      [
+        ...['--person-properties overwrite !', '--first-touch-backdate !', '--geoip-from-record'],
+        ...['--count-in-experiments', '--accept-old', '--strip-person-data', '--allow-dangerous-merge'],
+        '--retention-days 1000',
+      ],
+    )
+    assert.match(choiceLines(choices)[0]!, /^--person-properties overwrite: REPLACES LIVE VALUES\. /)
+    assert.doesNotMatch(choiceLines(choices)[2]!, /REPLACES/)
+  })
+
+  it('are told of persons only where a project could have events that know better', () => {
+    const kept = (answer?: { hasEvents: boolean }) =>
+      planChoices({ config: { strip_person_updates: false }, limits: usual }, answer as never).length
+    assert.deepEqual([kept(), kept({ hasEvents: true }), kept({ hasEvents: false })], [1, 1, 0])
+  })
+
+  it('are in the report as JSON, text and page, or one line says that the usual ones hold', async t => {
+    const marked = await reports(t, { joining: overwriting })
+    for (const text of [marked.md, marked.html]) {
+      assert.match(text, /ATTENTION: values that live events wrote are replaced .*overwrite, --first-touch-backdate/)
+      assert.match(text, /--geoip-from-record/)
+    }
+    assert.equal(JSON.parse(marked.json).choices.length, 4)
+    const plain = await reports(t, {})
+    for (const text of [plain.md, plain.html]) assert.match(text, /The usual ones hold: no value that a live event/)
+    assert.deepEqual(JSON.parse(plain.json).choices, [])
+  })
+})
+
+async function reports(t: TestContext, limits: Partial<ImportLimits>) {
+  const raw = join(tempDir(t), 'raw.jsonl')
+  writeFileSync(raw, '{"event":"Paid","user":"u","at":"2024-05-01T00:00:00Z"}\n')
+  const job = new TestJob(tempDir(t), generic, [raw], { config, limits })
+  await job.stage()
+  await job.scan()
+  await job.rehearse()
+  const text = (end: string) => readFileSync(job.folder.file('rehearsal', `report.${end}`), 'utf8')
+  return { json: text('json'), md: text('md'), html: text('html') }
+}

@@ -1,0 +1,133 @@
+// The options of a plan that change what the import does, in words for whoever approves it: only those that are not as
+// usual. Those that change what live events wrote come first and are marked. Source: docs/wire/import.md §2.7.
+
+import Type from 'typebox'
+import { ownValue } from '#core/json.ts'
+import type { ImportPlan } from '#importer/job/plan.ts'
+import type { TargetAnswer } from './target-facts.ts'
+
+export interface PlanChoice {
+  /** As it is typed at `pennon import plan`. */
+  readonly option: string
+  /** What it does, as a whole sentence. */
+  readonly text: string
+  /** Whether publishing replaces values that live events wrote. */
+  readonly replacesLiveValues: boolean
+}
+
+export const planChoicesSchema = Type.Array(
+  Type.Object({ option: Type.String(), text: Type.String(), replacesLiveValues: Type.Boolean() }),
+)
+
+/** @param answer what the target said of itself, where it was asked. */
+export function planChoices(plan: Pick<ImportPlan, 'config' | 'limits'>, answer?: TargetAnswer): readonly PlanChoice[] {
+  return [
+    ...liveChoices(plan).map(choice => ({ ...choice, replacesLiveValues: true })),
+    ...[...serviceChoices(plan), ...sourceChoices(plan, answer), ...limitChoices(plan)].map(choice => ({
+      ...choice,
+      replacesLiveValues: false,
+    })),
+  ]
+}
+
+/** Each in one line, for a terminal. */
+export function choiceLines(choices: readonly PlanChoice[]): readonly string[] {
+  return choices.map(choice => `${choice.option}: ${choiceText(choice)}`)
+}
+
+export function choiceText({ text, replacesLiveValues }: PlanChoice): string {
+  return replacesLiveValues ? `REPLACES LIVE VALUES. ${text}` : text
+}
+
+type Unmarked = Omit<PlanChoice, 'replacesLiveValues'>
+
+function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
+  const overwrite = {
+    option: '--person-properties overwrite',
+    text: 'Once it is published, values that the import sets ($set) stand in place of those that live events wrote.',
+  }
+  const backdate = {
+    option: '--first-touch-backdate',
+    text: 'Once it is published, first values of the import ($set_once) stand in place of those of later live events.',
+  }
+  return [
+    ...(ownValue(joining, 'person_properties') === 'overwrite' ? [overwrite] : []),
+    ...(ownValue(joining, 'first_touch_backdate') === true ? [backdate] : []),
+  ]
+}
+
+function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
+  const geoip = {
+    option: '--geoip-from-record',
+    text: 'The service looks up the address that each event was recorded with, where the event says no place.',
+  }
+  const experiments = {
+    option: '--count-in-experiments',
+    text: 'Flag calls of the import count in the exposures of flags.',
+  }
+  const old = {
+    option: '--accept-old',
+    text: 'Events are taken that the project would drop for their age if they were live.',
+  }
+  return [
+    ...(ownValue(joining, 'geoip') === true ? [geoip] : []),
+    ...(ownValue(joining, 'experiments') === true ? [experiments] : []),
+    ...(acceptsOld ? [old] : []),
+  ]
+}
+
+function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAnswer | undefined): readonly Unmarked[] {
+  const identical = {
+    option: '--keep-identical',
+    text: 'Lines that are the same and have no id are events of their own.',
+  }
+  const groups = {
+    option: '--promote-groups',
+    text: 'The property groups of an event says its groups, as $groups does.',
+  }
+  const merge = {
+    option: '--allow-dangerous-merge',
+    text: 'Known users become one person where the source says that they are one, also persons that the project has already.',
+  }
+  return [
+    ...personDataChoice(ownValue(config, 'strip_person_updates'), answer),
+    ...(ownValue(config, 'keep_identical') === true ? [identical] : []),
+    ...(ownValue(config, 'promote_groups') === true ? [groups] : []),
+    ...(ownValue(config, 'allow_dangerous_merge') === true ? [merge] : []),
+  ]
+}
+
+/** To keep them is usual for a project without events, and planned for it without an option. */
+function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
+  if (isStripped === true)
+    return [
+      {
+        option: '--strip-person-data',
+        text: 'What events say of their persons ($set, $set_once, $unset) is left out.',
+      },
+    ]
+  const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
+  if (isStripped !== false || isEmpty) return []
+  return [{ option: '--keep-person-data', text: 'What events say of their persons ($set, $set_once, $unset) is kept.' }]
+}
+
+function limitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
+  const { holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
+  const hold = { option: '--hold-live-window', text: 'Events of the last 48 hours are rejected.' }
+  const damaged = {
+    option: '--allow-damaged-files',
+    text: 'Files that are cut off or damaged are imported as far as they can be read.',
+  }
+  return [
+    ...(holdLiveWindow ? [hold] : []),
+    ...(retentionDays === null
+      ? []
+      : [
+          {
+            option: `--retention-days ${retentionDays}`,
+            text: `Events that are older than ${retentionDays.toLocaleString('en')} days are rejected.`,
+          },
+        ]),
+    ...(allowsDamagedFiles ? [damaged] : []),
+  ]
+}

@@ -1,0 +1,49 @@
+// What a person is shown and told who approves an import. The target only has to know the key.
+
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { ImportCommands } from '../support/import-command.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
+
+describe('approving an import', () => {
+  it('shows the options that change what becomes of live data, and none where they are as usual', async t => {
+    const { commands, host, plan } = await planning(t)
+    await plan('--person-properties', 'overwrite', '--count-in-experiments')
+    const ran = await commands.call('run')
+    assert.match(ran.stdout, /^Options of the plan:\n {2}--person-properties overwrite: REPLACES LIVE VALUES\./m)
+    const approved = await commands.call('approve', '--project', host)
+    assert.equal(approved.exitCode, 0, approved.stderr)
+    assert.match(
+      approved.stdout,
+      /^Options of the plan:\n {2}--person-properties overwrite: REPLACES LIVE VALUES\. .*\n {2}--count-in-experiments: Flag.*\nApproved as /,
+    )
+    await plan()
+    await commands.call('run')
+    assert.match((await commands.call('approve', '--project', host)).stdout, /^Approved as /)
+  })
+})
+
+async function planning(t: TestContext, text = record) {
+  const host = await target(t)
+  const commands = new ImportCommands(tempDir(t))
+  const raw = commands.file('raw.jsonl', text)
+  const plan = async (...options: readonly string[]) => {
+    const planned = await commands.plan([raw], '--host', host, '--project-key', 'phc_shop', ...options)
+    assert.equal(planned.exitCode, 0, planned.stderr)
+  }
+  return { commands, host, plan }
+}
+
+async function target(t: TestContext): Promise<string> {
+  const http = createServer((request, response) => {
+    response.statusCode = request.url!.startsWith('/array/phc_shop/config') ? 200 : 404
+    response.end('{}')
+  })
+  await new Promise<void>(resolve => http.listen(0, '127.0.0.1', resolve))
+  t.after(() => http.close())
+  return `http://127.0.0.1:${(http.address() as AddressInfo).port}`
+}
