@@ -32,11 +32,16 @@ describe('a person who imports', () => {
   })
   after(() => pennon.stop())
 
-  async function planned(t: TestContext, text: string, settings: Readonly<Record<string, string>> = keys) {
+  async function planned(
+    t: TestContext,
+    text: string,
+    settings: Readonly<Record<string, string>> = keys,
+    options: readonly string[] = [],
+  ) {
     const commands = new ImportCommands(tempDir(t), settings)
     const { exitCode, stderr, stdout } = await commands.plan(
       [commands.file('raw.jsonl', text)],
-      ...['--host', pennon.url, '--project-key', testProjectKey],
+      ...['--host', pennon.url, '--project-key', testProjectKey, ...options],
     )
     assert.equal(exitCode, 0, stderr)
     const call = async (...args: [string, ...string[]]) => {
@@ -141,6 +146,30 @@ describe('a person who imports', () => {
     )
     assert.match(await waiting.call('report'), /^2024-06-02 +1 +0 +1 +\d+$/m)
     await first.call('discard', ...project)
+  })
+
+  it('is stopped before approving what the project would refuse for its age, and told the option', async t => {
+    const settings = '/api/projects/@current/'
+    const dropsOlder = (seconds: number) => pennon.api('PATCH', settings, { drop_events_older_than_seconds: seconds })
+    const late = await planned(t, linesOf(['2024-08-01']))
+    await late.call('run')
+    await late.call('approve', ...project)
+    await dropsOlder(864_000)
+    t.after(() => dropsOlder(0))
+    const refused = await late.call('run')
+    assert.match(refused, /answers 409 .* Nothing was sent\. .*: pennon import plan .* … --accept-old; or set/)
+    assert.match(await late.next(), /^pennon import plan .* … --accept-old /)
+    const early = await planned(t, linesOf(['2024-08-01']))
+    const stopped = await early.call('run')
+    assert.match(stopped, /older than 10 days .* the service will refuse the import\. At least 1 event is older\./)
+    assert.match(await early.call('report'), /the service will refuse the import/)
+    assert.match(await early.call('approve', ...project), /--accept-old/)
+    assert.match(await early.call('status'), /^Not approved\.$/m)
+    const accepting = await planned(t, linesOf(['2024-08-01']), keys, ['--accept-old'])
+    await accepting.call('run')
+    assert.match(await accepting.call('approve', ...project), /--accept-old: Events are taken .*\nApproved as /)
+    assert.match(await accepting.call('run'), /^Next: pennon import publish /m)
+    await accepting.call('discard', ...project)
   })
 
   it('is told what was not asked without a personal key, and how to have it asked', async t => {

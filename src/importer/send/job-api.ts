@@ -31,6 +31,17 @@ export interface CallOptions {
   readonly onRefused?: (status: number) => void
 }
 
+/** An answer that waiting cannot change. */
+export class ServiceRefusal extends JobStopped {
+  /** As the service says it; null where it says none. */
+  readonly code: string | null
+
+  constructor(message: string, code: string | null) {
+    super(message)
+    this.code = code
+  }
+}
+
 /** Counting millions of rows takes its time. */
 const answerMsMax = 300_000
 
@@ -53,7 +64,7 @@ export class ServiceApi {
     return this.#options.signal
   }
 
-  /** @param path below the project, such as `/import_jobs/`. @throws JobStopped for answers that waiting cannot change. */
+  /** @param path below the project, such as `/import_jobs/`. @throws ServiceRefusal */
   async call(method: 'GET' | 'POST' | 'PATCH', path: string, options: CallOptions = {}): Promise<JsonObject> {
     return (await this.ask(method, path, options)) ?? {}
   }
@@ -104,7 +115,9 @@ export class ServiceApi {
       const retryAfterMs = retryAfterOf(headers.get('retry-after') ?? undefined, clock.nowMs())
       return { kind: 'trouble', words: `the service asks to wait (${status})`, retryAfterMs }
     }
-    throw new JobStopped(wordsOf(status, objectOf(text), this.#options, path))
+    const refused = objectOf(text)
+    const code = ownValue(refused, 'code')
+    throw new ServiceRefusal(wordsOf(status, refused, this.#options, path), typeof code === 'string' ? code : null)
   }
 }
 

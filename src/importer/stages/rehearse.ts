@@ -240,7 +240,7 @@ class RehearsalCounts {
       dropped: counted(this.#dropped).map(([field, count]) => ({ field, count })),
       notes: counted(this.#notes).map(([note, count]) => ({ note, count })),
       warnings: [
-        ...targetWarnings(targetAnswer),
+        ...targetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
         ...filesWithoutRecords(manifest),
         ...warningsOfCounts(events, days, rejects),
         ...manyNames(events.length, this.#events.others),

@@ -58,4 +58,16 @@ describe('a rehearsed job', () => {
     const allowed = { ...plan, limits: { ...limits, allowsDamagedFiles: true as const } }
     assert.equal(textOf({ rejected: 1, damagedFiles: [damaged] }, allowed), null)
   })
+
+  it('stops where the project refuses old events, unless the plan accepts them', () => {
+    const targetAnswer = { askedAt: '2026-01-15T00:00:00Z', dropsLiveOlderThanSeconds: 7_200 }
+    const days = [{ day: '2024-05-01', count: 2, events: {} }]
+    const report = { rejected: 0, days, targetAnswer } as unknown as Partial<RehearsalReport> & { rejected: number }
+    assert.equal(
+      textOf(report),
+      'The project drops events that are older than 2 hours (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import. At least 2 events are older. ' +
+        'To import them all the same, plan it again so: pennon import plan job … --accept-old; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run job --rehearse-again',
+    )
+    assert.equal(textOf(report, { ...plan, limits: { ...plan.limits, acceptsOld: true } }), null)
+  })
 })

@@ -5,9 +5,10 @@ import { damageText } from '#importer/stages/report/damaged-files.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { isShareTooLarge, shareOfRejects, shareThatAllows } from '#importer/stages/report/reject-share.ts'
 import { looksLikeText } from '#importer/stages/report/report-sections.ts'
+import { oldRefused } from '#importer/stages/report/target-facts.ts'
 
 export interface RehearsalStop {
-  readonly code: 'damaged_files' | 'no_records' | 'no_events' | 'too_many_rejects'
+  readonly code: 'damaged_files' | 'no_records' | 'no_events' | 'drops_old_events' | 'too_many_rejects'
   /** What is wrong, in whole sentences. */
   readonly problem: string
   /** What to do, without a full stop. */
@@ -23,7 +24,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
-  { balance, damagedFiles = [], looksLike = null }: RehearsalReport,
+  { balance, days, damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {
@@ -60,6 +61,14 @@ export function stopOf(
       wayOut: mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
+  const old = oldRefused(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
+  if (old !== null)
+    return {
+      code: 'drops_old_events',
+      problem: old,
+      wayOut: oldWayOut(at),
+      command: acceptingPlan(at),
+    }
   if (!isShareTooLarge(rejected, read, limits.maxRejectShare)) return null
   const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(rejected, read)}`
   return {
@@ -70,9 +79,18 @@ export function stopOf(
   }
 }
 
+/** What to do about a project that refuses old events, without a full stop. */
+export function oldWayOut(at: string): string {
+  return `To import them all the same, plan it again so: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run ${at} --rehearse-again`
+}
+
+function acceptingPlan(at: string): string {
+  return `pennon import plan ${at} … --accept-old`
+}
+
 /** All of it, for who is not told the next command as well. */
 export function stopText({ code, problem, wayOut, command }: RehearsalStop): string {
-  const isToSee = code !== 'damaged_files' && code !== 'no_records'
+  const isToSee = code === 'no_events' || code === 'too_many_rejects'
   return `${problem} ${isToSee ? `See what is wrong: ${command}. ` : ''}${wayOut}`
 }
 

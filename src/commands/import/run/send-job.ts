@@ -5,6 +5,7 @@ import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
+import { ServiceRefusal } from '#importer/send/job-api.ts'
 import { openRetries } from '#importer/send/retried-records.ts'
 import { readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage, TooManyRefused } from '#importer/send/send-stage.ts'
@@ -18,6 +19,7 @@ import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
+import { oldWayOut } from '../job/rehearsal-stop.ts'
 import { gapsBetween } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
@@ -85,7 +87,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
         tool_version: plan.toolVersion,
       },
     },
-  )
+  ).catch((error: unknown) => {
+    throw withOldWayOut(error, path)
+  })
   const job = openStagedJob({ folder, plan, manifest, source })
   try {
     // What was verified before says nothing of what is sent from here on.
@@ -148,4 +152,10 @@ async function tellLast({ folder, plan }: StageRun, id: string): Promise<void> {
   const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastTellingMs))
   const figures = toldFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
   await tellState(api, id, 'sending', figures).catch(() => undefined)
+}
+
+/** The service says what to send, which is an option of the plan. */
+function withOldWayOut(error: unknown, path: string): unknown {
+  if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
+  return new JobStopped(`${error.message} Nothing was sent. ${oldWayOut(quoted(path))}`)
 }

@@ -15,6 +15,8 @@ export interface PlanChoice {
   readonly replacesLiveValues: boolean
 }
 
+export const acceptOldOption = '--accept-old'
+
 export const planChoicesSchema = Type.Array(
   Type.Object({ option: Type.String(), text: Type.String(), replacesLiveValues: Type.Boolean() }),
 )
@@ -66,7 +68,7 @@ function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<I
     text: 'Flag calls of the import count in the exposures of flags.',
   }
   const old = {
-    option: '--accept-old',
+    option: acceptOldOption,
     text: 'Events are taken that the project would drop for their age if they were live.',
   }
   return [

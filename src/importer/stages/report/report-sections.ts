@@ -2,7 +2,7 @@
 
 import { counted } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
-import { choiceText } from './plan-choices.ts'
+import { acceptOldOption, choiceText } from './plan-choices.ts'
 import type { Balance, DayCount, EventCount, RehearsalReport } from './rehearsal-report.ts'
 import { shareOfRejects } from './reject-share.ts'
 import { percent } from './suspicions.ts'
@@ -177,8 +177,9 @@ function warnings({ warnings: all, predicted }: RehearsalReport): Section {
   }
 }
 
-function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
+function inTarget({ targetAnswer, days, choices }: RehearsalReport): readonly Section[] {
   if (targetAnswer === undefined) return []
+  const acceptsOld = choices === undefined ? null : choices.some(({ option }) => option === acceptOldOption)
   const rows = 'notAsked' in targetAnswer ? [] : overlapRows(targetAnswer, days)
   const table: Table = {
     caption: 'Days of this import that the project has events of',
@@ -194,7 +195,7 @@ function inTarget({ targetAnswer, days }: RehearsalReport): readonly Section[] {
   return [
     {
       title: 'In the project already',
-      lines: targetLines(targetAnswer, days.length > 0),
+      lines: targetLines(targetAnswer, { days, acceptsOld }),
       tables: rows.length === 0 ? [] : [limited(table)],
     },
   ]

@@ -11,28 +11,47 @@ const empty: TargetFacts = {
   pendingJobs: [],
   newNames: [],
 }
+const all = { days: [], acceptsOld: true }
+const oldDays = [
+  { day: '2026-01-03', count: 1_200 },
+  { day: '2026-01-04', count: 34 },
+  { day: '2026-01-05', count: 9 },
+]
 const day = (text: string, live: number, imported: number) => ({ day: text, live, imported, jobs: ['4'] })
 
 describe('what a target has already', () => {
   it('is no warning where it has nothing of it', () => {
-    assert.deepEqual(targetWarnings(empty), [])
+    assert.deepEqual(targetWarnings(empty, all), [])
     assert.match(
-      targetLines(empty, true)[0]!,
-      /zone is Europe\/Berlin.*drops live events that are older than 10 days; imported ones are exempt/,
+      targetLines(empty, all)[0]!,
+      /zone is Europe\/Berlin.*drops live events that are older than 10 days, and takes those of this import/,
     )
   })
 
+  it('is said to refuse an import that does not accept what is too old for it, with how many events are', () => {
+    const [warning] = targetWarnings(empty, { days: oldDays, acceptsOld: false })
+    assert.equal(warning!.code, 'drops_old_events')
+    assert.match(warning!.text, /older than 10 days .*will refuse the import\. At least 1,234 events are older\.$/)
+    assert.ok(targetLines(empty, { days: oldDays, acceptsOld: false })[0]!.endsWith(warning!.text))
+    assert.match(targetWarnings(empty, { days: [], acceptsOld: false })[0]!.text, /will refuse the import\.$/)
+    for (const seconds of [null, 0])
+      assert.deepEqual(
+        targetWarnings({ ...empty, dropsLiveOlderThanSeconds: seconds }, { ...all, acceptsOld: false }),
+        [],
+      )
+  })
+
   it('is not said to know all names of an import without any event', () => {
-    assert.deepEqual(targetLines(empty, true).slice(1), [
+    assert.deepEqual(targetLines(empty, { ...all, days: oldDays }).slice(1), [
       'It has no events of the days of this import.',
       'It knows all names of events.',
     ])
-    assert.deepEqual(targetLines(empty, false).slice(1), [])
+    assert.deepEqual(targetLines(empty, all).slice(1), [])
   })
 
   it('warns of live events and of earlier imports apart, with their days', () => {
     const overlap = [day('2024-02-28', 3, 0), day('2024-02-29', 2, 5), day('2024-03-01', 1, 0), day('2024-03-05', 1, 0)]
-    const warnings = targetWarnings({ ...empty, overlap })
+    const warnings = targetWarnings({ ...empty, overlap }, all)
     assert.deepEqual(
       warnings.map(({ code }) => code),
       ['overlap_live', 'overlap_import'],
@@ -50,16 +69,14 @@ describe('what a target has already', () => {
   it('warns of new names unless the whole project is new', () => {
     const newNames = ['Paid', 'Left']
     assert.deepEqual(
-      targetWarnings({ ...empty, newNames }).map(({ code }) => code),
+      targetWarnings({ ...empty, newNames }, all).map(({ code }) => code),
       ['new_event_names'],
     )
-    assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }), [])
+    assert.deepEqual(targetWarnings({ ...empty, newNames, hasEvents: false }, all), [])
   })
 
   it('says why it was not asked', () => {
-    assert.deepEqual(targetWarnings({ notAsked: 'no key' }), [])
-    assert.deepEqual(targetLines({ notAsked: 'no key' }, true), [
-      'The target was not asked what it has already: no key',
-    ])
+    assert.deepEqual(targetWarnings({ notAsked: 'no key' }, all), [])
+    assert.deepEqual(targetLines({ notAsked: 'no key' }, all), ['The target was not asked what it has already: no key'])
   })
 })

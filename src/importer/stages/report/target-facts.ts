@@ -1,6 +1,8 @@
 // What the target of an import says of itself, for the report of a rehearsal: what it has of the same days already, and
 // which names are new to it. Source: docs/wire/import.md §2.7 ("Ask the target", "Warn").
 
+import { counted } from '#core/counted.ts'
+
 /** What a rehearsal found that the target is asked about. */
 export interface AskedOfTarget {
   /** Names of events, the most frequent first. */
@@ -13,7 +15,10 @@ export interface TargetFacts {
   /** ISO 8601. */
   readonly askedAt: string
   readonly timezone: string | null
-  /** The target drops live events that are older; those of an import are exempt. */
+  /**
+   * The target drops live events that are older, and refuses an import unless its plan accepts old events. Source:
+   * docs/wire/private-api.md (Import jobs).
+   */
   readonly dropsLiveOlderThanSeconds: number | null
   /** Whether the project has any event at all. */
   readonly hasEvents: boolean
@@ -23,6 +28,11 @@ export interface TargetFacts {
   readonly pendingJobs: readonly { readonly id: string; readonly name: string; readonly state: string }[]
   /** Names of the import that the project has no event of. */
   readonly newNames: readonly string[]
+}
+
+interface Warned {
+  readonly code: string
+  readonly text: string
 }
 
 export interface OverlapDay {
@@ -44,9 +54,51 @@ export const otherDaysOnly =
 const shownMax = 10
 const dayMs = 86_400_000
 
-export function targetWarnings(answer: TargetAnswer): readonly { readonly code: string; readonly text: string }[] {
+/** What the answer of a target means for one import. */
+export interface AnsweredImport {
+  /** How many events each UTC day has. */
+  readonly days: readonly { readonly day: string; readonly count: number }[]
+  /** Whether its plan accepts events that the project would drop for their age if they were live; null where that is not known. */
+  readonly acceptsOld: boolean | null
+}
+
+export function targetWarnings(answer: TargetAnswer, imported: AnsweredImport): readonly Warned[] {
   if ('notAsked' in answer) return []
-  const { overlap, pendingJobs, newNames, hasEvents } = answer
+  const refusal = oldRefused(answer, imported)
+  return [
+    ...(refusal === null ? [] : [{ code: 'drops_old_events', text: refusal }]),
+    ...overlapWarnings(answer),
+    ...otherWarnings(answer),
+  ]
+}
+
+/**
+ * @param answer none in a report that was made before targets were asked.
+ * @returns why the service would refuse the import; null where it takes it, or where it was not asked.
+ */
+export function oldRefused(
+  answer: TargetAnswer | undefined,
+  { days: imported, acceptsOld }: AnsweredImport,
+): string | null {
+  if (answer === undefined || 'notAsked' in answer || acceptsOld !== false) return null
+  const seconds = answer.dropsLiveOlderThanSeconds ?? 0
+  if (seconds <= 0) return null
+  const beforeMs = Date.parse(answer.askedAt) - seconds * 1_000
+  // Days are counted as wholes, so the events of the day of the limit may be older or not.
+  const older = imported.filter(({ day }) => Date.parse(day) + dayMs <= beforeMs)
+  const count = older.reduce((total, each) => total + each.count, 0)
+  const which = count === 0 ? '' : ` At least ${counted(count, 'event is', 'events are')} older.`
+  return `The project drops events that are older than ${ageText(seconds)} (drop_events_older_than_seconds), and the plan does not accept them, so the service will refuse the import.${which}`
+}
+
+/** @param seconds above 0. */
+function ageText(seconds: number): string {
+  return seconds >= 86_400
+    ? counted(Math.round(seconds / 8_640) / 10, 'day')
+    : counted(Math.round(seconds / 360) / 10, 'hour')
+}
+
+function overlapWarnings({ overlap }: TargetFacts): readonly Warned[] {
   const live = overlap.filter(day => day.live > 0)
   const imported = overlap.filter(day => day.imported > 0)
   const jobs = [...new Set(imported.flatMap(day => day.jobs))]
@@ -72,6 +124,11 @@ export function targetWarnings(answer: TargetAnswer): readonly { readonly code: 
               'Events that are the same count once.',
           },
         ]),
+  ]
+}
+
+function otherWarnings({ pendingJobs, newNames, hasEvents }: TargetFacts): readonly Warned[] {
+  return [
     ...(pendingJobs.length === 0
       ? []
       : [
@@ -91,18 +148,20 @@ export function targetWarnings(answer: TargetAnswer): readonly { readonly code: 
   ]
 }
 
-/** Sentences for the report. @param isAnyEvent whether there is an event that the target could know. */
-export function targetLines(answer: TargetAnswer, isAnyEvent: boolean): readonly string[] {
+/** Sentences for the report. */
+export function targetLines(answer: TargetAnswer, imported: AnsweredImport): readonly string[] {
   if ('notAsked' in answer) return [`The target was not asked what it has already: ${answer.notAsked}`]
   const { askedAt, timezone, dropsLiveOlderThanSeconds, hasEvents } = answer
+  const seconds = dropsLiveOlderThanSeconds ?? 0
   const drops =
-    dropsLiveOlderThanSeconds === null
+    seconds <= 0
       ? 'It keeps events of any age.'
-      : `It drops live events that are older than ${(dropsLiveOlderThanSeconds / 86_400).toLocaleString('en')} days; imported ones are exempt.`
+      : (oldRefused(answer, imported) ??
+        `It drops live events that are older than ${ageText(seconds)}${imported.acceptsOld ? ', and takes those of this import (--accept-old)' : ''}.`)
   return [
     `Asked at ${askedAt}. The project's zone is ${timezone ?? 'not known'}; days are days in UTC here. ${drops}`,
     ...(hasEvents ? [] : ['The project has no events yet.']),
-    ...(isAnyEvent ? knownLines(answer) : []),
+    ...(imported.days.length > 0 ? knownLines(answer) : []),
   ]
 }
 
