@@ -120,7 +120,7 @@ describe('an import from the command line', () => {
     writeFileSync(raw, goodLine.repeat(2))
     assert.match(
       await next(),
-      /^Next: pennon import run .* \(once .*raw\.jsonl is again what was staged; .*ANOTHER-FOLDER\)$/,
+      /^Next: make .*raw\.jsonl again what was staged, then pennon import run .*ANOTHER-FOLDER$/,
     )
     assert.match((await commands.call('run')).stderr, /has changed since it was staged/)
     writeFileSync(raw, goodLine)
@@ -193,8 +193,11 @@ describe('an import from the command line', () => {
       assert.equal(stopped.exitCode, 2)
       assert.match(stopped.stderr, /100 % of the records are \+02:00 away.*--source-timezone/)
     }
+    const { next } = JSON.parse((await commands.call('status', '--json')).stdout) as { next: { command: string } }
+    assert.equal(next.command, `pennon import run ${commands.job} --source-timezone ZONE`)
     const zoned = await commands.call('run', '--json', '--source-timezone', 'Europe/Berlin')
     assert.equal((JSON.parse(zoned.stdout) as RehearsalReport).range?.first, '2024-05-01T12:00:00.000Z')
+    assert.doesNotMatch((await commands.call('status')).stdout, /--source-timezone/)
   })
 
   it('takes no files of jobs for records, where their folders are inside of the export', async t => {

@@ -182,6 +182,26 @@ describe('a person who imports', () => {
     assert.match(await call('report'), /The target was not asked .* set PENNON_PERSONAL_KEY .*--rehearse-again/)
   })
 
+  it('is told in words to give another key where that of the environment may not send', async t => {
+    const { commands, call } = await planned(t, linesOf(['2024-09-01']))
+    await call('run')
+    await call('approve', ...project)
+    const [name, scopes] = ['looks only', ['project:read', 'query:read', 'import_job:read', 'person:read']]
+    const { value } = await pennon.api<{ value: string }>('POST', '/api/personal_api_keys/', { label: name, scopes })
+    const looking = new ImportCommands(join(commands.job, '..'), { PENNON_PERSONAL_KEY: value })
+    assert.match((await looking.call('run')).stderr, /answers 403 to .*needs the scopes import_job:write/)
+    const { next } = JSON.parse((await looking.call('status', '--json')).stdout) as {
+      next: { command: null; why: string }
+    }
+    assert.equal(next.command, null)
+    assert.match(
+      next.why,
+      /^set PENNON_PERSONAL_KEY to a key with the scopes import_job:write.*, then pennon import run \S*job$/,
+    )
+    assert.match(await call('run'), /^Next: pennon import publish /m)
+    await call('discard', ...project)
+  })
+
   it('is refused a personal key of another instance before anything is done', async t => {
     const commands = new ImportCommands(tempDir(t), { ...keys, PENNON_PERSONAL_KEY: `phx_other${'0'.repeat(30)}` })
     const { exitCode, stderr } = await commands.plan(

@@ -28,7 +28,7 @@ import { apiOf } from './service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
 import { printLines } from './words/print.ts'
 import { confirmTarget } from './words/prompt.ts'
-import { quoted } from './words/step-words.ts'
+import { nextLine, quoted } from './words/step-words.ts'
 
 const personsFile = 'verify-persons.json'
 const personsSchema = Type.Object({ differences: Type.Array(Type.String()) })
@@ -152,9 +152,9 @@ function goneWords(folder: JobFolder): string {
 
 /** A job that nobody sent is nothing to the service: it ends with its folder. */
 async function nothingSentText(job: Job, path: string, how: 'publish' | 'discard'): Promise<string> {
-  const { command, why } = nextStep(path, await standingOf(job), null)
+  const next = nextLine(nextStep(path, await standingOf(job), null))
   const end = how === 'publish' ? '' : ` To throw the plan away, remove the folder ${path} with all that is in it.`
-  return printable(`nothing was sent yet, so there is nothing to ${how}.${end} Next: ${command} (${why})`)
+  return printable(`nothing was sent yet, so there is nothing to ${how}.${end} ${next}`)
 }
 
 const leftPrefix = 'undo_left:'

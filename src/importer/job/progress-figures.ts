@@ -2,7 +2,10 @@
 
 import Type from 'typebox'
 import { orNull } from './file-schema.ts'
+import type { WayOut } from './job-paused.ts'
 import { type ProgressState, type StageName, type StageProgress, stageNames } from './progress.ts'
+
+export const progressFile = 'progress.json'
 
 /** What `progress.json` holds and a line of progress shows. */
 export interface ProgressFigures extends ProgressState {
@@ -11,6 +14,8 @@ export interface ProgressFigures extends ProgressState {
   readonly state: 'running' | 'paused' | 'stopped' | 'done'
   /** What stopped it, or what comes next; null while it runs. */
   readonly message: string | null
+  /** What has to be done where the same command would stop again; absent where it would not. */
+  readonly wayOut?: WayOut
   readonly startedAt: string
   readonly updatedAt: string
   /** Records, over the last ten seconds. */
@@ -25,6 +30,7 @@ export const progressSchema = Type.Object({
   pid: Type.Number(),
   state: Type.Enum(['running', 'paused', 'stopped', 'done']),
   message: orNull(Type.String()),
+  wayOut: Type.Optional(Type.Object({ command: orNull(Type.String()), why: Type.String() })),
   startedAt: Type.String(),
   updatedAt: Type.String(),
   stage: Type.Enum([...stageNames]),

@@ -5,7 +5,7 @@ import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } fr
 import { backOffMs, retryAfterOf } from '../fetch/back-off.ts'
 import { type FetchClock, sleepUntil } from '../fetch/fetch-clock.ts'
 import { waitingInWords } from '../fetch/wait-words.ts'
-import { JobStopped } from '../job/job-paused.ts'
+import { JobStopped, type WayOut } from '../job/job-paused.ts'
 import { importKeyScopesInWords } from '../job/key-scopes.ts'
 import type { StageProgress } from '../job/progress.ts'
 
@@ -36,8 +36,8 @@ export class ServiceRefusal extends JobStopped {
   /** As the service says it; null where it says none. */
   readonly code: string | null
 
-  constructor(message: string, code: string | null) {
-    super(message)
+  constructor(message: string, code: string | null, wayOut: WayOut | null) {
+    super(message, wayOut)
     this.code = code
   }
 }
@@ -117,13 +117,25 @@ export class ServiceApi {
     }
     const refused = objectOf(text)
     const code = ownValue(refused, 'code')
-    throw new ServiceRefusal(wordsOf(status, refused, this.#options, path), typeof code === 'string' ? code : null)
+    throw new ServiceRefusal(
+      wordsOf(status, refused, this.#options, path),
+      typeof code === 'string' ? code : null,
+      status === 401 || status === 403 ? keyWayOut(project) : null,
+    )
   }
 }
 
 type Answer =
   | { readonly kind: 'done'; readonly body: JsonObject | null }
   | { readonly kind: 'trouble'; readonly words: string; readonly retryAfterMs: number | null }
+
+/** @param project an id, or `@current`. */
+function keyWayOut(project: string): WayOut {
+  return {
+    command: null,
+    why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopesInWords} of project ${project}, then pennon import run FOLDER`,
+  }
+}
 
 function wordsOf(status: number, body: JsonObject, { address, project }: ServiceApiOptions, path: string): string {
   const detail = ownValue(body, 'detail')

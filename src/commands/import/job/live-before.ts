@@ -4,7 +4,7 @@
 import Type from 'typebox'
 import { orNull } from '#importer/job/file-schema.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { JobStopped } from '#importer/job/job-paused.ts'
+import { JobStopped, type WayOut } from '#importer/job/job-paused.ts'
 import type { ServiceApi } from '#importer/send/job-api.ts'
 import { otherDaysOnly, type TargetAnswer } from '#importer/stages/report/target-facts.ts'
 import { type LiveCounts, liveCounts, settledDays } from '#importer/verify/verify-stage.ts'
@@ -47,7 +47,8 @@ export async function liveEventsBefore(
   const counts: LiveCounts = range === null ? { days: {} } : await liveCounts(api, range)
   if (!('days' in counts)) {
     const words = unknownWords(api.address, counts.refused)
-    if (!overlapOk) throw new JobStopped(`${words} To send without that look: --overlap-ok`)
+    if (!overlapOk)
+      throw new JobStopped(`${words} To send without that look: --overlap-ok`, unseenWayOut(counts.refused))
     progress.say(`WARNING: ${words} It is sent all the same (--overlap-ok).`)
     folder.writeJson(liveBeforeFile, { days: null })
     return null
@@ -64,6 +65,17 @@ export async function liveEventsBefore(
   const days = settledDays(counts.days, api.clock.nowMs())
   folder.writeJson(liveBeforeFile, { days })
   return days
+}
+
+function unseenWayOut(refused: number | null): WayOut {
+  const mended =
+    refused === 403
+      ? 'set PENNON_PERSONAL_KEY to a key that has also the scope query:read'
+      : 'let the instance answer /query/'
+  return {
+    command: null,
+    why: `${mended}, then pennon import run FOLDER; or send without that look: pennon import run FOLDER --overlap-ok`,
+  }
 }
 
 function unknownWords(address: string, refused: number | null): string {

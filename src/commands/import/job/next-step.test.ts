@@ -6,7 +6,7 @@ import { nextStep, type Standing } from './next-step.ts'
 
 const fresh: Standing = {
   ...{ isRehearsed: false, hasTarget: true, stopAt: () => null, changed: null, sent: null, overlapDays: 0 },
-  ...{ changedFile: null, ending: null },
+  ...{ changedFile: null, ending: null, wayOut: null },
 }
 const rehearsed: Standing = { ...fresh, isRehearsed: true }
 const approved: Standing = { ...rehearsed, changed: [] }
@@ -47,7 +47,6 @@ describe('the next step of an import', () => {
     ['of what this folder asked to discard, in silence', ended('discard', false), silent, 'discard it'],
     ['of what this folder discarded, without an answer', ended('discard', true), null, 'plan ANOTHER-FOLDER'],
     ['of what somebody else takes back', ended('publish', true), inService('discarding'), 'discard it'],
-    ['of a file that changed', { ...rehearsed, changedFile: 'raw.jsonl' }, null, 'run it'],
     ['while it is published', { ...approved, sent }, inService('publishing'), 'publish it'],
     ['once it is published', { ...approved, sent }, inService('published'), 'discard it'],
     ['while it is discarded', { ...approved, sent }, inService('discarding'), 'discard it'],
@@ -58,6 +57,28 @@ describe('the next step of an import', () => {
     it(`${what} is ${command}`, () => {
       assert.equal(nextStep('it', standing, service).command, `pennon import ${command}`)
     })
+
+  it('of a file that changed is to put it back, which no command does', () => {
+    const next = nextStep('it', { ...rehearsed, changedFile: 'raw.jsonl' }, null)
+    assert.equal(next.command, null)
+    assert.match(nextLine(next), /^Next: make raw\.jsonl again what was staged, then pennon import run it; /)
+  })
+
+  it('of a run that would only stop again is what has to be done first, in a command or in words', () => {
+    const zone = { command: 'pennon import run FOLDER --source-timezone ZONE', why: 'ZONE is that of the project' }
+    const key = { command: null, why: 'set another key, then pennon import run FOLDER' }
+    const at = (standing: Standing) => nextLine(nextStep("ada's", standing, null))
+    assert.equal(
+      at({ ...fresh, wayOut: zone }),
+      "Next: pennon import run 'ada'\\''s' --source-timezone ZONE (ZONE is that of the project)",
+    )
+    assert.equal(at({ ...approved, wayOut: key }), "Next: set another key, then pennon import run 'ada'\\''s'")
+    assert.match(
+      at({ ...rehearsed, wayOut: key }),
+      /^Next: pennon import approve/,
+      'what is not the same command holds',
+    )
+  })
 
   it('is never what takes back an import that is done', () => {
     const line = nextLine(nextStep('it', { ...approved, sent }, inService('published')))

@@ -2,8 +2,10 @@
 
 import { counted } from '#core/counted.ts'
 import { changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
+import type { WayOut } from '#importer/job/job-paused.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
+import { progressFile, progressSchema } from '#importer/job/progress-figures.ts'
 import { type Ending, readEnding, readServiceJob } from '#importer/send/service-job.ts'
 import { findChanged } from '#importer/stages/raw-sources.ts'
 import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
@@ -29,6 +31,8 @@ export interface Standing {
   readonly changedFile: string | null
   /** What the service was told to do with the job from this folder. */
   readonly ending: Ending | null
+  /** Why the last run would only stop again; null where it did not stop, or something was changed since. */
+  readonly wayOut: WayOut | null
 }
 
 export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>): Promise<Standing> {
@@ -51,17 +55,28 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
     sent,
     overlapDays: overlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,
+    wayOut: wayOutOf(folder, [plan.createdAt, approval?.approvedAt ?? '']),
     ending: ending?.serviceJobId === readServiceJob(folder)?.id ? ending : null,
   }
+}
+
+/** @param changedAt when the user did something about the job, as ISO 8601. */
+function wayOutOf(folder: Job['folder'], changedAt: readonly string[]): WayOut | null {
+  const progress = folder.readJson(progressFile, progressSchema)
+  if (progress?.state !== 'stopped' || changedAt.some(at => at > progress.updatedAt)) return null
+  return progress.wayOut ?? null
 }
 
 /** @param path of the job's folder as the user wrote it. */
 export function nextStep(path: string, standing: Standing, service: ServiceAnswer): NextStep {
   const at = quoted(path)
-  return (
+  const next =
     afterSending(at, service, standing.ending) ??
     (standing.sent?.isAll === true ? afterSent(at, standing.sent, service) : beforeSent(at, standing))
-  )
+  const { wayOut } = standing
+  if (wayOut === null || next.command !== `pennon import run ${at}`) return next
+  const named = (text: string) => text.replaceAll('FOLDER', () => at)
+  return { command: wayOut.command === null ? null : named(wayOut.command), why: named(wayOut.why) }
 }
 
 /** What the service is at counts for more than the folder, whose job somebody else may have ended. */
@@ -114,8 +129,8 @@ function beforeSent(
 ): NextStep {
   if (changedFile !== null)
     return {
-      command: `pennon import run ${at}`,
-      why: `once ${changedFile} is again what was staged; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
+      command: null,
+      why: `make ${changedFile} again what was staged, then pennon import run ${at}; to import what it holds now: pennon import plan ANOTHER-FOLDER`,
     }
   if (!isRehearsed) return { command: `pennon import run ${at}`, why: 'rehearses it; nothing is sent' }
   const stop = stopAt(at)

@@ -13,7 +13,7 @@ import { ImportConfigError, type ImportSource } from '#importer/records/import-s
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { ledgerFile } from '#importer/stages/scan.ts'
 import { isFileLocked, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
-import { type NextStep, quoted } from '../words/step-words.ts'
+import { type NextStep, nextLine, quoted } from '../words/step-words.ts'
 
 export const lockFile = 'lock.db'
 /** Whoever asks whether the folder is locked holds the lock for a moment, as `status` in another terminal does. */
@@ -63,8 +63,7 @@ export function fetchedPartsIn({ path }: JobFolder): FetchedParts | null {
 function noImportText(path: string, fetched: FetchedParts | null): string {
   const at = quoted(path)
   if (fetched === null) return `${path} holds no import. Begin one: pennon import plan ${at} FILES --source NAME`
-  const { command, why } = nextOfFetch(path, fetched)
-  return `nothing is planned in ${path} yet, where parts of an export are fetched. Next: ${command} (${why})`
+  return `nothing is planned in ${path} yet, where parts of an export are fetched. ${nextLine(nextOfFetch(path, fetched))}`
 }
 
 /** What comes next for a folder that is only fetched into. */

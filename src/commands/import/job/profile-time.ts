@@ -39,6 +39,10 @@ export async function planWithProfileTime(
   if (sourceRange === null)
     throw new JobStopped(
       'the rows of profiles say no time, and there is no event beside them to take it from. Say when they were exported: plan it again with --profile-timestamp 2024-06-01T00:00:00Z',
+      {
+        command: 'pennon import plan FOLDER … --profile-timestamp TIME',
+        why: 'the rows of profiles say no time: TIME is when they were exported, such as 2024-06-01T00:00:00Z',
+      },
     )
   return { ...plan, config: { ...plan.config, [key]: sourceRange.last }, isProfileTimeFound: true }
 }

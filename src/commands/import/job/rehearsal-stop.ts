@@ -84,7 +84,7 @@ export function oldWayOut(at: string): string {
   return `To import them all the same, plan it again so: ${acceptingPlan(at)}; or set drop_events_older_than_seconds of the project to 0 and ask it again: pennon import run ${at} --rehearse-again`
 }
 
-function acceptingPlan(at: string): string {
+export function acceptingPlan(at: string): string {
   return `pennon import plan ${at} … --accept-old`
 }
 

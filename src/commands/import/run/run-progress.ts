@@ -7,10 +7,10 @@ import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
-import { type ProgressFigures, ProgressTracker } from '#importer/job/progress-figures.ts'
+import type { WayOut } from '#importer/job/job-paused.ts'
+import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 
-export const progressFile = 'progress.json'
 const everyMs = 1_000
 const linesEveryMs = 10_000
 
@@ -58,10 +58,10 @@ export function runProgress({ folder, write, width: terminalWidth, isJson = fals
   const timer = setInterval(tick, everyMs)
   return {
     tracker,
-    end(state: ProgressFigures['state'], message: string | null): void {
+    end(state: ProgressFigures['state'], message: string | null, wayOut: WayOut | null = null): void {
       clearInterval(timer)
       clear()
-      const figures = tracker.figures(state, message)
+      const figures = { ...tracker.figures(state, message), ...(wayOut !== null && { wayOut }) }
       keep(figures)
       if (isJson) write(`${printable(JSON.stringify(figures))}\n`)
     },

@@ -177,7 +177,7 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
       progress.end('paused', message)
       endInterrupted(message)
     }
-    progress.end('stopped', (error as Error).message)
+    progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.wayOut : null)
     throw error
   }
 }

@@ -19,7 +19,7 @@ import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
 import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
-import { oldWayOut } from '../job/rehearsal-stop.ts'
+import { acceptingPlan, oldWayOut } from '../job/rehearsal-stop.ts'
 import { gapsBetween } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
@@ -135,7 +135,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     return { state, report }
   } catch (error) {
     if (isInterruption(error, signal)) await tellLast(run, serviceJob.id)
-    if (error instanceof TooManyRefused) throw new JobStopped(`${error.message} ${afterRefusals(error, quoted(path))}`)
+    if (error instanceof TooManyRefused) throw stoppedByRefusals(error, path)
     throw error
   } finally {
     job.close()
@@ -154,8 +154,16 @@ async function tellLast({ folder, plan }: StageRun, id: string): Promise<void> {
   await tellState(api, id, 'sending', figures).catch(() => undefined)
 }
 
+function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {
+  const why = afterRefusals(error, 'FOLDER').replace(/^Next: /, '')
+  return new JobStopped(`${error.message} ${afterRefusals(error, quoted(path))}`, { command: null, why })
+}
+
 /** The service says what to send, which is an option of the plan. */
 function withOldWayOut(error: unknown, path: string): unknown {
   if (!(error instanceof ServiceRefusal) || error.code !== 'project_drops_old_events') return error
-  return new JobStopped(`${error.message} Nothing was sent. ${oldWayOut(quoted(path))}`)
+  return new JobStopped(`${error.message} Nothing was sent. ${oldWayOut(quoted(path))}`, {
+    command: acceptingPlan('FOLDER'),
+    why: 'the project drops old events, and the plan does not accept them',
+  })
 }

@@ -81,5 +81,9 @@ export async function checkOwnProject(
   if (typeof token !== 'string' || token === projectKey) return
   throw new JobStopped(
     `which project has the key ${projectKey} was not known when this was approved, and the personal key's own project, ${String(name)}, has another. Let it be asked, and approve it again: pennon import run ${quoted(path)} --rehearse-again`,
+    {
+      command: 'pennon import run FOLDER --rehearse-again',
+      why: 'asks which project has the key; then approve it again',
+    },
   )
 }

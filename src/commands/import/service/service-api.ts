@@ -23,6 +23,10 @@ export function apiOf(target: ImportTarget, progress: Pick<StageProgress, 'waiti
   if (personalKey === null)
     throw new JobStopped(
       `Set PENNON_PERSONAL_KEY to a personal API key with the scopes ${importKeyScopesInWords}. A new one: pennon new-key, where the instance runs.`,
+      {
+        command: null,
+        why: `set PENNON_PERSONAL_KEY to a key with the scopes ${importKeyScopesInWords}, then pennon import run FOLDER`,
+      },
     )
   const project = target.projectId ?? '@current'
   return new ServiceApi({ address: apiAddressOf(target), personalKey, project, clock: wallClock, progress, signal })
