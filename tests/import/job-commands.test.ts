@@ -60,7 +60,7 @@ describe('an import from the command line', () => {
     assert.ok(samples.startsWith(`Paid: ${raw}, line 1\n${goodLine}  → {"uuid":`), samples)
     assert.equal(
       (await commands.call('report', '--samples', '--day', '2024-05-02')).stdout,
-      'There is no sample of the day 2024-05-02. There are some of: Paid, reject:json_syntax.\n',
+      'There is no sample of the day 2024-05-02. There are some of the days: 2024-05-01.\n',
     )
     const typo = await commands.call('report', '--samples', '--json', '--of', 'Piad')
     assert.deepEqual([typo.stdout, /^There is no sample of Piad\./.test(typo.stderr)], ['', true])

@@ -1,11 +1,13 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
+import { counted } from '#core/counted.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type Ending, readEnding } from '#importer/send/service-job.ts'
-import { reportNames } from '#importer/stages/rehearse.ts'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import { reportNames } from '#importer/stages/report/report-files.ts'
 import { aboutLines, reportSections, type Section } from '#importer/stages/report/report-sections.ts'
-import { type Sample, sampleSchema, samplesFile } from '#importer/stages/report/samples.ts'
+import { readSamples, type Sample } from '#importer/stages/report/samples.ts'
 import { finalSections, sentSoFarSection } from '#importer/verify/final-pages.ts'
 import { finalReportNames, readFinalReport } from '#importer/verify/final-report.ts'
 import { sentSoFar } from '#importer/verify/sent-so-far.ts'
@@ -43,7 +45,7 @@ async function tellReport(job: Job, path: string, options: ReportOptions): Promi
   const report = readReport(folder)
   if (report === null) refuse(`nothing is rehearsed yet: pennon import run ${quoted(path)}`)
   if (samples) {
-    showSamples(folder, options)
+    showSamples(folder, report, options)
     return
   }
   const final = readFinalReport(folder)
@@ -88,36 +90,46 @@ function textOf(folder: JobFolder, name: string): string {
   }
 }
 
-const namesShown = 20
+const shownMax = 20
 
-/** @param names of which there are samples. */
-function noSamples(
-  { of, day }: { of?: string | undefined; day?: string | undefined },
-  names: readonly string[],
-): string {
+/** Says of what there are samples: of the other half of what was asked, as far as there are any. */
+export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
-  const others =
-    names.length === 0
-      ? ''
-      : ` There are some of: ${names.slice(0, namesShown).join(', ')}${names.length > namesShown ? ', …' : ''}.`
-  return `There is no sample${asked}.${others}`
+  const count = days.find(each => each.day === day)?.count ?? 0
+  const kept = count === 0 ? '' : ` The day has ${counted(count, 'event')}, and samples are only a few records.`
+  return `There is no sample${asked}.${kept}${otherSamples({ of, day }, samples)}`
+}
+
+interface Asked {
+  readonly of?: string | undefined
+  readonly day?: string | undefined
+}
+
+function otherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
+  const ofName = samples.filter(each => of === undefined || each.of === of)
+  const days = listed(ofName.flatMap(each => each.day ?? []).toSorted())
+  if (day !== undefined && days !== '')
+    return ` There are some${of === undefined ? '' : ` of ${of}`} of the days: ${days}.`
+  const names = listed(samples.map(each => each.of))
+  return names === '' ? '' : ` There are some of: ${names}.`
+}
+
+function listed(texts: readonly string[]): string {
+  const all = [...new Set(texts)]
+  return `${all.slice(0, shownMax).join(', ')}${all.length > shownMax ? ', …' : ''}`
 }
 
 /** Source records beside what becomes of them. */
-function showSamples(folder: JobFolder, { of, day, json = false }: ReportOptions): void {
-  let count = 0
-  const names = new Set<string>()
-  for (const text of textOf(folder, samplesFile).split('\n').slice(0, -1)) {
-    const sample = folder.parseLine(samplesFile, text, sampleSchema)
-    names.add(sample.of)
-    if ((of !== undefined && sample.of !== of) || (day !== undefined && sample.day !== day)) continue
-    count++
-    printLines(json ? [text] : [...sampleLines(sample), ''])
-  }
-  if (count > 0) return
+function showSamples(folder: JobFolder, report: RehearsalReport, { of, day, json = false }: ReportOptions): void {
+  const samples = readSamples(folder)
+  const shown = samples.filter(
+    sample => (of === undefined || sample.of === of) && (day === undefined || sample.day === day),
+  )
+  for (const sample of shown) printLines(json ? [JSON.stringify(sample)] : [...sampleLines(sample), ''])
+  if (shown.length > 0) return
   // Whoever reads JSON reads lines, of which there are none.
   const stream = json ? process.stderr : process.stdout
-  stream.write(`${printable(noSamples({ of, day }, [...names]))}\n`)
+  stream.write(`${printable(noSamples({ of, day }, samples, report))}\n`)
 }
 
 function sampleLines({ of, object, line, source, events, field, detail }: Sample): string[] {

@@ -15,8 +15,7 @@ import {
   type RehearsalReport,
   type Warning,
 } from '#importer/stages/report/rehearsal-report.ts'
-import { reportHtml } from '#importer/stages/report/report-html.ts'
-import { reportMarkdown } from '#importer/stages/report/report-markdown.ts'
+import { writeReport } from '#importer/stages/report/report-files.ts'
 import { number } from '#importer/stages/report/report-sections.ts'
 import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
@@ -39,11 +38,6 @@ import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } 
 import { fixOf, skipWords } from './reject-fixes.ts'
 import type { ScanStats } from './scan.ts'
 
-export const reportNames = {
-  json: 'rehearsal/report.json',
-  md: 'rehearsal/report.md',
-  html: 'rehearsal/report.html',
-} as const
 const exactIdsMax = 200_000
 /** Bodies are measured on one event in so many. */
 const measuredEvery = 32
@@ -97,10 +91,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
   const report = counts.report(seconds, await askedTarget(options, counts))
-  folder.write(reportNames.md, reportMarkdown(report))
-  folder.write(reportNames.html, reportHtml(report, counts.samples.all))
-  // The last one: with it the stage is done.
-  folder.writeJson(reportNames.json, report)
+  writeReport(folder, report, counts.samples.all)
   return report
 }
 

@@ -11,8 +11,9 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { readPlan, writePlan } from '#importer/job/plan.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import { checkpointFile } from '#importer/send/checkpoint.ts'
-import { reportNames } from '#importer/stages/rehearse.ts'
 import { choiceLines } from '#importer/stages/report/plan-choices.ts'
+import { reportNames } from '#importer/stages/report/report-files.ts'
+import { withLimitsOf } from '#importer/stages/report/report-limits.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
@@ -61,6 +62,8 @@ export async function runImport(path: string, options: RunOptions): Promise<void
     await orStop(job.folder, async () => {
       job = withOptions(job, options)
       if (options.rehearseAgain === true) forgetRehearsal(job, path)
+      const report = readReport(job.folder)
+      if (report !== null) withLimitsOf(job.folder, report, job.plan)
       let sent: SentJob | null = null
       const send: JobStage = {
         name: 'send',

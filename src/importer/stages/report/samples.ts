@@ -1,14 +1,19 @@
 // `rehearsal/samples.jsonl`: source records beside the events that they make or the reason why not, a few of every event
 // and every reason, so that rare ones are seen too. Source: docs/wire/import.md §2.7 (show pairs).
 
+import { readFileSync } from 'node:fs'
 import Type from 'typebox'
 import { jsonObject, orNull } from '#importer/job/file-schema.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { StagedOutcome } from '#importer/job/staged-part.ts'
 import type { ImportedEvent } from '#importer/records/imported-event.ts'
 import { timeText } from '#importer/records/source-time.ts'
 
 export const samplesFile = 'rehearsal/samples.jsonl'
 const perKind = 5
+/** Beside those, so that every day has some to look at; days of a few years. */
+const perDay = 2
+const daysMax = 1_100
 /** So that names made of ids do not fill the file. */
 const kindsMax = 2_000
 const sourceShownMax = 16 * 1024
@@ -38,18 +43,23 @@ export const sampleSchema = Type.Object({
 
 export class Samples {
   readonly #kinds = new Map<string, number>()
+  readonly #days = new Map<string, number>()
   readonly all: Sample[] = []
 
-  /** Takes the first ones of each kind, so it is the same on every run. */
+  /** Takes the first ones of each kind and of each day, so it is the same on every run. */
   offer(part: string, { raw, text, result }: StagedOutcome): void {
     const of = kindOf(result)
     const count = this.#kinds.get(of) ?? 0
-    if (count >= perKind || (count === 0 && this.#kinds.size >= kindsMax)) return
-    this.#kinds.set(of, count + 1)
-    const day = part.split('/')[0]!
+    const [partDay] = part.split('/')
+    const day = partDay === undefined || partDay === 'unknown-day' ? null : partDay
+    const isOfKind = count < perKind && (count > 0 || this.#kinds.size < kindsMax)
+    if (!isOfKind && !this.#isOfDay(day)) return
+    if (isOfKind) this.#kinds.set(of, count + 1)
+    if (day !== null && (this.#days.has(day) || this.#days.size < daysMax))
+      this.#days.set(day, (this.#days.get(day) ?? 0) + 1)
     this.all.push({
       of,
-      day: day === 'unknown-day' ? null : day,
+      day,
       object: raw.object,
       line: raw.line,
       source: text.slice(0, sourceShownMax),
@@ -60,6 +70,26 @@ export class Samples {
       }),
     })
   }
+
+  #isOfDay(day: string | null): boolean {
+    if (day === null) return false
+    const count = this.#days.get(day) ?? 0
+    return count < perDay && (count > 0 || this.#days.size < daysMax)
+  }
+}
+
+/** All that a rehearsal kept. @throws JobStopped when the file is gone or damaged. */
+export function readSamples(folder: JobFolder): readonly Sample[] {
+  let text: string
+  try {
+    text = readFileSync(folder.file(samplesFile), 'utf8')
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? folder.damaged(samplesFile) : error
+  }
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map(line => folder.parseLine(samplesFile, line, sampleSchema))
 }
 
 function kindOf(result: StagedOutcome['result']): string {

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { Sample } from '#importer/stages/report/samples.ts'
+import { noSamples } from './report.ts'
+
+const sample = (of: string, day: string | null): Sample => ({ of, day, object: 'raw', line: 1, source: '{}' })
+const samples = [sample('Paid', '2024-05-02'), sample('Paid', '2024-05-01'), sample('Left', '2024-05-01')]
+const report = { days: [{ day: '2024-06-01', count: 1_200, events: {} }] } as unknown as RehearsalReport
+
+it('who asks for samples that are not there is told of which days and names there are some', () => {
+  assert.equal(
+    noSamples({ day: '2024-06-01' }, samples, report),
+    'There is no sample of the day 2024-06-01. The day has 1,200 events, and samples are only a few records. There are some of the days: 2024-05-01, 2024-05-02.',
+  )
+  assert.equal(
+    noSamples({ of: 'Left', day: '2024-05-02' }, samples, report),
+    'There is no sample of Left of the day 2024-05-02. There are some of Left of the days: 2024-05-01.',
+  )
+  assert.equal(noSamples({ of: 'Lft' }, samples, report), 'There is no sample of Lft. There are some of: Paid, Left.')
+  assert.equal(
+    noSamples({ day: '2024-05-09' }, [sample('x', null)], report),
+    'There is no sample of the day 2024-05-09. There are some of: x.',
+  )
+})

@@ -1,0 +1,27 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import type { StagedOutcome } from '#importer/job/staged-part.ts'
+import { Samples } from './samples.ts'
+
+it('samples are of each kind, and a few of every day besides', () => {
+  const samples = new Samples()
+  const offer = (part: string, reason: string, line: number) => {
+    const result = { kind: 'skipped', reason }
+    samples.offer(part, { raw: { object: 'raw', line, byte: 0 }, text: '{}', result } as unknown as StagedOutcome)
+  }
+  for (const day of ['2024-05-01', '2024-05-02', '2024-05-03'])
+    for (let line = 0; line < 20; line++) offer(`${day}/0`, 'filtered', line)
+  for (let line = 0; line < 20; line++) offer('unknown-day/0', 'filtered', line)
+  const perDay = new Map<string | null, number>()
+  for (const { day } of samples.all) perDay.set(day, (perDay.get(day) ?? 0) + 1)
+  assert.deepEqual(
+    [...perDay],
+    [
+      ['2024-05-01', 5],
+      ['2024-05-02', 2],
+      ['2024-05-03', 2],
+    ],
+  )
+  for (let day = 0; day < 3_000; day++) offer(`day ${day}/0`, 'filtered', 0)
+  assert.ok(samples.all.length < 1_200, 'of very many days not each has some')
+})
