@@ -1,16 +1,19 @@
 // What a person is shown and told who approves an import. The target only has to know the key.
 
 import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { checkpointFile, newCheckpoint } from '#importer/send/checkpoint.ts'
 import { ImportCommands } from '../support/import-command.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
 describe('approving an import', () => {
-  it('shows the options that change what becomes of live data, and none where they are as usual', async t => {
+  it('shows the options that change what becomes of live data, none as usual, and is no more once it is sent', async t => {
     const { commands, host, plan } = await planning(t)
     await plan('--person-properties', 'overwrite', '--count-in-experiments')
     const ran = await commands.call('run')
@@ -24,6 +27,22 @@ describe('approving an import', () => {
     await plan()
     await commands.call('run')
     assert.match((await commands.call('approve', '--project', host)).stdout, /^Approved as /)
+    // Sent since then.
+    const identity = {
+      ...{ jobId: 'j', serviceJobId: '7', target: host, project: '1' },
+      approvalSha256: '',
+      mappingSha256: '',
+    }
+    writeFileSync(
+      join(commands.job, checkpointFile),
+      JSON.stringify({ ...newCheckpoint(identity, 0, ''), phase: 'sent' }),
+    )
+    const approval = () => readFileSync(join(commands.job, 'approval.json'), 'utf8')
+    const before = approval()
+    const again = await commands.call('approve', '--project', host)
+    assert.equal(again.exitCode, 2)
+    assert.match(again.stderr, /is sent since, so there is nothing to approve: what is sent is sent\./)
+    assert.equal(approval(), before)
   })
 })
 

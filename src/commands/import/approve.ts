@@ -2,9 +2,12 @@
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
 import { counted } from '#core/counted.ts'
-import { approvalFile, approvalHashes, approve } from '#importer/job/approval.ts'
-import { reportNames } from '#importer/stages/rehearse.ts'
+import { approvalFile, approvalHashes, approve, changesSince, readApproval } from '#importer/job/approval.ts'
+import { readManifest } from '#importer/job/manifest.ts'
+import { readEnding } from '#importer/send/service-job.ts'
 import { choiceLines, planChoices } from '#importer/stages/report/plan-choices.ts'
+import { reportNames } from '#importer/stages/report/report-files.ts'
+import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { refuse } from '../refuse.ts'
 import { manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
@@ -30,6 +33,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
     await orStop(folder, async () => {
       if (planned.target === null)
         refuse(`the plan has no target. Plan it with --project-key: pennon import plan ${at} … --project-key phc_…`)
+      refuseSent(opened, at)
       const plan = await withKnownProject(folder, planned)
       const job = { ...opened, plan }
       const target = plan.target!
@@ -56,6 +60,23 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
     unlock()
   }
 }
+
+/** What is sent was sent under the approval that is there; only what changed since, such as a limit for the rest, needs another one. */
+function refuseSent({ folder, plan }: Job, at: string): void {
+  const approval = readApproval(folder)
+  const manifest = readManifest(folder)
+  const sent = sentSoFar(folder)
+  if (approval === null || manifest === null || sent === null) return
+  const ending = readEnding(folder)
+  const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
+  if (!isEnded && changesSince(approval, plan, manifest).length > 0) return
+  const what = isEnded ? endedWords[ending.how] : sent.isAll ? 'sent' : 'sent in part'
+  refuse(
+    `it was approved at ${approval.approvedAt} and is ${what} since, so there is nothing to approve: what is sent is sent. Where it stands: pennon import status ${at}`,
+  )
+}
+
+const endedWords = { publish: 'published', discard: 'discarded' } as const
 
 /** Refuses unless the report is about the bytes and the rules that are there now, and good enough. */
 async function checkRehearsed(job: Job, at: string): Promise<void> {
