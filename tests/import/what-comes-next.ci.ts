@@ -89,11 +89,12 @@ describe('a person who imports', () => {
     assert.match(retried, /is published, so nothing more is sent\. .*discard .*\. Repaired records can be an import of/)
     assert.ok(!existsSync(join(commands.job, 'retry')), 'nothing is kept of what is not sent')
     assert.match(await call('status'), /^Sent: 2 events, verified;/m, 'what was verified is not forgotten')
+    assert.match(await call('approve', ...project), /is published since, so there is nothing to approve/)
     assert.equal(JSON.parse((await commands.call('status', '--json')).stdout).next, null, 'no program undoes it')
     const taken = await call('discard', ...project)
     assert.match(
       taken,
-      /^Discarded import job \d+: its 2 events are gone\.\nAll that it did .* is taken back\.\nNext: /m,
+      /^Discarded import job \d+: its 2 events are taken back\.\nEvents that another import .* stay visible .*\nAll that it did .* is taken back\.\nNext: /m,
     )
     for (const each of [await call('report'), page()]) assert.match(each, /The import was taken back at 20/)
     const discarded = await call('status')

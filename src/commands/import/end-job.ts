@@ -127,7 +127,8 @@ async function end(
     for (const note of notes) say(`  ${noteSentence(note)}`)
     return say(afterPublish(at, differing))
   }
-  say(`Discarded import job ${serviceJob.id}: ${goneWords(folder)}.`)
+  say(`Discarded import job ${serviceJob.id}: ${takenBackWords(folder)}.`)
+  if (before === 'published') say('Events that another import or live traffic sent as well stay visible through these.')
   if (left.length > 0) say('Not everything could be taken back, and docs/import.md says why:')
   else if (before === 'published') say('All that it did to persons and groups is taken back.')
   for (const note of left) say(`  ${noteSentence(note)}`)
@@ -143,11 +144,11 @@ async function keepDone(folder: JobFolder, serviceJobId: string, how: Ending['ho
   if (report !== null) writeFinalPages(folder, report, ending)
 }
 
-/** @returns such as `its 2,000 events are gone`. */
-function goneWords(folder: JobFolder): string {
+/** @returns such as `its 2,000 events are taken back`. */
+function takenBackWords(folder: JobFolder): string {
   const sent = sentSoFar(folder)
-  if (sent === null) return 'its events are gone'
-  return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} gone`
+  if (sent === null) return 'its events are taken back'
+  return `its ${counted(sent.events + (sent.repaired?.sent ?? 0), 'event is', 'events are')} taken back`
 }
 
 /** A job that nobody sent is nothing to the service: it ends with its folder. */

@@ -54,7 +54,7 @@ export function endingLines(ending: Ending | null): readonly string[] {
   const at = ending.at === undefined ? '' : ` at ${ending.at}`
   return ending.how === 'publish'
     ? [`The import was published${at}; within 30 days of that it can be taken back.`]
-    : [`The import was taken back${at}: its events are gone, and what follows is what was sent before.`]
+    : [`The import was taken back${at}: its events are taken back, and what follows is what was sent before.`]
 }
 
 /** Before the sections of a rehearsal, whose words are about what would be sent: how far that has come. */

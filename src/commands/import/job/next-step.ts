@@ -92,7 +92,7 @@ function afterSending(at: string, service: ServiceAnswer, ending: Ending | null)
     case 'discarded':
       return {
         command: 'pennon import plan ANOTHER-FOLDER',
-        why: 'only to import again; the events of this one are gone',
+        why: 'only to import again; the events of this one are taken back',
       }
     case 'failed':
       return { command: `pennon import discard ${at}`, why: 'the log of the service says why it failed' }
