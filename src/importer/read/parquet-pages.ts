@@ -2,7 +2,7 @@
 // they lead, so that one changed byte would keep it busy for ever.
 
 import { crc32 } from 'node:zlib'
-import type { AsyncBuffer, ColumnMetaData, FileMetaData, PageHeader, RowGroup } from 'hyparquet'
+import type { AsyncBuffer, ColumnMetaData, FileMetaData, PageHeader, RowGroup, SchemaTree } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
 
 /** With the statistics that they carry. */
@@ -16,10 +16,23 @@ const pageValuesMax = 16 * 1024 * 1024
 /** The least that single values take is a bit. */
 const valuesPerByteMax = 8
 
-/** @throws Error */
-export function checkRowCounts({ num_rows, row_groups }: FileMetaData): void {
+/** @throws Error for groups whose rows are not those of the file, or that lack columns of its schema. */
+export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
   if (row_groups.reduce((sum, group) => sum + group.num_rows, 0n) !== num_rows)
     throw damaged('its groups have more or less rows than it says')
+  const leaves = new Set<string | undefined>(leafNames(schema))
+  for (const { columns, num_rows } of row_groups) {
+    if (num_rows < 0n) throw damaged('a group has less than no rows')
+    const names = new Set(columns.map(({ meta_data }) => meta_data?.path_in_schema.join('\0')))
+    // `checkPages` tells of columns that say nothing of themselves.
+    if (!names.has(undefined) && !leaves.isSubsetOf(names)) throw damaged('a group lacks columns of its schema')
+  }
+}
+
+function leafNames({ children, path }: SchemaTree): string[] {
+  if (children.length > 0) return children.flatMap(leafNames)
+  // A schema without columns is its root alone.
+  return path.length === 0 ? [] : [path.join('\0')]
 }
 
 /** @throws Error for a page that cannot be what it says. */

@@ -9,6 +9,7 @@ import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { unpackLz4 } from './lz4-block.ts'
 import { parquetRecords } from './parquet-records.ts'
 import { rowConverter } from './parquet-values.ts'
+import type { ReadRecord } from './read-record.ts'
 
 describe('a Parquet file', () => {
   it('keeps the digits of integers and decimals, and the parts of times', async t => {
@@ -164,7 +165,44 @@ describe('a Parquet file', () => {
     const found = await values(t, damaged)
     assert.deepEqual([found.length, found.at(-1)], [20_001, 'compressed_input'])
   })
+
+  it('of a few bytes that claims rows without any column ends soon, and timers have their turn meanwhile', async t => {
+    let turns = 0
+    const timer = setInterval(() => turns++, 1)
+    t.after(() => clearInterval(timer))
+    const found = await records(t, withoutColumns({ rows: 100_000_000_000n, leaf: null }))
+    assert.equal(found.length, 100_001)
+    assert.match(detailOf(found.at(-1)!), /it claims more than 100000 rows that hold no value$/)
+    assert.ok(turns > 1, `${turns} turns`)
+  })
+
+  it('whose group lacks a column of the schema is damaged', async t => {
+    const found = await records(t, withoutColumns({ rows: 100_000_000_000n, leaf: 'n' }))
+    assert.deepEqual(found.map(detailOf), ['the Parquet file cannot be read: a group lacks columns of its schema'])
+  })
 })
+
+function detailOf({ parsed }: ReadRecord): string {
+  return ('rejected' in parsed && parsed.rejected.detail) || 'none'
+}
+
+/** A file with one group that has rows and no columns, whose schema has at most one. */
+function withoutColumns({ rows, leaf }: { readonly rows: bigint; readonly leaf: string | null }): Buffer {
+  const number = (value: bigint | number) => {
+    const bytes: number[] = []
+    let left = BigInt(value) * 2n
+    for (; left > 0x7fn; left >>= 7n) bytes.push(Number(left & 0x7fn) | 0x80)
+    return [...bytes, Number(left)]
+  }
+  const text = (value: string) => [value.length, ...Buffer.from(value)]
+  // Thrift's compact protocol; a field begins with how far its number is from the one before, and its type.
+  const root = [0x48, ...text('root'), 0x15, ...number(leaf === null ? 0 : 1), 0]
+  const leaves = leaf === null ? [] : [[0x15, ...number(1), 0x25, ...number(0), 0x18, ...text(leaf), 0]]
+  const schema = [0x19, (leaves.length + 1) * 16 + 12, ...root, ...leaves.flat()]
+  const group = [0x19, 0x0c, 0x16, ...number(0), 0x16, ...number(rows), 0]
+  const footer = [0x15, ...number(1), ...schema, 0x16, ...number(rows), 0x19, 0x1c, ...group, 0]
+  return Buffer.from([...Buffer.from('PAR1'), ...footer, footer.length, 0, 0, 0, ...Buffer.from('PAR1')])
+}
 
 interface Written {
   readonly fields: readonly SchemaElement[]

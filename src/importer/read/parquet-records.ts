@@ -1,6 +1,7 @@
 // The rows of a Parquet file, some at a time: of a row group with a million rows only as many are in memory as fit.
 
 import { type FileHandle, open } from 'node:fs/promises'
+import { setImmediate } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import {
   type AsyncBuffer,
@@ -13,7 +14,7 @@ import {
 } from 'hyparquet'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
-import { checkPages, checkRowCounts } from './parquet-pages.ts'
+import { checkGroups, checkPages } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import { tableOf } from './table-name.ts'
@@ -24,6 +25,8 @@ const encryptedMagic = Buffer.from('PARE')
 /** Unpacked values that are read at once; a row takes a multiple of its bytes. */
 const sliceBytes = 8 * 1024 * 1024
 const sliceRowsMax = 20_000
+/** Rows without a value take no bytes, or hardly any: a small file could claim any number of them. */
+const emptyRowsMax = 100_000
 
 /** Beside Snappy, which hyparquet has itself. */
 const unpackers: Compressors = {
@@ -78,12 +81,16 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
 
 async function* rowsOf(file: AsyncBuffer) {
   const metadata = await parquetMetadataAsync(file)
-  const convert = rowConverter(parquetSchema(metadata))
+  const schema = parquetSchema(metadata)
+  const convert = rowConverter(schema)
   const stored = { ...metadata, schema: storedSchema(metadata.schema) }
-  const columns = parquetSchema(metadata).children.map(({ element }) => element.name)
-  checkRowCounts(metadata)
+  const columns = schema.children.map(({ element }) => element.name)
+  checkGroups(metadata, schema)
+  let emptyCount = 0
   for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
     if (group !== null) await checkPages(file, group)
+    // Rows that take no bytes wait for no disk, and neither signals nor timers would have their turn.
+    await setImmediate()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
     for (const column of columns) {
       // One at a time: of several, the error of one would be caught, and that of another would end the process.
@@ -102,8 +109,17 @@ async function* rowsOf(file: AsyncBuffer) {
       for (const [index, row] of rows.entries()) row[column] = cells[index]?.[column]
     }
     // A text of a dictionary may be that of each element of a list.
-    for (const row of rows) yield isTooLarge(row) ? tooLargeRecord : typedRecord(convert(row))
+    for (const row of rows) {
+      if (isEmpty(row) && ++emptyCount > emptyRowsMax)
+        throw new Error(`it claims more than ${emptyRowsMax} rows that hold no value`)
+      yield isTooLarge(row) ? tooLargeRecord : typedRecord(convert(row))
+    }
   }
+}
+
+function isEmpty(row: Readonly<Record<string, unknown>>): boolean {
+  for (const name in row) if (row[name] !== undefined && row[name] !== null) return false
+  return true
 }
 
 interface Slice {
