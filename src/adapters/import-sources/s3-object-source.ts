@@ -34,7 +34,8 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
   })
   return {
     async *list(signal) {
-      for (let next: string | undefined, isFirst = true; isFirst || next !== undefined; isFirst = false) {
+      const asked = new Set<string>()
+      for (let next: string | undefined; ; ) {
         const command = new ListObjectsV2Command({ Bucket: bucket, Prefix: prefix, ContinuationToken: next })
         const page = await client.send(command, { abortSignal: signal }).catch(cause => {
           throw faultOf(cause, `the bucket ${bucket}`, signal)
@@ -43,11 +44,22 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? [])
           if (key !== undefined && !key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
         next = page.NextContinuationToken
+        if (next === undefined) return
+        // Pages that lead back to an earlier one would be listed for ever.
+        if (asked.has(next)) throw new ObjectSourceRefusal(repeatedPage(bucket))
+        asked.add(next)
       }
     },
     open: (object, from, signal) => openObject(client, bucket, object, from, signal),
     close: () => client.destroy(),
   }
+}
+
+function repeatedPage(bucket: string): string {
+  return (
+    `The storage lists the bucket ${bucket} without an end: it gives the same continuation token twice. ` +
+    'Download the files by other means, and import them from their folder.'
+  )
 }
 
 async function openObject(

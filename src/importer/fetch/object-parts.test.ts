@@ -1,8 +1,14 @@
 import assert from 'node:assert/strict'
+import { existsSync, statSync } from 'node:fs'
 import { join, normalize } from 'node:path'
-import { describe, it } from 'node:test'
+import { describe, it, type TestContext } from 'node:test'
 import fc from 'fast-check'
-import { fileNameOf } from './object-parts.ts'
+import type { ObjectSource } from '#ports/object-source.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { BrokenAnswer } from './fetch-faults.ts'
+import type { PartTools } from './fetch-source.ts'
+import { fileNameOf, objectParts } from './object-parts.ts'
+import { partFileOf } from './part-file.ts'
 
 describe('the file of an object', () => {
   it('is called as its key where that is plain', () => {
@@ -27,3 +33,45 @@ describe('the file of an object', () => {
     )
   })
 })
+
+describe('an object that has more bytes than its list says', () => {
+  it('is given up as soon as they come, whatever else the server would send', async t => {
+    const { tools, saved } = partTools(t)
+    let sent = 0
+    async function* withoutEnd() {
+      for (; sent < 1_000; sent++) yield Buffer.alloc(1_024)
+    }
+    const fetched = objectParts(sourceOf(withoutEnd)).fetchPart(
+      { id: 'a.json', asks: { key: 'a.json', version: '1', bytes: 10 }, bytes: 10 },
+      tools,
+    )
+    await assert.rejects(fetched, new BrokenAnswer('a.json has more bytes than the 10 of its list'))
+    assert.equal(sent, 0)
+    const { path } = tools.file
+    assert.equal(existsSync(path) ? statSync(path).size : 0, 0)
+    assert.equal(saved.at(-1), 0)
+  })
+})
+
+function sourceOf(bytes: () => AsyncIterable<Uint8Array>): ObjectSource {
+  return {
+    list: async function* () {},
+    open: async () => ({ startsAt: 0, bytes: bytes() }),
+    close: () => undefined,
+  }
+}
+
+function partTools(t: TestContext): { readonly tools: PartTools; readonly saved: number[] } {
+  const saved: number[] = []
+  const tools: PartTools = {
+    file: partFileOf(tempDir(t), 'a.json'),
+    signal: new AbortController().signal,
+    nowMs: () => 0,
+    takeCall: async () => undefined,
+    received: () => undefined,
+    savedBytes: 0,
+    saveBytes: bytes => void saved.push(bytes),
+    warn: () => undefined,
+  }
+  return { tools, saved }
+}

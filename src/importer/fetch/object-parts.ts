@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { mkdir, open } from 'node:fs/promises'
 import { dirname } from 'node:path'
-import { type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
+import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
@@ -82,7 +82,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   try {
     const from = object.version === null ? 0 : tools.savedBytes
     const opened = await source.open(object, from, tools.signal)
-    const bytes = await append(opened.bytes, opened.startsAt, tools)
+    const bytes = await append(atMost(object, opened, tools), opened.startsAt, tools)
     if (object.bytes !== null && bytes !== object.bytes) {
       tools.saveBytes(0)
       throw new BrokenAnswer(`${object.key} has ${bytes} bytes instead of ${object.bytes}`)
@@ -91,6 +91,19 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
     throw faultOf(cause)
   }
   return { kind: 'file', lineCount: null }
+}
+
+/** @throws BrokenAnswer before more than the listed bytes are on the disk, which an answer without an end would fill. */
+async function* atMost(object: SourceObject, { bytes, startsAt }: ObjectBytes, tools: PartTools) {
+  let left = object.bytes === null ? Infinity : object.bytes - startsAt
+  for await (const chunk of bytes) {
+    left -= chunk.length
+    if (left < 0) {
+      tools.saveBytes(0)
+      throw new BrokenAnswer(`${object.key} has more bytes than the ${object.bytes} of its list`)
+    }
+    yield chunk
+  }
 }
 
 /** Writes behind what is on the disk already, and tells of all that is synced. @returns the bytes of the file. */
