@@ -27,6 +27,24 @@ describe('a rejected row of CSV', () => {
     assert.deepEqual([short!.record, short!.columns], [undefined, ['event', 'user', 'at', 'note']])
   })
 
+  it('names its columns once for all rows of its file, and each is sent when its text is repaired', async t => {
+    const { job, rejects } = await rehearsed(t, `event,user,at,note\n${'Paid,u-3\n'.repeat(3)}`)
+    const columns = ['event', 'user', 'at', 'note']
+    assert.deepEqual(
+      rejects.map(reject => reject.columns),
+      [columns, undefined, undefined],
+    )
+    const source = 'Paid,u-3,2024-05-01T12:00:00Z,'
+    // Files that name them in each line are read as well.
+    const repaired = [
+      { ...rejects[1]!, source },
+      { ...rejects[2]!, columns, source },
+    ]
+    const [atOnce] = await rightAtOnce(t, source)
+    assert.deepEqual((await retry(t, job, repaired))[0], atOnce)
+    assert.deepEqual((await retry(t, job, repaired.slice(1)))[0], atOnce)
+  })
+
   it('is sent as it would have been at once when its cells are repaired', async t => {
     const { job, rejects } = await rehearsed(t)
     const [missing] = rejects

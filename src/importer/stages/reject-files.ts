@@ -37,7 +37,7 @@ export interface RejectLine {
   readonly source: string
   /** A row of CSV by the names of its columns, to be repaired here or in `source`. */
   readonly record?: JsonObject
-  /** The names of its columns, for a row whose cells do not fit to them. */
+  /** The names of its columns, for the first row of an object in a part whose cells do not fit to them. */
   readonly columns?: readonly string[]
   readonly adapter: string
   readonly fix: string
@@ -143,6 +143,8 @@ function rejectedSource({
 export class RejectFile {
   readonly #path: string
   #file: number | null = null
+  /** The objects whose columns the file names already: a header may be far longer than the rows that do not fit to it. */
+  readonly #named = new Set<string>()
 
   constructor(folder: JobFolder, part: string) {
     this.#path = folder.file('rejects', `${part}.jsonl`)
@@ -154,7 +156,16 @@ export class RejectFile {
       mkdirSync(dirname(this.#path), { recursive: true })
       this.#file = openSync(`${this.#path}.next`, 'w', 0o600)
     }
-    writeSync(this.#file, `${JSON.stringify(line)}\n`)
+    writeSync(this.#file, `${JSON.stringify(this.#withColumnsOnce(line))}\n`)
+  }
+
+  /** Retrying takes the columns of the manifest; in the file they are for a person who repairs its rows. */
+  #withColumnsOnce(line: RejectLine): RejectLine {
+    if (line.columns === undefined) return line
+    const { columns, ...others } = line
+    if (this.#named.has(line.object)) return others
+    this.#named.add(line.object)
+    return line
   }
 
   end(): void {
