@@ -26,13 +26,26 @@ export function needSecret(env: Environment, name: string, what: string): string
 }
 
 export function basicAuthorization(user: string, password: string): string {
-  return `Basic ${Buffer.from(`${user}:${password}`).toString('base64')}`
+  return `Basic ${base64Of(user, password)}`
+}
+
+/** What is secret of a request with `basicAuthorization`, in the forms in which a source may give it back. */
+export function basicSecrets(user: string, password: string): readonly string[] {
+  const base64 = base64Of(user, password)
+  return [user, password, base64, base64.replace(/=+$/, '')]
+}
+
+function base64Of(user: string, password: string): string {
+  return Buffer.from(`${user}:${password}`).toString('base64')
 }
 
 /** A text of the source for people, with every secret in it masked and on one line. Of a page it is only the title. */
 export function wordsWithoutSecrets(text: string, secrets: readonly string[]): string {
   const forms = secrets.filter(secret => secret !== '').flatMap(secret => [secret, encodeURIComponent(secret)])
-  const masked = forms.reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
+  // The longest first: a mask within another form would hide that form from the search for it.
+  const masked = forms
+    .toSorted((a, b) => b.length - a.length)
+    .reduce((rest, secret) => rest.replaceAll(secret, '…'), text)
   return (isPage.test(masked) ? titleOf(masked) : masked)
     .replace(/[\p{Cc}\s]+/gu, ' ')
     .trim()

@@ -2,7 +2,7 @@
 // docs/wire/import.md §1.1; Amplitude's documentation, "Export API": 4 GB and 365 days per call, 404 for no data.
 
 import { BrokenAnswer, WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import { basicAuthorization } from '#importer/fetch/fetch-secrets.ts'
+import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
 import { type DayWindow, dayWindows, type HourWindow, hoursOf, splitHours } from '#importer/fetch/fetch-windows.ts'
 import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
@@ -58,7 +58,7 @@ async function fetchHours(
   if (answer.status !== 200) {
     const fault = await faultOfStatus(answer, {
       source: 'Amplitude',
-      secrets: [apiKey, secretKey],
+      secrets: basicSecrets(apiKey, secretKey),
       nowMs: tools.nowMs(),
     })
     if (answer.status === 400 || answer.status === 413) throw new WindowTooLarge(fault.message, true)

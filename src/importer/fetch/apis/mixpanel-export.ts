@@ -2,7 +2,7 @@
 // Export": both dates are inside, 60 calls an hour, 3 a second, 100 at once.
 
 import { WindowTooLarge } from '#importer/fetch/fetch-faults.ts'
-import { basicAuthorization } from '#importer/fetch/fetch-secrets.ts'
+import { basicAuthorization, basicSecrets } from '#importer/fetch/fetch-secrets.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from '#importer/fetch/fetch-source.ts'
 import { type DayWindow, dayWindows, splitDays } from '#importer/fetch/fetch-windows.ts'
 import { faultOfStatus, sendRequest } from '#importer/fetch/http-request.ts'
@@ -65,7 +65,11 @@ async function fetchDays(
     signal: tools.signal,
   })
   if (answer.status !== 200) {
-    const fault = await faultOfStatus(answer, { source: 'Mixpanel', secrets: [user, secret], nowMs: tools.nowMs() })
+    const fault = await faultOfStatus(answer, {
+      source: 'Mixpanel',
+      secrets: basicSecrets(user, secret),
+      nowMs: tools.nowMs(),
+    })
     if (answer.status === 400 || answer.status === 413) throw new WindowTooLarge(fault.message, true)
     if (answer.status === 504) throw new WindowTooLarge(fault.message, false)
     throw fault
