@@ -1,17 +1,1 @@
-/**
- * Text from clients must not move the cursor, change a line's direction, break the line or hide in it. So control and
- * format characters, separators and lone surrogates are escaped as in JSON, which also keeps a JSON line valid.
- */
-export function printable(line: string): string {
-  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
-}
-
-/** Like `printable`, but with the joiners that words of some scripts and many emoji are written with. */
-export function printableName(name: string): string {
-  return name.replaceAll(/(?![\u200c\u200d])[\p{Cc}\p{Cf}\p{Cs}\p{Zl}\p{Zp}]/gu, escaped)
-}
-
-function escaped(chars: string): string {
-  const units = Array.from({ length: chars.length }, (_, index) => chars.charCodeAt(index))
-  return units.map(unit => `\\u${unit.toString(16).padStart(4, '0')}`).join('')
-}
+export { printable, printableName } from '#core/printable.ts'

@@ -1,6 +1,7 @@
 // The report as one page that needs nothing else: for a person to read and sign off. Headings, and tables with captions;
 // bars only repeat what a table says.
 
+import { printableName } from '#core/printable.ts'
 import { chartStyle, dayChart } from './day-chart.ts'
 import type { DayCount, RehearsalReport } from './rehearsal-report.ts'
 import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
@@ -142,6 +143,7 @@ const entities: Readonly<Record<string, string>> = {
   "'": '&#39;',
 }
 
+/** Lines and tabs stay for `pre`; whatever else would move a cursor or turn a line is shown instead of done. */
 function escaped(text: string): string {
-  return text.replaceAll(/[&<>"']/g, char => entities[char]!)
+  return text.replaceAll(/[^\n\t]+/g, piece => printableName(piece)).replaceAll(/[&<>"']/g, char => entities[char]!)
 }

@@ -1,3 +1,4 @@
+import { printableName } from '#core/printable.ts'
 import type { RehearsalReport } from './rehearsal-report.ts'
 import { aboutLines, reportSections, type Section, type Table } from './report-sections.ts'
 
@@ -24,7 +25,7 @@ function table({ caption, columns, rows }: Table): string {
   ].join('\n')
 }
 
-/** Texts of other people must neither end a cell nor become markup. */
+/** Texts of other people must neither end a cell, nor become markup, nor move the cursor of a terminal that shows them. */
 function escaped(text: string): string {
-  return text.replaceAll(/[\\`*_[\]<>|#]/g, '\\$&').replaceAll(/\s+/g, ' ')
+  return printableName(text.replaceAll(/\s+/g, ' ')).replaceAll(/[\\`*_[\]<>|#]/g, '\\$&')
 }

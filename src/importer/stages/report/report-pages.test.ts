@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { sectionsHtml } from './report-html.ts'
+import { sectionsMarkdown } from './report-markdown.ts'
+import type { Section } from './report-sections.ts'
+
+it('texts of other people cannot steer the terminal or turn the lines of whoever reads a report', () => {
+  const hostile = 'a\u001b]0;title\u0007b\u009b31mc\u202ed\u2066e'
+  const emoji = '👩\u200d🚀'
+  const section: Section = {
+    title: 'Events',
+    lines: [`The job ${hostile} has the same days.`],
+    tables: [
+      {
+        caption: 'Names',
+        columns: [{ title: 'Event' }, { title: 'Count', isNumber: true }],
+        rows: [
+          [hostile, '1'],
+          ['two\nlines', '2'],
+          [emoji, '3'],
+        ],
+      },
+    ],
+  }
+  const about = [`Files: ${hostile}`]
+  const markdown = sectionsMarkdown('Rehearsal', about, [section])
+  const html = sectionsHtml('Rehearsal', { about, sections: [section], days: [] })
+  for (const page of [markdown, html]) {
+    assert.doesNotMatch(page, /(?![\n\t])[\p{Cc}\u202a-\u202e\u2066-\u2069]/u)
+    assert.equal(page.split('u001b').length, 4)
+    assert.ok(page.includes(emoji))
+  }
+  assert.match(markdown, /^\| a\\\\u001b\\\]0;title\\\\u0007b\\\\u009b31mc\\\\u202ed\\\\u2066e \| 1 \|$/m)
+  assert.match(html, />a\\u001b\]0;title\\u0007b\\u009b31mc\\u202ed\\u2066e</)
+})
