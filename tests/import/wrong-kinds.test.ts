@@ -100,7 +100,7 @@ async function sentJob(t: TestContext): Promise<JobFolder> {
   const manifest = await job.stage()
   await job.scan()
   const rehearsal = await job.rehearse()
-  folder.writeJson('approval.json', approve(plan, manifest, plan.createdAt))
+  folder.writeJson('approval.json', approve({ plan, manifest, ledgerSha256: null }, plan.createdAt))
   folder.writeJson('service-job.json', { id: '7', secretId: 's', target: 'http://localhost', project: '1' })
   const standIn = await startBatchStandIn(t)
   const opened = job.open()

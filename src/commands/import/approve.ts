@@ -2,14 +2,14 @@
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
 import { counted } from '#core/counted.ts'
-import { approvalFile, approvalHashes, approve, changesSince, readApproval } from '#importer/job/approval.ts'
+import { approvalFile, approve, changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'
 import { choiceLines, planChoices } from '#importer/stages/report/plan-choices.ts'
 import { reportNames } from '#importer/stages/report/report-files.ts'
 import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { refuse } from '../refuse.ts'
-import { manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
+import { approvedParts, manifestOf, readReport, rehearsal, scan, stage } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { stopOf, stopText } from './job/rehearsal-stop.ts'
@@ -49,7 +49,7 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
           `${counted(predicted.events, 'event')}, 0 charged, ${counted(warnings.length, 'warning')}; the report is ${folder.file(reportNames.html)}`,
         ],
       })
-      const approval = approve(plan, manifestOf(folder), new Date().toISOString())
+      const approval = approve(approvedParts(job), new Date().toISOString())
       folder.writeJson(approvalFile, approval)
       printLines([
         `Approved as ${approval.sha256.slice(0, 12)}.`,
@@ -62,14 +62,14 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
 }
 
 /** What is sent was sent under the approval that is there; only what changed since, such as a limit for the rest, needs another one. */
-function refuseSent({ folder, plan }: Job, at: string): void {
+function refuseSent(job: Job, at: string): void {
+  const { folder } = job
   const approval = readApproval(folder)
-  const manifest = readManifest(folder)
   const sent = sentSoFar(folder)
-  if (approval === null || manifest === null || sent === null) return
+  if (approval === null || readManifest(folder) === null || sent === null) return
   const ending = readEnding(folder)
   const isEnded = ending !== null && ending.serviceJobId === sent.serviceJobId
-  if (!isEnded && changesSince(approval, plan, manifest).length > 0) return
+  if (!isEnded && changesSince(approval, approvedParts(job)).length > 0) return
   const what = isEnded ? endedWords[ending.how] : sent.isAll ? 'sent' : 'sent in part'
   refuse(
     `it was approved at ${approval.approvedAt} and is ${what} since, so there is nothing to approve: what is sent is sent. Where it stands: pennon import status ${at}`,
@@ -84,8 +84,8 @@ async function checkRehearsed(job: Job, at: string): Promise<void> {
     if (!(await each.isDone(job)))
       refuse(`there is no rehearsal of what is planned now. First: pennon import run ${at}`)
   const report = readReport(job.folder)!
-  const hashes = approvalHashes(job.plan, manifestOf(job.folder))
-  if (report.hashes.manifest !== hashes.manifest) refuse(`the staged bytes changed. First: pennon import run ${at}`)
+  if (report.hashes.manifest !== manifestSha256(manifestOf(job.folder)))
+    refuse(`the staged bytes changed. First: pennon import run ${at}`)
   if (!report.balance.isBalanced)
     refuse(
       `the figures of the rehearsal do not balance, so nothing can be approved: pennon import report ${at} shows them. Please report it as a defect of Pennon`,

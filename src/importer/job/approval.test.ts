@@ -20,26 +20,41 @@ const plan: ImportPlan = {
 const manifest = { v: 1, parts: [{ id: '2024-05-01/0', sha256: 'abc' }] } as unknown as Manifest
 
 describe('an approval', () => {
-  const approval = approve(plan, manifest, '2026-01-15T01:00:00.000Z')
+  const parts = { plan, manifest, ledgerSha256: 'def' }
+  const approval = approve(parts, '2026-01-15T01:00:00.000Z')
 
   it('holds for what was approved, whatever order the keys of the plan are read in', () => {
     const read = JSON.parse(
       JSON.stringify({ ...plan, target: Object.fromEntries(Object.entries(plan.target!).reverse()) }),
     )
-    assert.deepEqual(changesSince(approval, read as ImportPlan, JSON.parse(JSON.stringify(manifest)) as Manifest), [])
-    assert.equal(approve(plan, manifest, 'another time').sha256, approval.sha256)
+    assert.deepEqual(
+      changesSince(approval, { ...parts, plan: read as ImportPlan, manifest: structuredClone(manifest) }),
+      [],
+    )
+    assert.equal(approve(parts, 'another time').sha256, approval.sha256)
   })
 
   it('names what changed', () => {
     const other = { ...manifest, parts: [] } as Manifest
-    assert.deepEqual(changesSince(approval, plan, other), ['the staged bytes (manifest.json)'])
-    assert.deepEqual(changesSince(approval, { ...plan, config: {} }, manifest), ['the source or its configuration'])
-    assert.deepEqual(changesSince(approval, { ...plan, toolVersion: '1.0.1' }, manifest), [
+    assert.deepEqual(changesSince(approval, { ...parts, manifest: other }), ['the staged bytes (manifest.json)'])
+    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, config: {} } }), [
+      'the source or its configuration',
+    ])
+    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, toolVersion: '1.0.1' } }), [
       'the source or its configuration',
     ])
     const target = { ...plan.target!, projectKey: 'phc_2' }
-    assert.deepEqual(changesSince(approval, { ...plan, target }, manifest), ['the target'])
+    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, target } }), ['the target'])
     const limits = { ...plan.limits, maxRejectShare: 0.5 }
-    assert.deepEqual(changesSince(approval, { ...plan, limits }, manifest), ['the limits'])
+    assert.deepEqual(changesSince(approval, { ...parts, plan: { ...plan, limits } }), ['the limits'])
+  })
+  it('is of what the scan found, where the scan and the approval have a sum of it', () => {
+    assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: 'other' }), [
+      'what the scan found of persons, groups and devices',
+    ])
+    assert.deepEqual(changesSince(approval, { ...parts, ledgerSha256: null }), [])
+    const earlier = approve({ ...parts, ledgerSha256: null }, '2026-01-15T01:00:00.000Z')
+    assert.equal('ledger' in earlier.hashes, false)
+    assert.deepEqual(changesSince(earlier, parts), [])
   })
 })

@@ -1,4 +1,4 @@
-// `approval.json`: what a person signed off, as hashes. Sending begins only while all four agree.
+// `approval.json`: what a person signed off, as hashes. Sending begins only while all of them agree.
 // Source: docs/wire/import.md §2.1 (stage 5), §2.4 ("other mapping, other bytes, other target").
 
 import Type from 'typebox'
@@ -14,6 +14,8 @@ export interface ApprovalHashes {
   readonly mapping: string
   readonly target: string
   readonly limits: string
+  /** The sum over the ledger, where the scan took one. */
+  readonly ledger?: string
 }
 
 export interface Approval {
@@ -36,6 +38,7 @@ const approvalSchema = Type.Object({
     mapping: Type.String(),
     target: Type.String(),
     limits: Type.String(),
+    ledger: Type.Optional(Type.String()),
   }),
   sha256: Type.String(),
 })
@@ -44,19 +47,28 @@ export function manifestSha256(manifest: Manifest): string {
   return sha256Hex(JSON.stringify(manifest))
 }
 
-export function approvalHashes(plan: ImportPlan, manifest: Manifest): ApprovalHashes {
+/** What an approval is of. */
+export interface ApprovedParts {
+  readonly plan: ImportPlan
+  readonly manifest: Manifest
+  /** Null where no scan has ended, or where it took no sum. */
+  readonly ledgerSha256: string | null
+}
+
+export function approvalHashes({ plan, manifest, ledgerSha256 }: ApprovedParts): ApprovalHashes {
   return {
     manifest: manifestSha256(manifest),
     mapping: mappingSha256(plan),
     target: sha256Hex(canonicalJson(plan.target as unknown as JsonObject)),
     limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
+    ...(ledgerSha256 !== null && { ledger: ledgerSha256 }),
   }
 }
 
-export function approve(plan: ImportPlan, manifest: Manifest, approvedAt: string): Approval {
-  const hashes = approvalHashes(plan, manifest)
+export function approve(parts: ApprovedParts, approvedAt: string): Approval {
+  const hashes = approvalHashes(parts)
   const sha256 = sha256Hex(canonicalJson({ ...hashes }))
-  return { v: 1, jobId: plan.jobId, approvedAt, hashes, sha256 }
+  return { v: 1, jobId: parts.plan.jobId, approvedAt, hashes, sha256 }
 }
 
 const changedNames: Record<keyof ApprovalHashes, string> = {
@@ -64,13 +76,17 @@ const changedNames: Record<keyof ApprovalHashes, string> = {
   mapping: 'the source or its configuration',
   target: 'the target',
   limits: 'the limits',
+  ledger: 'what the scan found of persons, groups and devices',
 }
 
 /** @returns in words, what is not as it was approved; empty when everything is. */
-export function changesSince({ hashes }: Approval, plan: ImportPlan, manifest: Manifest): readonly string[] {
-  const now = approvalHashes(plan, manifest)
+export function changesSince({ hashes }: Approval, parts: ApprovedParts): readonly string[] {
+  const now = approvalHashes(parts)
   const names = Object.keys(changedNames) as (keyof ApprovalHashes)[]
-  return names.filter(name => now[name] !== hashes[name]).map(name => changedNames[name])
+  return names
+    .filter(name => now[name] !== hashes[name])
+    .filter(name => name !== 'ledger' || (now.ledger !== undefined && hashes.ledger !== undefined))
+    .map(name => changedNames[name])
 }
 
 export function readApproval(folder: JobFolder): Approval | null {

@@ -5,11 +5,12 @@
 import { existsSync } from 'node:fs'
 import Database from 'better-sqlite3'
 import type { Static, TSchema } from 'typebox'
-import { isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
 import type { ImportLedger } from '../records/import-ledger.ts'
 import type { SourceFact } from '../records/import-source.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
 import { isOf } from './file-schema.ts'
+import { sumOfLedger } from './ledger-sum.ts'
 import { RecentMap } from './recent-map.ts'
 import { isSqliteDamage } from './sqlite-damage.ts'
 
@@ -34,6 +35,19 @@ const schema = `
 
 /** What the file holds is not what a scan writes. */
 export class LedgerDamage extends Error {}
+
+/**
+ * @param expected the sum that a scan gave.
+ * @throws LedgerDamage for another sum. @throws JobPaused
+ */
+export async function checkLedger(path: string, expected: string, signal: AbortSignal): Promise<void> {
+  const ledger = new JobLedger(path)
+  try {
+    if ((await ledger.sha256(signal)) !== expected) throw new LedgerDamage(`${path} holds other rows than were scanned`)
+  } finally {
+    ledger.close()
+  }
+}
 
 export class JobLedger implements ImportLedger {
   readonly #database: Database.Database
@@ -77,6 +91,15 @@ export class JobLedger implements ImportLedger {
       throw error
     } finally {
       ledger?.close()
+    }
+  }
+
+  /** The sum over all that sending takes from it. @throws LedgerDamage, JobPaused */
+  async sha256(signal: AbortSignal): Promise<string> {
+    try {
+      return await sumOfLedger(this.#database, signal)
+    } catch (error) {
+      throw isDamage(error) ? new LedgerDamage('the ledger cannot be read', { cause: error }) : error
     }
   }
 
@@ -176,6 +199,7 @@ export class JobLedger implements ImportLedger {
   /**
    * Groups first, then links, each by time and uuid.
    * @param skipped how many of them are left out.
+   * @throws LedgerDamage
    */
   *generatedEvents(skipped = 0): IterableIterator<ImportedEvent> {
     type Row = { kind: string; time_us: number; uuid: string; id: number; event: string }
@@ -187,7 +211,7 @@ export class JobLedger implements ImportLedger {
     )
     let rows = this.#database.prepare<[], Row>(page('', skipped)).all()
     for (let last = rows.at(-1); last !== undefined; last = rows.at(-1)) {
-      for (const { event } of rows) yield parseJson(event) as unknown as ImportedEvent
+      for (const { event } of rows) yield storedJson(event) as unknown as ImportedEvent
       rows = next.all(last.kind, last.time_us, last.uuid, last.id)
     }
   }
@@ -235,7 +259,7 @@ export class JobLedger implements ImportLedger {
   #storedSnapshot(name: string, kind: string, key: string): JsonObject | null {
     const text = this.#statements.snapshot.get(kind, key)?.properties
     if (text === undefined) return null
-    const properties = parseJson(text) as JsonObject
+    const properties = storedJson(text)
     this.#snapshots.set(name, properties, text.length)
     return properties
   }
@@ -275,6 +299,17 @@ function statementsOf(database: Database.Database) {
 
 function isDamage(error: unknown): boolean {
   return error instanceof LedgerDamage || isSqliteDamage(error)
+}
+
+/** @throws LedgerDamage */
+function storedJson(text: string): JsonObject {
+  try {
+    const value = parseJson(text)
+    if (isJsonObject(value)) return value
+  } catch (cause) {
+    throw new LedgerDamage('a row of the ledger is no JSON', { cause })
+  }
+  throw new LedgerDamage('a row of the ledger is no object of JSON')
 }
 
 function jsonIn(text: string): unknown {

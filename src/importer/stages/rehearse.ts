@@ -21,11 +21,11 @@ import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
 import { manyNames, percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
-import { approvalHashes } from '../job/approval.ts'
+import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
-import type { ImportPlan } from '../job/plan.ts'
+import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
 import type { ImportSource } from '../records/import-source.ts'
@@ -199,7 +199,6 @@ class RehearsalCounts {
     const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
-    const hashes = approvalHashes(plan, manifest)
     return {
       v: 1,
       kind: 'rehearsal',
@@ -212,7 +211,7 @@ class RehearsalCounts {
       sourceTimezone: manifest.sourceTimezone,
       target: target && { address: target.address, projectId: target.projectId, projectName: target.projectName },
       choices: planChoices(plan, targetAnswer),
-      hashes: { manifest: hashes.manifest, mapping: hashes.mapping },
+      hashes: { manifest: manifestSha256(manifest), mapping: mappingSha256(plan) },
       targetAnswer,
       range: this.#events.range(),
       balance,

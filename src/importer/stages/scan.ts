@@ -31,6 +31,8 @@ export interface ScanStats {
   readonly v: 1
   /** The hash of the manifest that was scanned, which includes the plan's mapping. */
   readonly scannedSha256: string
+  /** The sum over the ledger that the scan left; scans of earlier versions took none. */
+  readonly ledgerSha256?: string
   readonly groupEvents: number
   readonly linkEvents: number
   /** How often another user came to a device than its first. */
@@ -80,6 +82,7 @@ export const ledgerFile = 'ledger.db'
 const statsSchema = Type.Object({
   v: Type.Literal(1),
   scannedSha256: Type.String(),
+  ledgerSha256: Type.Optional(Type.String()),
   groupEvents: Type.Number(),
   linkEvents: Type.Number(),
   sharedDevices: Type.Number(),
@@ -108,7 +111,8 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     const conversion = jobConversion(plan, source, (kind, key) => facts.find(kind, key))
     const facts: ScanFacts = new ScanFacts(ledger, conversion.converter, manifest.parts.length)
     const counts = await scanWithFacts({ ...options, ledger, conversion, facts })
-    const stats = statsOf(scannedSha256, ledger, counts)
+    const ledgerSha256 = await ledger.sha256(options.signal)
+    const stats = { ...statsOf(scannedSha256, ledger, counts), ledgerSha256 }
     folder.writeJson(statsFile, stats)
     if (manifest.sourceTimezone === null) stopForZone(stats)
     return stats

@@ -2,7 +2,7 @@
 // Source: docs/wire/import.md §2.1.
 
 import { statSync } from 'node:fs'
-import { manifestSha256 } from '#importer/job/approval.ts'
+import { type ApprovedParts, manifestSha256 } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
 import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
@@ -117,6 +117,11 @@ export function manifestOf(folder: Job['folder']): Manifest {
   if (manifest === null)
     throw new JobStopped(`${folder.path} is not staged yet: pennon import run ${quoted(folder.path)}`)
   return manifest
+}
+
+/** What there is to approve, or of what was approved, now. */
+export function approvedParts({ folder, plan }: Pick<Job, 'folder' | 'plan'>): ApprovedParts {
+  return { plan, manifest: manifestOf(folder), ledgerSha256: readStats(folder)?.ledgerSha256 ?? null }
 }
 
 /** @returns bytes; 0 for a file that is not there. */

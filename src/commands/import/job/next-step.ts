@@ -11,7 +11,7 @@ import { findChanged } from '#importer/stages/raw-sources.ts'
 import { type SentSoFar, sentSoFar } from '#importer/verify/sent-so-far.ts'
 import type { ServiceAnswer } from '../service/ask-service.ts'
 import { type NextStep, quoted } from '../words/step-words.ts'
-import { readReport } from './job-stages.ts'
+import { approvedParts, readReport } from './job-stages.ts'
 import { overlapDays, overlapWayOut } from './live-before.ts'
 import type { Job } from './open-job.ts'
 import { type RehearsalStop, stopOf } from './rehearsal-stop.ts'
@@ -51,7 +51,7 @@ export async function standingOf({ folder, plan }: Pick<Job, 'folder' | 'plan'>)
     isRehearsed,
     hasTarget: plan.target !== null,
     stopAt: at => (report === null ? null : stopOf(report, plan, at)),
-    changed: approval === null || manifest === null ? null : changesSince(approval, plan, manifest),
+    changed: approval === null || manifest === null ? null : changesSince(approval, approvedParts({ folder, plan })),
     sent,
     overlapDays: overlapDays(folder, report?.targetAnswer),
     changedFile: needsFiles ? ((await findChanged(manifest.raw))?.path ?? null) : null,

@@ -3,6 +3,7 @@
 
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
+import { checkLedger } from '#importer/job/ledger.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
 import { type Checkpoint, readCheckpoint } from '#importer/send/checkpoint.ts'
 import { ServiceRefusal } from '#importer/send/job-api.ts'
@@ -13,10 +14,11 @@ import { ensureServiceJob, jobName, type OpenJobState, readServiceJob, tellState
 import { toldFigures } from '#importer/send/told-figures.ts'
 import { ToldProgress } from '#importer/send/told-progress.ts'
 import { openStagedJob } from '#importer/stages/open-staged-job.ts'
+import { ledgerFile } from '#importer/stages/scan.ts'
 import { writeFinalReport } from '#importer/verify/final-pages.ts'
 import type { FinalReport } from '#importer/verify/final-report.ts'
 import { verifyFile, verifyStage } from '#importer/verify/verify-stage.ts'
-import { manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
+import { approvedParts, manifestOf, readReport, type StageRun } from '../job/job-stages.ts'
 import { liveEventsBefore } from '../job/live-before.ts'
 import type { Job } from '../job/open-job.ts'
 import { acceptingPlan, oldWayOut } from '../job/rehearsal-stop.ts'
@@ -54,13 +56,17 @@ export function isApproved({ folder }: Pick<Job, 'folder'>): boolean {
 export async function sendJob(run: StageRun, options: SendJobOptions): Promise<SentJob> {
   const { folder, plan, source, progress, signal } = run
   const { path } = options
-  const manifest = manifestOf(folder)
   const approval = readApproval(folder)!
-  const changed = changesSince(approval, plan, manifest)
+  const parts = approvedParts(run)
+  const { manifest } = parts
+  const changed = changesSince(approval, parts)
   if (changed.length > 0)
     throw new JobStopped(
       `since the approval, ${changed.join(' and ')} changed. Look at it and approve again: pennon import approve ${quoted(path)}`,
     )
+  // An approval of an earlier version is of no ledger, and a scan of one took no sum.
+  const ledgerSha256 = approval.hashes.ledger ?? parts.ledgerSha256
+  if (ledgerSha256 !== null) await checkLedger(folder.file(ledgerFile), ledgerSha256, signal)
   const target = plan.target!
   const api = apiOf(target, progress, signal)
   const known = readServiceJob(folder)

@@ -203,7 +203,11 @@ describe('a record with a mapping', () => {
       [n[1]!, 'gte', high, true],
       [n[1]!, 'lt', high, false],
     ] as const)
-      assert.equal(isKeptOf(value, { field: 'n', op, value: other as JsonValue }), isExpected, `${op} ${JSON.stringify(other)}`)
+      assert.equal(
+        isKeptOf(value, { field: 'n', op, value: other as JsonValue }),
+        isExpected,
+        `${op} ${JSON.stringify(other)}`,
+      )
     assert.ok(
       isKept([
         { field: 'env', op: 'is_set' },

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { after, before, describe, it } from 'node:test'
+import Database from 'better-sqlite3'
+import { ImportCommands } from '../support/import-command.ts'
+import { type Pennon, startPennon, testPersonalKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const line = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', device: 'd-1', at: '2024-05-01T12:00:00Z' })}\n`
+
+describe('a ledger with other rows than were approved', () => {
+  let pennon: Pennon
+  before(async () => {
+    pennon = await startPennon()
+  })
+  after(() => pennon.stop())
+
+  it('is not sent; scanned again, the import goes on under the same approval', async t => {
+    const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
+    await commands.approved(pennon, [commands.file('raw.jsonl', line)])
+    renameUser(commands)
+    const refused = await commands.call('run')
+    assert.equal(refused.exitCode, 2, refused.stderr)
+    const path = join(commands.job, 'ledger.db')
+    assert.ok(refused.stderr.includes(`pennon: ${path} is damaged. Delete it and run again: it is made anew`))
+    rmSync(path)
+    const again = await commands.call('run')
+    assert.equal(again.exitCode, 0, again.stderr)
+  })
+
+  it('is taken as it is where an earlier version scanned and approved it, which took no sum', async t => {
+    const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
+    await commands.approved(pennon, [commands.file('raw.jsonl', line)])
+    forget(join(commands.job, 'stats.json'), stats => delete stats.ledgerSha256)
+    forget(join(commands.job, 'approval.json'), ({ hashes }) => delete (hashes as Record<string, unknown>).ledger)
+    const sent = await commands.call('run')
+    assert.equal(sent.exitCode, 0, sent.stderr)
+  })
+})
+
+function renameUser({ job }: ImportCommands): void {
+  const ledger = new Database(join(job, 'ledger.db'))
+  const { changes } = ledger.prepare("UPDATE generated SET event = replace(event, 'u-1', 'u-3')").run()
+  ledger.close()
+  assert.equal(changes, 1)
+}
+
+function forget(path: string, change: (value: Record<string, unknown>) => void): void {
+  const value = JSON.parse(readFileSync(path, 'utf8')) as Record<string, unknown>
+  change(value)
+  writeFileSync(path, JSON.stringify(value))
+}
