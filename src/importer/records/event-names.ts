@@ -6,6 +6,7 @@ import { ImportConfigError, type ImportSource, type RecordConverter } from './im
 import type { Conversion, ImportedEvent } from './imported-event.ts'
 import { eventNameLengthMax, isLongerThan } from './record-fields.ts'
 import { eventNamesKey, SourceConfig } from './source-config.ts'
+import { EventNameWatch } from './unseen-names.ts'
 
 /** They link or describe somebody by what they hold, which a name alone neither gives nor takes away. */
 const identityEvents = ['$identify', '$create_alias', '$merge_dangerously', '$groupidentify']
@@ -19,18 +20,31 @@ export function withEventNames(source: ImportSource): ImportSource {
     prepare(config, context) {
       const converter = source.prepare(config, context)
       const names = eventNamesIn(name, config)
-      return names.size === 0 ? converter : renaming(converter, names)
+      if (names.size === 0) return converter
+      if (context.unseenNames === undefined) return renaming(converter, names, null)
+      const watch = new EventNameWatch(names.keys())
+      context.unseenNames.add(watch)
+      return renaming(converter, names, watch)
     },
   }
 }
 
-function renaming(converter: RecordConverter, names: ReadonlyMap<string, string>): RecordConverter {
+function renaming(
+  converter: RecordConverter,
+  names: ReadonlyMap<string, string>,
+  watch: EventNameWatch | null,
+): RecordConverter {
   const { factsOf, timeOf } = converter
   return {
-    convert: record => renamed(converter.convert(record), names),
+    convert: record => renamed(seen(converter.convert(record), watch), names),
     ...(factsOf !== undefined && { factsOf: factsOf.bind(converter) }),
     ...(timeOf !== undefined && { timeOf: timeOf.bind(converter) }),
   }
+}
+
+function seen(outcome: Conversion, watch: EventNameWatch | null): Conversion {
+  if (watch?.isWaiting === true && 'events' in outcome) for (const { event } of outcome.events) watch.see(event)
+  return outcome
 }
 
 function renamed(outcome: Conversion, names: ReadonlyMap<string, string>): Conversion {

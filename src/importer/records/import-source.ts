@@ -4,6 +4,7 @@
 import type { JsonObject } from '#core/json.ts'
 import type { Conversion } from './imported-event.ts'
 import type { TimeWindow } from './time-window.ts'
+import type { UnseenNames } from './unseen-names.ts'
 
 /** One parsed record. */
 export interface SourceRecord {
@@ -26,6 +27,8 @@ export interface SourceFact {
 export interface SourceContext extends TimeWindow {
   /** A fact that `factsOf` gave for any record of the job, or the configuration. */
   readonly findFact: (kind: string, key: string) => string | null
+  /** Where somebody wants to know which names of the configuration no record has. */
+  readonly unseenNames?: UnseenNames | undefined
 }
 
 export interface RecordConverter {

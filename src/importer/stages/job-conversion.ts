@@ -8,6 +8,7 @@ import type { ImportSource, RecordConverter } from '../records/import-source.ts'
 import { type Conversion, type ConvertedRecord, RecordReject, type Rejected } from '../records/imported-event.ts'
 import { withoutPersons } from '../records/service-drops.ts'
 import { usPerMs } from '../records/source-time.ts'
+import type { UnseenNames } from '../records/unseen-names.ts'
 import type { StagedLine } from './staged-line.ts'
 
 const usPerDay = 86_400_000 * usPerMs
@@ -22,10 +23,11 @@ export function jobConversion(
   plan: ImportPlan,
   source: ImportSource,
   findFact: (kind: string, key: string) => string | null,
+  unseenNames?: UnseenNames,
 ): JobConversion {
   const nowMs = Date.parse(plan.createdAt)
   const { holdLiveWindow } = plan.limits
-  const converter = source.prepare(plan.config, { nowMs, holdLiveWindow, findFact })
+  const converter = source.prepare(plan.config, { nowMs, holdLiveWindow, findFact, unseenNames })
   return {
     converter,
     convert: ({ parsed, ordinal, text }, table) => {

@@ -9,6 +9,7 @@ import type { StagedJob, StagedOutcome, StagedPart } from '../job/staged-part.ts
 import { ownEvents, withSet } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { Conversion, ConvertedRecord, ImportedEvent, PersonSnapshot } from '../records/imported-event.ts'
+import type { UnseenNames } from '../records/unseen-names.ts'
 import { type JobConversion, jobConversion } from './job-conversion.ts'
 import { type PartLine, partLines } from './part-lines.ts'
 import { ledgerFile, tableOf } from './scan.ts'
@@ -25,11 +26,13 @@ export interface OpenOptions {
   readonly plan: ImportPlan
   readonly manifest: Manifest
   readonly source: ImportSource
+  /** Learns which names of the configuration the records have. */
+  readonly unseenNames?: UnseenNames
 }
 
-export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): OpenStagedJob {
+export function openStagedJob({ folder, plan, manifest, source, unseenNames }: OpenOptions): OpenStagedJob {
   const ledger = new JobLedger(folder.file(ledgerFile))
-  const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key))
+  const conversion = jobConversion(plan, source, (kind, key) => ledger.findFact(kind, key), unseenNames)
   return {
     parts: manifest.parts,
     generatedCount: ledger.generatedCount(),
@@ -41,20 +44,28 @@ export function openStagedJob({ folder, plan, manifest, source }: OpenOptions): 
     async *readPart(part: StagedPart, afterLine = 0): AsyncGenerator<StagedOutcome> {
       const notes = readScanNotes(folder, part)
       for await (const line of partLines(folder, part, afterLine))
-        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), { plan, manifest, conversion })
+        yield outcomeOf(line, decodeScanNote(notes[line.number - 1]!), { plan, manifest, conversion, unseenNames })
     },
     personOf: distinctId => ledger.userOf(distinctId) ?? distinctId,
     close: () => ledger.close(),
   }
 }
 
+interface OutcomeContext extends Pick<OpenOptions, 'plan' | 'manifest'> {
+  readonly conversion: JobConversion
+  readonly unseenNames: UnseenNames | undefined
+}
+
 function outcomeOf(
   { number, byteEnd, staged }: PartLine,
   note: ScanNote,
-  { plan, manifest, conversion }: Pick<OpenOptions, 'plan' | 'manifest'> & { readonly conversion: JobConversion },
+  { plan, manifest, conversion, unseenNames }: OutcomeContext,
 ): StagedOutcome {
   const { object, line, byte, text } = staged
-  const record = note.d === undefined ? conversion.convert(staged, tableOf(manifest, staged)) : null
+  // A record that only has the id of another may have other fields.
+  const isLookedAt = note.d === 'i' && unseenNames?.isWaiting === true
+  const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, tableOf(manifest, staged)) : null
+  const record = note.d === undefined ? converted : null
   const { object: name, columns } = manifest.objects[object]!
   const raw = { object: name, line, byte }
   const cells = 'value' in staged.parsed ? staged.parsed.value : null

@@ -168,7 +168,7 @@ describe('a rehearsal', () => {
       warnings[0]!.text,
       '1 event is called "Page View"; the receiver knows $pageview. To send them under that name, plan it again with --config FILE, where FILE holds {"event_names":{"Page View":"$pageview"}}.',
     )
-    const { warnings: none } = await (await staged(t, [line(good)].map(String))).rehearse()
+    const { warnings: none } = await (await staged(t, [line({ ...good, props: {}, device: null })])).rehearse()
     assert.deepEqual(none, [], 'a single event has a single id')
   })
 
@@ -312,7 +312,7 @@ describe('a rehearsal', () => {
   })
 
   it('says at its top which job it is of, and has no empty tables without any event', async t => {
-    const job = await staged(t, [line({ ...good, user: null })])
+    const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()
     const html = readFileSync(job.folder.file('rehearsal', 'report.html'), 'utf8')
     const about = `Job ${basename(job.folder.path)} in ${job.folder.path}, planned 2026-01-15 00:00 UTC.`

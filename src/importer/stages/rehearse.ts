@@ -21,6 +21,7 @@ import { ReusedIds } from '#importer/stages/report/reused-ids.ts'
 import { Samples, samplesFile } from '#importer/stages/report/samples.ts'
 import { manyNames, percent, Suspicions, warningsOfCounts } from '#importer/stages/report/suspicions.ts'
 import { type AskedOfTarget, type TargetAnswer, targetWarnings } from '#importer/stages/report/target-facts.ts'
+import { unseenNameWarnings } from '#importer/stages/report/unseen-name-warnings.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -33,6 +34,7 @@ import type { ImportedEvent, RejectReason, SkipReason } from '../records/importe
 import { joinedId } from '../records/joined-id.ts'
 import { utcDay } from '../records/source-time.ts'
 import { isRecent } from '../records/time-window.ts'
+import { UnseenNames } from '../records/unseen-names.ts'
 import { openStagedJob } from './open-staged-job.ts'
 import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
 import { fixOf, skipWords } from './reject-fixes.ts'
@@ -70,7 +72,8 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   forgetRehearsalRejects(folder)
   folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)
-  const staged = openStagedJob(options)
+  const { unseenNames } = counts
+  const staged = openStagedJob({ ...options, unseenNames })
   try {
     for (const { event } of staged.generatedEvents()) counts.generated(event)
     for (const part of staged.parts) {
@@ -111,6 +114,7 @@ function isRejected(outcome: StagedOutcome): outcome is RejectedOutcome {
 
 class RehearsalCounts {
   readonly samples = new Samples()
+  readonly unseenNames: UnseenNames
   readonly #options: RehearseOptions
   readonly #nowMs: number
   readonly #events = new EventCounts()
@@ -142,6 +146,7 @@ class RehearsalCounts {
     this.#nowMs = Date.parse(options.plan.createdAt)
     this.#reused = new ReusedIds(options.folder)
     this.#otherSource = new OtherSource(options.otherSources ?? [], this.#nowMs)
+    this.unseenNames = new UnseenNames(options.manifest.objects.flatMap(({ columns }) => columns ?? []))
     this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
@@ -237,6 +242,7 @@ class RehearsalCounts {
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...this.#warningsOfIds(stats),
         ...noteWarnings(this.#notes, this.#givingEvents),
+        ...unseenNameWarnings(this.unseenNames.all()),
       ],
       predicted: {
         events: balance.toSend,

@@ -34,6 +34,7 @@ import {
   TypedFields,
 } from '#importer/sources/generic/mappings/field-selection.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
+import { MappingWatch } from '#importer/sources/generic/mappings/mapping-watch.ts'
 import { recordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
 
 export const generic: ImportSource = {
@@ -46,11 +47,19 @@ export const generic: ImportSource = {
       throw new ImportConfigError(
         'the source generic needs a mapping, which says where event, distinct_id and timestamp stand: --mapping FILE, with the JSON that docs/import-mapping.md describes',
       )
-    return converterOf('generic', checkMapping(mapping), config, context)
+    const checked = checkMapping(mapping)
+    return converterOf('generic', checked, config, context, watchOf(checked, context))
   },
 }
 
-/** A source whose mapping comes with Pennon. */
+function watchOf(mapping: Mapping, { unseenNames }: SourceContext): MappingWatch | null {
+  if (unseenNames === undefined) return null
+  const watch = new MappingWatch(mapping, unseenNames.columns)
+  unseenNames.add(watch)
+  return watch
+}
+
+/** A source whose mapping comes with Pennon, and may name what only some exports have. */
 export function mappedSource(name: string, summary: string, mapping: JsonObject): ImportSource {
   const checked = checkMapping(mapping)
   return {
@@ -68,9 +77,16 @@ interface Conversions {
   /** Identical records without an id are events of their own. */
   readonly keepsIdentical: boolean
   readonly isWanted: (record: JsonObject) => boolean
+  readonly watch: MappingWatch | null
 }
 
-function converterOf(source: string, mapping: Mapping, config: SourceConfig, context: SourceContext) {
+function converterOf(
+  source: string,
+  mapping: Mapping,
+  config: SourceConfig,
+  context: SourceContext,
+  watch: MappingWatch | null = null,
+) {
   const unit = config.text('unit') ?? mapping.unit
   if (unit !== undefined && !['s', 'ms', 'us', 'ns'].includes(unit))
     throw new ImportConfigError(`unit in the configuration of ${source} has to be s, ms, us or ns`)
@@ -86,13 +102,15 @@ function converterOf(source: string, mapping: Mapping, config: SourceConfig, con
     window: context,
     keepsIdentical: config.flag('keep_identical'),
     isWanted: recordFilter(mapping.filters),
+    watch,
   }
   config.end()
   return { convert: (record: SourceRecord) => convert(record, conversions) }
 }
 
 function convert(record: SourceRecord, conversions: Conversions): Conversion {
-  const { mapping, form } = conversions
+  const { mapping, form, watch } = conversions
+  watch?.look(record.value, mapping.event_constant)
   if (!conversions.isWanted(record.value)) return skipped('filtered')
   const notes: RecordNote[] = []
   const fields = new TypedFields(record.value, mapping, form, notes)

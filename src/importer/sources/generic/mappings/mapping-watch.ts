@@ -1,0 +1,130 @@
+// Looks out for the fields and events that a mapping names while the records of a job go by.
+// Source: docs/wire/import.md §1.9, §2.7.
+
+import { isRawNumber, type JsonObject, type JsonValue } from '#core/json.ts'
+import { isEmptyValue } from '#importer/records/record-fields.ts'
+import { EventNameWatch, KnownNames, type NameWatch, type UnseenName } from '#importer/records/unseen-names.ts'
+import { membersOf, valueAt } from './field-path.ts'
+import type { FieldSelection, Mapping } from './mapping-schema.ts'
+
+interface WaitingField {
+  readonly key: string
+  readonly name: string
+  /** Any of these that a record has is the field. */
+  readonly paths: readonly string[]
+  /** Whether it has to be a field of the record itself, not of an object in it. */
+  readonly isOwn: boolean
+}
+
+export class MappingWatch implements NameWatch {
+  #waiting: readonly WaitingField[]
+  #hasLooked = false
+  readonly #eventPaths: readonly string[]
+  readonly #events: EventNameWatch
+  readonly #known = new KnownNames()
+
+  /** @param columns which the files have, whether or not any row fills them. */
+  constructor(mapping: Mapping, columns: ReadonlySet<string>) {
+    this.#waiting = fieldsOf(mapping).filter(({ paths }) => !paths.some(path => columns.has(path)))
+    this.#eventPaths = [mapping.event ?? []].flat()
+    this.#events = new EventNameWatch(Object.keys(mapping.event_names ?? {}))
+    for (const column of columns) this.#known.add(column)
+  }
+
+  get isWaiting(): boolean {
+    return this.#waiting.length > 0 || this.#events.isWaiting
+  }
+
+  /** Costs nothing once all names were seen. */
+  look(record: JsonObject, constantName: string | undefined): void {
+    this.#hasLooked = true
+    if (this.#events.isWaiting) {
+      const name = this.#nameOf(record) ?? constantName
+      if (name !== undefined) this.#events.see(name)
+    }
+    if (this.#waiting.length === 0) return
+    if (this.#waiting.some(field => isIn(record, field)))
+      this.#waiting = this.#waiting.filter(field => !isIn(record, field))
+    for (const key of Object.keys(record)) this.#known.add(key)
+    for (const { paths } of this.#waiting) for (const path of paths) this.#knowNeighbours(record, path)
+  }
+
+  unseen(): readonly UnseenName[] {
+    // Where no record can be read, that says nothing about the mapping.
+    if (!this.#hasLooked) return []
+    const fields = this.#waiting.map(({ key, name, paths, isOwn }) => {
+      const near = paths.map(path => this.#known.near(path)).find(each => each !== null) ?? null
+      // A field inside of another has its name in full; what is missing is one of the record itself.
+      if (isOwn && near === name) return { kind: 'field' as const, name, key, near: null, isOwn: true as const }
+      return { kind: 'field' as const, name, key, near }
+    })
+    return [...fields, ...this.#events.unseen()]
+  }
+
+  #nameOf(record: JsonObject): string | undefined {
+    for (const path of this.#eventPaths) {
+      const value = valueAt(record, path)
+      if (!isEmptyValue(value)) return textOf(value)
+    }
+    return undefined
+  }
+
+  /** What could have been meant by the last step of a path. */
+  #knowNeighbours(record: JsonObject, path: string): void {
+    const dot = path.lastIndexOf('.')
+    if (dot < 0) return
+    const parent = path.slice(0, dot)
+    for (const key of Object.keys(membersOf(valueAt(record, parent)) ?? {})) this.#known.add(`${parent}.${key}`)
+  }
+}
+
+function isIn(record: JsonObject, { paths, isOwn }: WaitingField): boolean {
+  return paths.some(path => (isOwn ? Object.hasOwn(record, path) : valueAt(record, path) !== undefined))
+}
+
+function textOf(value: JsonValue | undefined): string | undefined {
+  return typeof value === 'string' ? value : isRawNumber(value) ? value.rawJSON : JSON.stringify(value)
+}
+
+/** Everything that the mapping reads of a record, in the order of its keys. */
+function fieldsOf(mapping: Mapping): readonly WaitingField[] {
+  const { event, distinct_id, timestamp, uuid, anon_id, spread = [], omit = [] } = mapping
+  const single = Object.entries({ event, distinct_id, anon_id, timestamp, uuid })
+  const selections = (['properties', 'set', 'set_once', 'groups'] as const).flatMap(key => selected(key, mapping[key]))
+  const { filters = [] } = mapping
+  const filtered = Array.isArray(filters) ? filters.map(({ field }) => field) : Object.keys(filters)
+  return [
+    ...single.flatMap(([key, paths]) => [paths ?? []].flat().map(path => field(key, path))),
+    ...selections,
+    ...Object.keys(mapping.types ?? {}).map(path => field('types', path)),
+    ...filtered.map(path => field('filters', path)),
+    ...renames(mapping).map(name => ({ ...field('rename', name), paths: placesOf(name, mapping) })),
+    ...[...spread].map(name => ({ ...field('spread', name), isOwn: true })),
+    ...[...omit].map(name => ({ ...field('omit', name), isOwn: true })),
+  ]
+}
+
+function field(key: string, path: string): WaitingField {
+  return { key, name: path, paths: [path], isOwn: false }
+}
+
+function selected(key: string, selection: FieldSelection | undefined): readonly WaitingField[] {
+  if (selection === undefined) return []
+  if (typeof selection === 'string') return [field(key, selection)]
+  if (Array.isArray(selection)) return selection.map(path => field(key, path))
+  return Object.entries(selection).map(([name, path]) => field(`${key}.${name}`, path))
+}
+
+function renames({ rename, event_names = {} }: Mapping): readonly string[] {
+  const ofEvents = Object.values(event_names).flatMap(each =>
+    typeof each === 'object' && 'event' in each ? Object.keys(each.rename ?? {}) : [],
+  )
+  return [...new Set([...Object.keys(rename ?? {}), ...ofEvents])]
+}
+
+/** Names of properties are renamed, which stand in the record or in what is spread. */
+function placesOf(name: string, { properties, spread = [] }: Mapping): readonly string[] {
+  const inside = typeof properties === 'string' ? [properties] : spread
+  const given = typeof properties === 'object' && !Array.isArray(properties) ? properties[name] : undefined
+  return [name, ...inside.map(path => `${path}.${name}`), ...(given === undefined ? [] : [given])]
+}

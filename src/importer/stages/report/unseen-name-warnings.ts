@@ -1,0 +1,24 @@
+// Warns of what a mapping or a configuration names and no record of the job has. Source: docs/wire/import.md §2.7.
+
+import type { UnseenName } from '#importer/records/unseen-names.ts'
+import type { Warning } from './rehearsal-report.ts'
+
+/** A mapping for other files has a page of them. */
+const shownMax = 50
+
+export function unseenNameWarnings(names: readonly UnseenName[]): readonly Warning[] {
+  const shown = names.slice(0, shownMax).map(name => ({ code: codes[name.kind], text: textOf(name) }))
+  const more = names.length - shown.length
+  if (more === 0) return shown
+  const text = `No record has ${more === 1 ? 'one more name' : `${more.toLocaleString('en')} more names`} of the mapping.`
+  return [...shown, { code: codes.field, text }]
+}
+
+const codes = { field: 'field_of_no_record', event: 'event_of_no_record' } as const
+
+function textOf({ kind, name, key, near, isOwn }: UnseenName): string {
+  const meant = near === null ? '' : ` Did you mean ${JSON.stringify(near)}?`
+  return kind === 'event'
+    ? `${key} names the event ${JSON.stringify(name)}, which no record has.${meant}`
+    : `The mapping names the field ${JSON.stringify(name)} under ${key}, and no record has it${isOwn ? ' as a field of its own' : ''}.${meant}`
+}

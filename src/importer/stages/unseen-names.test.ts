@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import type { JsonObject } from '#core/json.ts'
+import { recordReader } from '#importer/read/read-files.ts'
+import { withEventNames } from '#importer/records/event-names.ts'
+import type { ImportSource } from '#importer/records/import-source.ts'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { TestJob } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { segment } from '../sources/segment/segment.ts'
+
+const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
+const record = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+const csv = `event,user,at,Order ID,Amount,Company,Plan,Note
+Paid,u-1,2024-05-01T12:00:00Z,1,12,acme,pro,
+Left,u-2,2024-05-02T12:00:00Z,2,3,acme,pro,x
+`
+
+describe('the warnings of names that no record has', () => {
+  it('are one for each field that the mapping names, with the field that was probably meant', async t => {
+    const given = {
+      ...mapping,
+      uuid: 'OrderID',
+      types: { Amont: 'number' },
+      groups: { company: 'Compny' },
+      set: { plan: 'Plann' },
+      omit: ['Nte'],
+      filters: [{ field: 'Amoun', op: 'ne', value: '0' }],
+      rename: { 'Order Id': 'order' },
+      event_names: { Piad: '$paid', Left: 'Gone' },
+    }
+    const texts = await warned(await job(t, csv, { mapping: given }))
+    assert.deepEqual(texts, [
+      'The mapping names the field "OrderID" under uuid, and no record has it. Did you mean "Order ID"?',
+      'The mapping names the field "Plann" under set.plan, and no record has it. Did you mean "Plan"?',
+      'The mapping names the field "Compny" under groups.company, and no record has it. Did you mean "Company"?',
+      'The mapping names the field "Amont" under types, and no record has it. Did you mean "Amount"?',
+      'The mapping names the field "Amoun" under filters, and no record has it. Did you mean "Amount"?',
+      'The mapping names the field "Order Id" under rename, and no record has it. Did you mean "Order ID"?',
+      'The mapping names the field "Nte" under omit, and no record has it. Did you mean "Note"?',
+      'event_names names the event "Piad", which no record has. Did you mean "Paid"?',
+    ])
+  })
+
+  it('are none for what a single record has, also one that gives no event of its own', async t => {
+    const given = {
+      ...mapping,
+      uuid: ['id', 'other_id'],
+      distinct_id: ['user', 'member'],
+      properties: 'props',
+      types: { 'props.amount': 'number' },
+      rename: { amount: 'Amount' },
+      set: { plan: 'person.plan' },
+      omit: ['secret'],
+      filters: [{ field: 'kind', op: 'ne', value: 'test' }],
+      event_names: { Paid: 'Bought', Tested: 'Tried' },
+    }
+    const lines = [
+      { ...record, id: 'a' },
+      { ...record, other_id: 'b', props: '{"amount":"1"}' },
+      { ...record, id: 'a', person: { plan: 'pro' } },
+      { event: 'Tested', member: null, secret: 1, kind: 'test' },
+    ]
+    assert.deepEqual(await warned(await job(t, jsonl(lines), { mapping: given })), [])
+  })
+
+  it('know the fields beside one that is missing in an object', async t => {
+    const given = { ...mapping, set: { plan: 'person.plann' }, omit: ['person.plan'] }
+    assert.deepEqual(await warned(await job(t, jsonl([{ ...record, person: { plan: 'pro' } }]), { mapping: given })), [
+      'The mapping names the field "person.plann" under set.plan, and no record has it. Did you mean "person.plan"?',
+      'The mapping names the field "person.plan" under omit, and no record has it as a field of its own.',
+    ])
+  })
+
+  it('are none for a column that no row fills', async t => {
+    const text = 'event,user,at,note\nPaid,u-1,2024-05-01T12:00:00Z,\n'
+    assert.deepEqual(await warned(await job(t, text, { mapping: { ...mapping, set: { note: 'note' } } })), [])
+  })
+
+  it('are the same after a rehearsal that was stopped', async t => {
+    const lines = Array.from({ length: 5 }, (_, index) => ({ ...record, user: `u-${index}` }))
+    let left = Infinity
+    const given = { mapping: { ...mapping, anon_id: 'device', uuid: 'id' } }
+    const stopped = await job(t, jsonl([{ ...record, id: 'x' }, ...lines]), given, generic, () => {
+      if (--left < 0) throw new Error('stopped')
+    })
+    left = 3
+    await assert.rejects(warned(stopped), /stopped/)
+    left = Infinity
+    assert.deepEqual(await warned(stopped), [
+      'The mapping names the field "device" under anon_id, and no record has it.',
+    ])
+  })
+
+  it('are told of event_names in the configuration of any source', async t => {
+    const message = { type: 'track', event: 'Paid', userId: 'u', messageId: 'm', timestamp: record.at }
+    const config = { event_names: { Payd: 'Bought', Paid: 'Bought' } }
+    assert.deepEqual(await warned(await job(t, jsonl([message]), config, withEventNames(segment))), [
+      'event_names names the event "Payd", which no record has. Did you mean "Paid"?',
+    ])
+  })
+
+  it('are none where no record can be read', async t => {
+    assert.deepEqual(await warned(await job(t, '{"event":\n', { mapping })), [])
+  })
+
+  it('are as many as somebody reads', async t => {
+    const types = Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`other field ${index}`, 'text']))
+    const texts = await warned(await job(t, jsonl([record]), { mapping: { ...mapping, types } }))
+    assert.deepEqual([texts.length, texts.at(-1)], [51, 'No record has 10 more names of the mapping.'])
+  })
+})
+
+async function warned(job: TestJob): Promise<readonly string[]> {
+  const { warnings } = await job.rehearse()
+  return warnings.filter(({ code }) => code.endsWith('_of_no_record')).map(({ text }) => text)
+}
+
+async function job(
+  t: TestContext,
+  text: string,
+  config: JsonObject,
+  source: ImportSource = generic,
+  onRecord?: () => void,
+): Promise<TestJob> {
+  const folder = tempDir(t)
+  const raw = join(folder, text.startsWith('{') ? 'raw.jsonl' : 'raw.csv')
+  writeFileSync(raw, text)
+  const read = recordReader({ spool: { folder } })
+  const made = new TestJob(join(folder, 'job'), source, [raw], { config, read, ...(onRecord && { onRecord }) })
+  await made.stage()
+  await made.scan()
+  return made
+}
+
+function jsonl(records: readonly object[]): string {
+  return records.map(each => `${JSON.stringify(each)}\n`).join('')
+}
