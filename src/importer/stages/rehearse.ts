@@ -224,7 +224,7 @@ class RehearsalCounts {
       ...(this.#events.others > 0 && { eventsOfOtherNames: this.#events.others }),
       days,
       rejects,
-      skips: this.#skips.reasons(reason => skipWords(reason as SkipReason)),
+      skips: this.#skips.reasons(reason => skipWords(reason as SkipReason, plan.source)),
       damagedFiles: damagedFiles(manifest),
       looksLike: this.#otherSource.likely(),
       rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,

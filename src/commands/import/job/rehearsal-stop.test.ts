@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { skipWords } from '#importer/stages/reject-fixes.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { limits } from '../../../../tests/support/import-job.ts'
 import { stopOf, stopText } from './rehearsal-stop.ts'
@@ -41,6 +42,21 @@ describe('a rehearsed job', () => {
   it('stops without any event, whatever its limit allows', () => {
     const all = { ...plan, limits: { ...limits, maxRejectShare: 1 } }
     assert.match(textOf({ rejected: 100 }, all)!, /^None of the 100 records gives an event \(100 are rejected\)/)
+    const one = { read: 1, rejected: 1, toSend: 0 } as RehearsalReport['balance']
+    assert.match(textOf({ rejected: 1, balance: one }, all)!, /^The only record gives no event \(1 is rejected\)/)
+  })
+
+  it('says of rows of Google Analytics that are too young what they wait for', () => {
+    const fix = skipWords('filtered', 'ga4')
+    const skips = [{ reason: 'filtered', count: 20, fix, fields: [], files: [], examples: [] }]
+    const balance = { read: 20, rejected: 0, toSend: 0 } as RehearsalReport['balance']
+    assert.equal(
+      textOf({ rejected: 0, balance, skips }, { ...plan, source: 'ga4' }),
+      'None of the 20 records gives an event (0 are rejected), so there is nothing to send. ' +
+        '20 are skipped as filtered: of a day that began less than settle_days ago (4 unless set), whose table still changes; import them when they are older, or set settle_days. ' +
+        'See what is wrong: pennon import report job. ' +
+        'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are: pennon import plan job …',
+    )
   })
 
   it('stops for damaged files, however few, unless that is allowed', () => {

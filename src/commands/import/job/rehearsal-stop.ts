@@ -1,8 +1,9 @@
 // Why a rehearsed job is not to be approved as it is, and the ways out. Source: docs/wire/import.md §2.6.
 
+import { counted } from '#core/counted.ts'
 import type { ImportPlan } from '#importer/job/plan.ts'
 import { damageText } from '#importer/stages/report/damaged-files.ts'
-import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
+import type { ReasonCount, RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
 import { isShareTooLarge, shareOfRejects, shareThatAllows } from '#importer/stages/report/reject-share.ts'
 import { looksLikeText } from '#importer/stages/report/report-sections.ts'
 import { oldRefused } from '#importer/stages/report/target-facts.ts'
@@ -24,6 +25,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
+  }
   { balance, days, damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
@@ -54,11 +56,12 @@ export function stopOf(
       wayOut: `Plan it again with the files of an export that has some: ${plan}`,
       command: plan,
     }
-  if (toSend === 0)
+  if (toSend === 0) {
+    const isUnsettled = source === 'ga4' && rejected === 0 && skips.some(({ reason }) => reason === 'filtered')
     return {
       code: 'no_events',
-      problem: `None of the ${read.toLocaleString('en')} records gives an event (${rejected.toLocaleString('en')} are rejected), so there is nothing to send.${other}`,
-      wayOut: mend,
+      problem: `${read === 1 ? 'The only record gives no event' : `None of the ${counted(read, 'record')} gives an event`} (${counted(rejected, 'is', 'are')} rejected), so there is nothing to send.${skips.map(skipText).join('')}${other}`,
+      wayOut: isUnsettled ? `${settledLater}: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
   const old = oldRefused(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
@@ -69,6 +72,9 @@ export function stopOf(
       wayOut: oldWayOut(at),
       command: acceptingPlan(at),
     }
+}
+
+  }
   if (!isShareTooLarge(rejected, read, limits.maxRejectShare)) return null
   const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(rejected, read)}`
   return {
@@ -86,6 +92,14 @@ export function oldWayOut(at: string): string {
 
 export function acceptingPlan(at: string): string {
   return `pennon import plan ${at} … --accept-old`
+}
+
+/** Rows of the last days are no mistake of anybody. */
+const settledLater =
+  'Plan it again when its days are older, or now with --config FILE, where FILE holds {"settle_days":0}, to import them as they are'
+
+function skipText({ reason, count, fix }: ReasonCount): string {
+  return ` ${counted(count, 'is', 'are')} skipped as ${reason}: ${fix}.`
 }
 
 /** All of it, for who is not told the next command as well. */
