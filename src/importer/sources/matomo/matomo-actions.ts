@@ -3,7 +3,7 @@
 import { type JsonObject, ownValue } from '#core/json.ts'
 import { putAddress } from '#importer/records/page-address.ts'
 import { eventName, isEmptyValue, put, textField } from '#importer/records/record-fields.ts'
-import { isMatomoDisplay } from './matomo-display.ts'
+import { isMatomoDisplay, isMatomoLesserTitle } from './matomo-display.ts'
 
 export interface MatomoAction {
   /** As written: a word, or `13` for content, which is written as a number too. */
@@ -53,8 +53,7 @@ export function matomoActionProperties({ value }: MatomoAction): JsonObject {
   const properties: JsonObject = {}
   putAddress(properties, textField(value, 'url'), { host: true, path: true })
   for (const [field, fieldValue] of Object.entries(value)) {
-    // The title of the page, where there is one, says more than that of the action.
-    if (consumed.has(field) || isMatomoDisplay(field) || (field === 'title' && !isEmptyValue(value.pageTitle))) continue
+    if (consumed.has(field) || isMatomoDisplay(field) || isMatomoLesserTitle(value, field)) continue
     put(properties, propertyNames.get(field) ?? field, fieldValue)
   }
   return properties

@@ -234,6 +234,27 @@ describe('a Matomo visit', () => {
     assert.deepEqual('events' in outcome && outcome.dropped, ['browserIcon', 'actionDetails.icon'])
   })
 
+  it('tells of times, of titles and of what only a goal says that no event carries them, and counts goals', () => {
+    const converter = matomo.prepare({}, { nowMs: conversionTimeMs, holdLiveWindow: false, findFact: () => null })
+    const goal = {
+      type: 'goal',
+      timestamp: start + 1,
+      url: 'https://a.example.test/',
+      goalName: 'Bought',
+      goalId: null,
+    }
+    const times = { lastActionTimestamp: start + 1, serverTimestamp: start + 1, serverDate: '' }
+    const actions = [action({ title: 'T', pageTitle: 'Shop' }), action({ pageId: 2, title: 'A', pageTitle: 'A' })]
+    const value = visit([...actions, goal, goal], times)
+    const outcome = converter.convert({ value, table: null, ordinal: 1 })
+    assert.ok('events' in outcome)
+    assert.deepEqual(outcome.dropped, [
+      ...['lastActionTimestamp', 'serverTimestamp', 'actionDetails.title', 'actionDetails.url'],
+      'actionDetails.goalName',
+    ])
+    assert.deepEqual(outcome.notes, ['matomo_goal_left_out', 'matomo_goal_left_out'])
+  })
+
   it('links user and visitor, at its first action', () => {
     const actions = [action({ pageId: 2, timestamp: start + 60 }), action({})]
     const [link, ...events] = eventsOf(matomo, [visit(actions, { userId: 'ada' })])

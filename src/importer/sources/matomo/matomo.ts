@@ -37,7 +37,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   const all = actionsOf(visit)
   if (all.length === 0) return skipped('visit_without_actions')
   // A goal is always reached by another action, which is an event of its own.
-  const actions = all.filter(({ type }) => type !== 'goal')
+  const [actions, goals] = [all.filter(({ type }) => type !== 'goal'), all.filter(({ type }) => type === 'goal')]
   if (actions.length === 0) return skipped('goal_conversion_duplicate')
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
@@ -62,8 +62,9 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
     dropped: matomoDropped(
       visit,
       actions.map(({ value }) => value),
+      goals.map(({ value }) => value),
     ),
-    notes: unknown.map(({ type }) => `matomo_type_unknown:${type}`),
+    notes: [...unknown.map(({ type }) => `matomo_type_unknown:${type}`), ...goals.map(() => 'matomo_goal_left_out')],
   }
 }
 

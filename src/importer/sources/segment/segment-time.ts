@@ -6,14 +6,19 @@ import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { readTime } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 
+export interface SegmentTime {
+  readonly timeUs: number
+  readonly field: string
+}
+
 /**
  * `timestamp`, which Segment has already corrected for the clock of the device; else the same correction; else the
  * device's own time; else that of receipt.
  * @param zone of times that name none; null refuses them.
- * @returns microseconds since 1970.
+ * @returns microseconds since 1970, and the field that it is of.
  * @throws RecordReject
  */
-export function segmentTime(record: JsonObject, zone: string | null, window: TimeWindow): number {
+export function segmentTime(record: JsonObject, zone: string | null, window: TimeWindow): SegmentTime {
   const read = (field: string): number | null => {
     const value = ownValue(record, field)
     return value === undefined || isEmptyValue(value) ? null : readTime(value, { zone }, field)
@@ -23,10 +28,15 @@ export function segmentTime(record: JsonObject, zone: string | null, window: Tim
     if (timeUs === null) continue
     const correctedUs = field === 'originalTimestamp' ? timeUs - clockErrorOf(read) : timeUs
     checkTime(correctedUs, window, field)
-    return correctedUs
+    return { timeUs: correctedUs, field }
   }
   const written = fields.find(field => !isEmptyValue(ownValue(record, field)))
   throw new RecordReject(written === undefined ? 'timestamp_missing' : 'timestamp_invalid', written ?? fields[0])
+}
+
+/** The times that a message names beside the one that its event has. @param used the field of that one. */
+export function otherSegmentTimes(record: JsonObject, used: string): readonly string[] {
+  return [...fields, 'sentAt'].filter(field => field !== used && !isEmptyValue(ownValue(record, field)))
 }
 
 const fields = ['timestamp', 'originalTimestamp', 'receivedAt'] as const

@@ -23,6 +23,16 @@ describe('a message of Segment', () => {
     assert.deepEqual([event, properties], ['Tap', { total: 5, channel: 'server', ...mark }])
   })
 
+  it('names the times that its own is not made of', () => {
+    const times = {
+      ...{ originalTimestamp: '2024-05-01T12:00:01Z', sentAt: '2024-05-01T12:00:02Z' },
+      ...{ receivedAt: '2024-05-01T12:00:03Z' },
+    }
+    assert.deepEqual(droppedOf(segment, message(times)), ['originalTimestamp', 'receivedAt', 'sentAt'])
+    assert.deepEqual(droppedOf(segment, message({ ...times, timestamp: null })), ['receivedAt', 'sentAt'])
+    assert.deepEqual(droppedOf(segment, message({ receivedAt: times.receivedAt, timestamp: null })), [])
+  })
+
   it('names the parts of its context that no property carries', () => {
     const context = {
       network: { wifi: true },

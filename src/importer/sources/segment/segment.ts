@@ -11,7 +11,7 @@ import { type Conversion, RecordReject, skipped } from '#importer/records/import
 import { eventName, isEmptyValue, objectField, put, putAll, textField } from '#importer/records/record-fields.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
 import { putContext, putPage, unreadContext } from './segment-context.ts'
-import { segmentTime } from './segment-time.ts'
+import { otherSegmentTimes, segmentTime } from './segment-time.ts'
 
 const name = 'segment'
 
@@ -54,7 +54,7 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
   const ids = { userId: userId ?? null, anonymousId: anonymousId ?? null }
   const own = toEvent({ record, ...ids, properties: propertiesOf(record, groupType), groupType })
   const distinctId = distinctIdOf(record)
-  const timeUs = segmentTime(record, zone, context)
+  const { timeUs, field: timeField } = segmentTime(record, zone, context)
   // A person cannot be joined with itself.
   if (own.event === '$create_alias' && own.properties.alias === distinctId) return skipped('filtered')
   const isOwnEvent = own.event === '$identify'
@@ -65,7 +65,7 @@ function convertMessage(record: JsonObject, { context, zone, groupType }: Settin
   const type = textField(record, 'type')
   const sourceName = type === 'track' || type === null ? {} : { sourceName: type }
   const events = [{ uuid: uuidOf(record), ...own, ...sourceName, distinctId, timeUs }]
-  return { events, links, dropped: droppedOf(record) }
+  return { events, links, dropped: [...droppedOf(record), ...otherSegmentTimes(record, timeField)] }
 }
 
 /** @throws RecordReject for a type that has no event here. */

@@ -6,6 +6,7 @@ it('a warning counts records, or what one record may have several of', () => {
   const notes = new Map([
     ['amplitude_id_used', 1_500],
     ['group_values_dropped', 4],
+    ['matomo_goal_left_out', 10],
     ['matomo_type_unknown:form:x', 1],
     ['zone_shift:7200', 9],
   ])
@@ -14,6 +15,7 @@ it('a warning counts records, or what one record may have several of', () => {
     [
       '1,500 records (50 %) have neither a user nor a device id, so they are of their amplitude_id.',
       '4 groups are not told with their event, which may have one of each type.',
+      '10 actions are goals, which give no events of their own: the action that reached a goal tells of it too.',
       '1 action is of the type form:x, which is not known.',
     ],
   )

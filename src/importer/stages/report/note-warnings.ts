@@ -26,6 +26,8 @@ const ofTheirParts: Readonly<Record<string, (count: number, detail: string) => s
     `${counted(count, 'group is', 'groups are')} not told with their event, which may have one of each type.`,
   group_key_too_long: count =>
     `${counted(count, 'group has', 'groups have')} a key that is too long; nothing is told of such groups.`,
+  matomo_goal_left_out: count =>
+    `${counted(count, 'action is a goal, which gives no event of its own', 'actions are goals, which give no events of their own')}: the action that reached a goal tells of it too.`,
   matomo_type_unknown: (count, detail) =>
     `${counted(count, 'action is', 'actions are')} of the type ${detail}, which is not known.`,
 }
