@@ -44,12 +44,17 @@ export function matomoVisitProperties(visit: JsonObject): JsonObject {
   const properties: JsonObject = {}
   for (const [field, value] of Object.entries(visit)) {
     if (consumed.has(field) || isMatomoDisplay(field) || value === keywordUnknown) continue
-    put(properties, names.get(field) ?? field, value)
+    put(properties, names.get(field) ?? field, field === 'countryCode' ? upperCase(value) : value)
   }
   putResolution(properties, ownValue(visit, 'resolution'))
   put(properties, '$geoip_latitude', degrees(ownValue(visit, 'latitude')))
   put(properties, '$geoip_longitude', degrees(ownValue(visit, 'longitude')))
   return properties
+}
+
+/** Matomo writes `no`; live events and other imports have `NO`, and a filter finds only one of the two. */
+function upperCase(code: JsonValue): JsonValue {
+  return typeof code === 'string' ? code.toUpperCase() : code
 }
 
 /** `1920x1080`; Matomo writes `unknown` where it has none. */

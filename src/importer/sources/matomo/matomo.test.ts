@@ -214,7 +214,7 @@ describe('a Matomo visit', () => {
       $referrer: 'https://search.example.test/',
       referrerName: 'Search',
       $geoip_country_name: 'France',
-      $geoip_country_code: 'fr',
+      $geoip_country_code: 'FR',
       $geoip_city_name: 'Lyon',
       $geoip_latitude: 45.764,
       $geoip_longitude: 4.8357,
