@@ -5,6 +5,7 @@ import { existsSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'
+import { whyNoRetry } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
 import { keepRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
@@ -61,6 +62,9 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   const api = apiOf(plan.target, { waiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
+  const problem = await whyNoRetry(context, rejects)
+  if (problem !== null)
+    refuse(`${problem}. Nothing was sent. The rejects to repair: pennon import rejects ${quoted(path)} --json`)
   const retried = addRetry(context, rejects)
   const progress = runProgress({
     folder: retried.folder,

@@ -80,13 +80,13 @@ function openRetry(context: RetryContext, folder: JobFolder): SentJob {
   return { folder, job, checkpoint: readCheckpoint(folder) }
 }
 
-interface Line {
+export interface RetriedLine {
   readonly bytes: Buffer
   readonly at: number
 }
 
-function linesOf(bytes: Buffer): Line[] {
-  const lines: Line[] = []
+export function linesOf(bytes: Buffer): RetriedLine[] {
+  const lines: RetriedLine[] = []
   for (let at = 0; at < bytes.length; ) {
     const end = bytes.indexOf(0x0a, at)
     const next = end === -1 ? bytes.length : end + 1
@@ -96,7 +96,8 @@ function linesOf(bytes: Buffer): Line[] {
   return lines
 }
 
-function* outcomesOf(context: RetryContext, lines: readonly Line[]): Generator<StagedOutcome> {
+/** What becomes of the lines of a file of repaired records, which need not be kept yet. */
+export function* outcomesOf(context: RetryContext, lines: readonly RetriedLine[]): Generator<StagedOutcome> {
   const ledger = new JobLedger(context.folder.file(ledgerFile))
   try {
     const known = withLinksOf(ledger)

@@ -1,0 +1,75 @@
+import assert from 'node:assert/strict'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { generic } from '#importer/sources/generic/generic.ts'
+import { TestJob } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { whyNoRetry } from './check-retry.ts'
+
+const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at' }
+const good = { event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' }
+const text = (...records: readonly object[]) => records.map(each => `${JSON.stringify(each)}\n`).join('')
+
+describe('a file of repaired records', () => {
+  it('is taken with lines of the rejects of the job, repaired or not', async t => {
+    const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }, 'broken'])
+    assert.equal(rejects.length, 2)
+    const repaired = { ...rejects[0]!, source: JSON.stringify(good) }
+    for (const records of [rejects, [repaired], [repaired, { event: 'other' }]])
+      assert.equal(await why(t, job, text(...records)), null)
+  })
+
+  it('is refused with a line of the rejects of another job, also of the same place', async t => {
+    const { job, rejects } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
+    const other = await rehearsed(t, [good, { event: 'Gone', at: good.at }])
+    assert.match(
+      (await why(t, job, text(...rejects, ...other.rejects)))!,
+      /^line 2 of .*fixed\.jsonl is no reject of this import, which refused no such record in line 2 of raw\.jsonl$/,
+    )
+  })
+
+  it('is taken with a whole record that can be sent, and refused without any', async t => {
+    const { job } = await rehearsed(t, [good, { event: 'Left', at: good.at }])
+    assert.equal(await why(t, job, text({ event: 'Left' }, { ...good, user: 'u-2' })), null)
+    const none = /holds neither lines of the rejects of this import nor whole records of generic that can be sent/
+    assert.match((await why(t, job, JSON.stringify(mapping, null, 2)))!, none)
+    assert.match((await why(t, job, text(mapping)))!, /\(line 1: distinct_id_missing, user\. Say who did it: /)
+    assert.match((await why(t, job, '\n'))!, none)
+    assert.match((await why(t, job, ''))!, none)
+  })
+
+  it('is taken with lines of the rejects of an earlier retry', async t => {
+    const { job, rejects } = await rehearsed(t, [{ event: 'Left', at: good.at }])
+    const reject = { ...rejects[0]!, object: 'records.jsonl', source_sha256: 'of the repaired one' }
+    job.folder.write('retry/1/rejects/retry/1.sent.jsonl', text(reject))
+    assert.equal(await why(t, job, text(reject)), null)
+  })
+})
+
+async function rehearsed(t: TestContext, lines: readonly (object | string)[]) {
+  const folder = tempDir(t)
+  const raw = join(folder, 'raw.jsonl')
+  writeFileSync(raw, lines.map(each => `${typeof each === 'string' ? each : JSON.stringify(each)}\n`).join(''))
+  const job = new TestJob(join(folder, 'job'), generic, [raw], { config: { mapping } })
+  await job.stage()
+  await job.scan()
+  await job.rehearse()
+  const rejects = job.manifest.parts.flatMap(({ id }) => readRejects(job.folder.file('rejects', `${id}.jsonl`)))
+  return { job, rejects }
+}
+
+function readRejects(path: string): readonly object[] {
+  try {
+    const lines = readFileSync(path, 'utf8').trimEnd().split('\n')
+    return lines.map(line => JSON.parse(line) as object)
+  } catch {
+    return []
+  }
+}
+
+function why(t: TestContext, { folder, plan, manifest, source }: TestJob, content: string): Promise<string | null> {
+  const path = join(tempDir(t), 'fixed.jsonl')
+  writeFileSync(path, content)
+  return whyNoRetry({ folder, plan, manifest, source }, path)
+}
