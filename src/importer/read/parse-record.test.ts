@@ -36,6 +36,17 @@ describe('a line of JSON', () => {
     assert.equal(reasonOf(line(`{"a":"${',[{'.repeat(1_000_000)}"}`)), undefined)
   })
 
+  it('is refused as UTF-16 where its bytes are that, in either order and on any line', () => {
+    const little = Buffer.from('{"a":1}', 'utf16le')
+    for (const bytes of [little, Buffer.from(little).swap16()])
+      for (const text of [bytes, Buffer.concat([Buffer.of(0), bytes])])
+        assert.deepEqual(parseJsonLine(text), {
+          rejected: { reason: 'encoding_invalid_utf8', field: null, detail: 'these are bytes of UTF-16' },
+        })
+    assert.equal(reasonOf(parseJsonLine(Buffer.of(0xff, 0xfe))), 'encoding_invalid_utf8')
+    assert.equal(reasonOf(line('\0{"a":1}')), 'json_syntax')
+  })
+
   it('names no line but the one of the file when it is refused', () => {
     assert.deepEqual(line('{"event": "broken"\n'), {
       rejected: {
@@ -54,7 +65,7 @@ describe('a line of JSON', () => {
   it('is refused when its bytes are no UTF-8', () => {
     for (const bytes of [
       [0x22, 0xe9, 0x22],
-      [0xff, 0xfe, 0x7b, 0],
+      [0x7b, 0xff, 0xfe],
       [0xed, 0xa0, 0x80],
     ])
       assert.deepEqual(parseJsonLine(Uint8Array.from(bytes)), {

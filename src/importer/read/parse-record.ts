@@ -130,10 +130,24 @@ function opensMoreThan(text: string, countMax: number): boolean {
 function textOf(bytes: Uint8Array): string {
   const packer = packerOf(bytes)
   if (packer !== null) throw new RecordReject('compressed_input', null, `these are bytes of ${packer}`)
+  if (isUtf16(bytes)) throw new RecordReject('encoding_invalid_utf8', null, 'these are bytes of UTF-16')
   if (!isUtf8(bytes)) throw new RecordReject('encoding_invalid_utf8', null)
   const text = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString()
   return text.startsWith('\ufeff') ? text.slice(1) : text
 }
+
+/** Text of UTF-16 has a mark of its own at its beginning; most of its letters have a byte of zero, which no text has. */
+function isUtf16(bytes: Uint8Array): boolean {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first === 0xfe && second === 0xff)) return true
+  if (first !== 0 && second !== 0) return false
+  const begun = bytes.subarray(0, utf16Looked)
+  const zeros = (from: 0 | 1) => begun.filter((byte, at) => at % 2 === from && byte === 0).length
+  const pairs = Math.floor(begun.length / 2)
+  return pairs >= 2 && (zeros(0) >= pairs || zeros(1) >= pairs)
+}
+
+const utf16Looked = 32
 
 /** How compressed files begin, also after a program took them for Latin-1 and wrote them as UTF-8. */
 const packers: readonly (readonly [name: string, beginning: string])[] = [

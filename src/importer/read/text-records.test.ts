@@ -164,6 +164,15 @@ describe('rows of CSV', () => {
       })
     })
 
+  it('have a header behind the line in which Excel says what is between their cells', async () => {
+    for (const first of ['sep=;', '\ufeffsep=;'])
+      assert.deepEqual(
+        (await read(`${first}\r\na;b\r\n1,5;2\r\n`, 'csv')).map(([place, value]) => [`${place}`.split(':')[0], value]),
+        [['3', { a: '1,5', b: '2' }]],
+        first,
+      )
+  })
+
   it('say that nothing known is between the names of a header of one', async () => {
     const [record] = await records('id:event\n1,2\n', 'csv')
     assert.ok(record !== undefined && 'rejected' in record.parsed)

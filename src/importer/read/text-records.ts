@@ -73,6 +73,9 @@ export async function* textRecords(
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
 }
 
+/** Also with a byte order mark, as its bytes read in Latin-1. */
+const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r?\n?$/i
+
 interface Parser {
   /** @returns null for what is no record, such as the header of CSV. */
   parse(bytes: Uint8Array, record: RawRecord): ParsedRecord | null
@@ -95,11 +98,13 @@ function elementParser(): Parser {
 function rowParser({ delimiter }: CsvShape): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
-  const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
+  const parse: Parser['parse'] = (bytes, { isCut, ending, line }) => {
     if (isHeaderBroken) return null
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
     if (columns !== null) return parseCsvRow(bytes, columns, delimiter)
+    // Excel says so what is between the cells, which the count of the line has found already.
+    if (line === 1 && separatorLine.test(Buffer.from(bytes).toString('latin1'))) return null
     const header = parseCsvHeader(bytes, delimiter)
     if ('columns' in header) {
       columns = header.columns

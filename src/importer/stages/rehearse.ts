@@ -169,7 +169,7 @@ class RehearsalCounts {
         this.#skips.add(result.reason, null, raw)
         return
       case 'rejected':
-        this.#rejects.add(result.reason, result.field, raw)
+        this.#rejects.add(result.reason, result.field, raw, 1, this.#fixOf(result))
         this.#otherSource.add(outcome, this.#tables.get(raw.object) ?? null)
         return
       case 'events':
@@ -186,6 +186,10 @@ class RehearsalCounts {
       default:
         result satisfies never
     }
+  }
+
+  #fixOf({ reason, detail }: RejectedOutcome['result']): string {
+    return fixOf(reason, this.#options.plan.source, detail)
   }
 
   asked(): AskedOfTarget {

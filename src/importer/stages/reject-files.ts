@@ -120,7 +120,7 @@ export function rejectOf(
     ...{ reason, field, detail },
     ...rejectedSource(outcome),
     adapter,
-    fix: fixOf(reason, adapter),
+    fix: fixOf(reason, adapter, detail),
   }
 }
 

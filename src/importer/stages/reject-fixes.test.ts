@@ -17,4 +17,11 @@ describe('what can be done about a refused record', () => {
         assert.doesNotMatch(fixOf(reason, source), /\b[Mm]ap|event_constant|\bunit\b/, source)
     }
   })
+
+  it('is to fetch damaged bytes again, and to convert UTF-16 as what it is', () => {
+    assert.match(fixOf('compressed_input', 'ga4', 'the gzip data is damaged: its sum is another'), /download it again/)
+    assert.match(fixOf('compressed_input', 'ga4', 'these are bytes of gzip'), /^Unpack the file/)
+    assert.match(fixOf('encoding_invalid_utf8', 'ga4', 'these are bytes of UTF-16'), /iconv -f UTF-16 -t UTF-8/)
+    assert.match(fixOf('encoding_invalid_utf8', 'ga4'), /iconv -f LATIN1/)
+  })
 })

@@ -58,8 +58,23 @@ const ownSkips: Readonly<Record<string, Partial<Record<SkipReason, string>>>> = 
   },
 }
 
-/** @param reason also `server_refused:<reason>`. @param source of the record: only some have a mapping to mend. */
-export function fixOf(reason: RejectReason | `server_refused:${string}`, source: string): string {
+/** What a detail shows beyond its reason. */
+const detailFixes: readonly (readonly [reason: RejectReason, detail: RegExp, fix: string])[] = [
+  ['compressed_input', /damaged/, 'The bytes of the file are damaged. Export or download it again.'],
+  ['encoding_invalid_utf8', /UTF-16/, 'Export the file as UTF-8, or convert it: iconv -f UTF-16 -t UTF-8.'],
+]
+
+/**
+ * @param reason also `server_refused:<reason>`. @param source of the record: only some have a mapping to mend.
+ * @param detail of the reject, which may tell two causes of one reason apart.
+ */
+export function fixOf(
+  reason: RejectReason | `server_refused:${string}`,
+  source: string,
+  detail: string | null = null,
+): string {
+  const ofDetail = detailFixes.find(([of, pattern]) => of === reason && detail !== null && pattern.test(detail))
+  if (ofDetail !== undefined) return ofDetail[2]
   if (isServerRefused(reason))
     return dropFixOf(reason) ?? 'The server refused it in these words. Correct it, then: pennon import retry.'
   return (source === 'generic' ? mappedFixes[reason] : undefined) ?? fixes[reason]

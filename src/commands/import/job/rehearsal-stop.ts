@@ -25,8 +25,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
-  }
-  { balance, days, damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
+  { balance, days, skips, damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {
@@ -64,6 +63,7 @@ export function stopOf(
       wayOut: isUnsettled ? `${settledLater}: ${plan}` : mend,
       command: rejected === 0 ? `pennon import report ${at}` : rejects,
     }
+  }
   const old = oldRefused(targetAnswer, { days, acceptsOld: limits.acceptsOld === true })
   if (old !== null)
     return {
@@ -72,9 +72,6 @@ export function stopOf(
       wayOut: oldWayOut(at),
       command: acceptingPlan(at),
     }
-}
-
-  }
   if (!isShareTooLarge(rejected, read, limits.maxRejectShare)) return null
   const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(rejected, read)}`
   return {

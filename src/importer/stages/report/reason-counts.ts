@@ -6,27 +6,37 @@ import type { ReasonCount } from './rehearsal-report.ts'
 
 const examplesMax = 20
 const filesMax = 100
+const fixesMax = 5
 
 interface Counted {
   count: number
   readonly fields: Set<string>
   readonly files: Set<string>
   readonly examples: ReasonCount['examples'][number][]
+  /** What can be done, where it is not the same for all of the reason. */
+  readonly fixes: Set<string>
 }
 
 export class ReasonCounts {
   total = 0
   readonly #reasons = new Map<string, Counted>()
 
-  /** @param times how often, of which the place is the first. */
-  add(reason: string, field: string | null, { object, line }: Pick<RawPosition, 'object' | 'line'>, times = 1): void {
+  /** @param times how often, of which the place is the first. @param fix where the reason alone does not say it. */
+  add(
+    reason: string,
+    field: string | null,
+    { object, line }: Pick<RawPosition, 'object' | 'line'>,
+    times = 1,
+    fix?: string,
+  ): void {
     this.total += times
     let counted = this.#reasons.get(reason)
     if (counted === undefined) {
-      counted = { count: 0, fields: new Set(), files: new Set(), examples: [] }
+      counted = { count: 0, fields: new Set(), files: new Set(), examples: [], fixes: new Set() }
       this.#reasons.set(reason, counted)
     }
     counted.count += times
+    if (fix !== undefined && counted.fixes.size < fixesMax) counted.fixes.add(fix)
     if (field !== null) counted.fields.add(field)
     if (counted.files.size < filesMax) counted.files.add(object)
     if (counted.examples.length < examplesMax) counted.examples.push({ object, line, field })
@@ -35,12 +45,12 @@ export class ReasonCounts {
   /** @param fixOf what is said of a reason. */
   reasons(fixOf: (reason: string) => string): readonly ReasonCount[] {
     return [...this.#reasons]
-      .map(([reason, { count, fields, files, examples }]) => ({
+      .map(([reason, { count, fields, files, examples, fixes }]) => ({
         reason,
         count,
         fields: [...fields].toSorted(compareTexts),
         files: [...files].toSorted(compareTexts),
-        fix: fixOf(reason),
+        fix: fixes.size === 0 ? fixOf(reason) : [...fixes].join(' '),
         examples,
       }))
       .toSorted((a, b) => b.count - a.count || compareTexts(a.reason, b.reason))
