@@ -67,6 +67,24 @@ describe('the target of a planned import', () => {
     )
   })
 
+  it('is never asked with a secret for a public key, nor with an empty one', async t => {
+    const host = await server(t, {})
+    const { plan } = planning(t)
+    const secret = await plan('--host', host, '--project-key', 'phx_abcdefghijklmnopqrstuvwxyz')
+    assert.equal(secret.exitCode, 2)
+    assert.match(
+      secret.stderr,
+      /is a personal key, a secret that belongs into PENNON_PERSONAL_KEY\. .*Nothing was sent$/m,
+    )
+    assert.doesNotMatch(secret.stderr + secret.stdout, /abcdef/)
+    assert.match((await plan('--project-key', '')).stderr, /--project-key is not set: it is empty\. /)
+    const empty = new ImportCommands(tempDir(t), { PENNON_PROJECT_KEY: '' })
+    const { exitCode, stderr } = await empty.plan([empty.file('raw.jsonl', record)])
+    assert.equal(exitCode, 0, stderr)
+    const { target } = JSON.parse(readFileSync(join(empty.job, 'plan.json'), 'utf8')) as ImportPlan
+    assert.equal(target, null)
+  })
+
   it('is told which rights the personal key lacks', async t => {
     const refused = { status: 403, detail: 'The key lacks the scope.' }
     const host = await server(t, {

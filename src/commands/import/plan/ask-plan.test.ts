@@ -43,6 +43,18 @@ describe('what a plan asks for on a terminal', () => {
     assert.equal(told.length, 2, 'a path where nothing is')
   })
 
+  it('is the public key again where another key was typed, which is shown to nobody', async t => {
+    const host = await instance(t)
+    setting(t, 'PORT', new URL(host).port)
+    setting(t, 'PENNON_PROJECT_KEY', '')
+    const { person, asked, told } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
+    const { options } = await completed({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
+    assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
+    assert.match(told[0]!, /^that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY\. /)
+    assert.match(told[1]!, /^that is no public key of a project\. /)
+    assert.doesNotMatch(told.join(), /abcdef/)
+  })
+
   it('is no mapping where the configuration holds one', async t => {
     const config = join(tempDir(t), 'config.json')
     writeFileSync(config, '{"mapping":{}}')

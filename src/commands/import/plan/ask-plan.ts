@@ -7,7 +7,7 @@ import { refuse } from '#commands/refuse.ts'
 import { findRawFiles } from '#importer/read/raw-files.ts'
 import { sourceNames } from '#importer/sources/sources.ts'
 import { type Person, personAtTerminal } from '../words/prompt.ts'
-import { addressByDefault, whyNoAddress, whyNotTheTarget } from './ask-target.ts'
+import { addressByDefault, saidProjectKey, whyNoAddress, whyNoProjectKey, whyNotTheTarget } from './ask-target.ts'
 import { type PlanOptions, readJsonFile, whyNoJsonFile } from './plan-options.ts'
 
 /** As commander gives them: nothing is required, since a terminal can be asked. */
@@ -85,8 +85,8 @@ async function askForTarget(
   person: Person,
 ): Promise<{ projectKey?: string; host?: string }> {
   if (!person.canAsk() || json === true) return {}
-  const known = projectKey ?? process.env.PENNON_PROJECT_KEY
-  if (known !== undefined) {
+  const known = saidProjectKey({ ...(projectKey !== undefined && { projectKey }) })
+  if (known !== null) {
     // An address that was said is right or wrong, and planning says which; one that nobody said may be another.
     if (host !== undefined) return {}
     const problem = await whyNotTheTarget({ projectKey: known })
@@ -108,8 +108,9 @@ async function askForTarget(
 async function askForKey(person: Person): Promise<string> {
   for (;;) {
     const typed = await person.ask('Public key (phc_…) of the project that it is for; empty to rehearse only')
-    if (typed === '' || /^[\w-]+$/.test(typed)) return typed
-    person.tell('that is no public key of a project, such as phc_…; its settings show it')
+    const problem = typed === '' ? null : whyNoProjectKey(typed)
+    if (problem === null) return typed
+    person.tell(problem)
   }
 }
 

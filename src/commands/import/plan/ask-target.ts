@@ -7,6 +7,7 @@ import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { importKeyScopesInWords, inWords, missingScopes } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { parseProjectKey } from '#setting-values.ts'
 import { projectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
 
@@ -24,8 +25,8 @@ type AskedTarget = Pick<PlanOptions, 'projectKey' | 'host' | 'apiHost'>
 
 /** @returns null without a key: then the job can be rehearsed, but not sent. */
 export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | null> {
-  const projectKey = options.projectKey ?? process.env.PENNON_PROJECT_KEY
-  if (projectKey === undefined) return null
+  const projectKey = saidProjectKey(options)
+  if (projectKey === null) return null
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   const { address, api } = addressesOf(options, read.value)
@@ -34,6 +35,20 @@ export async function askTarget(options: AskedTarget): Promise<TargetOfPlan | nu
   const { notes, isPersonless, ...project } = await projectOf(api, projectKey, read.value)
   const target = { address, ...(api !== address && { apiAddress: api }), projectKey, ...project }
   return { target, notes, isPersonless }
+}
+
+/** @returns null where none was said; a variable that is empty is not set. */
+export function saidProjectKey({ projectKey }: AskedTarget): string | null {
+  if (projectKey === '') refuse('--project-key is not set: it is empty. Leave it out to rehearse without a target')
+  return projectKey ?? (process.env.PENNON_PROJECT_KEY || null)
+}
+
+/** @returns why the text can be no public key, without the text, which may be a secret; null when it can. */
+export function whyNoProjectKey(key: string): string | null {
+  const where = 'The public key of a project, such as phc_…, is in its settings'
+  if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
+  if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
+  return parseProjectKey(key) === undefined ? `that is no public key of a project. ${where}` : null
 }
 
 /** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
@@ -94,6 +109,8 @@ const noAnswer = 'no instance answers'
  * @returns null when it knows the key.
  */
 async function whyKeyUnknown(address: string, projectKey: string): Promise<string | null> {
+  const wrong = whyNoProjectKey(projectKey)
+  if (wrong !== null) return `the project key cannot be used: ${wrong}. Nothing was sent`
   let response: Response
   try {
     const url = `${address}/array/${encodeURIComponent(projectKey)}/config`
