@@ -308,7 +308,7 @@ class RehearsalCounts {
     const warnings: Warning[] = []
     const reused = this.#reused.count()
     if (reused > 0) {
-      const text = `${reused} events have an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
+      const text = `${number(reused)} ${reused === 1 ? 'event has' : 'events have'} an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
       warnings.push({ code: 'source_id_reused', text })
     }
     if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })

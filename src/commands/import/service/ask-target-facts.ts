@@ -8,6 +8,7 @@ import { apiAddressOf, type ImportPlan } from '#importer/job/plan.ts'
 import { readServiceJob } from '#importer/send/service-job.ts'
 import type { AskedOfTarget, OverlapDay, TargetAnswer, TargetFacts } from '#importer/stages/report/target-facts.ts'
 import { ClientError, PrivateApi } from '../../client/private-api.ts'
+import { quoted } from '../words/step-words.ts'
 
 /** Counting the events of years takes its time. */
 const timeoutMs = 120_000
@@ -27,8 +28,7 @@ export async function askTargetFacts(
   const { personalKey } = read.value
   if (personalKey === null)
     return {
-      notAsked:
-        'set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run --rehearse-again.',
+      notAsked: `set PENNON_PERSONAL_KEY to a personal key with the scopes project:read, query:read and import_job:read, and rehearse it again: pennon import run ${quoted(folder.path)} --rehearse-again.`,
     }
   const api = new PrivateApi({
     instance: apiAddressOf(target),

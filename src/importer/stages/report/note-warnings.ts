@@ -6,18 +6,21 @@ import type { Warning } from './rehearsal-report.ts'
 import { percent } from './suspicions.ts'
 
 /** A record has such a note once. */
-const ofRecords: Readonly<Record<string, (count: string, detail: string) => string>> = {
-  amplitude_id_used: count => `${count} have neither a user nor a device id, so they are of their amplitude_id.`,
-  zone_shift_differs: count => `${count} were received at another hour than the zone of the source says.`,
-  groups_without_dollar: count =>
-    `${count} have groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
-  type_mismatch: (count, detail) =>
-    `${count} have a ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
-  person_data_left_out: count =>
-    `${count} lose what they say of their person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data they keep it.`,
-  group_key_illegal: (count, detail) =>
-    `${count} have a ${detail} that is no key of a group, neither text nor a number; they belong to none of its type.`,
-  invalid_uuid: count => `${count} have an id that is no UUID; they get one made of it.`,
+const ofRecords: Readonly<Record<string, (count: string, detail: string, isOne: boolean) => string>> = {
+  amplitude_id_used: (count, _, isOne) =>
+    `${count} ${isOne ? 'has neither a user nor a device id, so it is of its' : 'have neither a user nor a device id, so they are of their'} amplitude_id.`,
+  zone_shift_differs: (count, _, isOne) =>
+    `${count} ${isOne ? 'was' : 'were'} received at another hour than the zone of the source says.`,
+  groups_without_dollar: (count, _, isOne) =>
+    `${count} ${isOne ? 'has' : 'have'} groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
+  type_mismatch: (count, detail, isOne) =>
+    `${count} ${isOne ? 'has' : 'have'} a value in ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
+  person_data_left_out: (count, _, isOne) =>
+    `${count} ${isOne ? 'loses what it says of its' : 'lose what they say of their'} person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data ${isOne ? 'it keeps' : 'they keep'} it.`,
+  group_key_illegal: (count, detail, isOne) =>
+    `${count} ${isOne ? 'has' : 'have'} a value in ${detail} that is no key of a group, neither text nor a number; ${isOne ? 'it belongs' : 'they belong'} to none of its type.`,
+  invalid_uuid: (count, _, isOne) =>
+    `${count} ${isOne ? 'has an id that is no UUID; it gets' : 'have an id that is no UUID; they get'} one made of it.`,
 }
 
 /** A record has such a note for each of its groups or actions that is meant. */
@@ -42,7 +45,7 @@ export function noteWarnings(notes: ReadonlyMap<string, number>, records: number
     .flatMap(([note, count]) => {
       const [, code = '', detail = ''] = /^([^:]*):?(.*)$/s.exec(note) ?? []
       const share = `${counted(count, 'record')} (${percent(count / records)})`
-      const text = ofRecords[code]?.(share, detail) ?? ofTheirParts[code]?.(count, detail)
+      const text = ofRecords[code]?.(share, detail, count === 1) ?? ofTheirParts[code]?.(count, detail)
       return text === undefined ? [] : [{ code, text }]
     })
 }

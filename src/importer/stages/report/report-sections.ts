@@ -268,8 +268,8 @@ function rejects({ rejects: refused, skips }: RehearsalReport): Section {
 function people({ distinctIds, identity, groups }: RehearsalReport): Section {
   const { count, error } = distinctIds
   const lines = [
-    `${number(count)} distinct ids${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
-    `${number(identity.links)} ids, such as those of devices, are joined with the person of another.`,
+    `${counted(count, 'distinct id')}${error === 0 ? '' : ` (estimated, ± ${percent(error)})`}.`,
+    `${counted(identity.links, 'id, such as that of a device, is', 'ids, such as those of devices, are')} joined with the person of another.`,
     sharedLine(identity),
     groups.types.length === 0
       ? 'No groups.'
@@ -315,7 +315,7 @@ function how({ source, config, jobId, hashes, seconds, recordsPerSecond }: Rehea
 }
 
 function gapLine(days: readonly DayCount[]): readonly string[] {
-  return days.length === 0 ? ['None.'] : [`${number(days.length)} days with events.`]
+  return days.length === 0 ? ['None.'] : [`${counted(days.length, 'day')} with events.`]
 }
 
 function mostFrequent(events: DayCount['events']): string {

@@ -75,7 +75,7 @@ export class Suspicions {
     return [
       ...[...this.#withoutDollar].map(([name, count]) => ({
         code: 'property_without_dollar',
-        text: `${count} events have the property ${name}; the receiver only reads $${name}.`,
+        text: `${counted(count, 'event has', 'events have')} the property ${name}; the receiver only reads $${name}.`,
       })),
       ...this.#frequentIds(),
       ...this.#longestRuns
@@ -161,7 +161,7 @@ export function warningsOfCounts(
 /** @param others events of names beyond those that are counted. */
 export function manyNames(names: number, others: number): readonly Warning[] {
   if (others === 0) return []
-  const text = `${others} events have other names than the first ${names}, and are counted together here: often names that are made of ids, or that nobody of the project has sent.`
+  const text = `${counted(others, 'event has another name', 'events have other names')} than the first ${names.toLocaleString('en')}; names beyond those are counted together here: often names that are made of ids, or that nobody of the project has sent.`
   return [{ code: 'many_event_names', text }]
 }
 
@@ -192,7 +192,7 @@ function dayGaps(days: readonly DayCount[]): readonly Warning[] {
 function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   const old = rejects.find(({ reason }) => reason === 'timestamp_out_of_range')
   if (old === undefined) return []
-  const text = `${old.count} records are from before 1971: seconds are read as milliseconds when the unit is wrong.`
+  const text = `${counted(old.count, 'record is', 'records are')} from before 1971: seconds are read as milliseconds when the unit is wrong.`
   return [{ code: 'seconds_as_ms', text }]
 }
 
