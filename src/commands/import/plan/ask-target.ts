@@ -7,7 +7,6 @@ import { refuse } from '#commands/refuse.ts'
 import { type Config, readConfig } from '#config.ts'
 import { importKeyScopesInWords, inWords, missingScopes } from '#importer/job/key-scopes.ts'
 import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
-import { parseProjectKey } from '#setting-values.ts'
 import { projectWithKey } from '../service/known-project.ts'
 import type { PlanOptions } from './plan-options.ts'
 
@@ -48,7 +47,7 @@ export function whyNoProjectKey(key: string): string | null {
   const where = 'The public key of a project, such as phc_…, is in its settings'
   if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
-  return parseProjectKey(key) === undefined ? `that is no public key of a project. ${where}` : null
+  return /^[\x21-\x7e]{1,64}$/.test(key) ? null : `that is no public key of a project. ${where}`
 }
 
 /** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
