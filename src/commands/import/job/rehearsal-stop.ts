@@ -25,7 +25,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
-  { balance, days, skips, damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
+  { balance, days, skips = [], damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {
