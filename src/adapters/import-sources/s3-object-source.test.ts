@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { it } from 'node:test'
 import { ObjectSourceRefusal } from '#ports/object-source.ts'
+import { envSetting } from '../../../tests/support/env-setting.ts'
 import { s3ObjectSource } from './s3-object-source.ts'
 
 it('storage that gives the same continuation token twice is not listed for ever', async t => {
@@ -14,8 +15,8 @@ it('storage that gives the same continuation token twice is not listed for ever'
     )
   })
   await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const before = { ...process.env }
-  Object.assign(process.env, { AWS_ACCESS_KEY_ID: 'key', AWS_SECRET_ACCESS_KEY: 'secret' })
+  envSetting(t, 'AWS_ACCESS_KEY_ID', 'key')
+  envSetting(t, 'AWS_SECRET_ACCESS_KEY', 'secret')
   const source = s3ObjectSource({
     bucket: 'logs',
     prefix: '',
@@ -24,7 +25,6 @@ it('storage that gives the same continuation token twice is not listed for ever'
     isPathStyle: true,
   })
   t.after(() => {
-    process.env = before
     source.close()
     server.closeAllConnections()
     server.close()

@@ -4,6 +4,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
+import { envSetting } from '../../../../tests/support/env-setting.ts'
 import { tempDir } from '../../../../tests/support/temp-dir.ts'
 import type { Person } from '../words/prompt.ts'
 import { completed, type GivenPlanOptions } from './ask-plan.ts'
@@ -13,8 +14,8 @@ const given: GivenPlanOptions = { maxRejectShare: '1%' }
 describe('what a plan asks for on a terminal', () => {
   it('is the address too where the project key is known and nobody answers at the usual one', async t => {
     const host = await instance(t)
-    setting(t, 'PORT', '1')
-    setting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
+    envSetting(t, 'PORT', '1')
+    envSetting(t, 'PENNON_PROJECT_KEY', 'phc_shop')
     const { person, asked, told } = answering('', `${host}/other`, host)
     const { options } = await completed({ ...given, source: 'mixpanel' }, ['x.jsonl'], undefined, person)
     assert.deepEqual([options.host, options.projectKey], [host, 'phc_shop'])
@@ -24,7 +25,7 @@ describe('what a plan asks for on a terminal', () => {
 
   it('is nothing where the key is known at the usual address, or the address is said', async t => {
     const host = await instance(t)
-    setting(t, 'PORT', new URL(host).port)
+    envSetting(t, 'PORT', new URL(host).port)
     for (const target of [{ projectKey: 'phc_shop' }, { projectKey: 'phc_other', host: 'http://127.0.0.1:1' }]) {
       const { person, asked } = answering()
       const { options } = await completed({ ...given, source: 'mixpanel', ...target }, ['x'], undefined, person)
@@ -34,7 +35,7 @@ describe('what a plan asks for on a terminal', () => {
 
   it('is the mapping of files of any shape, and a path may begin with the home folder', async t => {
     const home = tempDir(t)
-    setting(t, 'HOME', home)
+    envSetting(t, 'HOME', home)
     mkdirSync(join(home, 'export'))
     for (const name of ['export/a.jsonl', 'mapping.json']) writeFileSync(join(home, name), '{}')
     const { person, told } = answering('generic', '~/none', '~/export', '~/export/none.json', '~/mapping.json', '')
@@ -45,8 +46,8 @@ describe('what a plan asks for on a terminal', () => {
 
   it('is the public key again where another key was typed, which is shown to nobody', async t => {
     const host = await instance(t)
-    setting(t, 'PORT', new URL(host).port)
-    setting(t, 'PENNON_PROJECT_KEY', '')
+    envSetting(t, 'PORT', new URL(host).port)
+    envSetting(t, 'PENNON_PROJECT_KEY', '')
     const { person, asked, told } = answering('phx_abcdefghijklmnopqrstuvwxyz', 'two words', 'phc_shop', '')
     const { options } = await completed({ ...given, source: 'mixpanel' }, ['x'], undefined, person)
     assert.deepEqual([options.projectKey, asked.length], ['phc_shop', 4])
@@ -79,15 +80,6 @@ function answering(...answers: readonly string[]) {
     tell: line => void told.push(line),
   }
   return { person, asked, told }
-}
-
-function setting(t: TestContext, name: string, value: string): void {
-  const before = process.env[name]
-  process.env[name] = value
-  t.after(() => {
-    if (before === undefined) delete process.env[name]
-    else process.env[name] = before
-  })
 }
 
 /** Knows one project key. */
