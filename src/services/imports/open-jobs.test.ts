@@ -15,13 +15,15 @@ const job = {
 function prepare() {
   const clock = fixedClock('2026-11-01T00:00:00Z')
   const asked: number[] = []
+  const failing = { is: false }
   const jobs = {
     findImportJobByPublicId: async (id: number) => {
       asked.push(id)
+      if (failing.is) throw new Error('away')
       return id === job.publicId ? job : null
     },
   }
-  return { clock, asked, openJobs: createOpenJobs({ jobs, clock }) }
+  return { clock, asked, failing, openJobs: createOpenJobs({ jobs, clock }) }
 }
 
 async function guess(openJobs: ReturnType<typeof createOpenJobs>, count: number, address: string): Promise<void> {
@@ -54,5 +56,24 @@ describe('the jobs that a front takes events for', () => {
     await guess(openJobs, unknownPerMinuteMax, 'shared')
     clock.advance(5_000)
     assert.deepEqual(await openJobs.find(job.publicId, 'shared'), known)
+  })
+
+  it('are looked up for so many guesses alone, also when all of them come side by side', async () => {
+    const { asked, openJobs } = prepare()
+    const answers = await Promise.all(Array.from({ length: 400 }, (_, id) => openJobs.find(id + 1, 'guesser')))
+    assert.equal(asked.length, unknownPerMinuteMax)
+    assert.equal(answers.filter(answer => answer === 'too_many').length, 400 - unknownPerMinuteMax)
+  })
+
+  it('do not count against the network that names them, nor do questions that fail', async () => {
+    const { clock, failing, openJobs } = prepare()
+    for (let time = 0; time < 2 * unknownPerMinuteMax; time++) {
+      assert.deepEqual(await openJobs.find(job.publicId, 'a'), known)
+      failing.is = true
+      await assert.rejects(openJobs.find(7, 'a'), /away/)
+      failing.is = false
+      clock.advance(100)
+    }
+    await guess(openJobs, unknownPerMinuteMax, 'a')
   })
 })

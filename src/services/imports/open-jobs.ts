@@ -48,7 +48,11 @@ export function createOpenJobs(options: {
     return found
   }
 
-  function unknownOf(network: string) {
+  /**
+   * Counts an id before it is looked up: many that come side by side would all be looked up before the first is known.
+   * @returns what takes it back; null when the network has named too many.
+   */
+  function countGuess(network: string): (() => void) | null {
     const minute = Math.floor(clock.nowMs() / minuteMs)
     let counted = unknown.get(network)
     if (counted?.minute !== minute) {
@@ -56,7 +60,13 @@ export function createOpenJobs(options: {
       counted = { minute, count: 0 }
       unknown.set(network, counted)
     }
-    return counted
+    if (counted.count >= unknownPerMinuteMax) return null
+    counted.count++
+    const own = counted
+    return () => {
+      own.count--
+      if (own.count === 0 && unknown.get(network) === own) unknown.delete(network)
+    }
   }
 
   return {
@@ -64,12 +74,18 @@ export function createOpenJobs(options: {
       const known = kept.get(publicId)
       const ageMs = known === undefined ? Number.POSITIVE_INFINITY : clock.nowMs() - known.askedAtMs
       if (known !== undefined && ageMs >= 0 && ageMs < keptMs) return known.found
-      if (known === undefined && (unknown.get(network)?.count ?? 0) >= unknownPerMinuteMax) {
-        if (unknownOf(network).count >= unknownPerMinuteMax) return 'too_many'
+      // A job that was there a second ago is no guess, whoever else guesses from the same network.
+      if (known !== undefined) return ask(publicId)
+      const takeBack = countGuess(network)
+      if (takeBack === null) return 'too_many'
+      try {
+        const job = await ask(publicId)
+        if (job !== null) takeBack()
+        return job
+      } catch (error) {
+        takeBack()
+        throw error
       }
-      const job = await ask(publicId)
-      if (job === null) unknownOf(network).count++
-      return job
     },
   }
 }
