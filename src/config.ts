@@ -308,11 +308,9 @@ export function readConfig(all: Environment): Result<Config, string> {
   }
   const config: Record<string, unknown> = {}
   for (const [key, definition] of Object.entries(settings) as [keyof Config, Setting<unknown>][]) {
-    const text = environment[definition.variable] ?? definition.fallback
-    const value = definition.parse(text.trim())
-    if (value === undefined)
-      return err(`${definition.variable} is ${quoted(text, definition)}; it takes ${definition.expects}.`)
-    config[key] = value
+    const value = readOne(definition, environment)
+    if (!value.ok) return value
+    config[key] = value.value
   }
   if (config.databaseReadUrl !== null && config.databaseUrl === null)
     return err('DATABASE_READ_URL is set without DATABASE_URL; set both, or neither.')
@@ -327,6 +325,19 @@ export function readConfig(all: Environment): Result<Config, string> {
   )
     return err(`PENNON_EVENTS_PORT is ${config.eventsPort}, as another port is; set it to a free one.`)
   return ok(Object.freeze(config) as unknown as Config)
+}
+
+/** One setting alone, for commands that also work where no service and none of its other settings are. */
+export function readSetting<K extends keyof Config>(key: K, environment: Environment): Result<Config[K], string> {
+  return readOne(settings[key] as Setting<Config[K]>, environment)
+}
+
+function readOne<T>(definition: Setting<T>, environment: Environment): Result<T, string> {
+  const text = environment[definition.variable] ?? definition.fallback
+  const value = definition.parse(text.trim())
+  return value === undefined
+    ? err(`${definition.variable} is ${quoted(text, definition)}; it takes ${definition.expects}.`)
+    : ok(value)
 }
 
 export interface SettingLine {

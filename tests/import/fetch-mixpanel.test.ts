@@ -50,6 +50,29 @@ async function aWorld(t: TestContext, options: Partial<StandInOptions> = {}): Pr
 const truth = (events: Map<string, string[]> = mayEvents) => [...events.values()].flat().sort()
 
 describe('fetching from Mixpanel', () => {
+  it('begins no part while the disk has nothing beside its reserve, says so once, and goes on by itself', async t => {
+    const { standIn, folder, notices, fetch } = await aWorld(t)
+    const clock = quickClock()
+    const reasons = new Set<string>()
+    await fetch(may, {
+      clock,
+      onNotice: line => notices.push(line),
+      onProgress: ({ waiting }) => {
+        if (waiting !== null) reasons.add(waiting.reason)
+      },
+      // Somebody makes room five minutes later.
+      findLack: () => {
+        if (clock.sleptMs() >= 300_000) return null
+        assert.equal(standIn.asked.length, 0)
+        return 'WARNING: no room'
+      },
+    })
+    assert.deepEqual(rawLines(folder).sort(), truth())
+    assert.ok(clock.sleptMs() >= 300_000)
+    assert.deepEqual(notices, ['WARNING: no room'])
+    assert.ok(reasons.has('the disk is full'), [...reasons].join())
+  })
+
   it('brings each day once, whatever the size of a window, since both ends of one are inside', async t => {
     for (const days of ['1', '2', '3', '7', '30']) {
       const { standIn, folder, fetch } = await aWorld(t)

@@ -1,7 +1,7 @@
 // An import whose disk fills waits, says so, and goes on when there is room, while it stages and while it sends.
 
 import assert from 'node:assert/strict'
-import { existsSync, readFileSync } from 'node:fs'
+import { existsSync, readFileSync, statfsSync, truncateSync } from 'node:fs'
 import { join } from 'node:path'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import { eventually } from '../support/eventually.ts'
@@ -11,6 +11,8 @@ import type { RunningCommand } from '../support/pennon-command.ts'
 import { fillDisk, mountSmallDisk, noSmallDisk } from '../support/small-disk.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
+/** Without a reserve they take the disk to its last byte, as others may who are on it. */
+const noReserve = { PENNON_MIN_FREE_BYTES: '0' }
 const words = /WARNING: the disk of .* is full\. Nothing that is done is lost: make room, and it goes on by itself\./
 
 describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
@@ -23,7 +25,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   it('waits while it is staged, says so, and goes on by itself when there is room', async t => {
     const disk = aDisk(t, 8)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 2))
-    const commands = new ImportCommands(disk)
+    const commands = new ImportCommands(disk, noReserve)
     await commands.plan([raw])
     const makeRoom = fillDisk(disk)
     const run = commands.start('run')
@@ -39,7 +41,7 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
   it('waits while it is sent, and every event is stored once in the end', async t => {
     const disk = aDisk(t, 64)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 3))
-    const commands = new ImportCommands(disk, { PENNON_PERSONAL_KEY: testPersonalKey })
+    const commands = new ImportCommands(disk, { ...noReserve, PENNON_PERSONAL_KEY: testPersonalKey })
     await commands.approved(pennon, [raw], '--max-reject-share', '5%')
     const run = commands.start('run', '--rate', '4000')
     const said = saidBy(run)
@@ -56,10 +58,43 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.equal(verification.stored_rows, verification.expected_rows)
   })
 
+  it('leaves a reserve for a service on the same disk, and goes on by itself when there is more', async t => {
+    const disk = aDisk(t, 64)
+    const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', largeRecords(3_500))
+    const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '16MiB' })
+    await commands.plan([raw])
+    const makeRoom = fillDisk(disk)
+    // Room for two writes of 16 MiB, the second of which takes from the reserve.
+    truncateSync(join(disk, 'ballast'), 26 * 2 ** 20)
+    const run = commands.start('run')
+    const said = saidBy(run)
+    let freeBytesMin = Number.POSITIVE_INFINITY
+    const look = () => {
+      const { bavail, bsize } = statfsSync(disk)
+      freeBytesMin = Math.min(freeBytesMin, bavail * bsize)
+      return /is full but for a reserve: .*make room, and it goes on by itself\./.test(said())
+    }
+    await eventually(look, { what: 'the words', timeoutMs: 60_000 })
+    assert.ok(freeBytesMin > 2 ** 20, String(freeBytesMin))
+    makeRoom()
+    const { exitCode, stderr } = await run.ended
+    assert.equal(exitCode, 0, stderr)
+    assert.doesNotMatch(stderr, words)
+  })
+
+  it('says what is missing and the way out on a disk that is smaller than the reserve', async t => {
+    const disk = aDisk(t, 8)
+    const commands = new ImportCommands(disk, { PENNON_MIN_FREE_BYTES: '8MiB' })
+    await commands.plan([new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(100, 6))])
+    const { exitCode, stderr } = await commands.call('run')
+    assert.equal(exitCode, 2)
+    assert.match(stderr, /the disk of .* has 8\.0 MiB in all, .* 10\.0 MiB .* set PENNON_MIN_FREE_BYTES lower/)
+  })
+
   it('ends as paused when it is stopped while it waits', async t => {
     const disk = aDisk(t, 8)
     const raw = new ImportCommands(tempDir(t)).file('raw.jsonl', syntheticRecords(20_000, 4))
-    const commands = new ImportCommands(disk)
+    const commands = new ImportCommands(disk, noReserve)
     await commands.plan([raw])
     fillDisk(disk)
     const run = commands.start('run')
@@ -71,6 +106,21 @@ describe('an import whose disk fills', { skip: noSmallDisk() }, () => {
     assert.match(stderr, /paused\. What is done is kept/)
   })
 })
+
+/** Records of 10 kB each, of many days: one that is sorted in stretches would take its room twice. */
+function largeRecords(count: number): string {
+  const props = { text: 'x'.repeat(10_000) }
+  const lines = Array.from({ length: count }, (_, index) =>
+    JSON.stringify({
+      id: `r-${index}`,
+      event: 'e',
+      user: 'u',
+      at: new Date(Date.UTC(2024, 0, 1 + (index % 28))),
+      props,
+    }),
+  )
+  return `${lines.join('\n')}\n`
+}
 
 function saidBy({ child }: RunningCommand): () => string {
   let text = ''

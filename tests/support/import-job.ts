@@ -7,6 +7,7 @@ import { readManifest } from '#importer/job/manifest.ts'
 import type { ImportLimits, ImportPlan } from '#importer/job/plan.ts'
 import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import type { StagedJob, StagedOutcome } from '#importer/job/staged-part.ts'
+import { anyRoom, type UntilRoom } from '#importer/job/until-room.ts'
 import { parseJsonLine } from '#importer/read/parse-record.ts'
 import type { ReadRecords } from '#importer/read/read-record.ts'
 import { splitRecords } from '#importer/read/split-records.ts'
@@ -40,6 +41,8 @@ export interface TestJobOptions {
   readonly read?: ReadRecords
   /** Called with each record that a stage has done; may throw, as a crash would. */
   readonly onRecord?: () => void
+  /** Called before each few MiB that a stage writes. */
+  readonly untilRoom?: UntilRoom
 }
 
 /** The stages of a job over raw files, as `pennon import run` calls them. */
@@ -51,12 +54,14 @@ export class TestJob {
   readonly signal = new AbortController().signal
   readonly #sizes: StageOptions['sizes']
   readonly #read: ReadRecords
+  readonly #untilRoom: UntilRoom
 
   constructor(folder: string, source: ImportSource, files: readonly string[], options: TestJobOptions = {}) {
     this.folder = new JobFolder(folder)
     this.source = source
     this.#sizes = options.sizes
     this.#read = options.read ?? readJsonLines
+    this.#untilRoom = options.untilRoom ?? anyRoom
     const { onRecord } = options
     this.progress = { ...silentProgress, add: ({ records = 0 }) => records === 1 && onRecord?.() }
     this.plan = {
@@ -84,6 +89,7 @@ export class TestJob {
       converter,
       progress,
       signal,
+      untilRoom: this.#untilRoom,
       ...(this.#sizes && { sizes: this.#sizes }),
     })
   }
@@ -94,13 +100,14 @@ export class TestJob {
 
   scan() {
     const { folder, plan, manifest, source, progress, signal } = this
-    return scanRecords({ folder, plan, manifest, source, progress, signal })
+    return scanRecords({ folder, plan, manifest, source, progress, signal, untilRoom: this.#untilRoom })
   }
 
   async rehearse() {
     const { folder, plan, manifest, source, progress, signal } = this
     const stats = readStats(folder)!
-    return rehearse({ folder, plan, manifest, stats, source, progress, signal, monotonicNowMs: () => 0 })
+    const untilRoom = this.#untilRoom
+    return rehearse({ folder, plan, manifest, stats, source, progress, signal, untilRoom, monotonicNowMs: () => 0 })
   }
 
   open() {

@@ -29,13 +29,16 @@ export class WindowTooLarge extends Error {
 /** An object has other bytes than when it was listed or begun. */
 export class ObjectChanged extends Error {}
 
+/** The reason of a wait for room, in words for people. */
+export const diskFull = 'the disk is full'
+
 const certificateCodes = /^(CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO_|ERR_TLS_CERT)/
 
 /** What a system call or a socket threw, as one of the above; anything else comes back as it is. */
 export function asFetchFault(cause: unknown): unknown {
   const code = (cause as { code?: unknown } | null)?.code
   if (typeof code !== 'string' || cause instanceof FetchStop || cause instanceof FetchWait) return cause
-  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return new FetchWait('the disk is full')
+  if (code === 'ENOSPC' || code === 'EDQUOT' || code === 'SQLITE_FULL') return new FetchWait(diskFull)
   if (code === 'ECONNRESET' || code === 'ERR_STREAM_PREMATURE_CLOSE') return new BrokenAnswer('the answer broke off')
   // Node's parser of HTTP: what came is no answer, as of a server in trouble or of none that speaks HTTP.
   if (code.startsWith('HPE_')) return new FetchWait(`the source answers something that is no HTTP (${code})`)

@@ -4,6 +4,7 @@ import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
 import type { StageProgress } from '../job/progress.ts'
+import type { FindLack } from '../job/until-room.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { ImportConfigError } from '../records/import-source.ts'
@@ -25,6 +26,8 @@ export interface FetchForJobOptions {
   readonly tryFileLock: (path: string) => (() => void) | null
   readonly progress: StageProgress
   readonly signal: AbortSignal
+  /** As `fetchStage` takes it. */
+  readonly findLack?: FindLack
 }
 
 /**
@@ -33,7 +36,7 @@ export interface FetchForJobOptions {
  * @throws JobStopped, JobPaused
  */
 export async function fetchForJob(options: FetchForJobOptions): Promise<readonly RawFile[]> {
-  const { folder, fetch, open, progress, signal } = options
+  const { folder, fetch, open, progress, signal, findLack } = options
   checkPause(signal)
   const config = canonicalJson(fetch)
   const before = readFetchedParts(folder.path)
@@ -44,6 +47,7 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
         const { warnings } = await fetchStage({
           ...{ folder: folder.path, config, source, signal },
           ...{ clock: options.clock, tryFileLock: options.tryFileLock },
+          ...(findLack && { findLack }),
           onProgress: toldTo(progress, options.clock),
           onNotice: progress.say,
         })

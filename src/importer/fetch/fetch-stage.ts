@@ -6,10 +6,19 @@ import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { counted } from '#core/counted.ts'
+import type { FindLack } from '../job/until-room.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
 import { type FetchClock, sleepUntil } from './fetch-clock.ts'
-import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged, WindowTooLarge } from './fetch-faults.ts'
+import {
+  asFetchFault,
+  BrokenAnswer,
+  diskFull,
+  FetchStop,
+  FetchWait,
+  ObjectChanged,
+  WindowTooLarge,
+} from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
@@ -49,6 +58,8 @@ export interface FetchStageOptions {
   readonly onProgress?: (progress: FetchProgress) => void
   /** Lines for people: that it has been waiting for long, that a window was split. */
   readonly onNotice?: (line: string) => void
+  /** Asked before each part; none begins while something lacks. A disk may be filled unless it is given. */
+  readonly findLack?: FindLack
   readonly signal: AbortSignal
 }
 
@@ -107,6 +118,8 @@ class FetchRun {
   readonly #callSignal: AbortSignal
   readonly #stops: FetchStop[] = []
   #failure: unknown = null
+  /** Whether people know that the disk has no room. */
+  #isLackTold = false
   #bytesReceived = 0
   #calls = 0
   #retries = 0
@@ -235,7 +248,10 @@ class FetchRun {
     const attempts = this.#attempts.get(part.id) ?? { broken: 0, seemedEmpty: false, dueMs: 0 }
     this.#attempts.set(part.id, attempts)
     try {
-      if (!(await this.#takeOver(part))) await this.#finish(part, await this.#fetch(part), attempts)
+      if (!(await this.#takeOver(part))) {
+        await this.#checkRoom(part)
+        await this.#finish(part, await this.#fetch(part), attempts)
+      }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
       this.#waits = 0
       this.#trouble = null
@@ -268,6 +284,16 @@ class FetchRun {
     if ((await bytesOf(finalPath)) === null) return false
     this.#state.markDone(part.id, { ...(await hashFile(finalPath)), lineCount: null })
     return true
+  }
+
+  /** @throws FetchWait */
+  async #checkRoom({ bytes, savedBytes }: StoredPart): Promise<void> {
+    await this.#gate.untilPauseEnds(this.#signal)
+    const { findLack, onNotice } = this.#options
+    const lack = findLack?.(bytes === null ? 0 : Math.max(0, bytes - savedBytes)) ?? null
+    if (lack !== null && !this.#isLackTold) onNotice?.(lack)
+    this.#isLackTold = lack !== null
+    if (lack !== null) throw new FetchWait(diskFull)
   }
 
   #fetch(part: StoredPart): Promise<PartOutcome> {

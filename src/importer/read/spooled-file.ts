@@ -4,6 +4,7 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
+import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import { PackingDamage } from './decompress.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
 
@@ -16,9 +17,12 @@ export interface SpoolOptions {
   readonly folder: string
   /** More is refused: a small archive can stand for more than any disk has. */
   readonly bytesMax?: number
+  /** The disk may be filled unless it is given. */
+  readonly untilRoom?: UntilRoom
 }
 
 const gib = 1024 ** 3
+const lookEveryBytes = 16 * 1024 ** 2
 const spoolBytesMax = 64 * gib
 
 /**
@@ -28,14 +32,14 @@ const spoolBytesMax = 64 * gib
 export async function onDisk(
   { bytes, isUnpackedFile }: UnpackedFile,
   path: string,
-  { folder, bytesMax = spoolBytesMax }: SpoolOptions,
+  { folder, bytesMax = spoolBytesMax, untilRoom = anyRoom }: SpoolOptions,
 ): Promise<FileOnDisk> {
   if (isUnpackedFile) return { path, [Symbol.asyncDispose]: async () => {} }
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const copy = join(folder, 'unpacked')
   const remove = () => rm(copy, { force: true })
   try {
-    await pipeline(atMost(bytes, bytesMax), createWriteStream(copy, { mode: 0o600 }))
+    await pipeline(atMost(bytes, bytesMax, untilRoom), createWriteStream(copy, { mode: 0o600 }))
   } catch (error) {
     await remove()
     throw error
@@ -43,10 +47,16 @@ export async function onDisk(
   return { path: copy, [Symbol.asyncDispose]: remove }
 }
 
-async function* atMost(bytes: AsyncIterable<Buffer>, bytesMax: number): AsyncGenerator<Buffer> {
+async function* atMost(bytes: AsyncIterable<Buffer>, bytesMax: number, untilRoom: UntilRoom): AsyncGenerator<Buffer> {
   let left = bytesMax
+  let unlooked = 0
   for await (const chunk of bytes) {
     left -= chunk.length
+    unlooked -= chunk.length
+    if (unlooked < 0) {
+      await untilRoom()
+      unlooked = lookEveryBytes
+    }
     if (left < 0)
       throw new PackingDamage('compressed_input', `it unpacks to more than ${bytesMax} bytes: give the file unpacked`)
     yield chunk

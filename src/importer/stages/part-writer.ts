@@ -26,9 +26,14 @@ export class PartWriter {
     this.#bytesMax = bytesMax
   }
 
+  /** Whether the line belongs to the part that is at work; otherwise adding it writes that part. */
+  holds(line: Buffer): boolean {
+    return this.#bytes === 0 || this.#bytes + line.length <= this.#bytesMax
+  }
+
   /** @param line with its line end. */
   add(line: Buffer, { timeUs }: LineKey): void {
-    if (this.#bytes > 0 && this.#bytes + line.length > this.#bytesMax) this.end()
+    if (!this.holds(line)) this.end()
     this.#lines.push(line)
     this.#bytes += line.length
     this.#firstUs ??= timeUs

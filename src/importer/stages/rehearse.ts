@@ -29,6 +29,7 @@ import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
 import { joinedId } from '../records/joined-id.ts'
@@ -55,6 +56,8 @@ export interface RehearseOptions {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
+  /** The disk may be filled unless it is given. */
+  readonly untilRoom?: UntilRoom
   readonly monotonicNowMs: () => number
   /** What the report says of when it was made; nothing unless given. */
   readonly nowMs?: () => number
@@ -65,10 +68,12 @@ export interface RehearseOptions {
 }
 
 export async function rehearse(options: RehearseOptions): Promise<RehearsalReport> {
-  const { folder, manifest, progress, signal, monotonicNowMs } = options
+  const { folder, manifest, progress, signal, monotonicNowMs, untilRoom = anyRoom } = options
   const startMs = monotonicNowMs()
   progress.begin('rehearse', { records: recordsRead(manifest) })
   progress.add({ records: blankLinesOf(manifest), isEarlier: true })
+  // Before anything is removed: what a full disk left half done would only be written again, and fill it again.
+  await untilRoom()
   forgetRehearsalRejects(folder)
   folder.remove('rehearsal')
   const counts = new RehearsalCounts(options)
@@ -78,6 +83,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
     for (const { event } of staged.generatedEvents()) counts.generated(event)
     for (const part of staged.parts) {
       progress.day(part.id.split('/')[0]!)
+      await untilRoom()
       const rejects = new RejectFile(folder, part.id)
       for await (const outcome of staged.readPart(part)) {
         checkPause(signal)

@@ -15,6 +15,7 @@ import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedPart } from '../job/staged-part.ts'
+import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import { type GeneratedEvents, generatedByRecord, newsOf } from '../records/generated-events.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ConvertedRecord, ImportedEvent } from '../records/imported-event.ts'
@@ -74,6 +75,8 @@ export interface ScanOptions {
   readonly source: ImportSource
   readonly progress: StageProgress
   readonly signal: AbortSignal
+  /** The disk may be filled unless it is given. */
+  readonly untilRoom?: UntilRoom
 }
 
 const statsFile = 'stats.json'
@@ -221,12 +224,14 @@ async function scanWithFacts(run: ScanRun): Promise<ScanCounts> {
 }
 
 /** Reads the parts whose facts are not known yet. */
-async function takeOtherFacts({ folder, manifest, progress, signal, ledger, facts }: ScanRun): Promise<void> {
+async function takeOtherFacts(run: ScanRun): Promise<void> {
+  const { folder, manifest, progress, signal, ledger, facts, untilRoom = anyRoom } = run
   for (const [index, part] of manifest.parts.entries()) {
     if (index < facts.partsTaken) {
       progress.add({ records: part.records, isEarlier: true })
       continue
     }
+    await untilRoom()
     ledger.begin()
     for await (const { staged } of partLines(folder, part)) {
       checkPause(signal)
@@ -244,7 +249,7 @@ function takeFacts(facts: ScanFacts, manifest: Manifest, staged: StagedLine): vo
 }
 
 async function scanParts(run: ScanRun): Promise<ScanCounts> {
-  const { folder, manifest, progress, ledger, facts } = run
+  const { folder, manifest, progress, ledger, facts, untilRoom = anyRoom } = run
   const kept = progressOf(ledger)
   let counts: ScanCounts = kept.counts ?? {
     parts: 0,
@@ -262,6 +267,7 @@ async function scanParts(run: ScanRun): Promise<ScanCounts> {
     }
     progress.day(part.id.split('/')[0]!)
     const next = structuredClone(counts)
+    await untilRoom()
     ledger.begin()
     const notes = await scanPart(part, index, run, new LineScan(run, repeats, next))
     // The file first: a crash in between writes the same file again.

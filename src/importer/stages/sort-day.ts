@@ -3,11 +3,12 @@
 
 import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
+import { anyRoom } from '../job/until-room.ts'
 import { splitRecords } from '../read/split-records.ts'
 import { dayFile } from './spill.ts'
 import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
 
-export const sortedBytesMax = 24 * 1024 * 1024
+const sortedBytesMax = 24 * 1024 * 1024
 
 export interface SortedLine {
   /** With its line end. */
@@ -20,6 +21,7 @@ export async function* sortedDay(
   folder: JobFolder,
   day: string,
   bytesMax = sortedBytesMax,
+  untilRoom = anyRoom,
 ): AsyncGenerator<SortedLine> {
   const path = dayFile(folder, day)
   if (statSync(path).size <= bytesMax) {
@@ -29,6 +31,7 @@ export async function* sortedDay(
   const stretches: string[] = []
   try {
     for await (const lines of stretchesOf(path, bytesMax)) {
+      await untilRoom()
       const stretch = `${path}.${stretches.length}`
       stretches.push(stretch)
       writeFileSync(stretch, Buffer.concat(sorted(lines).map(({ bytes }) => bytes)), { mode: 0o600 })

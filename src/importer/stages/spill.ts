@@ -7,6 +7,7 @@ import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
+import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import { convertRecord } from '../records/convert-record.ts'
 import type { RecordConverter, SourceRecord } from '../records/import-source.ts'
@@ -42,13 +43,16 @@ export interface SpillOptions {
   readonly progress: StageProgress
   readonly signal: AbortSignal
   readonly heldBytesMax?: number
+  readonly untilRoom?: UntilRoom
   /** Days that are sorted already, so that nothing of them is needed. */
   readonly sorted: { has(day: string): boolean }
 }
 
 /** Puts down the records of all files that are not noted yet. */
 export async function spill(options: SpillOptions): Promise<SpillNote> {
-  const { folder, files, progress } = options
+  const { folder, files, progress, untilRoom = anyRoom } = options
+  // Before anything is cut off: what a full disk left half done would only be written again, and fill it again.
+  await untilRoom()
   let note = lastNote(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
   days.cutTo(note.days)
@@ -59,6 +63,7 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
     }
     const objects = [...note.objects]
     await spillFile(file, objects, days, options)
+    await untilRoom()
     days.flush()
     note = { files: index + 1, objects, days: days.lengths() }
     folder.writeJson(noteFile, note)
@@ -79,7 +84,7 @@ async function spillFile(
   file: RawFile,
   objects: RawObject[],
   days: DayFiles,
-  { read, converter, progress, signal }: SpillOptions,
+  { read, converter, progress, signal, untilRoom = anyRoom }: SpillOptions,
 ): Promise<void> {
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
@@ -115,7 +120,9 @@ async function spillFile(
     }
     const timeUs = 'value' in parsed ? timeOf(converter, record, ordinal) : null
     const key: LineKey = { timeUs, object, line: raw.line, byte: raw.byte }
-    days.add(timeUs === null ? unknownDay : utcDay(timeUs), encodeLine(record, key, ordinal))
+    const line = encodeLine(record, key, ordinal)
+    if (!days.holds(line)) await untilRoom()
+    days.add(timeUs === null ? unknownDay : utcDay(timeUs), line)
     progress.add({ records: 1, rejects: 'rejected' in parsed ? 1 : 0 })
   }
   progress.add({ bytes: Math.max(0, sizeOnDisk(file) - bytesRead) })
@@ -199,6 +206,11 @@ class DayFiles {
       truncateSync(dayFile(this.#folder, day), bytes)
       if (bytes > 0) this.#lengths.set(day, bytes)
     }
+  }
+
+  /** Whether another line has a place; it is added without one too, after what is held is written. */
+  holds(line: Buffer): boolean {
+    return this.#heldBytes + line.length + 1 <= this.#held.length
   }
 
   add(day: string, line: Buffer): void {

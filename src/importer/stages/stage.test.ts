@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdDecompressSync } from 'node:zlib'
@@ -12,6 +12,12 @@ import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { jobConversion } from './job-conversion.ts'
 import { stageRecords } from './stage.ts'
+
+function bytesBelow(folder: string): number {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0)
+}
 
 const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
 const config = { mapping }
@@ -117,6 +123,31 @@ describe('staging', () => {
       parts.reduce((sum, { records }) => sum + records, 0),
       500,
     )
+  })
+
+  it('asks for room before each few bytes that it writes, and cuts nothing off before there is some', async t => {
+    const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
+    let askedLast = 0
+    const grown: number[] = []
+    const disk = { fullAt: Number.POSITIVE_INFINITY, asked: 0 }
+    const untilRoom = async () => {
+      if (++disk.asked > disk.fullAt) throw Object.assign(new Error('no room'), { code: 'ENOSPC' })
+      const bytes = bytesBelow(job.folder.path)
+      grown.push(bytes - askedLast)
+      askedLast = bytes
+    }
+    const sizes = { held: 4_000, sorted: 5_000, part: 10_000 }
+    const job = jobOf(t, [lines.join('')], { sizes, untilRoom })
+    disk.fullAt = 5
+    await assert.rejects(job.stage(), /no room/)
+    const halfDone = bytesBelow(job.folder.file('spill'))
+    assert.ok(halfDone > 4_000, `${halfDone}`)
+    disk.fullAt = disk.asked
+    await assert.rejects(job.stage(), /no room/)
+    assert.equal(bytesBelow(job.folder.file('spill')), halfDone)
+    disk.fullAt = Number.POSITIVE_INFINITY
+    await job.stage()
+    assert.ok(Math.max(...grown) < 10_000, grown.join(' '))
   })
 
   it('gives the same bytes wherever it was stopped, and however much it sorts at once', async t => {

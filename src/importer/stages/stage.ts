@@ -10,12 +10,13 @@ import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '.
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
+import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import type { RecordConverter } from '../records/import-source.ts'
 import { timeText } from '../records/source-time.ts'
 import { PartWriter, partBytesMax } from './part-writer.ts'
 import { checkStill, hashRawFile } from './raw-sources.ts'
-import { sortedBytesMax, sortedDay } from './sort-day.ts'
+import { sortedDay } from './sort-day.ts'
 import { dayFile, spill, unknownDay } from './spill.ts'
 
 export interface StageOptions {
@@ -26,6 +27,8 @@ export interface StageOptions {
   readonly converter: RecordConverter
   readonly progress: StageProgress
   readonly signal: AbortSignal
+  /** The disk may be filled unless it is given. */
+  readonly untilRoom?: UntilRoom
   /** How much is held and sorted at once, and how large a part may be; smaller in tests. */
   readonly sizes?: { readonly held: number; readonly sorted: number; readonly part: number }
 }
@@ -83,17 +86,18 @@ function isStill(sources: readonly RawSource[]): boolean {
 
 /** Oldest day first, and last the records without a day. */
 async function sortDays(
-  { folder, progress, signal, sizes }: StageOptions,
+  options: StageOptions,
   days: readonly string[],
   done: ReadonlyMap<string, readonly StagedPart[]>,
 ): Promise<StagedPart[]> {
+  const { folder, progress, signal } = options
   const parts: StagedPart[] = []
   for (const day of [...days.filter(each => each !== unknownDay).toSorted(), unknownDay]) {
     if (!days.includes(day)) continue
     checkPause(signal)
     progress.day(day)
     const known = done.get(day)
-    const partsOfDay = known ?? (await sortOneDay(folder, day, signal, sizes))
+    const partsOfDay = known ?? (await sortOneDay(day, options))
     if (known === undefined) appendFileSync(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
     rmSync(dayFile(folder, day), { force: true })
     parts.push(...partsOfDay)
@@ -103,14 +107,14 @@ async function sortDays(
 }
 
 async function sortOneDay(
-  folder: JobFolder,
   day: string,
-  signal: AbortSignal,
-  sizes: StageOptions['sizes'],
+  { folder, signal, sizes, untilRoom = anyRoom }: StageOptions,
 ): Promise<readonly StagedPart[]> {
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
-  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted ?? sortedBytesMax)) {
+  for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, untilRoom)) {
     checkPause(signal)
+    // A day of one part makes room: its lines go as soon as the part is written.
+    if (!writer.holds(bytes)) await untilRoom()
     writer.add(bytes, key)
   }
   writer.end()

@@ -25,6 +25,7 @@ import { planFile } from '#importer/job/plan.ts'
 import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { ImportConfigError } from '#importer/records/import-source.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
+import { reserveOf } from '../job/disk-reserve.ts'
 import { checkIsFolder } from '../job/open-job.ts'
 import { endInterrupted, interruptible } from '../words/interruption.ts'
 import { printJson, printLines, printText } from '../words/print.ts'
@@ -127,6 +128,7 @@ async function download(
   signal: AbortSignal,
 ): Promise<void> {
   const folder = resolve(path)
+  const findLack = reserveOf(folder)
   const progress = fetchProgress({
     write: text => process.stderr.write(text),
     width: () => (json ? null : widthOf(process.stderr)),
@@ -138,7 +140,7 @@ async function download(
   let result: FetchResult
   try {
     result = await fetchStage({
-      ...{ folder, config, source, clock, tryFileLock, signal },
+      ...{ folder, config, source, clock, tryFileLock, signal, findLack },
       onProgress: progress.show,
       onNotice: line => {
         progress.clear()

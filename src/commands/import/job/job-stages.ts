@@ -7,6 +7,7 @@ import { JobStopped } from '#importer/job/job-paused.ts'
 import { type Manifest, manifestFile, readManifest } from '#importer/job/manifest.ts'
 import { type ImportPlan, mappingSha256, writePlan } from '#importer/job/plan.ts'
 import type { StageName, StageProgress } from '#importer/job/progress.ts'
+import type { FindLack, UntilRoom } from '#importer/job/until-room.ts'
 import { recordReader } from '#importer/read/read-files.ts'
 import { allSources } from '#importer/sources/sources.ts'
 import { jobConversion } from '#importer/stages/job-conversion.ts'
@@ -26,6 +27,10 @@ import { planWithProfileTime } from './profile-time.ts'
 export interface StageRun extends Job {
   readonly progress: StageProgress
   readonly signal: AbortSignal
+  /** The reserve on the folder's disk, for what downloads. */
+  readonly findLack: FindLack
+  /** Waits for room beside it. */
+  readonly untilRoom: UntilRoom
 }
 
 export interface JobStage {
@@ -44,16 +49,16 @@ export const stage: JobStage = {
     await checkUnchanged(manifest.raw)
     return (await planWithProfileTime(folder, plan, manifest)) === null
   },
-  async run({ folder, plan, source, progress, signal }) {
+  async run({ folder, plan, source, progress, signal, untilRoom }) {
     // What another mapping left says nothing any more.
     folder.remove(manifestFile, 'rehearsal')
     forgetRehearsalRejects(folder)
     forgetScan(folder)
-    const spool = { folder: folder.file('spill') }
+    const spool = { folder: folder.file('spill'), untilRoom }
     const read = recordReader(plan.format === null ? { spool } : { spool, format: plan.format })
     const stageBy = (current: ImportPlan) => {
       const { converter } = jobConversion(current, source, () => null)
-      return stageRecords({ folder, plan: current, read, converter, progress, signal })
+      return stageRecords({ folder, plan: current, read, converter, progress, signal, untilRoom })
     }
     const withTime = await planWithProfileTime(folder, plan, await stageBy(plan))
     if (withTime === null) return
@@ -75,8 +80,8 @@ export const scan: JobStage = {
     if (manifest.sourceTimezone === null) stopForZone(stats)
     return true
   },
-  async run({ folder, plan, source, progress, signal }) {
-    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal })
+  async run({ folder, plan, source, progress, signal, untilRoom }) {
+    await scanRecords({ folder, plan, manifest: manifestOf(folder), source, progress, signal, untilRoom })
   },
 }
 
@@ -91,12 +96,12 @@ export const rehearsal: JobStage = {
     )
   },
   async run(run) {
-    const { folder, source, progress, signal } = run
+    const { folder, source, progress, signal, untilRoom } = run
     const plan = await withKnownProject(folder, run.plan)
     const stats = readStats(folder)!
     const manifest = manifestOf(folder)
     await rehearse({
-      ...{ folder, plan, manifest, stats, source, progress, signal },
+      ...{ folder, plan, manifest, stats, source, progress, signal, untilRoom },
       otherSources: allSources().filter(({ name }) => name !== source.name),
       monotonicNowMs: () => performance.now(),
       nowMs: Date.now,

@@ -19,6 +19,7 @@ import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
 import { growHeapSlowly } from '#telemetry/give-back-memory.ts'
 import { version } from '#version.ts'
 import { fetchJob } from '../fetch/fetch-job-stage.ts'
+import { reserveOf } from '../job/disk-reserve.ts'
 import { type JobStage, readReport, stagesToRehearse } from '../job/job-stages.ts'
 import { nextStep, standingOf } from '../job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from '../job/open-job.ts'
@@ -34,7 +35,7 @@ import { type RehearsalProject, rehearseInProject, tellDiff } from './rehearse-i
 import { runProgress } from './run-progress.ts'
 import { isApproved, type SendJobOptions, type SentJob, sendJob } from './send-job.ts'
 import { tellSent } from './tell-sent.ts'
-import { whereRoom } from './wait-for-room.ts'
+import { roomBesideReserve, whereRoom } from './wait-for-room.ts'
 
 /** As commander gives them. */
 export interface RunOptions extends RehearsalProjectOptions {
@@ -157,6 +158,7 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
+  const findLack = reserveOf(job.folder.path)
   const signal = interruptible()
   const progress = runProgress({
     folder: job.folder,
@@ -165,13 +167,15 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     isJson,
     nowMs: Date.now,
   })
+  const waits = { progress: progress.tracker, signal, clock: wallClock }
+  const untilRoom = roomBesideReserve(findLack, waits)
   try {
     for (const stage of stages) {
       // Fetching names the files of the plan.
       const current = { ...job, plan: readPlan(job.folder)! }
       if (await stage.isDone(current)) continue
-      const run = { ...current, progress: progress.tracker, signal }
-      await whereRoom(() => stage.run(run), { ...run, clock: wallClock })
+      const run = { ...current, progress: progress.tracker, signal, findLack, untilRoom }
+      await whereRoom(() => stage.run(run), { ...waits, folder: job.folder })
     }
     progress.end('done', null)
   } catch (error) {

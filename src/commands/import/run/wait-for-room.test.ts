@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { whereRoom } from './wait-for-room.ts'
+import { roomBesideReserve, whereRoom } from './wait-for-room.ts'
 
 const mebibyte = 2 ** 20
 const diskFull = (code: string) => Object.assign(new Error('no room'), { code })
@@ -76,5 +76,43 @@ describe('a stage on a disk that is full', () => {
     wait.interrupted.abort(new Error('paused'))
     await assert.rejects(wait.ended, /no room|paused/)
     await assert.rejects(aWait(['EACCES'], [0]).ended, /no room/)
+  })
+})
+
+describe('a stage on a disk that has nothing left but the reserve', () => {
+  /** A wait on a disk of so many MiB beyond the reserve at each look. */
+  function aPause(beyond: readonly number[], isInterrupted = false) {
+    const said: string[] = []
+    let [looks, sleeps] = [0, 0]
+    const untilRoom = roomBesideReserve(
+      bytes => (beyond[Math.min(looks++, beyond.length - 1)]! * mebibyte < bytes ? 'WARNING: no room' : null),
+      {
+        progress: { say: line => said.push(line), waiting: reason => said.push(`waiting: ${reason}`) },
+        signal: isInterrupted ? AbortSignal.abort(new Error('paused')) : new AbortController().signal,
+        clock: {
+          nowMs: () => 0,
+          sleep: async (_, signal) => {
+            signal.throwIfAborted()
+            sleeps++
+          },
+          random: () => 0,
+        },
+      },
+    )
+    return { said, ended: untilRoom(), sleeps: () => sleeps }
+  }
+
+  it('waits where it is, says so once, and goes on when there is a little more than the reserve', async () => {
+    const pause = aPause([-1, -1, 0.5, 1])
+    await pause.ended
+    assert.deepEqual(pause.said, ['WARNING: no room', 'waiting: the disk is full', 'waiting: null'])
+    assert.equal(pause.sleeps(), 2)
+  })
+
+  it('says nothing while there is room, and ends when it is interrupted', async () => {
+    const pause = aPause([0])
+    await pause.ended
+    assert.deepEqual(pause.said, [])
+    await assert.rejects(aPause([-1], true).ended, /paused/)
   })
 })

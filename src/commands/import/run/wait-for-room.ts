@@ -4,6 +4,7 @@
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
+import type { FindLack, UntilRoom } from '#importer/job/until-room.ts'
 import { isDiskFull } from '../job/open-job.ts'
 
 export interface RoomOptions {
@@ -16,6 +17,7 @@ export interface RoomOptions {
 }
 
 const lookEveryMs = 1_000
+const fullDisk = 'the disk is full'
 /** A stage that is called again writes more than this, and one that finds no room has read its files in vain. */
 const roomBytesMin = 1024 * 1024
 /** Quotas and used-up inodes may give way without a byte more: the first time after a minute, then ever more seldom. */
@@ -32,6 +34,25 @@ export async function whereRoom<T>(stage: () => Promise<T>, options: RoomOptions
     }
 }
 
+/**
+ * What stages call before they write: waits where they are while there is nothing left but the reserve, so that what they
+ * have half written is neither cut off nor written again.
+ * @returns a function that throws the signal's reason when it is aborted, and what `findLack` throws.
+ */
+export function roomBesideReserve(
+  findLack: FindLack,
+  { progress, signal, clock }: Omit<RoomOptions, 'folder' | 'freeBytes'>,
+): UntilRoom {
+  return async () => {
+    const lack = findLack(0)
+    if (lack === null) return
+    progress.say(lack)
+    progress.waiting(fullDisk)
+    while (findLack(roomBytesMin) !== null) await clock.sleep(lookEveryMs, signal)
+    progress.waiting(null)
+  }
+}
+
 async function room(
   { folder, progress, signal, clock, freeBytes = freeBytesOf }: RoomOptions,
   waitMsMax: number,
@@ -41,7 +62,7 @@ async function room(
   progress.say(
     `WARNING: the disk of ${folder.path} is full. Nothing that is done is lost: make room, and it goes on by itself.`,
   )
-  progress.waiting('the disk is full')
+  progress.waiting(fullDisk)
   const untilMs = clock.nowMs() + waitMsMax
   while (freeBytes(folder.path) < enough && clock.nowMs() < untilMs) await clock.sleep(lookEveryMs, signal)
   progress.waiting(null)

@@ -1,0 +1,41 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { diskReserve } from './disk-reserve.ts'
+
+const mebibyte = 2 ** 20
+
+/** @param sizes of a disk, in MiB. */
+function lackOn(sizes: { free: number; total: number }, freeBytesMin: number, nextBytes = 0): string | null {
+  const look = () => ({ freeBytes: sizes.free * mebibyte, totalBytes: sizes.total * mebibyte })
+  return diskReserve('/job', freeBytesMin, look)(nextBytes)
+}
+
+describe('the reserve on the disk of an import', () => {
+  it('is a quarter more than the free disk below which capture stops', () => {
+    assert.equal(lackOn({ free: 125, total: 1_000 }, 100 * mebibyte), null)
+    assert.match(
+      lackOn({ free: 124, total: 1_000 }, 100 * mebibyte)!,
+      /^WARNING: the disk of \/job is full but for a reserve: 124\.0 MiB are free; 125\.0 MiB .* stay free .*make room, and it goes on by itself.* PENNON_MIN_FREE_BYTES lower/,
+    )
+  })
+
+  it('has to be left by a file of a known size too', () => {
+    assert.equal(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 75 * mebibyte), null)
+    const words = /200\.0 MiB are free, and the next file has 76\.0 MiB; 125\.0 MiB/
+    assert.match(lackOn({ free: 200, total: 1_000 }, 100 * mebibyte, 76 * mebibyte)!, words)
+  })
+
+  it('stops an import on a disk that is smaller than that, with the way out', () => {
+    assert.throws(
+      () => lackOn({ free: 90, total: 124 }, 100 * mebibyte),
+      (error: unknown) =>
+        error instanceof JobStopped &&
+        /has 124\.0 MiB in all.*125\.0 MiB.*set PENNON_MIN_FREE_BYTES lower/.test(error.message),
+    )
+  })
+
+  it('is nothing where none is wanted', () => {
+    assert.equal(lackOn({ free: 0, total: 1 }, 0), null)
+  })
+})

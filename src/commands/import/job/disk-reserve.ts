@@ -1,0 +1,52 @@
+// What an import leaves free on the disk of its folder: a service on the same disk answers 503 to all capture once less than
+// PENNON_MIN_FREE_BYTES is free. Source: ours; `pennon backup` leaves the same room.
+
+import { statfsSync } from 'node:fs'
+import { readableBytes } from '#commands/readable-bytes.ts'
+import { readSetting } from '#config.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { FindLack } from '#importer/job/until-room.ts'
+
+export interface DiskSize {
+  readonly freeBytes: number
+  readonly totalBytes: number
+}
+
+/** Room for what the service itself writes while the import waits: at the limit, its capture would have stopped. */
+const reserveShare = 1.25
+
+/** @throws JobStopped for a setting of another kind. */
+export function reserveOf(path: string): FindLack {
+  const read = readSetting('freeBytesMin', process.env)
+  if (!read.ok) throw new JobStopped(read.error)
+  return diskReserve(path, read.value)
+}
+
+/**
+ * @param path of a folder that is there when it is asked.
+ * @param freeBytesMin the value of PENNON_MIN_FREE_BYTES; 0 for no reserve.
+ */
+export function diskReserve(path: string, freeBytesMin: number, look = diskOf): FindLack {
+  const keptBytes = Math.ceil(freeBytesMin * reserveShare)
+  if (keptBytes === 0) return () => null
+  const kept = `${readableBytes(keptBytes)} (PENNON_MIN_FREE_BYTES and a quarter)`
+  return bytes => {
+    const { freeBytes, totalBytes } = look(path)
+    if (totalBytes < keptBytes)
+      throw new JobStopped(
+        `the disk of ${path} has ${readableBytes(totalBytes)} in all, and an import leaves ${kept} free for a service on the same disk. ` +
+          'Take a folder on a larger disk, or set PENNON_MIN_FREE_BYTES lower for this command; 0 where there is no service',
+      )
+    if (freeBytes >= keptBytes + bytes) return null
+    const next = bytes === 0 ? '' : `, and the next file has ${readableBytes(bytes)}`
+    return (
+      `WARNING: the disk of ${path} is full but for a reserve: ${readableBytes(freeBytes)} are free${next}; ${kept} stay free for a service on the same disk. ` +
+      'Nothing that is done is lost: make room, and it goes on by itself. Or stop it, set PENNON_MIN_FREE_BYTES lower for this command, and start it again.'
+    )
+  }
+}
+
+function diskOf(path: string): DiskSize {
+  const { bavail, blocks, bsize } = statfsSync(path)
+  return { freeBytes: bavail * bsize, totalBytes: blocks * bsize }
+}
