@@ -24,6 +24,7 @@ import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
 import { nextStep, standingOf } from './job/next-step.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
+import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf } from './service/service-api.ts'
 import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
 import { printLines } from './words/print.ts'
@@ -82,7 +83,7 @@ async function end(
   const at = quoted(path)
   const serviceJob = readServiceJob(folder)
   if (serviceJob === null || plan.target === null) refuse(await nothingSentText(job, path, how))
-  const api = apiOf(plan.target, { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
+  const api = apiOf(recordedTarget(job), { waiting: reason => reason !== null && say(`waiting: ${reason}`) }, signal)
   const before = await stateOf(api, serviceJob.id)
   const wanted = how === 'publish' ? 'published' : 'discarded'
   if (before === (how === 'publish' ? 'publishing' : 'discarding')) request.state = 'accepted'

@@ -20,6 +20,7 @@ import { refuse } from '../refuse.ts'
 import { manifestOf } from './job/job-stages.ts'
 import { type Job, lockJob, openJob, orStop } from './job/open-job.ts'
 import { runProgress } from './run/run-progress.ts'
+import { recordedTarget } from './service/recorded-target.ts'
 import { apiOf, wallClock } from './service/service-api.ts'
 import { checkTakesEvents } from './service/takes-events.ts'
 import { endInterrupted, interruptible, isInterruption } from './words/interruption.ts'
@@ -59,7 +60,7 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   if (sent?.phase !== 'sent' || serviceJob === null || plan.target === null)
     refuse(`the other records have to be sent first: pennon import run ${quoted(path)}`)
   const waiting = (reason: string | null) => reason !== null && say(`waiting: ${reason}`)
-  const api = apiOf(plan.target, { waiting }, signal)
+  const api = apiOf(recordedTarget(job), { waiting }, signal)
   await checkTakesEvents(path, serviceJob.id, api, elsewhere)
   const context = { ...job, manifest: manifestOf(folder) }
   const problem = await whyNoRetry(context, rejects)

@@ -55,11 +55,16 @@ export interface ApprovedParts {
   readonly ledgerSha256: string | null
 }
 
+/** @param target null gives a hash too, that of no target. */
+export function targetSha256(target: ImportPlan['target']): string {
+  return sha256Hex(canonicalJson(target as unknown as JsonObject))
+}
+
 export function approvalHashes({ plan, manifest, ledgerSha256 }: ApprovedParts): ApprovalHashes {
   return {
     manifest: manifestSha256(manifest),
     mapping: mappingSha256(plan),
-    target: sha256Hex(canonicalJson(plan.target as unknown as JsonObject)),
+    target: targetSha256(plan.target),
     limits: sha256Hex(canonicalJson(plan.limits as unknown as JsonObject)),
     ...(ledgerSha256 !== null && { ledger: ledgerSha256 }),
   }

@@ -5,10 +5,11 @@ import { ClientError, PrivateApi } from '#commands/client/private-api.ts'
 import { refuse } from '#commands/refuse.ts'
 import { readConfig } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import { apiAddressOf, type ImportTarget } from '#importer/job/plan.ts'
+import { apiAddressOf } from '#importer/job/plan.ts'
 import { rehearsalMark } from '#importer/send/sampled-job.ts'
 import { shareIn } from '../plan/plan-options.ts'
 import { type KnownProject, projectWithKey } from '../service/known-project.ts'
+import { type JobOfFolder, recordedTarget } from '../service/recorded-target.ts'
 import { confirmTarget } from '../words/prompt.ts'
 import { quoted } from '../words/step-words.ts'
 
@@ -52,11 +53,13 @@ export function askedRehearsal(options: RehearsalProjectOptions): AskedRehearsal
  * @throws JobStopped for a project that is not there for trying, or that the personal key does not see.
  */
 export async function agreeOnProject(
-  target: ImportTarget | null,
+  job: JobOfFolder,
   { projectKey, name }: AskedRehearsal,
   path: string,
 ): Promise<string> {
-  if (target === null) throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  if (job.plan.target === null)
+    throw new JobStopped('the plan has no target, whose address the rehearsal project is at')
+  const target = recordedTarget(job)
   if (projectKey === target.projectKey) throw isTarget()
   const { project, hasOthers } = await lookAt(apiAddressOf(target), projectKey)
   if (project.id === target.projectId) throw isTarget()

@@ -76,7 +76,7 @@ export async function runImport(path: string, options: RunOptions): Promise<void
       const stages = [fetchJob, ...stagesToRehearse]
       if (rehearsal !== null) {
         // Asked before the stages, which take long.
-        const project = await agreeOnProject(job.plan.target, rehearsal, path)
+        const project = await agreeOnProject(job, rehearsal, path)
         await rehearseThere(job, stages, { ...rehearsal, ...rateOf(sendOptions), project }, path, options.json ?? false)
         return
       }

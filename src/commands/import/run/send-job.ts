@@ -24,6 +24,7 @@ import type { Job } from '../job/open-job.ts'
 import { acceptingPlan, oldWayOut } from '../job/rehearsal-stop.ts'
 import { gapsBetween } from '../service/covered-days.ts'
 import { checkOwnProject } from '../service/known-project.ts'
+import { recordedTarget } from '../service/recorded-target.ts'
 import { apiOf, wallClock } from '../service/service-api.ts'
 import { checkTakesEvents } from '../service/takes-events.ts'
 import { isInterruption } from '../words/interruption.ts'
@@ -67,7 +68,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
   // An approval of an earlier version is of no ledger, and a scan of one took no sum.
   const ledgerSha256 = approval.hashes.ledger ?? parts.ledgerSha256
   if (ledgerSha256 !== null) await checkLedger(folder.file(ledgerFile), ledgerSha256, signal)
-  const target = plan.target!
+  const target = recordedTarget(run)
   const api = apiOf(target, progress, signal)
   const known = readServiceJob(folder)
   if (known === null) await checkOwnProject(path, target, api)

@@ -1,0 +1,93 @@
+import assert from 'node:assert/strict'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { approvalFile, approve } from '#importer/job/approval.ts'
+import { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { Manifest } from '#importer/job/manifest.ts'
+import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
+import { serviceJobFile } from '#importer/send/service-job.ts'
+import { limits } from '../../../../tests/support/import-job.ts'
+import { testPersonalKey } from '../../../../tests/support/pennon.ts'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { askService } from './ask-service.ts'
+import { askTargetFacts } from './ask-target-facts.ts'
+import { withKnownProject } from './known-project.ts'
+import { recordedTarget } from './recorded-target.ts'
+
+const project = { projectKey: 'phc_shop', projectId: null, projectName: null }
+
+function planTo(target: ImportTarget): ImportPlan {
+  return {
+    ...{ v: 1, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+    ...{ config: {}, files: [], fetch: null, format: null, limits, target },
+  }
+}
+
+/** A folder whose import was made and approved for one target, and the keys that a server of another gets. */
+async function aFolder(t: TestContext) {
+  const keys: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    keys.push(request.headers.authorization)
+    response.setHeader('content-type', 'application/json').end('{"state":"pending","results":[],"next":null}')
+  }).listen(0, '127.0.0.1')
+  t.after(() => server.close().closeAllConnections())
+  await new Promise(done => server.once('listening', done))
+  const before = process.env.PENNON_PERSONAL_KEY
+  process.env.PENNON_PERSONAL_KEY = testPersonalKey
+  t.after(() => {
+    if (before === undefined) delete process.env.PENNON_PERSONAL_KEY
+    else process.env.PENNON_PERSONAL_KEY = before
+  })
+  const address = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const folder = new JobFolder(tempDir(t))
+  return {
+    ...{ keys, folder, address },
+    madeAt: (target: string) => folder.writeJson(serviceJobFile, { id: '7', target, project: '1' }),
+    approveFor: (target: ImportTarget) =>
+      folder.writeJson(
+        approvalFile,
+        approve({ plan: planTo(target), manifest: {} as Manifest, ledgerSha256: null }, '2026-01-15T00:00:00.000Z'),
+      ),
+  }
+}
+
+describe('the personal key', () => {
+  it('goes to no other target than the folder was approved for, whatever asks', async t => {
+    const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
+    const plan = planTo({ ...project, address: 'https://pennon.example.com', apiAddress: address })
+    madeAt('https://pennon.example.com')
+    approveFor({ ...project, address: 'https://pennon.example.com' })
+    const words = /not sent to http:\/\/127.*than was approved.*approve it again: pennon import approve/
+    const answer = await askService({ folder, plan })
+    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', words)
+    const signal = new AbortController().signal
+    const facts = await askTargetFacts({ folder, plan, signal }, { names: [], days: [] })
+    assert.match('notAsked' in facts ? facts.notAsked : '', words)
+    assert.equal(await withKnownProject(folder, plan), plan)
+    assert.throws(
+      () => recordedTarget({ folder, plan }),
+      (error: unknown) => error instanceof JobStopped && words.test(error.message),
+    )
+    assert.deepEqual(keys, [])
+  })
+
+  it('goes to no other address than that where the import job was made', async t => {
+    const { keys, folder, address, madeAt } = await aFolder(t)
+    madeAt('https://pennon.example.com')
+    const answer = await askService({ folder, plan: planTo({ ...project, address }) })
+    const words = /import job 7 was made at https:\/\/pennon\.example\.com, and plan\.json names another/
+    assert.match(answer !== null && 'unknownBecause' in answer ? answer.unknownBecause : '', words)
+    assert.deepEqual(keys, [])
+  })
+
+  it('goes to the target that was approved', async t => {
+    const { keys, folder, address, madeAt, approveFor } = await aFolder(t)
+    madeAt(address)
+    approveFor({ ...project, address })
+    const answer = await askService({ folder, plan: planTo({ ...project, address }) })
+    assert.ok(answer !== null && 'state' in answer && answer.state === 'pending')
+    assert.deepEqual(keys, [`Bearer ${testPersonalKey}`])
+  })
+})

@@ -1,0 +1,34 @@
+// Whether the personal key may go to the target that a folder names: folders are handed on, and a line of plan.json is quickly
+// changed. Source: ours; docs/import.md.
+
+import { readApproval, targetSha256 } from '#importer/job/approval.ts'
+import type { JobFolder } from '#importer/job/job-folder.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import type { ImportPlan, ImportTarget } from '#importer/job/plan.ts'
+import { readServiceJob } from '#importer/send/service-job.ts'
+import { quoted } from '../words/step-words.ts'
+
+export interface JobOfFolder {
+  readonly folder: JobFolder
+  readonly plan: ImportPlan
+}
+
+/** @returns why the personal key is kept from the target of the plan; null when nothing in the folder speaks against it. */
+export function whyKeyIsKept({ folder, plan: { target } }: JobOfFolder): string | null {
+  if (target === null) return null
+  const notSent = `PENNON_PERSONAL_KEY was not sent to ${target.apiAddress ?? target.address}`
+  const made = readServiceJob(folder)
+  if (made !== null && made.target !== target.address)
+    return `${notSent}: import job ${made.id} was made at ${made.target}, and plan.json names another target. Put back the plan.json of before, or plan it in another folder`
+  const approval = readApproval(folder)
+  if (approval !== null && approval.hashes.target !== targetSha256(target))
+    return `${notSent}: plan.json names another target than was approved. Put back the plan.json of before; or where you changed it, look at the target and approve it again: pennon import approve ${quoted(folder.path)}`
+  return null
+}
+
+/** @returns the target of the plan. @throws JobStopped where the personal key is kept from it. */
+export function recordedTarget(job: JobOfFolder): ImportTarget {
+  const why = whyKeyIsKept(job)
+  if (why !== null) throw new JobStopped(why)
+  return job.plan.target!
+}
