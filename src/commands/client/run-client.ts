@@ -2,10 +2,10 @@
 // line on stderr when it cannot go on.
 
 import { readConfig } from '#config.ts'
+import { printable } from '#core/printable.ts'
 import { refuse } from '../refuse.ts'
 import { endWithOutput } from './end-with-output.ts'
 import { instanceAddress } from './instance-address.ts'
-import { printable } from './printable.ts'
 import { ClientError, PrivateApi } from './private-api.ts'
 
 export interface ClientOptions {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
+import { printable, printableName } from '#core/printable.ts'
 import { barChart, sumNeighbours } from './bar-chart.ts'
-import { printable, printableName } from './printable.ts'
 import { tableLines } from './table.ts'
 import { plainTerminal, type Terminal } from './terminal.ts'
 import { cutToWidth, textWidth } from './text-width.ts'

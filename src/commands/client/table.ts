@@ -1,6 +1,6 @@
 // Tables of text for people: columns aligned in every script, and cut to the width of the terminal.
 
-import { printableName } from './printable.ts'
+import { printableName } from '#core/printable.ts'
 import type { Style, Terminal } from './terminal.ts'
 import { cutToWidth, textWidth } from './text-width.ts'
 

@@ -1,8 +1,8 @@
 // `pennon events count`: how many events there are, with a chart of one line for each name.
 
 import type { JsonObject } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
 import { barChart, sumNeighbours } from '../client/bar-chart.ts'
-import { printableName } from '../client/printable.ts'
 import type { PrivateApi } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'

@@ -2,8 +2,8 @@
 
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
-import { printableName } from '../client/printable.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'

@@ -1,5 +1,5 @@
 import type { JsonValue } from '#core/json.ts'
-import { printable } from '../client/printable.ts'
+import { printable } from '#core/printable.ts'
 
 /** Indented JSON, in which control characters of names are escaped. */
 export function printJson(value: JsonValue): void {

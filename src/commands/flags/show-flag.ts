@@ -2,8 +2,8 @@
 
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
+import { printableName } from '#core/printable.ts'
 import type { FlagJson } from '#wire/management/flags/flags.ts'
-import { printableName } from '../client/printable.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { flagPath, ofFlag } from './find-flag.ts'

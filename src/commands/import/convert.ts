@@ -3,6 +3,7 @@
 
 import { pipeline } from 'node:stream/promises'
 import type { JsonObject } from '#core/json.ts'
+import { printable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
 import { plainCsv } from '#importer/read/csv-cells.ts'
 import { csvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
@@ -16,7 +17,6 @@ import { type ImportedEvent, RecordReject } from '#importer/records/imported-eve
 import { readTime, timeText, usPerMs } from '#importer/records/source-time.ts'
 import { findSource, sourceNames } from '#importer/sources/sources.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { refuse } from '../refuse.ts'
 import { holdsLiveWindow, readJsonFile } from './plan/plan-options.ts'
 

@@ -2,6 +2,7 @@
 
 import { readFileSync } from 'node:fs'
 import { counted } from '#core/counted.ts'
+import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type Ending, readEnding } from '#importer/send/service-job.ts'
 import type { RehearsalReport } from '#importer/stages/report/rehearsal-report.ts'
@@ -12,7 +13,6 @@ import { finalSections, sentSoFarSection } from '#importer/verify/final-pages.ts
 import { finalReportNames, readFinalReport } from '#importer/verify/final-report.ts'
 import { sentSoFar } from '#importer/verify/sent-so-far.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
-import { printable } from '../client/printable.ts'
 import { tableLines } from '../client/table.ts'
 import { type Terminal, terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'

@@ -1,6 +1,6 @@
 // Formats each message of `pennon tail` as exactly one line, whatever clients sent.
 
-import { printable } from '../client/printable.ts'
+import { printable } from '#core/printable.ts'
 import type { Data } from './live-view.ts'
 
 /** @param isJson whether to print the whole message as JSON. */

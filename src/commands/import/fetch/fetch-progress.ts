@@ -1,10 +1,10 @@
 // How a fetch is getting on: a bar that is drawn over on a terminal, a line every ten seconds elsewhere.
 
-import { printable } from '#commands/client/printable.ts'
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
+import { printable } from '#core/printable.ts'
 import type { CallLimits } from '#importer/fetch/call-limits.ts'
 import { leastDurationMs } from '#importer/fetch/call-limits.ts'
 import type { FetchProgress } from '#importer/fetch/fetch-stage.ts'

@@ -2,8 +2,8 @@
 
 import { existsSync, statSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
-import { printable } from '#commands/client/printable.ts'
 import { refuse } from '#commands/refuse.ts'
+import { printable } from '#core/printable.ts'
 import { type FetchedParts, readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'

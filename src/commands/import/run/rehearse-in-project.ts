@@ -1,9 +1,9 @@
 // `pennon import run FOLDER --rehearsal-project KEY`: sends the whole history of some persons to a project that is there for
 // trying, and shows what that holds beside the target. Source: docs/wire/import.md §2.7, §2.11.
 
-import { printable } from '#commands/client/printable.ts'
 import { tableLines } from '#commands/client/table.ts'
 import { type Terminal, terminalOf } from '#commands/client/terminal.ts'
+import { printable } from '#core/printable.ts'
 import { JobFolder } from '#importer/job/job-folder.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { mappingSha256 } from '#importer/job/plan.ts'

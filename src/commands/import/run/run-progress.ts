@@ -1,11 +1,11 @@
 // Shows how a job is getting on and keeps it in `progress.json` for `pennon import status` in another terminal: a bar that
 // is drawn over on a terminal, a line every ten seconds elsewhere, as JSON for programs. Source: docs/wire/import.md §2.8.
 
-import { printable } from '#commands/client/printable.ts'
 import { progressBar } from '#commands/client/progress-bar.ts'
 import { cutToWidth } from '#commands/client/text-width.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { counted } from '#core/counted.ts'
+import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { WayOut } from '#importer/job/job-paused.ts'
 import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'

@@ -2,7 +2,7 @@
 // has to keep notes. Source: docs/wire/import.md §2.8, §5.
 
 import { isJsonObject, type JsonObject, type JsonValue, numberOf, ownValue } from '#core/json.ts'
-import { printable } from '../../client/printable.ts'
+import { printable } from '#core/printable.ts'
 import { type ClientOptions, runClient } from '../../client/run-client.ts'
 import { type Column, tableLines } from '../../client/table.ts'
 import { type Style, type Terminal, terminalOf } from '../../client/terminal.ts'

@@ -1,8 +1,8 @@
 // Ctrl-C, or SIGTERM, at a command that takes long: whatever it is at, it ends with the words how to go on and exit code
 // 130.
 
+import { printable } from '#core/printable.ts'
 import { JobPaused } from '#importer/job/job-paused.ts'
-import { printable } from '../../client/printable.ts'
 
 /** @returns a signal that the first of them aborts; a second one ends the process as usual. */
 export function interruptible(): AbortSignal {

@@ -1,6 +1,6 @@
 // How the commands of an import print: names and values of a source, or words of a service, must not steer the terminal.
 
-import { printable, printableName } from '../../client/printable.ts'
+import { printable, printableName } from '#core/printable.ts'
 
 export function printLines(lines: readonly string[]): void {
   process.stdout.write(`${lines.map(printable).join('\n')}\n`)

@@ -2,8 +2,8 @@
 // change nothing.
 
 import { createInterface } from 'node:readline/promises'
-import { printable } from '#commands/client/printable.ts'
 import { refuse } from '#commands/refuse.ts'
+import { printable } from '#core/printable.ts'
 
 /** Who answers questions, so that a test can. */
 export interface Person {

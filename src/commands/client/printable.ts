@@ -1,1 +1,0 @@
-export { printable, printableName } from '#core/printable.ts'
