@@ -8,7 +8,7 @@ import { openFetchSource } from '#compose/import/open-fetch-source.ts'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import { parseFetchConfig } from '#importer/fetch/fetch-config.ts'
 import { type FetchProgress, type FetchResult, fetchStage } from '#importer/fetch/fetch-stage.ts'
-import type { FindLack } from '#importer/job/until-room.ts'
+import type { FindLack } from '#importer/read/until-room.ts'
 import { tryFileLock } from '#processes/data-lock.ts'
 
 /** After every range that the tests ask for. */

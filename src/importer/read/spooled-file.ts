@@ -4,9 +4,9 @@ import { createWriteStream } from 'node:fs'
 import { mkdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { pipeline } from 'node:stream/promises'
-import { anyRoom, type UntilRoom } from '../job/until-room.ts'
 import { PackingDamage } from './decompress.ts'
 import type { UnpackedFile } from './unpacked-files.ts'
+import { anyRoom, type UntilRoom } from './until-room.ts'
 
 export interface FileOnDisk extends AsyncDisposable {
   readonly path: string

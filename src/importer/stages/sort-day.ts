@@ -3,8 +3,8 @@
 
 import { createReadStream, rmSync, statSync, writeFileSync } from 'node:fs'
 import type { JobFolder } from '../job/job-folder.ts'
-import { anyRoom } from '../job/until-room.ts'
 import { splitRecords } from '../read/split-records.ts'
+import { anyRoom } from '../read/until-room.ts'
 import { dayFile } from './spill.ts'
 import { compareKeys, type LineKey, lineKey } from './staged-line.ts'
 

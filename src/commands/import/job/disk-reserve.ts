@@ -5,7 +5,7 @@ import { statfsSync } from 'node:fs'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { readSetting } from '#config.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
-import type { FindLack } from '#importer/job/until-room.ts'
+import type { FindLack } from '#importer/read/until-room.ts'
 
 export interface DiskSize {
   readonly freeBytes: number

@@ -4,7 +4,7 @@
 import { statfsSync } from 'node:fs'
 import type { FetchClock } from '#importer/fetch/fetch-clock.ts'
 import type { StageProgress } from '#importer/job/progress.ts'
-import type { FindLack, UntilRoom } from '#importer/job/until-room.ts'
+import type { FindLack, UntilRoom } from '#importer/read/until-room.ts'
 import { isDiskFull } from '../job/open-job.ts'
 
 export interface RoomOptions {
