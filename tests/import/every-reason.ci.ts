@@ -194,7 +194,7 @@ describe('a bad record', () => {
 
   it('has every reason that there is', () => {
     // Unknown to no type: a new reason has to have words of its own, which are read here.
-    const words = readFileSync('src/importer/stages/reject-fixes.ts', 'utf8')
+    const [words = ''] = readFileSync('src/importer/stages/reject-fixes.ts', 'utf8').split('const ownSkips')
     const reasons = [...words.matchAll(/^ {2}([a-z_0-9]+):/gm)].map(([, reason]) => reason!)
     assert.ok(reasons.length > 30, String(reasons.length))
     assert.deepEqual(

@@ -47,7 +47,8 @@ export function whyNoProjectKey(key: string): string | null {
   const where = 'The public key of a project, such as phc_…, is in its settings'
   if (key.startsWith('phx_')) return `that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY. ${where}`
   if (key.startsWith('phs_')) return `that is a secret key of a project. ${where}`
-  return /^[\x21-\x7e]{1,64}$/.test(key) ? null : `that is no public key of a project. ${where}`
+  // An address is typed here easily.
+  return /^[\x21-\x2e\x30-\x7e]{1,64}$/.test(key) ? null : `that is no public key of a project. ${where}`
 }
 
 /** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
