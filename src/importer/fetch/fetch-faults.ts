@@ -47,3 +47,13 @@ export function asFetchFault(cause: unknown): unknown {
     return new FetchWait(`no connection to the source (${code})`)
   return cause
 }
+
+export function isOfAbort(fault: unknown, { reason }: AbortSignal): boolean {
+  return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
+}
+
+/** Each thing that a person has to do something about, once. */
+export function joinedStops(stops: readonly FetchStop[]): FetchStop {
+  const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
+  return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))
+}

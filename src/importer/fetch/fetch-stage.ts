@@ -16,6 +16,8 @@ import {
   diskFull,
   FetchStop,
   FetchWait,
+  isOfAbort,
+  joinedStops,
   ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
@@ -164,7 +166,7 @@ class FetchRun {
     }
     this.#options.signal.throwIfAborted()
     if (this.#failure !== null) throw this.#failure
-    if (this.#stops.length > 0) throw allOf(this.#stops)
+    if (this.#stops.length > 0) throw joinedStops(this.#stops)
     this.#state.markComplete(true)
     const { done, empty, bytesDone } = this.#state.counts()
     if (done === 0 && empty > 0)
@@ -406,14 +408,4 @@ class FetchRun {
       waiting: this.#waiting ?? this.#trouble,
     })
   }
-}
-
-function isOfAbort(fault: unknown, { reason }: AbortSignal): boolean {
-  return fault === reason || (fault instanceof Error && fault.name === 'AbortError')
-}
-
-/** Each thing that a person has to do something about, once. */
-function allOf(stops: readonly FetchStop[]): FetchStop {
-  const messages = [...new Set(stops.map(({ message }) => (/[.!?]$/.test(message) ? message : `${message}.`)))]
-  return messages.length === 1 ? stops[0]! : new FetchStop(messages.join(' '))
 }

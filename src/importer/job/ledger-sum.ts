@@ -16,7 +16,8 @@ const queries = [
 const rowsAtOnce = 5_000
 
 /**
- * Everything is read once: a million events and a million links take about 2.5 seconds of processor time. Meanwhile the database takes no other statement.
+ * Everything is read once: a million events and a million links take about 2.5 seconds of processor time. Meanwhile the
+ * database takes no other statement.
  * @returns hex; the same for a ledger that is made anew of the same staged bytes.
  * @throws JobPaused
  */

@@ -31,7 +31,7 @@ export async function whyNoRetry(context: RetryContext, path: string): Promise<s
 }
 
 interface FoundReject {
-  /** Of the file, from 1. */
+  /** The number of its line in the file, from 1. */
   readonly line: number
   readonly reject: JsonObject
 }

@@ -4,12 +4,11 @@
 
 import { mkdirSync } from 'node:fs'
 import Type from 'typebox'
-import { counted } from '#core/counted.ts'
 import { isJsonObject } from '#core/json.ts'
 import { manifestSha256 } from '../job/approval.ts'
 import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause, JobStopped, type WayOut } from '../job/job-paused.ts'
+import { checkPause } from '../job/job-paused.ts'
 import { JobLedger } from '../job/ledger.ts'
 import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import type { ImportPlan } from '../job/plan.ts'
@@ -25,7 +24,7 @@ import { type Repeat, Repeats } from './repeats.ts'
 import { FactsMissing, partsWithFacts, ScanFacts } from './scan-facts.ts'
 import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
-import { findZoneShift, type ZoneShift } from './zone-shift.ts'
+import { findZoneShift, stopForZone, type ZoneShift } from './zone-shift.ts'
 
 /** `stats.json`: what the scan found of the job as a whole. */
 export interface ScanStats {
@@ -175,29 +174,6 @@ function ledgerSays(folder: JobFolder, question: (ledger: JobLedger) => boolean)
 export function forgetScan(folder: JobFolder): void {
   // The log of the database first, which would otherwise be taken for that of the next one.
   folder.remove(statsFile, `${ledgerFile}-wal`, `${ledgerFile}-shm`, ledgerFile, 'scanned')
-}
-
-/** @throws JobStopped */
-export function stopForZone({ zoneShift, zoneUnproved = 0 }: Pick<ScanStats, 'zoneShift' | 'zoneUnproved'>): void {
-  if (zoneShift !== null)
-    throw new JobStopped(
-      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
-        `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
-        `${zoneShift.example}; the records are staged anew. Nothing was sent`,
-      zoneWayOut(
-        `the times are ${zoneShift.text} away from UTC: ZONE is that of the project when they were recorded, such as ${zoneShift.example}`,
-      ),
-    )
-  if (zoneUnproved > 0)
-    throw new JobStopped(
-      `${counted(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
-        'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
-      zoneWayOut('nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that'),
-    )
-}
-
-function zoneWayOut(why: string): WayOut {
-  return { command: 'pennon import run FOLDER --source-timezone ZONE', why }
 }
 
 interface ScanRun extends ScanOptions {

@@ -1,6 +1,9 @@
 // Tells when a product's times are wall-clock times of some zone although they look like UTC: they all differ from the
 // times of receipt by the same hours. Source: docs/wire/import.md §1.2 (zone shift).
 
+import { counted } from '#core/counted.ts'
+import { JobStopped, type WayOut } from '../job/job-paused.ts'
+
 export interface ZoneShift {
   /** Seconds that the times are ahead of the receipt. */
   readonly seconds: number
@@ -57,4 +60,33 @@ const examples: Readonly<Record<number, string>> = {
 
 function exampleZone(seconds: number): string {
   return examples[seconds / 3_600] ?? 'Europe/Berlin'
+}
+
+/** @throws JobStopped */
+export function stopForZone({
+  zoneShift,
+  zoneUnproved = 0,
+}: {
+  readonly zoneShift: ZoneShift | null
+  readonly zoneUnproved?: number
+}): void {
+  if (zoneShift !== null)
+    throw new JobStopped(
+      `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
+        `Run again with --source-timezone and the zone that the project was set to when they were recorded, such as ` +
+        `${zoneShift.example}; the records are staged anew. Nothing was sent`,
+      zoneWayOut(
+        `the times are ${zoneShift.text} away from UTC: ZONE is that of the project when they were recorded, such as ${zoneShift.example}`,
+      ),
+    )
+  if (zoneUnproved > 0)
+    throw new JobStopped(
+      `${counted(zoneUnproved, 'record is', 'records are')} from before 2023, when products kept wall-clock times of the project's zone, and no record says when it was received, so nothing shows the zone. ` +
+        'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
+      zoneWayOut('nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that'),
+    )
+}
+
+function zoneWayOut(why: string): WayOut {
+  return { command: 'pennon import run FOLDER --source-timezone ZONE', why }
 }

@@ -15,7 +15,7 @@ interface DrainDeps extends Pick<ImportWorkDeps, 'clock' | 'log'> {
 type ClosedJob = Pick<ImportJob, 'id' | 'projectId' | 'state' | 'step' | 'updatedAtMs'>
 
 interface Ends {
-  /** Of the job, when it was closed. */
+  /** When the job was closed, epoch ms: a job that is closed again has other ends. */
   readonly updatedAtMs: number
   /** Where each stream ended when no front took events for the job any more. */
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]

@@ -43,93 +43,90 @@ export function choiceText({ text, replacesLiveValues }: PlanChoice): string {
 
 type Unmarked = Omit<PlanChoice, 'replacesLiveValues'>
 
+/** Those of the choices that the plan has made. */
+function chosen(
+  ...choices: readonly (readonly [isChosen: boolean, option: string, text: string])[]
+): readonly Unmarked[] {
+  return choices.filter(([isChosen]) => isChosen).map(([, option, text]) => ({ option, text }))
+}
+
 function liveChoices({ limits: { joining = {} } }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
-  const overwrite = {
-    option: '--person-properties overwrite',
-    text: 'Once it is published, values that the import sets ($set) stand in place of those that live events wrote.',
-  }
-  const backdate = {
-    option: '--first-touch-backdate',
-    text: 'Once it is published, first values of the import ($set_once) stand in place of those of later live events.',
-  }
-  return [
-    ...(ownValue(joining, 'person_properties') === 'overwrite' ? [overwrite] : []),
-    ...(ownValue(joining, 'first_touch_backdate') === true ? [backdate] : []),
-  ]
+  return chosen(
+    [
+      ownValue(joining, 'person_properties') === 'overwrite',
+      '--person-properties overwrite',
+      'Once it is published, values that the import sets ($set) stand in place of those that live events wrote.',
+    ],
+    [
+      ownValue(joining, 'first_touch_backdate') === true,
+      '--first-touch-backdate',
+      'Once it is published, first values of the import ($set_once) stand in place of those of later live events.',
+    ],
+  )
 }
 
 function serviceChoices({ limits: { joining = {}, acceptsOld = false } }: Pick<ImportPlan, 'limits'>) {
-  const geoip = {
-    option: '--geoip-from-record',
-    text: 'The service looks up the address that each event was recorded with, where the event says no place.',
-  }
-  const experiments = {
-    option: '--count-in-experiments',
-    text: 'Flag calls of the import count in the exposures of flags.',
-  }
-  const old = {
-    option: acceptOldOption,
-    text: 'Events are taken that the project would drop for their age if they were live.',
-  }
-  return [
-    ...(ownValue(joining, 'geoip') === true ? [geoip] : []),
-    ...(ownValue(joining, 'experiments') === true ? [experiments] : []),
-    ...(acceptsOld ? [old] : []),
-  ]
+  return chosen(
+    [
+      ownValue(joining, 'geoip') === true,
+      '--geoip-from-record',
+      'The service looks up the address that each event was recorded with, where the event says no place.',
+    ],
+    [
+      ownValue(joining, 'experiments') === true,
+      '--count-in-experiments',
+      'Flag calls of the import count in the exposures of flags.',
+    ],
+    [acceptsOld, acceptOldOption, 'Events are taken that the project would drop for their age if they were live.'],
+  )
 }
 
 function sourceChoices({ config }: Pick<ImportPlan, 'config'>, answer: TargetAnswer | undefined): readonly Unmarked[] {
-  const identical = {
-    option: '--keep-identical',
-    text: 'Lines that are the same and have no id are events of their own.',
-  }
-  const groups = {
-    option: '--promote-groups',
-    text: 'The property groups of an event says its groups, as $groups does.',
-  }
-  const merge = {
-    option: '--allow-dangerous-merge',
-    text: 'Known users become one person where the source says that they are one, also persons that the project has already.',
-  }
   return [
     ...personDataChoice(ownValue(config, 'strip_person_updates'), answer),
-    ...(ownValue(config, 'keep_identical') === true ? [identical] : []),
-    ...(ownValue(config, 'promote_groups') === true ? [groups] : []),
-    ...(ownValue(config, 'allow_dangerous_merge') === true ? [merge] : []),
+    ...chosen(
+      [
+        ownValue(config, 'keep_identical') === true,
+        '--keep-identical',
+        'Lines that are the same and have no id are events of their own.',
+      ],
+      [
+        ownValue(config, 'promote_groups') === true,
+        '--promote-groups',
+        'The property groups of an event says its groups, as $groups does.',
+      ],
+      [
+        ownValue(config, 'allow_dangerous_merge') === true,
+        '--allow-dangerous-merge',
+        'Known users become one person where the source says that they are one, also persons that the project has already.',
+      ],
+    ),
   ]
 }
 
 /** To keep them is usual for a project without events, and planned for it without an option. */
 function personDataChoice(isStripped: unknown, answer: TargetAnswer | undefined): readonly Unmarked[] {
-  if (isStripped === true)
-    return [
-      {
-        option: '--strip-person-data',
-        text: 'What events say of their persons ($set, $set_once, $unset) is left out.',
-      },
-    ]
   const isEmpty = answer !== undefined && !('notAsked' in answer) && !answer.hasEvents
-  if (isStripped !== false || isEmpty) return []
-  return [{ option: '--keep-person-data', text: 'What events say of their persons ($set, $set_once, $unset) is kept.' }]
+  const what = 'What events say of their persons ($set, $set_once, $unset)'
+  return chosen(
+    [isStripped === true, '--strip-person-data', `${what} is left out.`],
+    [isStripped === false && !isEmpty, '--keep-person-data', `${what} is kept.`],
+  )
 }
 
 function limitChoices({ limits }: Pick<ImportPlan, 'limits'>): readonly Unmarked[] {
   const { holdLiveWindow, retentionDays, allowsDamagedFiles = false } = limits
-  const hold = { option: '--hold-live-window', text: 'Events of the last 48 hours are rejected.' }
-  const damaged = {
-    option: '--allow-damaged-files',
-    text: 'Files that are cut off or damaged are imported as far as they can be read.',
-  }
-  return [
-    ...(holdLiveWindow ? [hold] : []),
-    ...(retentionDays === null
-      ? []
-      : [
-          {
-            option: `--retention-days ${retentionDays}`,
-            text: `Events that are older than ${retentionDays.toLocaleString('en')} days are rejected.`,
-          },
-        ]),
-    ...(allowsDamagedFiles ? [damaged] : []),
-  ]
+  return chosen(
+    [holdLiveWindow, '--hold-live-window', 'Events of the last 48 hours are rejected.'],
+    [
+      retentionDays !== null,
+      `--retention-days ${retentionDays}`,
+      `Events that are older than ${retentionDays?.toLocaleString('en')} days are rejected.`,
+    ],
+    [
+      allowsDamagedFiles,
+      '--allow-damaged-files',
+      'Files that are cut off or damaged are imported as far as they can be read.',
+    ],
+  )
 }
