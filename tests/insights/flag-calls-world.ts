@@ -43,6 +43,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
   const liveRows: StoredEvent[] = []
   const thinned = new Map<string, ThinnedCall>()
   const personOf = new Map<string, string>()
+  const overridden = new Set<string>()
   let written = 0
   let uuidCount = 0
 
@@ -138,6 +139,7 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
       for (const [distinctId, person] of personOf)
         if (person === from && from !== to) {
           personOf.set(distinctId, to)
+          overridden.add(distinctId)
           overrides.push({ projectId, distinctId, personId: to, version: ++written })
         }
       await store.insert({ ...nothing, overrides })
@@ -182,14 +184,24 @@ export function createCallsWorld({ store, projectId, random, fromMs, endMs, newJ
     calls(): PlainCall[] {
       const counted: PlainCall[] = []
       const personAt = (distinctId: string) => personOf.get(distinctId)!
+      const callers = new Set<string>()
+      const callerOf = ({ timestampMs, distinctId }: Pick<StoredEvent, 'timestampMs' | 'distinctId'>, flag: string) =>
+        `${dayOf(timestampMs)} ${distinctId} ${flag}`
       for (const { event } of rows.values()) {
         if (event.flagCalled === '') continue
         const { timestampMs, flagCalled: flag, flagResponse: value } = event
         const isImported = event.importJobId > 0
+        callers.add(callerOf(event, flag))
         counted.push({ timestampMs, flag, value, person: personAt(event.distinctId), isImported })
       }
-      for (const [key, { timestampMs, flag, response: value, distinctId }] of thinned)
-        if (!rows.has(key)) counted.push({ timestampMs, flag, value, person: personAt(distinctId), isImported: false })
+      for (const [key, call] of thinned) {
+        if (rows.has(key)) continue
+        const { timestampMs, flag, response: value, distinctId } = call
+        // Once a repeat gave the stored call another flag, nothing but an override names the person of the thinned one.
+        const isKnown = overridden.has(distinctId) || callers.has(callerOf(call, flag))
+        const person = isKnown ? personAt(distinctId) : distinctId
+        counted.push({ timestampMs, flag, value, person, isImported: false })
+      }
       return counted
     },
   }
