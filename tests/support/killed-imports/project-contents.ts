@@ -76,8 +76,8 @@ function eventColumns(row: JsonObject, personKeys: ReadonlyMap<string, string>):
 }
 
 async function answersOf(pennon: Pennon, root: string, personCount: number, groupCount: number) {
-  const ask = async (query: object) =>
-    (await pennon.api<{ results: unknown[] }>('POST', `${root}/query/`, { query })).results
+  const ask = (query: object) =>
+    againOnTimeout(async () => (await pennon.api<{ results: unknown[] }>('POST', `${root}/query/`, { query })).results)
   const trends = (more: object) => ask({ kind: 'TrendsQuery', interval: 'day', dateRange: range, ...more })
   const sql = (query: string) => ask({ kind: 'HogQLQuery', query })
   const all = { kind: 'EventsNode' }
@@ -128,6 +128,20 @@ async function answersOf(pennon: Pennon, root: string, personCount: number, grou
     eventNames: await names('event_definitions'),
   }
 }
+
+/** A million events on a machine that also imports may take a query past its time, after which its answer is asked again. */
+async function againOnTimeout<T>(ask: () => Promise<T>): Promise<T> {
+  const deadlineMs = performance.now() + timeoutsMs
+  for (;;) {
+    try {
+      return await ask()
+    } catch (error) {
+      if (!String(error).includes('"event_store_timeout"') || performance.now() > deadlineMs) throw error
+    }
+  }
+}
+
+const timeoutsMs = 300_000
 
 async function* rowsOf(pennon: Pennon, path: string): AsyncGenerator<JsonObject> {
   // Packing and unpacking on one machine would take longer than what is packed.
