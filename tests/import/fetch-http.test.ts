@@ -97,14 +97,19 @@ describe('fetching a list of addresses', () => {
       }
       const range = { 'content-range': `bytes ${from}-${file.length - 1}/${file.length}` }
       response.writeHead(from === 0 ? 200 : 206, from === 0 ? headers : { ...headers, ...range })
-      response.write(file.subarray(from, from + 500_000), () => setTimeout(() => response.destroy(), 50))
+      response.write(file.subarray(from, from + 500_000), () => request.socket.end())
       return true
     })
     const { folder, config } = listOf(t, [`${site.url}/big`])
     await fetchInto(folder, config)
     assert.deepEqual(readFileSync(join(folder, readFetchedParts(folder)!.parts[0]!.object)), file)
     const ranges = site.asked.filter(({ method }) => method === 'GET').map(({ range }) => range)
-    assert.deepEqual(ranges, [undefined, 'bytes=500000-', 'bytes=1000000-', 'bytes=1500000-'])
+    assert.equal(ranges[0], undefined)
+    const starts = ranges.map(range => Number(/^bytes=(\d+)-$/.exec(range ?? 'bytes=0-')![1]))
+    assert.equal(starts.length, 4)
+    // The end of an answer that breaks off may be lost with it.
+    for (const [index, start] of starts.entries())
+      if (index > 0) assert.ok(start > starts[index - 1]! && start <= starts[index - 1]! + 500_000, starts.join())
   })
 
   it('notices that a file changed on the way', async t => {

@@ -23,22 +23,8 @@ import {
 } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
+import { type FetchListener, FetchTelling } from './fetch-telling.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
-import type { FetchWaiting } from './wait-words.ts'
-
-export interface FetchProgress {
-  readonly partsDone: number
-  /** How many of these the source has no data for. */
-  readonly partsEmpty: number
-  readonly partsTotal: number
-  /** How many bytes came over the wire in this run. */
-  readonly bytesReceived: number
-  /** How many calls this run has made. */
-  readonly calls: number
-  readonly retries: number
-  /** Null while something comes. */
-  readonly waiting: FetchWaiting | null
-}
 
 export interface FetchResult {
   readonly partsDone: number
@@ -48,7 +34,7 @@ export interface FetchResult {
   readonly warnings: readonly { readonly part: string; readonly line: string }[]
 }
 
-export interface FetchStageOptions {
+export interface FetchStageOptions extends FetchListener {
   /** The folder of the job. */
   readonly folder: string
   /** What the folder is bound to, as text without secrets. */
@@ -57,9 +43,6 @@ export interface FetchStageOptions {
   readonly clock: FetchClock
   /** Locks a file against other processes. @returns what unlocks it; null if another process has it. */
   readonly tryFileLock: (path: string) => (() => void) | null
-  readonly onProgress?: (progress: FetchProgress) => void
-  /** Lines for people: that it has been waiting for long, that a window was split. */
-  readonly onNotice?: (line: string) => void
   /** Asked before each part; none begins while something lacks. A disk may be filled unless it is given. */
   readonly findLack?: FindLack
   readonly signal: AbortSignal
@@ -69,13 +52,10 @@ export interface FetchStageOptions {
 const brokenTriesMax = 3
 /** Parts that are kept with one sync of the state. */
 const listedAtOnce = 500
-/** Said so often while nothing comes. */
-const loudEveryMs = 15 * 60_000
 
 /**
  * @throws FetchStop with a message for people when a person has to do something, JobStopped when what the folder keeps of
- * it is damaged; the signal's reason when it is
- * aborted. What has come stays, and the next call goes on.
+ * it is damaged; the signal's reason when it is aborted. What has come stays, and the next call goes on.
  */
 export async function fetchStage(options: FetchStageOptions): Promise<FetchResult> {
   const { folder, tryFileLock } = options
@@ -103,13 +83,11 @@ interface Attempts {
   dueMs: number
 }
 
-/** Progress is told of so often while bytes come. */
-const tellEveryMs = 200
-
 class FetchRun {
   readonly #options: FetchStageOptions
   readonly #state: FetchState
   readonly #gate: CallGate
+  readonly #telling: FetchTelling
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
   /** Ends the others when one part fails in a way that nobody has foreseen. */
@@ -122,29 +100,16 @@ class FetchRun {
   #failure: unknown = null
   /** Whether people know that the disk has no room. */
   #isLackTold = false
-  #bytesReceived = 0
-  #calls = 0
-  #retries = 0
-  #waiting: FetchWaiting | null = null
-  /** The last failure, told of until something comes again: between two tries nothing is waited for. */
-  #trouble: FetchWaiting | null = null
   /** Refusals in a row. */
   #waits = 0
-  #toldMs = 0
-  #successMs: number
-  #loudMs: number
 
   constructor(options: FetchStageOptions, state: FetchState) {
     this.#options = options
     this.#state = state
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
     this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
-    this.#successMs = options.clock.nowMs()
-    this.#loudMs = this.#successMs
-    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => {
-      this.#waiting = waiting
-      this.#tell()
-    })
+    this.#telling = new FetchTelling(options, options.clock, () => state.counts())
+    this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => this.#telling.setWaiting(waiting))
   }
 
   async run(): Promise<FetchResult> {
@@ -152,7 +117,7 @@ class FetchRun {
     await this.#list()
     const { source } = this.#options
     for (;;) {
-      this.#tell()
+      this.#telling.progress()
       while (this.#active.size < source.limits.atOnce && !this.#callSignal.aborted) {
         const nowMs = this.#options.clock.nowMs()
         const isNotNow = (id: string) => this.#active.has(id) || (this.#attempts.get(id)?.dueMs ?? 0) > nowMs
@@ -178,7 +143,7 @@ class FetchRun {
       partsDone: done,
       partsEmpty: empty,
       bytesDone,
-      calls: this.#calls,
+      calls: this.#telling.calls,
       warnings: this.#state.warnings(),
     }
   }
@@ -242,7 +207,7 @@ class FetchRun {
       if (listed.has(id) || existsSync(finalPath)) continue
       rmSync(path, { force: true })
       this.#state.remove(id)
-      this.#options.onNotice?.(`${id} is not in the list any more, so it is not fetched.`)
+      this.#telling.notice(`${id} is not in the list any more, so it is not fetched.`)
     }
   }
 
@@ -256,8 +221,7 @@ class FetchRun {
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
       this.#waits = 0
-      this.#trouble = null
-      this.#successMs = this.#options.clock.nowMs()
+      this.#telling.partEnded()
     } catch (cause) {
       try {
         this.#judge(part, asFetchFault(cause), attempts)
@@ -291,9 +255,8 @@ class FetchRun {
   /** @throws FetchWait */
   async #checkRoom({ bytes, savedBytes }: StoredPart): Promise<void> {
     await this.#gate.untilPauseEnds(this.#signal)
-    const { findLack, onNotice } = this.#options
-    const lack = findLack?.(bytes === null ? 0 : Math.max(0, bytes - savedBytes)) ?? null
-    if (lack !== null && !this.#isLackTold) onNotice?.(lack)
+    const lack = this.#options.findLack?.(bytes === null ? 0 : Math.max(0, bytes - savedBytes)) ?? null
+    if (lack !== null && !this.#isLackTold) this.#telling.notice(lack)
     this.#isLackTold = lack !== null
     if (lack !== null) throw new FetchWait(diskFull)
   }
@@ -305,14 +268,9 @@ class FetchRun {
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
         await this.#gate.take(this.#callSignal)
-        this.#calls++
+        this.#telling.addCall()
       },
-      received: bytes => {
-        this.#bytesReceived += bytes
-        this.#trouble = null
-        const nowMs = performance.now()
-        if (nowMs - this.#toldMs > tellEveryMs) this.#tell()
-      },
+      received: bytes => this.#telling.addBytes(bytes),
       savedBytes: part.savedBytes,
       saveBytes: bytes => this.#state.saveBytes(part.id, bytes),
       warn: line => this.#state.addWarning(part.id, line),
@@ -329,7 +287,7 @@ class FetchRun {
       this.#state.markEmpty(part.id)
     } else {
       attempts.seemedEmpty = true
-      this.#retries++
+      this.#telling.addRetry()
     }
   }
 
@@ -347,7 +305,7 @@ class FetchRun {
     attempts.broken++
     const halves = isTooLarge || attempts.broken >= brokenTriesMax ? this.#options.source.splitPart(part) : null
     if (halves !== null) {
-      this.#options.onNotice?.(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
+      this.#telling.notice(`${part.id}: ${fault.message}. Asking for it in ${halves.length} parts.`)
       rmSync(partFileOf(this.#options.folder, objectOf(part.id)).path, { force: true })
       this.#state.split(part.id, halves)
       this.#attempts.delete(part.id)
@@ -357,55 +315,24 @@ class FetchRun {
     if (isTooLarge && fault.isRefused)
       throw new FetchStop(`${fault.message}. ${part.id} is the smallest window that there is. ${advice}`)
     if (attempts.broken % brokenTriesMax === 0)
-      this.#options.onNotice?.(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
+      this.#telling.notice(`${part.id} has failed ${attempts.broken} times: ${fault.message}. ${advice}`)
     const { clock } = this.#options
-    this.#retries++
     attempts.dueMs = clock.nowMs() + backOffMs(attempts.broken, clock.random(), null)
-    this.#trouble = { reason: fault.message, untilMs: attempts.dueMs }
-    this.#tell()
-    this.#tellOfLongWait(fault.message)
+    this.#telling.triesAgain({ reason: fault.message, untilMs: attempts.dueMs })
   }
 
   /** All parts of the source wait, since it, the network or the disk is in trouble. */
   #waitFor({ message: reason, retryAfterMs }: FetchWait): void {
     const { clock } = this.#options
-    this.#retries++
     this.#waits++
-    const untilMs = clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs)
-    this.#trouble = { reason, untilMs }
-    this.#gate.pause(this.#trouble)
-    this.#tell()
-    this.#tellOfLongWait(reason)
+    const trouble = { reason, untilMs: clock.nowMs() + backOffMs(this.#waits, clock.random(), retryAfterMs) }
+    this.#gate.pause(trouble)
+    this.#telling.triesAgain(trouble)
   }
 
   async #untilOneIsDue(): Promise<void> {
     const { clock, signal } = this.#options
     const dueMs = Math.min(...[...this.#attempts.values()].map(attempts => attempts.dueMs))
     await sleepUntil(clock, () => dueMs, signal)
-  }
-
-  #tellOfLongWait(reason: string): void {
-    const { clock, onNotice } = this.#options
-    const nowMs = clock.nowMs()
-    if (nowMs - Math.max(this.#successMs, this.#loudMs) < loudEveryMs) return
-    this.#loudMs = nowMs
-    const minutes = Math.round((nowMs - this.#successMs) / 60_000)
-    onNotice?.(`Nothing has come for ${minutes} minutes: ${reason}. Still trying; Ctrl-C keeps what is there.`)
-  }
-
-  #tell(): void {
-    const { onProgress } = this.#options
-    if (onProgress === undefined) return
-    this.#toldMs = performance.now()
-    const { done, empty, waiting } = this.#state.counts()
-    onProgress({
-      partsDone: done + empty,
-      partsEmpty: empty,
-      partsTotal: done + empty + waiting,
-      bytesReceived: this.#bytesReceived,
-      calls: this.#calls,
-      retries: this.#retries,
-      waiting: this.#waiting ?? this.#trouble,
-    })
   }
 }
