@@ -1,7 +1,7 @@
 // What a person is shown and told who approves an import. The target only has to know the key.
 
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -13,6 +13,35 @@ import { tempDir } from '../support/temp-dir.ts'
 const record = `${JSON.stringify({ id: 'r', event: 'Paid', user: 'u-1', at: '2024-05-01T12:00:00Z' })}\n`
 
 describe('approving an import', () => {
+  it('needs a rehearsal of what is planned, and the name of the target', async t => {
+    const commands = new ImportCommands(tempDir(t))
+    const host = await target(t)
+    const raw = commands.file('raw.jsonl', record)
+    const wrongKey = await commands.plan([raw], '--host', host, '--project-key', 'phc_other')
+    assert.match(wrongKey.stderr, /does not know the project key phc_other.*Nothing was sent/)
+    assert.equal((await commands.plan([raw], '--host', host, '--project-key', 'phc_shop')).exitCode, 0)
+    assert.match((await commands.call('approve', '--project', host)).stderr, /there is no rehearsal|is not staged yet/)
+    await commands.call('run')
+    assert.match((await commands.call('approve')).stderr, /say which project it is for/)
+    assert.match((await commands.call('approve', '--project', 'other')).stderr, /and the target is/)
+    const approved = await commands.call('approve', '--project', host)
+    assert.match(approved.stdout, /^Approved as [0-9a-f]{12}\./)
+    assert.ok(existsSync(join(commands.job, 'approval.json')))
+    assert.equal((await commands.call('run')).exitCode, 2, 'sending needs a personal key')
+    assert.match(
+      (await commands.call('status')).stdout,
+      /^Last run: Set PENNON_PERSONAL_KEY to a personal API key with the scopes .*person:read/m,
+    )
+    await commands.plan([raw], '--host', host, '--project-key', 'phc_shop')
+    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
+    const cut = commands.file('cut.jsonl', `${record}{"id": "r-2", "ev`)
+    await commands.plan([cut], '--host', host, '--project-key', 'phc_shop')
+    await commands.call('run')
+    const refused = await commands.call('approve', '--project', host)
+    assert.equal(refused.exitCode, 2)
+    assert.match(refused.stderr, /cut\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
+  })
+
   it('shows the options that change what becomes of live data, none as usual, and is no more once it is sent', async t => {
     const { commands, host, plan } = await planning(t)
     await plan('--person-properties', 'overwrite', '--count-in-experiments')
@@ -57,6 +86,7 @@ async function planning(t: TestContext, text = record) {
   return { commands, host, plan }
 }
 
+/** Answers only the question for the configuration of a project. */
 async function target(t: TestContext): Promise<string> {
   const http = createServer((request, response) => {
     response.statusCode = request.url!.startsWith('/array/phc_shop/config') ? 200 : 404

@@ -1,10 +1,8 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import type { JsonObject } from '#core/json.ts'
 import { checkpointFile, newCheckpoint } from '#importer/send/checkpoint.ts'
@@ -358,48 +356,6 @@ describe('an import from the command line', () => {
     assert.ok(!existsSync(join(commands.job, 'plan.json')))
   })
 })
-
-describe('an approval', () => {
-  it('needs a rehearsal of what is planned, and the name of the target', async t => {
-    const commands = new ImportCommands(tempDir(t))
-    const host = await targetThatKnows(t, 'phc_known')
-    const raw = commands.file('raw.jsonl', goodLine)
-    const wrongKey = await commands.plan([raw], '--host', host, '--project-key', 'phc_other')
-    assert.match(wrongKey.stderr, /does not know the project key phc_other.*Nothing was sent/)
-    assert.equal((await commands.plan([raw], '--host', host, '--project-key', 'phc_known')).exitCode, 0)
-    assert.match((await commands.call('approve', '--project', host)).stderr, /there is no rehearsal|is not staged yet/)
-    await commands.call('run')
-    assert.match((await commands.call('approve')).stderr, /say which project it is for/)
-    assert.match((await commands.call('approve', '--project', 'other')).stderr, /and the target is/)
-    const approved = await commands.call('approve', '--project', host)
-    assert.match(approved.stdout, /^Approved as [0-9a-f]{12}\./)
-    assert.ok(existsSync(join(commands.job, 'approval.json')))
-    assert.equal((await commands.call('run')).exitCode, 2, 'sending needs a personal key')
-    assert.match(
-      (await commands.call('status')).stdout,
-      /^Last run: Set PENNON_PERSONAL_KEY to a personal API key with the scopes .*person:read/m,
-    )
-    await commands.plan([raw], '--host', host, '--project-key', 'phc_known')
-    assert.ok(!existsSync(join(commands.job, 'approval.json')), 'another plan is not approved')
-    const cut = commands.file('cut.jsonl', `${goodLine}{"id": "r-2", "ev`)
-    await commands.plan([cut], '--host', host, '--project-key', 'phc_known')
-    await commands.call('run')
-    const refused = await commands.call('approve', '--project', host)
-    assert.equal(refused.exitCode, 2)
-    assert.match(refused.stderr, /cut\.jsonl is damaged in line 2 \(it ends in the middle of a record\): 1 record was/)
-  })
-})
-
-/** Answers only the question for the configuration of a project. */
-async function targetThatKnows(t: TestContext, key: string): Promise<string> {
-  const server = createServer((request, response) => {
-    response.statusCode = request.url === `/array/${key}/config` ? 200 : 404
-    response.end('{}')
-  })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  t.after(() => server.close())
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-}
 
 /** Of an output that is one indented object, or one object a line. */
 function jsonTexts(output: string): readonly string[] {
