@@ -72,6 +72,15 @@ describe('pennon import convert', () => {
     ])
   })
 
+  it('reads over the line in which Excel names what is between the cells', async t => {
+    const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
+    const options = ['--source', 'generic', '--format', 'csv', '--config', configFile(t, { mapping }), ...now]
+    const { stdout } = await convert(options, 'sep=;\r\nuid;ts\r\nada;2024-05-01T12:00:00Z\r\n')
+    const [event, ...others] = answers(stdout)
+    assert.partialDeepStrictEqual(event, { events: [{ event: 'Paid', distinct_id: 'ada' }] })
+    assert.deepEqual(others, [])
+  })
+
   it('hints at CSV and at lists where the first line is no record of JSON', async t => {
     const mapping = { event_constant: 'Paid', distinct_id: 'uid', timestamp: 'ts' }
     const options = ['--source', 'generic', '--config', configFile(t, { mapping }), ...now]

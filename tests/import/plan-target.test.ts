@@ -52,6 +52,7 @@ describe('the target of a planned import', () => {
       [['phc_trying', '--share', '0'], /^pennon: --share 0 sends nobody/],
       [['phc_trying'], /^pennon: The rehearsal project has events that are of no rehearsal, /],
       [['phc_trying'], saying],
+      [['phx_abcdefghijklmnop'], /^pennon: that is a personal key, a secret that belongs into PENNON_PERSONAL_KEY/],
       [['phc_trying', '--rehearsal-project-name', 'Shop'], /is "Shop", and the rehearsal project is "Trying"/],
     ] as const) {
       const { exitCode, stderr } = await rehearse(...options)
@@ -59,6 +60,9 @@ describe('the target of a planned import', () => {
       assert.equal(exitCode, 2)
     }
     assert.match((await commands.call('run', '--share', '5%')).stderr, /^pennon: --share is of the persons for --reh/)
+    answers['/api/projects/9/query/'] = { results: [] }
+    const misnamed = await rehearse('phc_trying', '--rehearsal-project-name', 'Shop')
+    assert.match(misnamed.stderr, /is "Shop", and the rehearsal project is "Trying"/)
     answers['/api/projects/9/query/'] = { status: 403, detail: 'The key lacks the scope.' }
     assert.match((await rehearse('phc_trying')).stderr, saying)
     assert.deepEqual(

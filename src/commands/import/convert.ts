@@ -6,7 +6,7 @@ import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { ByteReader } from '#importer/read/byte-reader.ts'
 import { plainCsv } from '#importer/read/csv-cells.ts'
-import { csvShape, headerBytesMax } from '#importer/read/csv-shape.ts'
+import { csvShape, headerBytesMax, isSeparatorLine } from '#importer/read/csv-shape.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from '#importer/read/parse-record.ts'
 import { recordBytesMax, splitRecords } from '#importer/read/split-records.ts'
 import { convertRecord } from '#importer/records/convert-record.ts'
@@ -106,12 +106,12 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
   if (format === 'json') hintAtFormat(await input.peekLine(headerBytesMax))
   const shape = format === 'csv' ? await csvShape(input) : plainCsv
   let columns: readonly string[] | null = null
-  for await (const { bytes, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
+  for await (const { bytes, line, isCut, ending } of splitRecords(input, format, recordBytesMax, shape)) {
     if (isCut) yield new RecordReject('record_too_large', null).outcome()
     else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
     else if (format === 'json') yield parseJsonLine(bytes)
     else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter)
-    else {
+    else if (line !== 1 || !isSeparatorLine(bytes)) {
       const header = parseCsvHeader(bytes, shape.delimiter)
       // Without the names of columns no row says anything.
       if ('rejected' in header) return yield header

@@ -242,7 +242,7 @@ async function answerImport(
     const error =
       exchange.job === null
         ? pacePrepared(imports!, exchange.reply, prepared)
-        : await refusedForJob(imports!, exchange.job, prepared)
+        : await refusedForJob(imports!, exchange.reply, exchange.job, prepared)
     if (error !== null) return sendError(exchange.reply, error)
   } catch (cause) {
     if (!(cause instanceof PortError)) throw cause

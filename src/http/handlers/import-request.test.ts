@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { createOpenJobs, unknownPerMinuteMax } from '#services/imports/open-jobs.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { findNamedJob, type ImportRequestDeps } from './import-request.ts'
+import { findNamedJob, type ImportRequestDeps, refusedForJob } from './import-request.ts'
 
 function prepare() {
   const jobs = { findImportJobByPublicId: async () => null }
@@ -25,5 +25,18 @@ describe('guesses at import jobs', () => {
       assert.equal(await guess(neighbour), 'too_many_unknown_import_jobs')
       assert.equal(await guess(stranger), 'unknown_import_job')
     }
+  })
+
+  it('of others from its network do not make a job unknown that was found before', async () => {
+    const headers: Record<string, string> = {}
+    const reply = { header: (name: string, value: string) => Object.assign(headers, { [name]: value }) }
+    const deps = { findProject: () => ({ id: 1 }), openJobs: { find: async () => 'too_many' } }
+    const named = { id: 3, projectId: 1, publicId: 5, network: '192.0.2.1' }
+    const prepared = { kind: 'prepared', historicalMigration: true, token: 'phc_a' }
+    const error = await refusedForJob(deps as never, reply as never, named, prepared as never)
+    assert.deepEqual(
+      [error?.status, error?.code, headers],
+      [429, 'too_many_unknown_import_jobs', { 'retry-after': '60' }],
+    )
   })
 })

@@ -70,13 +70,15 @@ export async function findNamedJob(
   // One machine may own 2^64 addresses of IPv6, so that a guesser could change them with each guess.
   const network = networkOf(address)
   const job = await openJobs.find(publicJobId, network)
-  if (job === 'too_many') {
-    reply.header('retry-after', '60')
-    return err(importErrors.tooManyUnknown)
-  }
+  if (job === 'too_many') return err(tooManyUnknown(reply))
   return job === null
     ? err(importErrors.unknownJob)
     : ok({ id: job.id, projectId: job.projectId, publicId: publicJobId, network })
+}
+
+function tooManyUnknown(reply: FastifyReply): WireError {
+  reply.header('retry-after', '60')
+  return importErrors.tooManyUnknown
 }
 
 /**
@@ -86,6 +88,7 @@ export async function findNamedJob(
  */
 export async function refusedForJob(
   { findProject, openJobs }: ImportRequestDeps,
+  reply: FastifyReply,
   named: NamedJob,
   prepared: Extract<PreparedCapture, { readonly kind: 'prepared' }>,
 ): Promise<WireError | null> {
@@ -93,7 +96,8 @@ export async function refusedForJob(
   const project = findProject(prepared.token)
   if (project === null) return null
   const job = await openJobs.find(named.publicId, named.network)
-  if (job === null || job === 'too_many' || project.id !== job.projectId) return importErrors.unknownJob
+  if (job === 'too_many') return tooManyUnknown(reply)
+  if (job === null || project.id !== job.projectId) return importErrors.unknownJob
   return isOpen(job.state) ? null : importErrors.closedJob
 }
 

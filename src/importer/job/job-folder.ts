@@ -58,14 +58,14 @@ export class JobFolder {
 
   /**
    * @param schema of all that is read of the file.
-   * @param decode what the file holds as the schema has it; as it is unless given.
+   * @param decode what the file holds, and its text, as the schema has it; as it is unless given.
    * @returns what the file holds; null when there is none.
    * @throws JobStopped for a file of another kind, with what to do about it.
    */
   readJson<S extends TSchema>(
     name: string,
     schema: S,
-    decode: (stored: object) => object = stored => stored,
+    decode: (stored: object, text: string) => object = stored => stored,
   ): Static<S> | null {
     let text: string
     try {
@@ -75,7 +75,7 @@ export class JobFolder {
       throw error
     }
     const stored = objectIn(text)
-    const value = stored && decode(stored)
+    const value = stored && decode(stored, text)
     if (!isOf(schema, value)) throw this.damaged(name)
     return value
   }

@@ -2,7 +2,7 @@
 // choice stages anew. Source: docs/wire/import.md §2.1, §2.2.
 
 import Type from 'typebox'
-import type { JsonObject } from '#core/json.ts'
+import { type JsonObject, mayKeepLiterals, parseJson } from '#core/json.ts'
 import type { RawFile } from '../read/read-record.ts'
 import { canonicalJson } from '../records/canonical-json.ts'
 import { jsonObject, orNull } from './file-schema.ts'
@@ -102,7 +102,14 @@ const planSchema = Type.Object({
 })
 
 export function readPlan(folder: JobFolder): ImportPlan | null {
-  return folder.readJson(planFile, planSchema)
+  return folder.readJson(planFile, planSchema, withExactConfig)
+}
+
+/** A filter compares 64-bit ids by all of their digits, of which `JSON.parse` keeps some. */
+function withExactConfig(stored: object, text: string): object {
+  if (!mayKeepLiterals(text)) return stored
+  const { config } = parseJson(text) as JsonObject
+  return { ...stored, ...(config !== undefined && { config }) }
 }
 
 export function writePlan(folder: JobFolder, plan: ImportPlan): void {

@@ -46,7 +46,7 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
  * @returns null for more cells than that.
  */
 export function csvCells(row: string, delimiter: CsvDelimiter = ',', cellsMax = Infinity): string[] | null {
-  const end = row.endsWith('\r\n') ? row.length - 2 : /[\r\n]$/.test(row) ? row.length - 1 : row.length
+  const end = row.length - lineEndLength(row)
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
     let cell = ''
@@ -63,6 +63,14 @@ export function csvCells(row: string, delimiter: CsvDelimiter = ',', cellsMax = 
     at = next
   }
   return cells
+}
+
+/** Any number of carriage returns before a line feed belongs to it. */
+function lineEndLength(row: string): number {
+  if (!row.endsWith('\n')) return row.endsWith('\r') ? 1 : 0
+  let start = row.length - 1
+  while (row[start - 1] === '\r') start--
+  return row.length - start
 }
 
 /** @returns where the quote is that closes a cell; the end of the row when none does. */

@@ -7,6 +7,7 @@ import { rowEnds } from './split-records.ts'
 /** How much of a header is looked at. */
 export const headerBytesMax = 64 * 1024
 const quote = 0x22
+const returnByte = 0x0d
 
 /** Takes nothing from the reader, and waits for no more than its first line. */
 export async function csvShape(reader: ByteReader): Promise<CsvShape> {
@@ -17,10 +18,22 @@ export async function csvShape(reader: ByteReader): Promise<CsvShape> {
   return { delimiter, rowEnd: rowEndIn(beginning, delimiter) }
 }
 
+/** Excel says in a first line what is between the cells, which counting what stands in that line has found already. */
+export function isSeparatorLine(bytes: Uint8Array): boolean {
+  return bytes.length <= separatorLineBytesMax && separatorLine.test(Buffer.from(bytes).toString('latin1'))
+}
+
+/** Also with a byte order mark, as its bytes read in Latin-1. */
+const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r*\n?$/i
+const separatorLineBytesMax = 20
+
 /** Only a first line end outside of quotes that is a carriage return alone says that all are. */
 function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
   const carriageReturn = rowEnds({ delimiter, rowEnd: '\r' }).next(beginning, 0)
+  if (carriageReturn < 0) return '\n'
+  // What a program that writes both on Windows leaves, where the system makes two bytes of each line feed.
+  let behind = carriageReturn
+  while (beginning[behind] === returnByte) behind++
   const lineFeed = rowEnds({ delimiter, rowEnd: '\n' }).next(beginning, 0)
-  const isFirst = carriageReturn >= 0 && (lineFeed < 0 || carriageReturn < lineFeed - 1)
-  return isFirst ? '\r' : '\n'
+  return lineFeed < 0 || behind < lineFeed ? '\r' : '\n'
 }

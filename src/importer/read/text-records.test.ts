@@ -21,6 +21,11 @@ describe('rows of CSV that end in a carriage return alone', () => {
 
   it('are taken for such only where the first row ends so', async () => {
     assert.deepEqual(await read('"a\rb",c\r\n1,2\r\n', 'csv'), [['2:9', { 'a\rb': '1', c: '2' }]])
+    assert.deepEqual(await read('a,b\r\r\n1,2\r\r\n', 'csv'), [['2:6', { a: '1', b: '2' }]])
+    assert.deepEqual(await read('a,b\r\r1,2\r', 'csv'), [
+      ['2:4', 'blank_line'],
+      ['3:5', { a: '1', b: '2' }],
+    ])
     assert.deepEqual(await read('a,b\n1,x\ry\n', 'csv'), [['2:4', { a: '1', b: 'x\ry' }]])
     assert.deepEqual(await read('"a\nb",c\r1,2\r', 'csv'), [['2:8', { 'a\nb': '1', c: '2' }]])
   })

@@ -4,7 +4,7 @@
 import { isUtf8 } from 'node:buffer'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { type CsvShape, plainCsv } from './csv-cells.ts'
-import { csvShape } from './csv-shape.ts'
+import { csvShape, isSeparatorLine } from './csv-shape.ts'
 import { PackingDamage } from './decompress.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
@@ -73,9 +73,6 @@ export async function* textRecords(
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
 }
 
-/** Also with a byte order mark, as its bytes read in Latin-1. */
-const separatorLine = /^(?:\xef\xbb\xbf)?sep=[,;\t|]\r?\n?$/i
-
 interface Parser {
   /** @returns null for what is no record, such as the header of CSV. */
   parse(bytes: Uint8Array, record: RawRecord): ParsedRecord | null
@@ -103,8 +100,7 @@ function rowParser({ delimiter }: CsvShape): Parser {
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
     if (columns !== null) return parseCsvRow(bytes, columns, delimiter)
-    // Excel says so what is between the cells, which the count of the line has found already.
-    if (line === 1 && separatorLine.test(Buffer.from(bytes).toString('latin1'))) return null
+    if (line === 1 && isSeparatorLine(bytes)) return null
     const header = parseCsvHeader(bytes, delimiter)
     if ('columns' in header) {
       columns = header.columns
@@ -159,5 +155,7 @@ function linesIn(bytes: Uint8Array, lineEnd: number): number {
 function withoutLineEnd(bytes: Uint8Array, lineEnd: number): Uint8Array {
   if (bytes.at(-1) !== lineEnd) return bytes
   if (lineEnd !== newline) return bytes.subarray(0, -1)
-  return bytes.subarray(0, bytes.at(-2) === 0x0d ? -2 : -1)
+  let end = bytes.length - 1
+  while (bytes[end - 1] === 0x0d) end--
+  return bytes.subarray(0, end)
 }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { beforeEach, describe, it } from 'node:test'
 import type { Deferral } from '#ports/state/deferred-projects.ts'
-import { createDrain } from './drained-jobs.ts'
+import { createDrain, type Drain } from './drained-jobs.ts'
 
 describe('a closed import job', () => {
   const job = { id: 1, projectId: 7, state: 'publishing', step: 'draining', updatedAtMs: 1_000_000 } as const
@@ -9,12 +9,13 @@ describe('a closed import job', () => {
   let position: number
   let endOffset: number
   let deferral: Deferral | null
-  let isDrained: ReturnType<typeof createDrain>
+  let drain: Drain
+  const isDrained: Drain['isDrained'] = closed => drain.isDrained(closed)
 
   beforeEach(() => {
     nowMs = job.updatedAtMs
     ;[position, endOffset, deferral] = [0, 100, null]
-    isDrained = createDrain({
+    drain = createDrain({
       clock: { nowMs: () => nowMs },
       jobs: {
         findLogPosition: async () => ({ offset: position, committedAtMs: null }),
@@ -39,6 +40,10 @@ describe('a closed import job', () => {
     assert.equal(await isDrained(job), false)
     position = 120
     assert.equal(await isDrained(job), true)
+    drain.keepOnly([2, job.id])
+    assert.equal(await isDrained(job), true, 'what came since is not waited for when its next step failed')
+    drain.keepOnly([])
+    assert.equal(await isDrained(job), false)
   })
 
   it('waits for its own deferred records, and not for those of other projects', async () => {

@@ -21,11 +21,17 @@ interface Ends {
   readonly streams: readonly { readonly stream: LogStream; readonly endOffset: number }[]
 }
 
-/**
- * @returns a function that tells whether every record that a front may have taken for the job is processed. Its exceptions
- *   and AI events go with the live ones. The times of records do not count, since a clock may be set.
- */
-export function createDrain({ jobs, clock, log }: DrainDeps) {
+export interface Drain {
+  /**
+   * @returns whether every record that a front may have taken for the job is processed. Its exceptions and AI events go
+   *   with the live ones. The times of records do not count, since a clock may be set.
+   */
+  isDrained(job: ClosedJob): Promise<boolean>
+  /** Forgets what is known of all other jobs. */
+  keepOnly(jobIds: readonly number[]): void
+}
+
+export function createDrain({ jobs, clock, log }: DrainDeps): Drain {
   const known = new Map<number, Ends>()
 
   async function endsOf({ id, updatedAtMs }: ClosedJob): Promise<Ends> {
@@ -41,7 +47,7 @@ export function createDrain({ jobs, clock, log }: DrainDeps) {
     return ends
   }
 
-  return async (job: ClosedJob): Promise<boolean> => {
+  async function isDrained(job: ClosedJob): Promise<boolean> {
     const { id, projectId, state, step, updatedAtMs } = job
     const sinceMs = clock.nowMs() - updatedAtMs
     // A clock that was set back tells nothing of how long it is, so the closing begins anew.
@@ -53,7 +59,14 @@ export function createDrain({ jobs, clock, log }: DrainDeps) {
       // What waits of other projects' records is nothing to this one's.
       if ((isDeferred ? doneOffset : offset) < endOffset) return false
     }
-    known.delete(id)
     return true
+  }
+
+  return {
+    isDrained,
+    keepOnly(jobIds) {
+      const kept = new Set(jobIds)
+      for (const id of known.keys()) if (!kept.has(id)) known.delete(id)
+    },
   }
 }

@@ -31,7 +31,7 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
   /** Jobs of deleted projects, as of the last look. */
   let gone: ReadonlySet<number> = new Set()
   const failures = createJobFailures(deps)
-  const isDrained = createDrain(deps)
+  const drain = createDrain(deps)
   const running = new Map<number, Promise<void>>()
   const causes: unknown[] = []
   let retainedAtMs = Number.NEGATIVE_INFINITY
@@ -42,7 +42,10 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
    */
   async function start(signal: AbortSignal, isDue: (jobId: number) => boolean): Promise<boolean> {
     await discardJobsOfGoneProjects()
-    const waiting = Map.groupBy(await jobs.listImportWork(), ({ projectId }) => projectId)
+    const all = await jobs.listImportWork()
+    // A job keeps what it waits for until its next step is stored: a step that fails need not wait for all that came since.
+    drain.keepOnly(all.filter(({ step }) => step === 'draining').map(({ id }) => id))
+    const waiting = Map.groupBy(all, ({ projectId }) => projectId)
     for (const [projectId, ofProject] of waiting) {
       if (running.has(projectId)) continue
       if (running.size >= projectsAtOnceMax) return false
@@ -157,7 +160,7 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
       return undoDayStep(job, step, deps, signal)
     if (job.state === 'discarding' && isUndoStep(step)) return undoStep(job, step, deps, signal)
     if (step !== 'draining') throw new Error(`import job ${job.id} is ${job.state} at the unknown step ${step}`)
-    if (!(await isDrained(job))) return 'waits'
+    if (!(await drain.isDrained(job))) return 'waits'
     if (job.state === 'discarding') return 'rows'
     await checkRows(job, deps)
     return 'links'
@@ -169,7 +172,7 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
     step: ImportStep | null,
     signal: AbortSignal,
   ): Promise<ImportStep | null | 'waits'> {
-    if (step === 'draining' && !(await isDrained(job))) return 'waits'
+    if (step === 'draining' && !(await drain.isDrained(job))) return 'waits'
     if (step !== 'clearing') return 'clearing'
     if (job.day !== null) await deps.events.discardDay(job.id)
     else await undoStep(job, 'clearing', deps, signal)

@@ -98,16 +98,19 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     throw withOldWayOut(error, path)
   })
   const job = openStagedJob({ folder, plan, manifest, source })
+  let told: OpenJobState = 'sending'
   try {
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
-    const tell = (state: OpenJobState, checkpoint: Checkpoint | null) =>
-      tellState(api, serviceJob.id, state, toldFigures(checkpoint, manifest, repaired))
+    const tell = (state: OpenJobState, checkpoint: Checkpoint | null) => {
+      told = state
+      return tellState(api, serviceJob.id, state, toldFigures(checkpoint, manifest, repaired))
+    }
     await tell('sending', readCheckpoint(folder))
-    const told = new ToldProgress(() => tell('sending', readCheckpoint(folder)), wallClock.nowMs)
+    const sending = new ToldProgress(() => tell('sending', readCheckpoint(folder)), wallClock.nowMs)
     const { state, checkpoint } = await sendStage({
-      onStep: step => step === 'committed' && told.moved(),
+      onStep: step => step === 'committed' && sending.moved(),
       ...{ folder, job, progress, signal, clock: wallClock, source: plan.source },
       identity: {
         jobId: plan.jobId,
@@ -124,7 +127,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
       ...(options.canary === true && { canaryEvents }),
       ...(options.rate !== undefined && { rate: options.rate }),
     })
-    await told.ended()
+    await sending.ended()
     await tell('verifying', checkpoint)
     const retried = openRetries({ folder, plan, manifest, source })
     const verified = await verifyStage({
@@ -141,7 +144,7 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     else if (report.verification.ok && report.balance.isBalanced) await tell('pending', checkpoint)
     return { state, report }
   } catch (error) {
-    if (isInterruption(error, signal)) await tellLast(run, serviceJob.id)
+    if (isInterruption(error, signal)) await tellLast(run, serviceJob.id, told)
     if (error instanceof TooManyRefused) throw stoppedByRefusals(error, path)
     throw error
   } finally {
@@ -153,12 +156,12 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
 const lastTellingMs = 2_000
 
 /** The figures as they are now, since the service hears of them every few seconds only. Without them, nothing is lost. */
-async function tellLast({ folder, plan }: StageRun, id: string): Promise<void> {
+async function tellLast({ folder, plan }: StageRun, id: string, state: OpenJobState): Promise<void> {
   const checkpoint = readCheckpoint(folder)
   if (checkpoint === null) return
   const api = apiOf(plan.target!, { waiting: () => undefined }, AbortSignal.timeout(lastTellingMs))
   const figures = toldFigures(checkpoint, manifestOf(folder), readRetryOutcomes(folder))
-  await tellState(api, id, 'sending', figures).catch(() => undefined)
+  await tellState(api, id, state, figures).catch(() => undefined)
 }
 
 function stoppedByRefusals(error: TooManyRefused, path: string): JobStopped {

@@ -90,4 +90,11 @@ describe('the personal key', () => {
     assert.ok(answer !== null && 'state' in answer && answer.state === 'pending')
     assert.deepEqual(keys, [`Bearer ${testPersonalKey}`])
   })
+
+  it('goes there too once the project of the target has become known', async t => {
+    const { folder, address, approveFor } = await aFolder(t)
+    approveFor({ ...project, address })
+    const known = { ...project, address, projectId: '7', projectName: 'Shop' }
+    assert.equal(recordedTarget({ folder, plan: planTo(known) }), known)
+  })
 })

@@ -1,0 +1,25 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { parseJson } from '#core/json.ts'
+import { limits } from '../../../tests/support/import-job.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { JobFolder } from './job-folder.ts'
+import { type ImportPlan, mappingSha256, readPlan, writePlan } from './plan.ts'
+
+describe('the plan of an import', () => {
+  it('keeps all digits of the numbers in its configuration', t => {
+    const folder = new JobFolder(tempDir(t))
+    const filter = '{"field":"org","op":"eq","value":9007199254740993}'
+    const plan: ImportPlan = {
+      ...{ v: 1, jobId: 'job-1', createdAt: '2026-01-15T00:00:00.000Z', toolVersion: '0.0.0', source: 'generic' },
+      ...{ files: [], fetch: null, format: null, target: null },
+      config: { mapping: { filters: [parseJson(filter)] } },
+      limits: { ...limits, maxRejectShare: 1e-7 },
+    }
+    writePlan(folder, plan)
+    const read = readPlan(folder)!
+    assert.equal(JSON.stringify(read.config), `{"mapping":{"filters":[${filter}]}}`)
+    assert.equal(read.limits.maxRejectShare, 1e-7)
+    assert.equal(mappingSha256(read), mappingSha256(plan))
+  })
+})
