@@ -44,7 +44,10 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
         for (const { Key: key, Size: bytes, ETag: version } of page.Contents ?? [])
           if (key !== undefined && !key.endsWith('/')) yield { key, bytes: bytes ?? null, version: version ?? null }
         next = page.NextContinuationToken
-        if (next === undefined) return
+        if (next === undefined || next === '') {
+          if (page.IsTruncated === true) throw new ObjectSourceRefusal(missingToken(bucket))
+          return
+        }
         // Pages that lead back to an earlier one would be listed for ever.
         if (asked.has(next)) throw new ObjectSourceRefusal(repeatedPage(bucket))
         asked.add(next)
@@ -53,6 +56,14 @@ export function s3ObjectSource({ bucket, prefix, endpoint, region, isPathStyle }
     open: (object, from, signal) => openObject(client, bucket, object, from, signal),
     close: () => client.destroy(),
   }
+}
+
+/** What came would be taken for the whole bucket. Storage that knows only the first protocol of lists answers so. */
+function missingToken(bucket: string): string {
+  return (
+    `The storage lists only a part of the bucket ${bucket}: it says that there is more, and gives no continuation token ` +
+    'to ask for it (it may not know ListObjectsV2). Download the files by other means, and import them from their folder.'
+  )
 }
 
 function repeatedPage(bucket: string): string {
