@@ -176,6 +176,36 @@ describe('fetching a list of addresses', () => {
     }
   })
 
+  it('keeps a file whose link has expired since, and says what is wrong with the others alone', async t => {
+    const files = new Map([['/a', Buffer.from('{"a":1}\n')]])
+    let [isAGone, bStatus] = [false, 503]
+    const site = await aSite(t, files, (request, response) => {
+      if (request.url === '/a' ? !isAGone : bStatus === 200) return false
+      const status = request.url === '/a' ? 410 : bStatus
+      response.writeHead(request.method === 'HEAD' && status === 503 ? 405 : status).end('expired')
+      return true
+    })
+    const { folder, config } = listOf(t, [`${site.url}/a`, `${site.url}/b`])
+    const stop = new AbortController()
+    const onProgress = ({ partsDone }: { partsDone: number }) => partsDone === 1 && stop.abort(new Error('stopped'))
+    await assert.rejects(fetchInto(folder, config, { signal: stop.signal, onProgress }), /stopped/)
+    ;[isAGone, bStatus] = [true, 404]
+    await assert.rejects(fetchInto(folder, config), (error: Error) => {
+      assert.match(error.message, /\/b answers 404: expired/)
+      assert.doesNotMatch(error.message, /\/a/)
+      return true
+    })
+    files.set('/b', Buffer.from('{"b":1}\n'))
+    bStatus = 200
+    assert.equal((await fetchInto(folder, config)).partsDone, 2)
+    assert.equal(site.asked.filter(({ method, path }) => method === 'GET' && path === '/a').length, 1)
+    // What it had is still known, so that another file behind a new link is noticed.
+    isAGone = false
+    assert.equal((await fetchInto(folder, config)).partsDone, 2)
+    files.set('/a', Buffer.from('{"a":12345}\n'))
+    await assert.rejects(fetchInto(folder, config), /\/a has changed at the source/)
+  })
+
   it('goes on without a line that is not in the list any more, keeps what came of it, and can be finished', async t => {
     const file = randomBytes(400_000)
     const files = new Map([

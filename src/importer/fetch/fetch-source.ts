@@ -12,6 +12,8 @@ export interface FetchPart {
   readonly asks: PartAsks
   /** When the source says it; null otherwise. */
   readonly bytes: number | null
+  /** Whether the source says neither size nor version now, as behind a link that has expired: no sign of a change. */
+  readonly isUnseen?: boolean
 }
 
 export type PartAsks = Readonly<Record<string, string | number | null>>

@@ -187,7 +187,7 @@ class FetchRun {
       return
     }
     if (stored.state !== 'done') return
-    if (!isSame)
+    if (!isSame && part.isUnseen !== true)
       throw new FetchStop(
         `${part.id} has changed at the source since it was fetched. What is fetched stays as it is; take another folder for the new bytes.`,
       )

@@ -47,6 +47,7 @@ function partOf({ key, bytes, version }: SourceObject, folder: string): FetchPar
     id: fileNameOf(key.startsWith(folder) ? key.slice(folder.length) : key),
     asks: { key, version, bytes },
     bytes,
+    isUnseen: version === null && bytes === null,
   }
 }
 
