@@ -254,7 +254,7 @@ class FetchRun {
 
   /** @throws FetchWait */
   async #checkRoom({ bytes, savedBytes }: StoredPart): Promise<void> {
-    await this.#gate.untilPauseEnds(this.#signal)
+    await this.#gate.untilPauseEnds(this.#callSignal)
     const lack = this.#options.findLack?.(bytes === null ? 0 : Math.max(0, bytes - savedBytes)) ?? null
     if (lack !== null && !this.#isLackTold) this.#telling.notice(lack)
     this.#isLackTold = lack !== null

@@ -1,0 +1,55 @@
+// The stage against sources that a test makes up: what parts that run at once do to each other.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { it, type TestContext } from 'node:test'
+import { quickClock } from '../../../tests/support/fetching.ts'
+import { tempDir } from '../../../tests/support/temp-dir.ts'
+import type { FetchClock } from './fetch-clock.ts'
+import { FetchStop, FetchWait } from './fetch-faults.ts'
+import type { FetchPart, PartOutcome, PartTools } from './fetch-source.ts'
+import { type FetchStageOptions, fetchStage } from './fetch-stage.ts'
+
+const parts: readonly FetchPart[] = ['a', 'b'].map(id => ({ id, asks: { id }, bytes: 10 }))
+
+function stageOf(
+  t: TestContext,
+  fetchPart: (part: FetchPart, tools: PartTools) => Promise<PartOutcome>,
+  more: Partial<FetchStageOptions> = {},
+) {
+  const source = {
+    limits: { perSecond: null, perHour: null, atOnce: 2 },
+    ...{ advice: '', callsPerPart: 1, notes: [] },
+    ...{ listParts: () => parts, splitPart: () => null, fetchPart },
+  }
+  const { signal } = new AbortController()
+  const tryFileLock = () => () => undefined
+  return fetchStage({ folder: tempDir(t), config: '{}', source, clock: quickClock(), tryFileLock, signal, ...more })
+}
+
+it('a part that a person has to do something about is told at once, while another waits as its source asks', async t => {
+  const [bothRun, waits] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  // Nothing but the end of the fetch ends a wait.
+  const clock: FetchClock = {
+    nowMs: () => 0,
+    random: () => 0.5,
+    sleep: async (_ms, signal) => {
+      waits.resolve()
+      if (!signal.aborted) await once(signal, 'abort')
+      throw signal.reason
+    },
+  }
+  const stage = stageOf(
+    t,
+    async ({ id }, { takeCall }) => {
+      await takeCall()
+      if (id === 'b') bothRun.resolve()
+      await bothRun.promise
+      if (id === 'a') throw new FetchWait('source limit', 840_000)
+      await waits.promise
+      throw new FetchStop('The key is refused.')
+    },
+    { clock },
+  )
+  await assert.rejects(stage, new FetchStop('The key is refused.'))
+})
