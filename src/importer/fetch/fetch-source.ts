@@ -32,6 +32,12 @@ export interface PartTools {
   readonly nowMs: () => number
   /** To be awaited before each request: resolves when the limits allow it. */
   takeCall(): Promise<void>
+  /**
+   * To be called before bytes go into the file.
+   * @throws FetchWait while the disk has no room. What is in the file by then stays: it is gone on from where the source
+   *   can, and otherwise it holds the room without which the part would only come in vain once more.
+   */
+  willWrite(bytes: number): void
   /** Tells of bytes that came, for progress. */
   received(bytes: number): void
   /** Bytes of the file that are known to be on the disk from an earlier try; 0 for a part that begins. */

@@ -2,6 +2,7 @@
 
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
 import { it, type TestContext } from 'node:test'
 import { quickClock } from '../../../tests/support/fetching.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
@@ -52,4 +53,27 @@ it('a part that a person has to do something about is told at once, while anothe
     { clock },
   )
   await assert.rejects(stage, new FetchStop('The key is refused.'))
+})
+
+it('a part of a known size begins only where it fits beside what is to come of the others', async t => {
+  const [looks, reached] = [[] as number[], [] as string[]]
+  const bothRun = Promise.withResolvers<void>()
+  const stage = stageOf(
+    t,
+    async ({ id }, { file, willWrite }) => {
+      if (reached.push(id) === 2) bothRun.resolve()
+      await bothRun.promise
+      willWrite(10)
+      writeFileSync(file.path, '0123456789')
+      return { kind: 'file', lineCount: null }
+    },
+    {
+      findLack: bytes => {
+        looks.push(bytes)
+        return null
+      },
+    },
+  )
+  assert.equal((await stage).partsDone, 2)
+  assert.deepEqual(looks, [10, 20])
 })

@@ -13,7 +13,6 @@ import { type FetchClock, sleepUntil } from './fetch-clock.ts'
 import {
   asFetchFault,
   BrokenAnswer,
-  diskFull,
   FetchStop,
   FetchWait,
   isOfAbort,
@@ -21,6 +20,7 @@ import {
   ObjectChanged,
   WindowTooLarge,
 } from './fetch-faults.ts'
+import { FetchRoom } from './fetch-room.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { type FetchListener, FetchTelling } from './fetch-telling.ts'
@@ -43,7 +43,10 @@ export interface FetchStageOptions extends FetchListener {
   readonly clock: FetchClock
   /** Locks a file against other processes. @returns what unlocks it; null if another process has it. */
   readonly tryFileLock: (path: string) => (() => void) | null
-  /** Asked before each part; none begins while something lacks. A disk may be filled unless it is given. */
+  /**
+   * Asked before each part and while its bytes come; nothing more is written while something lacks. A disk may be filled
+   * unless it is given.
+   */
   readonly findLack?: FindLack
   readonly signal: AbortSignal
 }
@@ -88,6 +91,7 @@ class FetchRun {
   readonly #state: FetchState
   readonly #gate: CallGate
   readonly #telling: FetchTelling
+  readonly #room: FetchRoom
   readonly #active = new Map<string, Promise<void>>()
   readonly #attempts = new Map<string, Attempts>()
   /** Ends the others when one part fails in a way that nobody has foreseen. */
@@ -98,8 +102,6 @@ class FetchRun {
   readonly #callSignal: AbortSignal
   readonly #stops: FetchStop[] = []
   #failure: unknown = null
-  /** Whether people know that the disk has no room. */
-  #isLackTold = false
   /** Refusals in a row. */
   #waits = 0
 
@@ -109,6 +111,7 @@ class FetchRun {
     this.#signal = AbortSignal.any([options.signal, this.#stop.signal])
     this.#callSignal = AbortSignal.any([this.#signal, this.#noMoreCalls.signal])
     this.#telling = new FetchTelling(options, options.clock, () => state.counts())
+    this.#room = new FetchRoom(options.findLack ?? (() => null), lack => this.#telling.notice(lack))
     this.#gate = new CallGate(options.source.limits, state, options.clock, waiting => this.#telling.setWaiting(waiting))
   }
 
@@ -216,7 +219,7 @@ class FetchRun {
     this.#attempts.set(part.id, attempts)
     try {
       if (!(await this.#takeOver(part))) {
-        await this.#checkRoom(part)
+        await this.#beginWhereRoom(part)
         await this.#finish(part, await this.#fetch(part), attempts)
       }
       if (this.#state.findPart(part.id)?.state !== 'waiting') this.#attempts.delete(part.id)
@@ -229,6 +232,7 @@ class FetchRun {
         this.#end(failure)
       }
     } finally {
+      this.#room.end(part.id)
       this.#active.delete(part.id)
     }
   }
@@ -253,12 +257,9 @@ class FetchRun {
   }
 
   /** @throws FetchWait */
-  async #checkRoom({ bytes, savedBytes }: StoredPart): Promise<void> {
+  async #beginWhereRoom({ id, bytes, savedBytes }: StoredPart): Promise<void> {
     await this.#gate.untilPauseEnds(this.#callSignal)
-    const lack = this.#options.findLack?.(bytes === null ? 0 : Math.max(0, bytes - savedBytes)) ?? null
-    if (lack !== null && !this.#isLackTold) this.#telling.notice(lack)
-    this.#isLackTold = lack !== null
-    if (lack !== null) throw new FetchWait(diskFull)
+    this.#room.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
   }
 
   #fetch(part: StoredPart): Promise<PartOutcome> {
@@ -270,6 +271,7 @@ class FetchRun {
         await this.#gate.take(this.#callSignal)
         this.#telling.addCall()
       },
+      willWrite: bytes => this.#room.willWrite(part.id, bytes),
       received: bytes => this.#telling.addBytes(bytes),
       savedBytes: part.savedBytes,
       saveBytes: bytes => this.#state.saveBytes(part.id, bytes),

@@ -68,6 +68,7 @@ function partTools(t: TestContext): { readonly tools: PartTools; readonly saved:
     signal: new AbortController().signal,
     nowMs: () => 0,
     takeCall: async () => undefined,
+    willWrite: () => undefined,
     received: () => undefined,
     savedBytes: 0,
     saveBytes: bytes => void saved.push(bytes),

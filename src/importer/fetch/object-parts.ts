@@ -127,6 +127,7 @@ async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools:
     await handle.truncate(startsAt)
     if (startsAt === 0) tools.saveBytes(0)
     for await (const chunk of bytes) {
+      tools.willWrite(chunk.length)
       for (const end = at + chunk.length; at < end; ) {
         const { bytesWritten } = await handle.write(chunk, chunk.length - (end - at), end - at, at)
         at += bytesWritten

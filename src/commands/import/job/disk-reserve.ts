@@ -38,7 +38,7 @@ export function diskReserve(path: string, freeBytesMin: number, look = diskOf): 
           'Take a folder on a larger disk, or set PENNON_MIN_FREE_BYTES lower for this command; 0 where there is no service',
       )
     if (freeBytes >= keptBytes + bytes) return null
-    const next = bytes === 0 ? '' : `, and the next file has ${readableBytes(bytes)}`
+    const next = bytes === 0 ? '' : `, and files that come need ${readableBytes(bytes)}`
     return (
       `WARNING: the disk of ${path} is full but for a reserve: ${readableBytes(freeBytes)} are free${next}; ${kept} stay free for a service on the same disk. ` +
       'Nothing that is done is lost: make room, and it goes on by itself. Or stop it, set PENNON_MIN_FREE_BYTES lower for this command, and start it again.'

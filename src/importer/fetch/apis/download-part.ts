@@ -33,9 +33,20 @@ async function writeBody([body, ...between]: readonly [Readable, ...Transform[]]
       done(null, chunk)
     },
   })
+  // Behind the packing, since the disk has to hold what comes out of it.
+  const room = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => {
+      try {
+        tools.willWrite(chunk.length)
+        done(null, chunk)
+      } catch (lack) {
+        done(lack as Error)
+      }
+    },
+  })
   try {
     const file = createWriteStream(tools.file.path, { mode: 0o600 })
-    await pipeline([body, count, ...between, file], { signal: tools.signal })
+    await pipeline([body, count, ...between, room, file], { signal: tools.signal })
   } catch (cause) {
     throw asFetchFault(cause)
   }

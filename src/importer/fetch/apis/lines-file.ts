@@ -11,7 +11,7 @@ import { beginPart } from '#importer/fetch/part-file.ts'
 /** @param pages lines without their ends. @returns how many came. */
 export async function writeLines(
   pages: AsyncIterable<readonly string[]>,
-  { file, received }: Pick<PartTools, 'file' | 'received'>,
+  { file, willWrite, received }: Pick<PartTools, 'file' | 'willWrite' | 'received'>,
 ): Promise<number> {
   await beginPart(file)
   const gzip = createGzip()
@@ -26,6 +26,7 @@ export async function writeLines(
       lineCount += lines.length
       if (lines.length === 0) continue
       const text = `${lines.join('\n')}\n`
+      willWrite(text.length)
       received(text.length)
       if (!gzip.write(text) && !gzip.destroyed) await Promise.race([once(gzip, 'drain'), done])
     }

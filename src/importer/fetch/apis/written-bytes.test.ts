@@ -1,0 +1,69 @@
+// What the stage hears of bytes before they are written, and what is left in the file when there is no room for them.
+
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
+import { statSync } from 'node:fs'
+import type { IncomingMessage } from 'node:http'
+import { Readable } from 'node:stream'
+import { describe, it, type TestContext } from 'node:test'
+import { FetchWait } from '#importer/fetch/fetch-faults.ts'
+import type { PartTools } from '#importer/fetch/fetch-source.ts'
+import { partFileOf } from '#importer/fetch/part-file.ts'
+import { tempDir } from '../../../../tests/support/temp-dir.ts'
+import { downloadBody, downloadGzip } from './download-part.ts'
+import { writeLines } from './lines-file.ts'
+
+/** @param roomBytes more are refused. */
+function toolsOf(t: TestContext, roomBytes: number) {
+  const file = partFileOf(tempDir(t), 'a')
+  let announced = 0
+  const tools: PartTools = {
+    file,
+    signal: new AbortController().signal,
+    nowMs: () => 0,
+    takeCall: async () => undefined,
+    willWrite: bytes => {
+      announced += bytes
+      if (announced > roomBytes) throw new FetchWait('the disk is full')
+    },
+    received: () => undefined,
+    savedBytes: 0,
+    saveBytes: () => undefined,
+    warn: () => undefined,
+  }
+  return { tools, announced: () => announced, writtenBytes: () => statSync(file.path).size }
+}
+
+const block = 64 * 1024
+const bodyOf = (chunks: readonly Buffer[]) => Readable.from(chunks) as IncomingMessage
+const noise = () => Array.from({ length: 20 }, () => randomBytes(block))
+const answerOf = (chunks: readonly Buffer[]) => ({ status: 200, headers: {}, body: bodyOf(chunks), isLocal: true })
+
+describe('the bytes of a download', () => {
+  it('are announced as the disk has to hold them: a body as it comes, and what is packed here packed', async t => {
+    const plain = toolsOf(t, Infinity)
+    await downloadBody(bodyOf(noise()), plain.tools)
+    assert.deepEqual([plain.announced(), plain.writtenBytes()], [20 * block, 20 * block])
+    const packed = toolsOf(t, Infinity)
+    await downloadGzip(answerOf(Array.from({ length: 20 }, () => Buffer.alloc(block))), packed.tools)
+    assert.equal(packed.announced(), packed.writtenBytes())
+    assert.ok(packed.announced() < block)
+  })
+
+  it('stop where there is no room for more', async t => {
+    const ways: ((tools: PartTools) => Promise<unknown>)[] = [
+      tools => downloadBody(bodyOf(noise()), tools),
+      tools => downloadGzip(answerOf(noise()), tools),
+      tools => writeLines(pages(), tools),
+    ]
+    for (const download of ways) {
+      const { tools, writtenBytes } = toolsOf(t, 5 * block)
+      await assert.rejects(download(tools), new FetchWait('the disk is full'))
+      assert.ok(writtenBytes() <= 5 * block, `${writtenBytes()}`)
+    }
+  })
+})
+
+async function* pages() {
+  for (const bytes of noise()) yield [bytes.toString('latin1').replaceAll('\n', ' ')]
+}

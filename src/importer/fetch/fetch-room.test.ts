@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { FetchWait } from './fetch-faults.ts'
+import { FetchRoom } from './fetch-room.ts'
+
+const mebibyte = 2 ** 20
+
+/** @param freeBytes of the disk beside its reserve; what is written is taken from it by the test. */
+function aRoom(freeBytes: number) {
+  const disk = { freeBytes, looks: [] as number[] }
+  const told: string[] = []
+  const findLack = (bytes: number) => {
+    disk.looks.push(bytes)
+    return disk.freeBytes > bytes ? null : `no room for ${bytes}`
+  }
+  return { disk, told, room: new FetchRoom(findLack, lack => told.push(lack)) }
+}
+
+describe('the room of a fetch', () => {
+  it('has to hold what is still to come of all parts that run, not of each one alone', () => {
+    const { disk, room } = aRoom(100)
+    room.begin('a', 60)
+    assert.throws(() => room.begin('b', 60), FetchWait)
+    room.willWrite('a', 50)
+    disk.freeBytes -= 50
+    room.begin('c', 30)
+    room.end('a')
+    room.end('c')
+    room.begin('b', 40)
+    assert.deepEqual(disk.looks, [60, 120, 40, 40])
+  })
+
+  it('keeps what is to come of the others from a part of unknown size too', () => {
+    const { room } = aRoom(100)
+    room.begin('a', 99)
+    room.begin('b', null)
+    const { room: other } = aRoom(100)
+    other.begin('a', 50)
+    other.begin('b', 49)
+    other.willWrite('b', 20)
+    assert.throws(() => other.begin('c', 21), FetchWait)
+    other.begin('d', null)
+  })
+
+  it('is looked at about every 16 MiB, and at once by the others when one has found none', () => {
+    const { disk, told, room } = aRoom(20 * mebibyte)
+    for (const id of ['a', 'b', 'c']) room.begin(id, null)
+    disk.looks.length = 0
+    for (let piece = 0; piece < 31; piece++) {
+      room.willWrite(piece % 2 === 0 ? 'a' : 'b', mebibyte)
+      disk.freeBytes -= mebibyte
+    }
+    assert.deepEqual(disk.looks, [0])
+    assert.throws(() => room.willWrite('a', mebibyte), FetchWait)
+    assert.throws(() => room.willWrite('b', 1), FetchWait)
+    assert.throws(() => room.begin('a', null), FetchWait)
+    assert.deepEqual(told, ['no room for 0'])
+    disk.freeBytes = 100 * mebibyte
+    room.willWrite('c', 1)
+    room.begin('a', null)
+    disk.freeBytes = 0
+    assert.throws(() => room.begin('b', null), FetchWait)
+    assert.deepEqual(told, ['no room for 0', 'no room for 0'])
+  })
+})

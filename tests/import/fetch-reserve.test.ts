@@ -1,0 +1,88 @@
+// The reserve of the disk holds while the files of a list come, whether or not their sizes are known.
+
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { existsSync, statSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { describe, it, type TestContext } from 'node:test'
+import { fetchInto, quickClock, rawFiles } from '../support/fetching.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const mebibyte = 2 ** 20
+const fileBytes = 40 * mebibyte
+const roomMs = 300_000
+
+/** One file, of which nothing is known before it comes unless it `isKnown`. */
+async function aFile(t: TestContext, isKnown: boolean) {
+  const ranges: (string | undefined)[] = []
+  const server = createServer((request, response) => {
+    if (request.method === 'HEAD' && !isKnown) return void response.writeHead(405).end()
+    const { range } = request.headers
+    const from = Number(/\d+/.exec(range ?? '0')![0])
+    const known = { etag: '"1"', 'content-length': fileBytes - from }
+    response.writeHead(range === undefined ? 200 : 206, {
+      ...(isKnown && known),
+      ...(range !== undefined && { 'content-range': `bytes ${from}-${fileBytes - 1}/${fileBytes}` }),
+    })
+    if (request.method === 'HEAD') return void response.end()
+    ranges.push(range)
+    response.end(Buffer.alloc(fileBytes - from))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const folder = tempDir(t)
+  const list = join(folder, 'list.txt')
+  writeFileSync(list, `http://127.0.0.1:${(server.address() as { port: number }).port}/big`)
+  return { ranges, folder: join(folder, 'job'), config: { source: 'http', list } }
+}
+
+/** A disk that somebody makes room on five minutes after it was full. `otherBytes` are what others write to it. */
+function aDisk(folder: string, freeBytes: number) {
+  const clock = quickClock()
+  const disk = { otherBytes: 0, usedBytesMax: 0 }
+  const findLack = (bytes: number) => {
+    if (clock.sleptMs() >= roomMs) return null
+    const raw = existsSync(join(folder, 'raw')) ? rawFiles(folder) : []
+    const usedBytes = raw.reduce((sum, name) => sum + statSync(join(folder, 'raw', name)).size, 0)
+    disk.usedBytesMax = Math.max(disk.usedBytesMax, usedBytes)
+    return usedBytes + disk.otherBytes + bytes <= freeBytes ? null : 'WARNING: no room'
+  }
+  return { clock, findLack, disk }
+}
+
+describe('while a file comes, a fetch leaves the reserve of the disk', () => {
+  it('also of one whose size nobody says, which begins again only when there is room', async t => {
+    const { ranges, folder, config } = await aFile(t, false)
+    const { clock, findLack, disk } = aDisk(folder, 20 * mebibyte)
+    const notices: string[] = []
+    const { partsDone, bytesDone } = await fetchInto(folder, config, {
+      ...{ clock, findLack },
+      onNotice: line => notices.push(line),
+    })
+    assert.deepEqual([partsDone, bytesDone], [1, fileBytes])
+    assert.ok(clock.sleptMs() >= roomMs, `${clock.sleptMs()} ms`)
+    assert.ok(disk.usedBytesMax > 15 * mebibyte && disk.usedBytesMax < 33 * mebibyte, `${disk.usedBytesMax}`)
+    assert.deepEqual(notices, ['WARNING: no room'])
+    assert.deepEqual(ranges, [undefined, undefined])
+  })
+
+  it('when others take the room meanwhile, and then goes on where it was', async t => {
+    const { ranges, folder, config } = await aFile(t, true)
+    const { clock, findLack, disk } = aDisk(folder, fileBytes)
+    const { partsDone, bytesDone } = await fetchInto(folder, config, {
+      ...{ clock, findLack },
+      onProgress: ({ bytesReceived }) => {
+        if (bytesReceived > 0) disk.otherBytes = 30 * mebibyte
+      },
+    })
+    assert.deepEqual([partsDone, bytesDone], [1, fileBytes])
+    assert.ok(clock.sleptMs() >= roomMs, `${clock.sleptMs()} ms`)
+    assert.equal(ranges.length, 2)
+    const from = Number(/^bytes=(\d+)-$/.exec(ranges[1]!)![1])
+    assert.ok(from > 15 * mebibyte && from < 33 * mebibyte, `${from}`)
+  })
+})
