@@ -111,16 +111,20 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
       assert.equal((await valuesOf(world, 'user')).k, undefined)
     })
 
-    it('stay away from a person that comes back when its merge is split', async t => {
-      const world = await importWorld(t, open)
-      await world.apply(anEvent('e', 'anon', { $set: { k: 1 } }, { timestampMs: 200 * day }))
-      await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
-      const job = await publishOf(world, '$identify', 'user', 1, { $anon_distinct_id: 'anon' })
-      await world.apply(liveUnset('anon'))
-      await world.discard(job)
-      for (const id of ['anon', 'user']) assert.equal((await valuesOf(world, id)).k, undefined)
-      assert.deepEqual(Object.keys(await world.notes(job)), ['undo_left:values_stay_with_survivor'])
-    })
+    for (const isSetAgain of [false, true])
+      it(`stay away from a person that comes back when its merge is split${isSetAgain ? ', whatever the survivor has' : ''}`, async t => {
+        const world = await importWorld(t, open)
+        await world.apply(anEvent('e', 'anon', { $set: { k: 1 } }, { timestampMs: 200 * day }))
+        await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
+        const job = await publishOf(world, '$identify', 'user', 1, { $anon_distinct_id: 'anon' })
+        await world.apply(liveUnset('anon'))
+        if (isSetAgain) await world.apply(anEvent('$set', 'user', { $set: { k: 2 } }, { timestampMs: 202 * day }))
+        await world.discard(job)
+        assert.equal((await valuesOf(world, 'anon')).k, undefined)
+        assert.equal((await valuesOf(world, 'user')).k, isSetAgain ? 2 : undefined)
+        const ofUser = isSetAgain ? ['undo_left:property_was_written'] : []
+        assert.deepEqual(Object.keys(await world.notes(job)), [...ofUser, 'undo_left:values_stay_with_survivor'])
+      })
   })
 
   describe(`values of persons that were merged since on ${engine}`, () => {

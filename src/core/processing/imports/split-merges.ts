@@ -7,7 +7,7 @@ import type { Assignments, ImageOf } from '#core/imports/import-changes.ts'
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import type { Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
-import { ProfileDraft } from '#core/persons/profile.ts'
+import { emptyProfile, ProfileDraft } from '#core/persons/profile.ts'
 import { mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 import { exceedsPersonLimit, trimProfile } from '#core/processing/properties/person-update.ts'
@@ -169,7 +169,9 @@ function split(found: Found, undoing: Undoing, survivorUuid: string, piece: Piec
     const isNowhere = ({ op, key }: LaterWrite) =>
       op !== 'set' || (filteredProperties.has(key) && !Object.hasOwn(properties, key))
     const laterWrites = found.laterWritesOf(ids).filter(isNowhere)
-    const { subject } = withLaterWrites(personOf(person.before), found.persons.get(survivorUuid)!, laterWrites)
+    // What the survivor has today came to it and not to this person, so an `$unset` takes whatever the image has.
+    const survivor = found.persons.get(survivorUuid)!
+    const { subject } = withLaterWrites(personOf(person.before), survivor, laterWrites, emptyProfile)
     const identifiers = identifiersOf(found, ids)
     // The earlier time of the survivor has hidden these.
     const hidden = found.outrankedIn(ids).filter(({ firstMs }) => !hasLowered(found, survivorUuid, firstMs))
