@@ -247,12 +247,12 @@ export async function writersOf(
   return Promise.all(
     found
       .filter(job => job !== null)
-      .map(async job => ({
-        importJobId: job.id,
-        isOfDay: job.day !== null,
-        options: job.options,
-        startMs: job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day) + dayMs,
-      })),
+      .map(async job => {
+        const sinceMs = job.day === null ? await publishStart(job, { jobs }) : Date.parse(job.day)
+        const isOfDay = job.day !== null
+        const startMs = isOfDay ? sinceMs + dayMs : sinceMs
+        return { importJobId: job.id, isOfDay, options: job.options, startMs, sinceMs }
+      }),
   )
 }
 

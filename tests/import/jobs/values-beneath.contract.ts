@@ -111,6 +111,19 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
       assert.equal((await valuesOf(world, 'user')).k, undefined)
     })
 
+    it('stay away where an import of the same day may have brought them before, which is noted', async t => {
+      const world = await importWorld(t, open)
+      await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
+      const job = await publishOf(world, 'e', 'user', 5, { $unset: ['k'] })
+      const ofDay = anImportedEvent('e', 'user', 3 * day, { $set: { k: 2 } })
+      await world.apply({ ...ofDay, capturedAtMs: world.clock.nowMs() })
+      world.clock.advance(1_000)
+      await world.apply(liveUnset('user'))
+      await world.discard(job)
+      assert.equal((await valuesOf(world, 'user')).k, undefined)
+      assert.deepEqual(await world.notes(job), { 'undo_left:property_was_written': 1 })
+    })
+
     for (const isSetAgain of [false, true])
       it(`stay away from a person that comes back when its merge is split${isSetAgain ? ', whatever the survivor has' : ''}`, async t => {
         const world = await importWorld(t, open)
@@ -125,6 +138,81 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
         const ofUser = isSetAgain ? ['undo_left:property_was_written'] : []
         assert.deepEqual(Object.keys(await world.notes(job)), [...ofUser, 'undo_left:values_stay_with_survivor'])
       })
+  })
+
+  describe(`values that live events removed on ${engine} from a person that was merged into theirs since`, () => {
+    const link = (world: ImportWorld, id: string) =>
+      world.apply(anEvent('$identify', 'user', { $anon_distinct_id: id }, { timestampMs: 202 * day }))
+    /** The value that is left of those of user, into whom anon was merged after the acts, and whether it is noted. */
+    const undone = async (t: TestContext, acts: (world: ImportWorld) => Promise<void>) => {
+      const world = await importWorld(t, open)
+      for (const id of ['user', 'anon', 'other']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
+      const job = await publishOf(world, 'e', 'user', 9, { $set: { k: 9 } })
+      await acts(world)
+      await link(world, 'anon')
+      assert.equal((await valuesOf(world, 'user')).k, 9)
+      await world.discard(job)
+      const { k } = await valuesOf(world, 'user')
+      return { k, isNoted: 'undo_left:property_was_written' in (await world.notes(job)) }
+    }
+    const write = async (world: ImportWorld, id: string, properties: JsonObject) => {
+      world.clock.advance(1_000)
+      await world.apply(anEvent('$set', id, properties, { timestampMs: 201 * day }))
+    }
+    const once = { $set_once: { k: 1 } }
+    const unset = { $unset: ['k'] }
+
+    it('leave a first touch of theirs, and go with one of their own', async t => {
+      for (const [toucher, left] of [
+        ['user', 1],
+        ['anon', undefined],
+      ] as const) {
+        const acts = async (world: ImportWorld) => {
+          await write(world, toucher, once)
+          await write(world, 'anon', unset)
+        }
+        assert.deepEqual(await undone(t, acts), { k: left, isNoted: false }, toucher)
+      }
+    })
+
+    it('leave what another job wrote to them, and go where it wrote to the other person', async t => {
+      for (const [writtenTo, left] of [
+        ['user', 1],
+        ['anon', undefined],
+      ] as const) {
+        const acts = async (world: ImportWorld) => {
+          await publishOf(world, 'e', writtenTo, 1, { $set: { k: 1 } })
+          await write(world, 'anon', unset)
+        }
+        assert.deepEqual(await undone(t, acts), { k: left, isNoted: false }, writtenTo)
+      }
+    })
+
+    it('are noted where nobody can say whose they were', async t => {
+      for (const writeOther of [
+        (world: ImportWorld) => write(world, 'other', once),
+        (world: ImportWorld) => publishOf(world, 'e', 'other', 1, { $set: { k: 1 } }),
+      ]) {
+        const acts = async (world: ImportWorld) => {
+          await link(world, 'other')
+          await writeOther(world)
+          await write(world, 'anon', unset)
+        }
+        assert.deepEqual(await undone(t, acts), { k: 1, isNoted: true })
+      }
+    })
+
+    it('are noted where the job had removed what they were', async t => {
+      const world = await importWorld(t, open)
+      for (const id of ['user', 'anon']) await world.apply(anEvent('e', id, {}, { timestampMs: 200 * day }))
+      await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })
+      const job = await publishOf(world, 'e', 'user', 2, unset)
+      await write(world, 'anon', unset)
+      await world.apply(anEvent('$identify', 'user', { $anon_distinct_id: 'anon' }, { timestampMs: 202 * day }))
+      await world.discard(job)
+      assert.equal((await valuesOf(world, 'user')).k, undefined)
+      assert.deepEqual(await world.notes(job), { 'undo_left:property_was_written': 1 })
+    })
   })
 
   describe(`values of persons that were merged since on ${engine}`, () => {

@@ -9,6 +9,7 @@ import { emptyProfile, noKeys, type Profile, ProfileDraft } from '#core/persons/
 import { applyImportUpdate, mergeProfiles } from '#core/processing/properties/import-update.ts'
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
+import { Doubts, type Homes, LaterUnsets, oneHome } from './later-unsets.ts'
 import { keysChanged, reverted, type Subject, withLaterWrites } from './revert.ts'
 
 /** An import that wrote after the undone one. */
@@ -17,14 +18,20 @@ export interface LaterWriter {
   /** Imports of days have no place among those of jobs. */
   readonly isOfDay: boolean
   readonly options: ImportOptions
-  /** When its publishing began, epoch ms. */
+  /** When its publishing began, epoch ms; of a day, when it was over. */
   readonly startMs: number
+  /** From when on it may have written: of a day, when it began. */
+  readonly sinceMs: number
 }
 
 /** What one import wrote to a subject, and the time of its first event, epoch ms. */
 export interface Outranked extends LaterWriter {
   readonly profile: Profile
   readonly firstMs: number
+  /** Those to a person also name the distinct id. */
+  readonly writes: readonly (ImportedWrite & { readonly distinctId?: string })[]
+  /** Whether it was written to persons that were merged into this one since. */
+  readonly isJoined: boolean
 }
 
 /**
@@ -37,13 +44,14 @@ export function outrankedBy(writes: readonly ImportedWrite[], writers: readonly 
   const ofDays = [...ofJob.keys()]
     .filter(id => !placed.has(id))
     .map(importJobId => ({
-      ...{ importJobId, isOfDay: true, options: usualOptions, startMs: Number.POSITIVE_INFINITY },
+      ...{ importJobId, isOfDay: true, options: usualOptions },
+      ...{ startMs: Number.POSITIVE_INFINITY, sinceMs: Number.POSITIVE_INFINITY },
     }))
   return [...ofDays, ...writers].flatMap(writer => {
     const own = ofJob.get(writer.importJobId)
     return own === undefined
       ? []
-      : { ...writer, profile: own.reduce<Profile>(withWrite, emptyProfile), firstMs: firstOf(own) }
+      : { ...writer, profile: profileOf(own), firstMs: firstOf(own), writes: own, isJoined: false }
   })
 }
 
@@ -56,6 +64,10 @@ export function withCreators<Write extends ImportedWrite>(writes: readonly Write
 
 function firstOf(writes: readonly ImportedWrite[]): number {
   return writes.reduce((first, { timestampMs }) => Math.min(first, timestampMs), Number.POSITIVE_INFINITY)
+}
+
+function profileOf(writes: readonly ImportedWrite[]): Profile {
+  return writes.reduce<Profile>(withWrite, emptyProfile)
 }
 
 function withWrite(profile: Profile, { op, key, value, timestampMs, uuid, importJobId }: ImportedWrite): Profile {
@@ -119,24 +131,56 @@ export function withWritesBeneath<Now extends Subject>(
   former: Subject,
   laterWrites: readonly LaterWrite[],
   outranked: readonly Outranked[],
+  homes: Homes = oneHome,
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
   const now = withTime(timed, former.createdAtMs, outranked)
-  const firstMs = new Map<string, number>()
-  const unsetMs = new Map<string, number>()
-  for (const { op, key, storedAtMs } of laterWrites) {
-    firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
-    if (op === 'unset') unsetMs.set(key, Math.max(storedAtMs, unsetMs.get(key) ?? Number.NEGATIVE_INFINITY))
+  const [likely, reversed] = [new Doubts(false), new Doubts(true)]
+  const { subject: all, unsure, bare } = withWritesAfter(now, former, laterWrites, outranked, { homes, doubts: likely })
+  if (all !== now && isTooLarge(all)) {
+    const small = bare()
+    return { ...small, missing: [...keysChanged(small.subject, all)] }
   }
+  if (!likely.hasAny) return { subject: all, unsure, missing: [] }
+  const other = withWritesAfter(now, former, laterWrites, outranked, { homes, doubts: reversed })
+  return { subject: all, unsure: [...new Set([...unsure, ...keysChanged(all, other.subject)])], missing: [] }
+}
+
+/** @returns also the same without what imports wrote. */
+function withWritesAfter<Now extends Subject>(
+  now: Now,
+  former: Subject,
+  laterWrites: readonly LaterWrite[],
+  outranked: readonly Outranked[],
+  { homes, doubts }: { readonly homes: Homes; readonly doubts: Doubts },
+) {
   const without = keysChanged(former, now)
-  const wasEarlier = (key: string, { startMs }: Outranked) =>
-    without.has(key) && Object.hasOwn(former.marks, key) && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
-  const wasUnset = (key: string, { startMs }: Outranked) => startMs <= (unsetMs.get(key) ?? Number.NEGATIVE_INFINITY)
-  const { subject, unsure } = withLaterWrites(withOutranked(now, outranked, wasEarlier), former, laterWrites, now)
+  const isMarked = (key: string) => without.has(key) && Object.hasOwn(former.marks, key)
+  const isShown = (key: string) => isMarked(key) && Object.hasOwn(former.properties, key)
+  const unsets = new LaterUnsets(laterWrites, homes, isShown, doubts)
+  const writes = unsets.withoutThoseOfOthers(laterWrites)
+  const lasting = outranked.map(by => withoutUnset(by, unsets))
+  const firstMs = new Map<string, number>()
+  for (const { key, storedAtMs } of writes)
+    firstMs.set(key, Math.min(storedAtMs, firstMs.get(key) ?? Number.POSITIVE_INFINITY))
+  // What was merged in since was not there before the live writes, whenever it was published.
+  const wasEarlier = (key: string, { startMs, isJoined }: Outranked) =>
+    isMarked(key) && !isJoined && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
+  const { subject, unsure } = withLaterWrites(withOutranked(now, lasting, wasEarlier), former, writes, now)
   const left = keysChanged(former, subject)
-  const all = withOutranked(subject, outranked, (key, by) => (without.has(key) || left.has(key)) && !wasUnset(key, by))
-  if (all === now || !isTooLarge(all)) return { subject: all, unsure, missing: [] }
-  const bare = withLaterWrites(now, former, laterWrites)
-  return { ...bare, missing: [...keysChanged(bare.subject, all)] }
+  return {
+    subject: withOutranked(subject, lasting, key => without.has(key) || left.has(key)),
+    unsure,
+    bare: () => withLaterWrites(now, former, writes),
+  }
+}
+
+/** What an import wrote without what live events removed since. */
+function withoutUnset(by: Outranked, unsets: LaterUnsets): Outranked {
+  const { sinceMs, startMs, isJoined } = by
+  const writes = by.writes.filter(
+    ({ distinctId = '', key }) => !unsets.removed({ distinctId, key, sinceMs, startMs, isJoined }),
+  )
+  return writes.length === by.writes.length ? by : { ...by, writes, profile: profileOf(writes) }
 }
 
 function isTooLarge({ properties, marks }: Profile): boolean {

@@ -10,6 +10,7 @@ import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { groupSubject } from './before-images.ts'
+import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
@@ -175,14 +176,11 @@ export class Found {
     return outrankedBy(withCreators(writes), isSurvivor ? this.#writersOfSurvivors : this.#laterWriters)
   }
 
-  /**
-   * What any other import wrote to those that live events merged into this person. It was not there before the live writes to
-   * this one, whenever it was published.
-   */
+  /** What any other import wrote to those that live events merged into this person. */
   outrankedOfJoined(uuid: string): Outranked[] {
     if (!this.wasMergedInto(uuid)) return []
     const joined = this.idsOf(uuid).flatMap(({ distinctId, version }) => (version > 0 ? distinctId : []))
-    return this.outrankedIn(joined, true).map(by => ({ ...by, startMs: Number.POSITIVE_INFINITY }))
+    return this.outrankedIn(joined, true).map(by => ({ ...by, isJoined: true }))
   }
 
   outrankedInGroup(subject: string): Outranked[] {
@@ -214,6 +212,26 @@ export class Found {
   /** Whether a later live event has moved ids of another person to this one. */
   wasMergedInto(uuid: string): boolean {
     return this.idsOf(uuid).some(({ distinctId, version }) => version > 0 && this.#liveLinked.has(distinctId))
+  }
+
+  /**
+   * Whose the ids of this person have been since the job: one that was never moved was of no other.
+   * @param before who the job's person was, and one of its ids, where that was merged into this one.
+   * @param mayBeJoined whether later merges may have brought ids.
+   */
+  homesOf(
+    uuid: string,
+    before?: { readonly uuid: string; readonly anyId: string },
+    mayBeJoined = before !== undefined || this.wasMergedInto(uuid) || this.#wasBroughtTo(uuid),
+  ): Homes {
+    const ids = this.idsOf(uuid)
+    const homeOf = new Map(ids.map(id => [id.distinctId, !mayBeJoined || id.version === 0 ? uuid : null]))
+    if (before !== undefined) homeOf.set(before.anyId, before.uuid)
+    return { own: before?.uuid ?? uuid, of: distinctId => homeOf.get(distinctId) ?? null }
+  }
+
+  #wasBroughtTo(uuid: string): boolean {
+    return this.idsOf(uuid).some(({ distinctId }) => this.bringerOf(distinctId, uuid) !== null)
   }
 
   /** Who else describes a group: ids of jobs, 0 for live data. */

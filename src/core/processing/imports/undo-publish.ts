@@ -122,7 +122,8 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
       ? { subject: personOf(before), left: [] }
       : reverted(person, before, after, joinedWith({ before, after }, outranked))
   const later = found.laterWritesOf(ids)
-  const { subject: changed, unsure, missing } = withWritesBeneath(without, person, later, outranked)
+  const homes = found.homesOf(person.uuid, isSame ? undefined : { uuid: subject, anyId: after.anyId })
+  const { subject: changed, unsure, missing } = withWritesBeneath(without, person, later, outranked, homes)
   // What the survivor of a later merge has instead, may always have been its own.
   const stays = isSame ? left : left.filter(key => showsValueOf(person, after, key))
   for (const key of new Set([...stays, ...unsure]))
