@@ -90,6 +90,15 @@ export function otherUsesContract(subject: {
     assert.deepEqual(await store().findLaterWrites(projectId, ['a'], [], nowMs()), [])
   })
 
+  it('tells what one event adds before what it removes', async () => {
+    const projectId = newProject()
+    const propertiesJson = JSON.stringify({ $unset: ['k'], $set_once: { k: 1 }, $set: { k: 2 } })
+    await insert(anEvent({ projectId, distinctId: 'a', propertiesJson, personMode: 'full' }))
+    const laterWrites = await store().findLaterWrites(projectId, ['a'], ['k'], nowMs())
+    const inOrder = laterWrites.filter(({ op }) => op !== 'set').map(({ op }) => op)
+    assert.deepEqual(inOrder, ['set_once', 'unset'])
+  })
+
   it('tells which writes of later imports decide what properties have', async () => {
     const [projectId, job, other, ofDay] = [newProject(), newJob(), newJob(), newJob()]
     const event = (name: string, at: number, properties: object) =>

@@ -9,6 +9,7 @@ import type { Profile } from '#core/persons/profile.ts'
 import type { LoadedChunk } from '#core/processing/chunk.ts'
 import { idsOfLiveLinks } from '#core/processing/imports/linked-ids.ts'
 import type { LaterWriter } from '#core/processing/imports/outranked.ts'
+import { keysAdded } from '#core/processing/imports/revert.ts'
 import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import { imageWithout } from '#core/processing/imports/undo-day.ts'
 import { dayMs } from '#core/time.ts'
@@ -74,8 +75,11 @@ export async function eventsOf(
   const returning = all.flatMap(({ kind, before, after }) =>
     kind === 'person' && after === null && before !== null ? before : [],
   )
+  const added = images.flatMap(({ kind, before, after }) =>
+    kind === 'person' && after !== null ? keysAdded(before, after) : [],
+  )
   // Other keys of these ids may have been written as often as anybody likes.
-  const keys = keysIn([...loaded.persons, ...returning])
+  const keys = [...new Set([...keysIn([...loaded.persons, ...returning]), ...added])]
   const isLaterJob = new Set(laterJobIds)
   const sinceMs = await publishStart(job, deps)
   const find = asking(deps, signal, idsIn(loaded), images.length)

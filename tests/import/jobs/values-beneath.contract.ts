@@ -111,6 +111,25 @@ export function valuesBeneathContract(engine: string, open: OpenImportState): vo
       assert.equal((await valuesOf(world, 'user')).k, undefined)
     })
 
+    it('leave those that the same event adds where there was nothing else', async t => {
+      const both = [{ $set_once: { k: 3 } }, { $set: { k: 3 } }]
+      for (const adds of both)
+        for (const [earlier, left] of [
+          [null, 3],
+          [{ $set: { k: 1 } }, undefined],
+        ] as const) {
+          const world = await importWorld(t, open)
+          await world.apply(anEvent('e', 'user', {}, { timestampMs: 200 * day }))
+          const job = await publishOf(world, 'e', 'user', 9, { $set: { k: 2 } })
+          if (earlier !== null) await publishOf(world, 'e', 'user', 1, earlier)
+          await world.apply(anEvent('$set', 'user', { ...adds, $unset: ['k'] }, { timestampMs: 201 * day }))
+          assert.equal((await valuesOf(world, 'user')).k, undefined)
+          await world.discard(job)
+          assert.equal((await valuesOf(world, 'user')).k, left)
+          assert.deepEqual(await world.notes(job), {})
+        }
+    })
+
     it('stay away where an import of the same day may have brought them before, which is noted', async t => {
       const world = await importWorld(t, open)
       await publishOf(world, 'e', 'user', 1, { $set: { k: 1 } })

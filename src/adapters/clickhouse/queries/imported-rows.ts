@@ -235,7 +235,7 @@ async function laterWrites(
       ARRAY JOIN entries AS entry
       GROUP BY distinct_id, op, key, value
       ORDER BY if(op = 'set' AND NOT has({filtered:Array(String)}, key),
-        -toFloat64(max(created_at)), toFloat64(min(created_at))), decisive
+        -toFloat64(max(created_at)), toFloat64(min(created_at))), decisive, indexOf(['set', 'set_once', 'unset'], op)
       LIMIT ${laterWriteCountMax} BY distinct_id, op, key`,
     query_params: { ...query_params, filtered: [...filteredProperties] },
     use_multipart_params: true,

@@ -10,7 +10,7 @@ import { applyImportUpdate, mergeProfiles } from '#core/processing/properties/im
 import { exceedsMarksLimit } from '#core/processing/properties/marks-limit.ts'
 import { creatorKey, exceedsPersonLimit } from '#core/processing/properties/person-update.ts'
 import { Doubts, type Homes, LaterUnsets, oneHome } from './later-unsets.ts'
-import { keysChanged, reverted, type Subject, withLaterWrites } from './revert.ts'
+import { keysChanged, reverted, type Subject, withAddsOfUnsets, withLaterWrites } from './revert.ts'
 
 /** An import that wrote after the undone one. */
 export interface LaterWriter {
@@ -124,6 +124,7 @@ function withTime<Now extends Subject>(now: Now, formerMs: number, outranked: re
  * What these wrote beneath a live `$set_once` was there before it if they were published before it came.
  * @param former with the job's values.
  * @param laterWrites of live events.
+ * @param added the keys that the subject had only of the job.
  * @returns also keys that stay without what imports wrote to them, because that is too large.
  */
 export function withWritesBeneath<Now extends Subject>(
@@ -131,17 +132,21 @@ export function withWritesBeneath<Now extends Subject>(
   former: Subject,
   laterWrites: readonly LaterWrite[],
   outranked: readonly Outranked[],
-  homes: Homes = oneHome,
+  { homes = oneHome, added = new Set() }: { readonly homes?: Homes; readonly added?: ReadonlySet<string> } = {},
 ): { readonly subject: Now; readonly unsure: readonly string[]; readonly missing: readonly string[] } {
   const now = withTime(timed, former.createdAtMs, outranked)
   const [likely, reversed] = [new Doubts(false), new Doubts(true)]
-  const { subject: all, unsure, bare } = withWritesAfter(now, former, laterWrites, outranked, { homes, doubts: likely })
+  const {
+    subject: all,
+    unsure,
+    bare,
+  } = withWritesAfter(now, former, laterWrites, outranked, { homes, added, doubts: likely })
   if (all !== now && isTooLarge(all)) {
     const small = bare()
     return { ...small, missing: [...keysChanged(small.subject, all)] }
   }
   if (!likely.hasAny) return { subject: all, unsure, missing: [] }
-  const other = withWritesAfter(now, former, laterWrites, outranked, { homes, doubts: reversed })
+  const other = withWritesAfter(now, former, laterWrites, outranked, { homes, added, doubts: reversed })
   return { subject: all, unsure: [...new Set([...unsure, ...keysChanged(all, other.subject)])], missing: [] }
 }
 
@@ -151,7 +156,7 @@ function withWritesAfter<Now extends Subject>(
   former: Subject,
   laterWrites: readonly LaterWrite[],
   outranked: readonly Outranked[],
-  { homes, doubts }: { readonly homes: Homes; readonly doubts: Doubts },
+  { homes, added, doubts }: { readonly homes: Homes; readonly added: ReadonlySet<string>; readonly doubts: Doubts },
 ) {
   const without = keysChanged(former, now)
   const isMarked = (key: string) => without.has(key) && Object.hasOwn(former.marks, key)
@@ -165,7 +170,11 @@ function withWritesAfter<Now extends Subject>(
   // What was merged in since was not there before the live writes, whenever it was published.
   const wasEarlier = (key: string, { startMs, isJoined }: Outranked) =>
     isMarked(key) && !isJoined && startMs <= (firstMs.get(key) ?? Number.NEGATIVE_INFINITY)
-  const { subject, unsure } = withLaterWrites(withOutranked(now, lasting, wasEarlier), former, writes, now)
+  const { subject: live, unsure } = withLaterWrites(withOutranked(now, lasting, wasEarlier), former, writes, now)
+  const wasBeneath = ({ key, storedAtMs }: LaterWrite) =>
+    outranked.some(by => by.sinceMs <= storedAtMs && Object.hasOwn(by.profile.properties, key))
+  const gone = [...added].filter(key => !Object.hasOwn(former.properties, key))
+  const subject = withAddsOfUnsets(live, gone, writes, wasBeneath)
   const left = keysChanged(former, subject)
   return {
     subject: withOutranked(subject, lasting, key => without.has(key) || left.has(key)),

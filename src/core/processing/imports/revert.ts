@@ -4,6 +4,7 @@
 import type { LaterWrite } from '#core/imports/other-use.ts'
 import { type JsonValue, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
+import type { PropertyMark } from '#core/persons/person.ts'
 import { emptyProfile, type Profile, ProfileDraft } from '#core/persons/profile.ts'
 import { filteredProperties } from '#core/processing/properties/mapped-properties.ts'
 
@@ -74,6 +75,11 @@ export function reverted<Now extends Subject>(
   return { subject: { ...now, properties, marks, createdAtMs, ...ofPersons }, left }
 }
 
+/** The keys that one side has a value of and the other had not. */
+export function keysAdded(before: Profile | null, after: Profile): string[] {
+  return Object.keys(after.properties).filter(key => before === null || !Object.hasOwn(before.properties, key))
+}
+
 /** The keys that are no longer what they were. */
 export function keysChanged(before: Profile, after: Profile): Set<string> {
   const keys = [...keysOf(before, after)]
@@ -100,7 +106,8 @@ export function withLaterWrites<Now extends Profile>(
   const unwritten = new Set<string>()
   const unsure = new Set<string>()
   const writers = new Set<string>()
-  for (const { op, key, value, timestampMs, uuid } of laterWrites) {
+  for (const write of laterWrites) {
+    const { op, key, value, uuid } = write
     const isThere = Object.hasOwn(draft.properties, key)
     const wasThere = Object.hasOwn(former.properties, key)
     if (op === 'unset') {
@@ -123,7 +130,7 @@ export function withLaterWrites<Now extends Profile>(
     } else if (!isThere) {
       writers.add(uuid)
       draft.setProperty(key, value)
-      draft.setMark(key, { kind: 'live_once', timestampMs, uuid, importJobId: 0 })
+      draft.setMark(key, liveOnce(write))
     }
   }
   if (writers.size > 0) {
@@ -134,6 +141,39 @@ export function withLaterWrites<Now extends Profile>(
   }
   const { properties, marks } = draft.result() ?? now
   return { subject: draft.changed ? { ...now, properties, marks } : now, unsure: [...unsure] }
+}
+
+/**
+ * The profile with what live events would have added that name the key in `$unset` as well: such an event removes what is
+ * there, and else leaves what it adds. So it took only the job's value away, and its own is missing.
+ * @param gone keys that had nothing but the job's value, and have none.
+ * @param wasBeneath whether an import had written the key before the event.
+ */
+export function withAddsOfUnsets<Now extends Profile>(
+  now: Now,
+  gone: readonly string[],
+  laterWrites: readonly LaterWrite[],
+  wasBeneath: (unset: LaterWrite) => boolean,
+): Now {
+  const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
+  for (const key of gone) {
+    if (Object.hasOwn(draft.properties, key)) continue
+    const writes = laterWrites.filter(write => write.key === key)
+    const unset = writes.find(({ op }) => op === 'unset')
+    const added = writes.find(({ op }) => op === 'set') ?? writes.find(({ op }) => op === 'set_once')
+    // Another event would have left it something to remove, or would have removed it later.
+    if (unset === undefined || added === undefined || writes.some(({ uuid }) => uuid !== unset.uuid)) continue
+    if (wasBeneath(unset)) continue
+    draft.setProperty(key, added.value)
+    if (added.op === 'set') draft.removeMark(key)
+    else draft.setMark(key, liveOnce(added))
+  }
+  const { properties, marks } = draft.result() ?? now
+  return draft.changed ? { ...now, properties, marks } : now
+}
+
+function liveOnce({ timestampMs, uuid }: LaterWrite): PropertyMark {
+  return { kind: 'live_once', timestampMs, uuid, importJobId: 0 }
 }
 
 /**

@@ -49,7 +49,9 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   const outranked = found.outrankedIn(ids)
   // Of a day, nobody asks what linked the ids.
   const homes = found.homesOf(uuid, undefined, true)
-  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked, homes)
+  const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked, {
+    homes,
+  })
   if (!hasValues(subject) && !isUsed) return false
   for (const key of unsure)
     undoing.notes.push({ reason: 'undo_left:property_was_written', details: { personId: uuid, key } })

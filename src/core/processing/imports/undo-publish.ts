@@ -18,7 +18,7 @@ import {
   withWritesBeneath,
 } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
-import { reverted, showsValueOf } from './revert.ts'
+import { keysAdded, reverted, showsValueOf } from './revert.ts'
 import {
   type Found,
   noteMissing,
@@ -123,7 +123,13 @@ function undoPerson(found: Found, undoing: Undoing, image: ImageOf<'person'>, af
       : reverted(person, before, after, joinedWith({ before, after }, outranked))
   const later = found.laterWritesOf(ids)
   const homes = found.homesOf(person.uuid, isSame ? undefined : { uuid: subject, anyId: after.anyId })
-  const { subject: changed, unsure, missing } = withWritesBeneath(without, person, later, outranked, homes)
+  const {
+    subject: changed,
+    unsure,
+    missing,
+  } = withWritesBeneath(without, person, later, outranked, {
+    ...{ homes, added: new Set(isSame ? keysAdded(before, after) : []) },
+  })
   // What the survivor of a later merge has instead, may always have been its own.
   const stays = isSame ? left : left.filter(key => showsValueOf(person, after, key))
   for (const key of new Set([...stays, ...unsure]))
