@@ -212,10 +212,18 @@ describe('fetching a list of addresses', () => {
       ['/a', Buffer.from('{"a":1}\n')],
       ['/c', Buffer.from('{"c":1}\n')],
     ])
+    const isHalfSent = Promise.withResolvers<void>()
     const site = await aSite(t, files, (request, response) => {
-      if (request.url !== '/half' || request.method === 'HEAD') return false
+      if (request.method === 'HEAD' || !['/half', '/dead'].includes(request.url!)) return false
+      if (request.url === '/dead') {
+        void isHalfSent.promise.then(() => response.writeHead(404).end())
+        return true
+      }
       response.writeHead(200, { etag: '"half"', 'content-length': file.length })
-      response.write(file.subarray(0, 100_000), () => setTimeout(() => response.destroy(), 20))
+      response.write(file.subarray(0, 100_000), () => {
+        request.socket.end()
+        isHalfSent.resolve()
+      })
       return true
     })
     const { folder, config } = listOf(t, [`${site.url}/a`, `${site.url}/dead`, `${site.url}/half`])
