@@ -63,12 +63,13 @@ export class LaterUnsets {
   /** The live writes without each `$unset` that came to another person, and what it removed there. */
   withoutThoseOfOthers(laterWrites: readonly LaterWrite[]): readonly LaterWrite[] {
     if (this.#unsets.size === 0) return laterWrites
+    const placeOf = new Map(laterWrites.map((write, place) => [write, place]))
     return laterWrites.filter((write, place) => {
       const { op, key, distinctId, uuid } = write
       if (op === 'unset') return !this.#isShown(key) && this.#doubts.settle(this.#isOwn(distinctId), true)
       if (op === 'set' || !this.#isShown(key)) return true
-      const later = laterWrites.slice(place + 1).filter(each => each.op === 'unset' && each.key === key)
-      const verdicts = later.filter(unset => unset.uuid !== uuid).map(unset => this.#cameTo(unset, distinctId))
+      const later = (this.#unsets.get(key) ?? []).filter(unset => placeOf.get(unset)! > place && unset.uuid !== uuid)
+      const verdicts = later.map(unset => this.#cameTo(unset, distinctId))
       return !this.#doubts.settle(someOf(verdicts), false)
     })
   }

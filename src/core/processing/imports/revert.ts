@@ -156,9 +156,10 @@ export function withAddsOfUnsets<Now extends Profile>(
   wasBeneath: (unset: LaterWrite) => boolean,
 ): Now {
   const draft = new ProfileDraft({ properties: now.properties, marks: now.marks })
+  const writesOf = Map.groupBy(laterWrites, ({ key }) => key)
   for (const key of gone) {
     if (Object.hasOwn(draft.properties, key)) continue
-    const writes = laterWrites.filter(write => write.key === key)
+    const writes = writesOf.get(key) ?? []
     const unset = writes.find(({ op }) => op === 'unset')
     const added = writes.find(({ op }) => op === 'set') ?? writes.find(({ op }) => op === 'set_once')
     // Another event would have left it something to remove, or would have removed it later.

@@ -217,17 +217,17 @@ export class Found {
   /**
    * Whose the ids of this person have been since the job: one that was never moved was of no other.
    * @param before who the job's person was, and one of its ids, where that was merged into this one.
-   * @param mayBeJoined whether later merges may have brought ids.
+   * @param areLinksKnown whether the links of the ids are known. Else any id that was moved may have been brought.
    */
-  homesOf(
-    uuid: string,
-    before?: { readonly uuid: string; readonly anyId: string },
-    mayBeJoined = before !== undefined || this.wasMergedInto(uuid) || this.#wasBroughtTo(uuid),
-  ): Homes {
-    const ids = this.idsOf(uuid)
-    const homeOf = new Map(ids.map(id => [id.distinctId, !mayBeJoined || id.version === 0 ? uuid : null]))
-    if (before !== undefined) homeOf.set(before.anyId, before.uuid)
-    return { own: before?.uuid ?? uuid, of: distinctId => homeOf.get(distinctId) ?? null }
+  homesOf(uuid: string, before?: { readonly uuid: string; readonly anyId: string }, areLinksKnown = true): Homes {
+    let mayBeJoined: boolean | null = before !== undefined || !areLinksKnown ? true : null
+    const homeOf = (distinctId: string) => {
+      if (distinctId === before?.anyId) return before.uuid
+      if (this.mappings.get(distinctId)?.version === 0) return uuid
+      mayBeJoined ??= this.wasMergedInto(uuid) || this.#wasBroughtTo(uuid)
+      return mayBeJoined ? null : uuid
+    }
+    return { own: before?.uuid ?? uuid, of: homeOf }
   }
 
   #wasBroughtTo(uuid: string): boolean {

@@ -48,7 +48,7 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   const ids = found.idsOf(uuid).map(({ distinctId }) => distinctId)
   const outranked = found.outrankedIn(ids)
   // Of a day, nobody asks what linked the ids.
-  const homes = found.homesOf(uuid, undefined, true)
+  const homes = found.homesOf(uuid, undefined, false)
   const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked, {
     homes,
   })
