@@ -2,11 +2,10 @@
 // §1.6.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { createServer } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { describe, it, type TestContext } from 'node:test'
-import { fetchInto, rawFiles, rawLines } from '../support/fetching.ts'
+import { addressOf, fetchInto, rawFiles, rawLines } from '../support/fetching.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 interface Asked {
@@ -30,14 +29,9 @@ async function aMatomo(
     if (own !== null) response.writeHead(own.status ?? 200).end(own.body)
     else if (query.get('method') === 'VisitsSummary.getVisits') response.end(`{"value":${visits.length}}`)
     else response.end(`[${visits.slice(offset, offset + limit).join(',\n')}]`)
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
   const folder = tempDir(t)
-  const address = `http://127.0.0.1:${(server.address() as { port: number }).port}/analytics`
+  const address = `${await addressOf(t, server)}/analytics`
   const config = { source: 'matomo', host: address, site_id: '3', from: '2024-05-01', to: '2024-05-02' }
   return { asked, folder, fetch: () => fetchInto(folder, config) }
 }

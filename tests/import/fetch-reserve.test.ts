@@ -1,12 +1,11 @@
 // The reserve of the disk holds while the files of a list come, whether or not their sizes are known.
 
 import assert from 'node:assert/strict'
-import { once } from 'node:events'
 import { existsSync, statSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { fetchInto, quickClock, rawFiles } from '../support/fetching.ts'
+import { addressOf, fetchInto, quickClock, rawFiles } from '../support/fetching.ts'
 import { tempDir } from '../support/temp-dir.ts'
 
 const mebibyte = 2 ** 20
@@ -28,15 +27,10 @@ async function aFile(t: TestContext, isKnown: boolean) {
     if (request.method === 'HEAD') return void response.end()
     ranges.push(range)
     response.end(Buffer.alloc(fileBytes - from))
-  }).listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  t.after(() => {
-    server.closeAllConnections()
-    server.close()
   })
   const folder = tempDir(t)
   const list = join(folder, 'list.txt')
-  writeFileSync(list, `http://127.0.0.1:${(server.address() as { port: number }).port}/big`)
+  writeFileSync(list, `${await addressOf(t, server)}/big`)
   return { ranges, folder: join(folder, 'job'), config: { source: 'http', list } }
 }
 

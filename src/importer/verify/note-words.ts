@@ -3,7 +3,7 @@
 
 import { counted } from '#core/counted.ts'
 import type { WarningType } from '#core/events/warning-types.ts'
-import type { UndoRefusal } from '#core/processing/imports/undo-batch.ts'
+import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
 import type { JobReport } from './job-report.ts'
 
 /** What is counted, one and many, and what became of it. */

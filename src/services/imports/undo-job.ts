@@ -8,7 +8,7 @@ import type { ImportJob, ImportStep } from '#core/imports/import-job.ts'
 import type { ChunkSubjects } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import { leaveMerges, undoMerges } from '#core/processing/imports/split-merges.ts'
-import type { UndoBatch, UndoRefusal } from '#core/processing/imports/undo-batch.ts'
+import type { UndoBatch } from '#core/processing/imports/undo-batch.ts'
 import {
   leaveGroups,
   leaveGroupType,
@@ -16,6 +16,7 @@ import {
   undoGroups,
   undoPersons,
 } from '#core/processing/imports/undo-publish.ts'
+import type { UndoRefusal } from '#core/processing/imports/undoing.ts'
 import { batchOf, type ImportWorkDeps, runBatch } from './job-batch.ts'
 import { findInHalves, isOfQuestion } from './look-up.ts'
 import {

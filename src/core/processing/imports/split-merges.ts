@@ -15,18 +15,17 @@ import { handOverIdentity, identifiersOf, keepImages } from './kept-images.ts'
 import { versionOfMade } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { keysChanged, reverted, withLaterWrites } from './revert.ts'
+import type { Found, UndoBatch } from './undo-batch.ts'
 import {
-  type Found,
   moveBack,
   noteRefusedLinks,
   personOf,
   removeMapping,
   shownIds,
-  type UndoBatch,
   type Undoing,
   type UndoRefusal,
   undo,
-} from './undo-batch.ts'
+} from './undoing.ts'
 
 /** The ids of one person of before, as the job's images name them. */
 type Piece = readonly ImageOf<'mapping'>[]

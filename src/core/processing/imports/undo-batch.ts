@@ -1,47 +1,15 @@
-// What undoing a published job stands on, and what it collects: rows to write and to remove, images that are done or
-// rewritten, and notes of what stays. Source: docs/wire/import.md §2.11.
+// What undoing a published job stands on: what was loaded of the project, what others did with it, and the images.
+// Source: docs/wire/import.md §2.11.
 
-import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { Group } from '#core/groups/group.ts'
-import { type ImageOf, type ImportChanges, noImportChanges, type SubjectImage } from '#core/imports/import-changes.ts'
+import type { ImageOf, SubjectImage } from '#core/imports/import-changes.ts'
 import type { ImportedGroupKey, ImportedKey, LaterWrite, OtherGroupUse, OtherUse } from '#core/imports/other-use.ts'
-import type { JsonObject } from '#core/json.ts'
 import type { DistinctIdMapping, Person } from '#core/persons/person.ts'
-import { personUuid } from '#core/persons/person-uuid.ts'
-import { noChunkChanges, type Versioned } from '#core/processing/chunk.ts'
 import { groupSubject } from './before-images.ts'
 import type { Homes } from './later-unsets.ts'
 import { idsOfLiveLinks, isLink } from './linked-ids.ts'
 import { type LaterWriter, type Outranked, outrankedBy, withCreators } from './outranked.ts'
-import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
-
-/** What is left as it is, and why. The names are those of the job's notes. */
-export type UndoRefusal =
-  /** Somebody has linked or unlinked ids of the merged person since, or merged it. */
-  | 'undo_left:merge_was_built_on'
-  /** Live data or another job links the same ids. */
-  | 'undo_left:link_was_confirmed'
-  /** A later link of somebody else was refused because of what the job linked. It would have to be sent again. */
-  | 'undo_left:link_was_refused'
-  /** An id that had no person before; other events use the one that it was linked to. */
-  | 'undo_left:link_is_used'
-  /** The merge is split; what other events of the person that comes back have written since stays where it is. */
-  | 'undo_left:values_stay_with_survivor'
-  /** A later value of somebody else. */
-  | 'undo_left:property_was_written'
-  /** The job's value had taken the place of one that a later import sent, for which the subject has no room. */
-  | 'undo_left:outranked_value_is_missing'
-  /** A merge by somebody else has taken over the earlier time of creation. */
-  | 'undo_left:created_at_was_merged'
-  /** The job made it, and other events use it. */
-  | 'undo_left:person_is_used'
-  | 'undo_left:group_is_used'
-  | 'undo_left:group_type_is_used'
-  /** Others have used it so much that the event store cannot tell for what. */
-  | 'undo_left:events_not_readable'
-  /** Deleted since. */
-  | 'undo_left:person_is_gone'
-  | 'undo_left:group_is_gone'
+import type { JobBatch } from './publish-shelf.ts'
 
 export interface UndoBatch extends JobBatch {
   /** The images of all subjects in `loaded`, as far as this job or later ones have any. */
@@ -63,22 +31,6 @@ export interface UndoBatch extends JobBatch {
   readonly groupUses: readonly OtherGroupUse[]
   /** The jobs of the project that were published after this one, in that order. */
   readonly laterJobIds: readonly number[]
-}
-
-/** What undoing collects. */
-export interface Undoing {
-  /** By uuid: two images may be of what is one person today. */
-  readonly persons: Map<string, Versioned<Person>>
-  readonly mappings: Versioned<DistinctIdMapping>[]
-  readonly groups: Versioned<Group>[]
-  readonly overrides: PersonIdOverride[]
-  readonly removedPersons: ImportChanges['removedPersons'][number][]
-  readonly removedMappings: ImportChanges['removedMappings'][number][]
-  readonly removedGroups: ImportChanges['removedGroups'][number][]
-  readonly returnedAssignments: ImportChanges['returnedAssignments'][number][]
-  readonly nextVersions: ImportChanges['nextVersions'][number][]
-  readonly doneImages: SubjectImage[]
-  readonly notes: { readonly reason: UndoRefusal; readonly details: JsonObject }[]
 }
 
 /** What was loaded of the project, and the images, by name. */
@@ -297,119 +249,4 @@ type GivenAssignments = NonNullable<ImageOf<'assignments'>['after']>
 
 function nameOf({ importJobId, kind, subject }: Pick<SubjectImage, 'importJobId' | 'kind' | 'subject'>): string {
   return `${importJobId} ${kind} ${subject}`
-}
-
-export function undo(batch: UndoBatch, apply: (found: Found, undoing: Undoing) => void): PublishedBatch {
-  const collected: Undoing = {
-    persons: new Map(),
-    mappings: [],
-    groups: [],
-    overrides: [],
-    removedPersons: [],
-    removedMappings: [],
-    removedGroups: [],
-    returnedAssignments: [],
-    nextVersions: [],
-    doneImages: [],
-    notes: [],
-  }
-  const found = new Found(batch)
-  apply(found, collected)
-  const { persons, mappings, groups, overrides, notes, ...imports } = outvoted(collected, batch)
-  return {
-    overrides,
-    changes: {
-      ...noChunkChanges,
-      persons: [...persons.values()],
-      mappings,
-      groups,
-      imports: {
-        ...noImportChanges,
-        ...imports,
-        rewrittenImages: found.rewrittenImages(),
-        notes: countedNotes(batch.importJobId, notes),
-      },
-    },
-  }
-}
-
-/** Raises versions above those of overrides that an earlier try may have left in the event store. */
-function outvoted(undoing: Undoing, { told = [] }: UndoBatch): Undoing {
-  const toldVersions = new Map(Array.from(told, override => [override.distinctId, override.version]))
-  const raise = (distinctId: string, version: number) => Math.max(version, (toldVersions.get(distinctId) ?? -1) + 1)
-  return {
-    ...undoing,
-    mappings: undoing.mappings.map(({ row, loadedVersion }) => ({
-      row: { ...row, version: raise(row.distinctId, row.version) },
-      loadedVersion,
-    })),
-    overrides: undoing.overrides.map(row => ({ ...row, version: raise(row.distinctId, row.version) })),
-    nextVersions: undoing.nextVersions.map(row => ({ ...row, version: raise(row.distinctId, row.version - 1) + 1 })),
-  }
-}
-
-export function moveBack(undoing: Undoing, now: DistinctIdMapping, personId: string): void {
-  const { projectId, distinctId } = now
-  const version = now.version + 1
-  undoing.mappings.push({ row: { projectId, distinctId, personUuid: personId, version }, loadedVersion: now.version })
-  undoing.overrides.push({ projectId, distinctId, personId, version })
-}
-
-/** Where an id had an override, a higher one has to say that its rows have the person derived from the id again. */
-export function removeMapping(undoing: Undoing, { projectId, distinctId, version }: DistinctIdMapping): void {
-  undoing.removedMappings.push({ projectId, distinctId, loadedVersion: version })
-  if (version === 0) return
-  const personId = personUuid(projectId, distinctId)
-  undoing.overrides.push({ projectId, distinctId, personId, version: version + 1 })
-  undoing.nextVersions.push({ projectId, distinctId, version: version + 2 })
-}
-
-/** What taking an id from its person needs. @param toldVersion of an override that an earlier try has written. */
-export function removedMapping(
-  { projectId, distinctId, version: loadedVersion }: DistinctIdMapping,
-  toldVersion: number | undefined,
-) {
-  const mapping = { projectId, distinctId, loadedVersion }
-  if (loadedVersion === 0 && toldVersion === undefined) return { mapping, override: null, nextVersion: null }
-  const version = Math.max(loadedVersion, toldVersion ?? 0) + 1
-  return {
-    mapping,
-    override: { projectId, distinctId, personId: personUuid(projectId, distinctId), version },
-    nextVersion: { projectId, distinctId, version: version + 1 },
-  }
-}
-
-/**
- * Says which links of others were refused because of what the job did to the person of these ids: it identified the person
- * to which the other id was to be linked, or it made (`isMade`) the person of an id that would have joined another one.
- */
-export function noteRefusedLinks(
-  found: Found,
-  undoing: Undoing,
-  { uuid, isMade }: { readonly uuid: string; readonly isMade: boolean },
-  distinctIds: readonly string[],
-): void {
-  for (const id of distinctIds)
-    for (const { distinctId, otherId } of [
-      ...found.refusedLinksTo(id, uuid),
-      ...(isMade ? found.refusedLinksFrom(id, uuid) : []),
-    ])
-      undoing.notes.push({ reason: 'undo_left:link_was_refused', details: { distinctId, otherId } })
-}
-
-/** Says which values of later imports do not come back for want of room. */
-export function noteMissing(undoing: Undoing, details: JsonObject, keys: readonly string[]): void {
-  for (const key of keys)
-    undoing.notes.push({ reason: 'undo_left:outranked_value_is_missing', details: { ...details, key } })
-}
-
-/** The person without what only its image has. */
-export function personOf({ anyId: _, ...person }: Person & { readonly anyId?: string }): Person {
-  return person
-}
-
-const shownIdsMax = 20
-
-export function shownIds(ids: readonly ({ readonly distinctId: string } | { readonly subject: string })[]): string[] {
-  return ids.slice(0, shownIdsMax).map(id => ('subject' in id ? id.subject : id.distinctId))
 }

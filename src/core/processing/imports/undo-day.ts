@@ -12,7 +12,8 @@ import { groupSubject } from './before-images.ts'
 import { keepImages, rebaseImages } from './kept-images.ts'
 import { imageWithOutranked, type Outranked, type ProfileImage, withWritesBeneath } from './outranked.ts'
 import { countedNotes, type JobBatch, type PublishedBatch } from './publish-shelf.ts'
-import { type Found, noteMissing, removedMapping, type UndoBatch, type Undoing, undo } from './undo-batch.ts'
+import type { Found, UndoBatch } from './undo-batch.ts'
+import { noteMissing, removedMapping, type Undoing, undo } from './undoing.ts'
 
 /** As for a job, with every published job of the project as a later one: a day has no place among them. */
 export interface UndoDayBatch extends UndoBatch {

@@ -19,18 +19,17 @@ import {
 } from './outranked.ts'
 import type { PublishedBatch } from './publish-shelf.ts'
 import { keysAdded, reverted, showsValueOf } from './revert.ts'
+import type { Found, UndoBatch } from './undo-batch.ts'
 import {
-  type Found,
   noteMissing,
   noteRefusedLinks,
   personOf,
   removeMapping,
   shownIds,
-  type UndoBatch,
   type Undoing,
   type UndoRefusal,
   undo,
-} from './undo-batch.ts'
+} from './undoing.ts'
 
 /** Takes persons back to what they were. @param subjects their images' names. */
 export function undoPersons(batch: UndoBatch, subjects: readonly string[]): PublishedBatch {
