@@ -21,11 +21,10 @@ export function whyKeyIsKept({ folder, plan: { target } }: JobOfFolder): string 
   if (made !== null && made.target !== target.address)
     return `${notSent}: import job ${made.id} was made at ${made.target}, and plan.json names another target. Put back the plan.json of before, or plan it in another folder`
   const approval = readApproval(folder)
-  // The project may have become known since, which changes nothing of where the key goes.
-  const isApproved = [target, { ...target, projectId: null, projectName: null }].some(
-    each => approval?.hashes.target === targetSha256(each),
-  )
-  if (approval !== null && !isApproved)
+  if (approval === null) return null
+  // The project may have become known since the approval, which does not change where the key goes.
+  const beforeKnown = { ...target, projectId: null, projectName: null }
+  if (![target, beforeKnown].some(each => targetSha256(each) === approval.hashes.target))
     return `${notSent}: plan.json names another target than was approved. Put back the plan.json of before; or where you changed it, look at the target and approve it again: pennon import approve ${quoted(folder.path)}`
   return null
 }

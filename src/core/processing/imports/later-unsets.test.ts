@@ -9,7 +9,7 @@ describe('live unsets since an undone import', () => {
     ...{ distinctId, op, key: 'k', value: 1, storedAtMs, timestampMs: storedAtMs, uuid: `${distinctId} ${op}` },
   })
   const left = (isShown: boolean, doubts: Doubts, ...writes: readonly LaterWrite[]) =>
-    new LaterUnsets(writes, homes, () => isShown, doubts).withoutThoseOfOthers(writes).map(({ uuid }) => uuid)
+    new LaterUnsets(writes, homes, () => isShown, doubts).writesWithoutThoseOfOthers().map(({ uuid }) => uuid)
 
   it('came to another person where the value of the import is still shown', () => {
     for (const [toucher, unsetter, expected, isDoubtful] of [

@@ -5,13 +5,13 @@ import type { LaterWrite } from '#core/imports/other-use.ts'
 
 /** Whose distinct ids have been since the undone import. */
 export interface Homes {
-  /** Of the person that the import changed. */
+  /** The person that the import changed. */
   readonly own: string
-  /** Null of an id that a later merge may have brought. */
+  /** The person that had an id; null for an id that a later merge may have brought. */
   readonly of: (distinctId: string) => string | null
 }
 
-/** Of groups, and of what never was anybody else's. */
+/** For groups, and for a person whose ids never belonged to anybody else. */
 export const oneHome: Homes = { own: '', of: () => '' }
 
 /** Settles what nobody can say: as is likely, or all of it the other way. */
@@ -41,6 +41,7 @@ export interface TimedWrite {
 }
 
 export class LaterUnsets {
+  readonly #laterWrites: readonly LaterWrite[]
   readonly #unsets: ReadonlyMap<string, readonly LaterWrite[]>
   readonly #homes: Homes
   readonly #isShown: (key: string) => boolean
@@ -51,6 +52,7 @@ export class LaterUnsets {
    *   which would have removed it.
    */
   constructor(laterWrites: readonly LaterWrite[], homes: Homes, isShown: (key: string) => boolean, doubts: Doubts) {
+    this.#laterWrites = laterWrites
     this.#unsets = Map.groupBy(
       laterWrites.filter(({ op }) => op === 'unset'),
       ({ key }) => key,
@@ -61,7 +63,8 @@ export class LaterUnsets {
   }
 
   /** The live writes without each `$unset` that came to another person, and what it removed there. */
-  withoutThoseOfOthers(laterWrites: readonly LaterWrite[]): readonly LaterWrite[] {
+  writesWithoutThoseOfOthers(): readonly LaterWrite[] {
+    const laterWrites = this.#laterWrites
     if (this.#unsets.size === 0) return laterWrites
     const placeOf = new Map(laterWrites.map((write, place) => [write, place]))
     return laterWrites.filter((write, place) => {

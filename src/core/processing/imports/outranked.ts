@@ -162,7 +162,7 @@ function withWritesAfter<Now extends Subject>(
   const isMarked = (key: string) => without.has(key) && Object.hasOwn(former.marks, key)
   const isShown = (key: string) => isMarked(key) && Object.hasOwn(former.properties, key)
   const unsets = new LaterUnsets(laterWrites, homes, isShown, doubts)
-  const writes = unsets.withoutThoseOfOthers(laterWrites)
+  const writes = unsets.writesWithoutThoseOfOthers()
   const lasting = outranked.map(by => withoutUnset(by, unsets))
   const firstMs = new Map<string, number>()
   for (const { key, storedAtMs } of writes)

@@ -48,7 +48,7 @@ function undoDayOfPerson(found: Found, undoing: Undoing, person: Person, without
   const { uuid } = person
   const ids = found.idsOf(uuid).map(({ distinctId }) => distinctId)
   const outranked = found.outrankedIn(ids)
-  // Of a day, nobody asks what linked the ids.
+  // When a day is undone, the links of the ids are not loaded.
   const homes = found.homesOf(uuid, undefined, false)
   const { subject, unsure, missing } = withWritesBeneath(without, person, found.laterWritesOf(ids), outranked, {
     homes,
