@@ -1,9 +1,10 @@
 // Runs a named set of tests on node:test and ends with a summary. Sets: `unit` (what `npm test` runs) and `ci` (longer
-// tests that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run.
+// tests that CI adds). `-- PATH…` runs just those files. Under CI=1 a skipped test fails the run. A file that failed runs
+// once more, alone, at the end: one that passes then is printed as `flaky` and does not fail the run.
 
-import { globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
+import { existsSync, globSync, mkdtempSync, rmSync, statfsSync, writeFileSync } from 'node:fs'
 import { availableParallelism, constants, tmpdir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { join, relative, resolve } from 'node:path'
 import { run } from 'node:test'
 import { spec } from 'node:test/reporters'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -59,6 +60,8 @@ const sets: Record<string, TestSet> = {
 }
 /** Enough for several installations and engines at once, with as much again to spare. */
 const inMemoryBytesMin = 8 * 2 ** 30
+/** Up to so many failed files run again. More have a common cause, which is no accident. */
+const rerunFilesMax = 5
 
 const [setName = 'unit', ...named] = process.argv.slice(2)
 const set = sets[setName]
@@ -69,37 +72,7 @@ if (set === undefined) {
 const foldersIn = folderForTests()
 const folder = mkdtempSync(join(foldersIn, 'pennon-test-run-'))
 const timeoutMs = Number(process.env.TESTS_TIMEOUT_MS ?? set.timeoutMs)
-const outlived: Outlived[] = []
 let progressAtMs = performance.now()
-const watch = setInterval(() => {
-  // node:test waits for a file's output to end, which a child may hold open.
-  outlived.push(...endOutlivedChildren(folder, outliveGraceMs))
-  // node:test times out a test from within its process, which fails if the process never yields.
-  if (performance.now() - progressAtMs < timeoutMs + 2 * outliveGraceMs) return
-  for (const file of endTestFiles(folder)) console.error(`${file}: killed, since no test has ended for too long.`)
-  progressAtMs = performance.now()
-}, 1_000)
-const events = run({
-  files: named.length > 0 ? named.map(file => resolve(file)) : processesOf(set),
-  concurrency: set.concurrency,
-  timeout: timeoutMs,
-  execArgv: [
-    '--disable-warning=ExperimentalWarning',
-    `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
-  ],
-  env: {
-    ...process.env,
-    NODE_ENV: 'test',
-    TMPDIR: foldersIn,
-    TESTS_RUN: folder,
-    // As `bin/compile-cache.js` does for Pennon itself: types are stripped once, not in every process.
-    NODE_COMPILE_CACHE:
-      process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
-  },
-})
-events.on('test:complete', () => {
-  progressAtMs = performance.now()
-})
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
   process.once(signal, async () => {
     endTestFiles(folder)
@@ -107,19 +80,81 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const)
     rmSync(folder, { recursive: true, force: true })
     process.exit(128 + constants.signals[signal])
   })
-const outcome = { isSuccess: false, skippedCount: 0 }
-events.on('test:summary', ({ file, success, counts }) => {
-  if (file === undefined) Object.assign(outcome, { isSuccess: success, skippedCount: counts.skipped }) // of the whole run
-})
-for await (const text of events.compose(new spec())) process.stdout.write(text)
-clearInterval(watch)
-outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
-for (const { file, pid, command } of outlived)
-  console.error(`${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`)
+
+const whole = await runFiles(named.length > 0 ? named.map(file => resolve(file)) : processesOf(set), set.concurrency)
+// Whoever names files looks at them now, and wants the first failure.
+const isRerun = whole.failed.size <= rerunFilesMax && (named.length === 0 || Boolean(process.env.CI))
+const flaky: string[] = []
+for (const file of isRerun ? whole.failed : []) {
+  console.log(`\nOnce more, alone: ${relative('.', file)}`)
+  if ((await runFiles([file], 1)).failed.size === 0) flaky.push(file)
+}
 rmSync(folder, { recursive: true, force: true })
-const isSkipFailure = Boolean(process.env.CI) && outcome.skippedCount > 0
-if (isSkipFailure) console.error(`${outcome.skippedCount} skipped tests: under CI a skip is a failure.`)
-process.exit(outcome.isSuccess && outlived.length === 0 && !isSkipFailure ? 0 : 1)
+for (const file of flaky) console.log(`flaky: ${relative('.', file)}`)
+if (flaky.length > 0) console.log(`${flaky.length} flaky: failed beside the others, passed alone. Each is a defect.`)
+const isSkipFailure = Boolean(process.env.CI) && whole.skippedCount > 0
+if (isSkipFailure) console.error(`${whole.skippedCount} skipped tests: under CI a skip is a failure.`)
+process.exit(whole.failed.size > flaky.length || isSkipFailure ? 1 : 0)
+
+/** Runs test files and prints what they report. @returns the files that failed, and how many tests were skipped. */
+async function runFiles(
+  files: readonly string[],
+  concurrency: number,
+): Promise<{ failed: Set<string>; skippedCount: number }> {
+  const failed = new Set<string>()
+  const outlived: Outlived[] = []
+  let skippedCount = 0
+  progressAtMs = performance.now()
+  const watch = setInterval(() => {
+    // node:test waits for a file's output to end, which a child may hold open.
+    outlived.push(...endOutlivedChildren(folder, outliveGraceMs))
+    // node:test times out a test from within its process, which fails if the process never yields.
+    if (performance.now() - progressAtMs < timeoutMs + 2 * outliveGraceMs) return
+    for (const file of endTestFiles(folder)) console.error(`${file}: killed, since no test has ended for too long.`)
+    progressAtMs = performance.now()
+  }, 1_000)
+  const events = run({
+    files: [...files],
+    concurrency,
+    timeout: timeoutMs,
+    execArgv: [
+      '--disable-warning=ExperimentalWarning',
+      `--import=${new URL('./outlived-tests.ts', import.meta.url).href}`,
+    ],
+    env: {
+      ...process.env,
+      NODE_ENV: 'test',
+      TMPDIR: foldersIn,
+      TESTS_RUN: folder,
+      // As `bin/compile-cache.js` does for Pennon itself: types are stripped once, not in every process.
+      NODE_COMPILE_CACHE:
+        process.env.NODE_COMPILE_CACHE ?? fileURLToPath(new URL('../node_modules/.cache/pennon', import.meta.url)),
+    },
+  })
+  events.on('test:complete', () => {
+    progressAtMs = performance.now()
+  })
+  events.on('test:fail', ({ name, nesting }) => {
+    // A file that breaks has its path for a name, and so has the suite of a file that runs together with others.
+    if (nesting === 0 && existsSync(name)) failed.add(resolve(name))
+  })
+  events.on('test:summary', ({ file, success, counts }) => {
+    if (file === undefined) skippedCount = counts.skipped // of the whole run
+    if (success) return
+    if (file === undefined && failed.size === 0) for (const each of files) failed.add(each)
+    if (file !== undefined && !file.startsWith(folder)) failed.add(resolve(file))
+  })
+  for await (const text of events.compose(new spec())) process.stdout.write(text)
+  clearInterval(watch)
+  outlived.push(...(await untilNoneIsLeft(outliveGraceMs)))
+  for (const { file, pid, command } of outlived) {
+    console.error(
+      `${file}: its tests are over, but process ${pid} that they started went on and was killed: ${command}`,
+    )
+    failed.add(resolve(file))
+  }
+  return { failed, skippedCount }
+}
 
 /**
  * In memory if there is plenty: a test cannot cut the power, so a sync to disk proves nothing, yet it takes a third of

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
 import { isAlive } from './child-processes.ts'
@@ -41,6 +41,30 @@ describe('the runner of the tests', { concurrency: false }, () => {
     assert.match(failing.output, /on purpose/)
     assert.equal((await runFile(folder, `${imports}\nimport './nowhere.mjs'`)).exitCode, 1)
     assert.equal((await runFile(folder, `${imports}\ntest('passes', () => {})`)).exitCode, 0)
+  })
+
+  it('runs a file that failed once more, and names it flaky if it passes then', async t => {
+    const folder = tempDir(t)
+    const source = `import { existsSync } from 'node:fs'
+${imports}
+test('fails at first', () => {
+  const isFirst = !existsSync('${folder}/ran')
+  writeFileSync('${folder}/ran', '')
+  if (isFirst) throw new Error('on purpose')
+})`
+    assert.equal((await runFile(folder, source)).exitCode, 1, 'a named file without CI runs once')
+    rmSync(join(folder, 'ran'))
+    const { exitCode, output } = await runFile(folder, source, { CI: '1' })
+    assert.equal(exitCode, 0, output)
+    assert.match(output, /on purpose/)
+    assert.match(output, /flaky: .*a\.test\.mjs\n1 flaky/)
+    writeFileSync(
+      join(folder, 'contract.mjs'),
+      `${imports}\nexport const contract = () => test('fails', () => { throw new Error('on purpose') })`,
+    )
+    const twice = await runFile(folder, `import { contract } from './contract.mjs'\ncontract()`, { CI: '1' })
+    assert.equal(twice.exitCode, 1, twice.output)
+    assert.doesNotMatch(twice.output, /flaky/)
   })
 
   it('fails for a skipped test under CI, and only there', async t => {
