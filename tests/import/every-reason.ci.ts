@@ -108,6 +108,7 @@ const groupCall = (groupType: string, minute: number) =>
   })
 const sixthType = 'a project has 5 group types, and so many others come before "six"'
 const repeated = segmentLine({})
+const changed = JSON.stringify({ ...JSON.parse(repeated), properties: { price: 5 } })
 
 const jsonCases: Readonly<Record<string, readonly Case[]>> = {
   segment: [
@@ -117,6 +118,7 @@ const jsonCases: Readonly<Record<string, readonly Case[]>> = {
     [segmentLine({ type: 'poll' }), refused('unsupported_event', 'type', /"poll"/)],
     [repeated, 'sent'],
     [repeated, { skipped: 'duplicate_in_source' }],
+    [changed, { skipped: 'differs_in_source' }],
   ],
   mixpanel: [
     [

@@ -5,7 +5,7 @@ import fc from 'fast-check'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
 import { type JsonObject, parseJson } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
-import { contentUuid, mixpanelUuid, propertiesHash, rootUuid, sessionUuid } from './deterministic-uuid.ts'
+import { contentHash, contentUuid, mixpanelUuid, rootUuid, sessionUuid } from './deterministic-uuid.ts'
 
 const bytesOf = (uuid: string) => Buffer.from(uuid.replaceAll('-', ''), 'hex')
 
@@ -64,8 +64,8 @@ describe('canonical JSON', () => {
   })
 
   it('makes the hash of a group', () => {
-    assert.equal(propertiesHash({}), hash('sha256', '{}'))
-    assert.equal(propertiesHash({ b: 1, a: 2 }), hash('sha256', '{"a":2,"b":1}'))
+    assert.equal(contentHash({}), hash('sha256', '{}'))
+    assert.equal(contentHash({ b: 1, a: 2 }), hash('sha256', '{"a":2,"b":1}'))
   })
 })
 

@@ -3,7 +3,7 @@
 
 import { hash } from 'node:crypto'
 import { uuidV5 } from '#core/events/uuid-v5.ts'
-import type { JsonObject } from '#core/json.ts'
+import type { JsonObject, JsonValue } from '#core/json.ts'
 import { canonicalJson } from './canonical-json.ts'
 
 /** UUIDv5 of `historical-import.v1` in the DNS namespace. A change of any rule needs a new name, hence a new root. */
@@ -22,12 +22,12 @@ export function mixpanelUuid(insertId: string): string {
 
 /** For records without an id: of their content, whatever the order of keys and blanks. */
 export function contentUuid(source: string, record: JsonObject): string {
-  return rootUuid(source, 'content', hash('sha256', canonicalJson(record)))
+  return rootUuid(source, 'content', contentHash(record))
 }
 
-/** SHA-256, in hex, of a group's properties. */
-export function propertiesHash(properties: JsonObject): string {
-  return hash('sha256', canonicalJson(properties))
+/** SHA-256, in hex, of a record or a group's properties as canonical JSON. */
+export function contentHash(content: JsonValue): string {
+  return hash('sha256', canonicalJson(content))
 }
 
 /**

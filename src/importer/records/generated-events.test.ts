@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
+import { contentHash, rootUuid } from './deterministic-uuid.ts'
 import { eventsOfRecord, isLink, withSet } from './generated-events.ts'
 import { memoryLedger } from './import-ledger.ts'
 import type { ConvertedRecord, GroupSnapshot, IdentityLink, ImportedEvent } from './imported-event.ts'
@@ -99,7 +99,7 @@ describe('the events of a record', () => {
       { groups: [group({ seats: 5 })] },
     ).map(({ events }) => events.slice(0, -1).map(({ uuid, properties }) => ({ uuid, ...properties })))
     const told = (set: JsonObject) => ({
-      uuid: rootUuid('groupidentify', 'heap', 'org', 'acme', propertiesHash(set)),
+      uuid: rootUuid('groupidentify', 'heap', 'org', 'acme', contentHash(set)),
       $group_type: 'org',
       $group_key: 'acme',
       $group_set: set,

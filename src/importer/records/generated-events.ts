@@ -3,7 +3,7 @@
 
 import { isJsonObject, type JsonObject, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
-import { propertiesHash, rootUuid } from './deterministic-uuid.ts'
+import { contentHash, rootUuid } from './deterministic-uuid.ts'
 import { isIdTooLong, isIllegalId } from './distinct-ids.ts'
 import type { ImportLedger } from './import-ledger.ts'
 import type {
@@ -96,7 +96,7 @@ export function groupEvent(source: string, group: GroupSnapshot, before: JsonObj
   const properties = group.properties ?? {}
   const gone = before === null ? [] : Object.keys(before).filter(key => !Object.hasOwn(properties, key))
   return {
-    uuid: rootUuid('groupidentify', source, group.type, group.key, propertiesHash(properties)),
+    uuid: rootUuid('groupidentify', source, group.type, group.key, contentHash(properties)),
     event: '$groupidentify',
     distinctId: group.distinctId,
     timeUs: group.timeUs,

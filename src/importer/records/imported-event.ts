@@ -100,6 +100,7 @@ export type SkipReason =
   | 'filtered'
   | 'visit_without_actions'
   | 'duplicate_in_source'
+  | 'differs_in_source'
 
 export interface Rejected {
   readonly rejected: { readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }

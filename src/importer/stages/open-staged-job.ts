@@ -63,7 +63,7 @@ function outcomeOf(
 ): StagedOutcome {
   const { object, line, byte, text } = staged
   // A record that only has the id of another may have other fields.
-  const isLookedAt = note.d === 'i' && unseenNames?.isWaiting === true
+  const isLookedAt = (note.d === 'i' || note.d === 'o') && unseenNames?.isWaiting === true
   const converted = note.d === undefined || isLookedAt ? conversion.convert(staged, tableOf(manifest, staged)) : null
   const record = note.d === undefined ? converted : null
   const { object: name, columns } = manifest.objects[object]!
@@ -82,7 +82,8 @@ function outcomeOf(
 }
 
 function repeated({ d }: ScanNote): StagedOutcome['result'] {
-  return d === 'c' ? { kind: 'collapsed' } : { kind: 'skipped', reason: 'duplicate_in_source' }
+  if (d === 'c') return { kind: 'collapsed' }
+  return { kind: 'skipped', reason: d === 'o' ? 'differs_in_source' : 'duplicate_in_source' }
 }
 
 function resultOf(note: ScanNote, record: Conversion, { limits }: ImportPlan): StagedOutcome['result'] {

@@ -311,6 +311,20 @@ describe('a rehearsal', () => {
     assert.equal(html.match(/<div class="wide" role="region" tabindex="0" aria-label="/g)?.length, tables.length)
   })
 
+  it('counts records of one id that say something else apart from repeats, and names one of them', async t => {
+    const job = await staged(t, [line(good), line(good), line({ ...good, props: { price: 5 } })])
+    const { skips, warnings } = await job.rehearse()
+    assert.deepEqual(
+      skips.map(({ reason, count }) => [reason, count]),
+      [
+        ['differs_in_source', 1],
+        ['duplicate_in_source', 1],
+      ],
+    )
+    const [warning] = warnings.filter(({ code }) => code === 'differs_in_source')
+    assert.match(warning!.text, /^1 record has the id, .* says something else; .* line 3 of .*raw\.jsonl\.$/)
+  })
+
   it('says at its top which job it is of, and has no empty tables without any event', async t => {
     const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()

@@ -212,6 +212,7 @@ class RehearsalCounts {
     const events = this.#events.names()
     const days = this.#events.days()
     const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
+    const skips = this.#skips.reasons(reason => skipWords(reason as SkipReason, plan.source))
     const distinctIds = this.#ids.estimate()
     const merges = this.#joined.estimate().count
     return {
@@ -234,7 +235,7 @@ class RehearsalCounts {
       ...(this.#events.others > 0 && { eventsOfOtherNames: this.#events.others }),
       days,
       rejects,
-      skips: this.#skips.reasons(reason => skipWords(reason as SkipReason, plan.source)),
+      skips,
       damagedFiles: damagedFiles(manifest),
       looksLike: this.#otherSource.likely(),
       rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
@@ -247,7 +248,7 @@ class RehearsalCounts {
       warnings: [
         ...targetWarnings(targetAnswer, { days, acceptsOld: limits.acceptsOld === true }),
         ...filesWithoutRecords(manifest),
-        ...warningsOfCounts(events, days, rejects),
+        ...warningsOfCounts(events, days, rejects, skips),
         ...manyNames(events.length, this.#events.others),
         ...this.#suspicions.warnings(limits.groupTypesMax),
         ...this.#warningsOfIds(stats),

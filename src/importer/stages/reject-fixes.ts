@@ -48,6 +48,8 @@ const skips: Record<SkipReason, string> = {
   filtered: 'left out by the mapping, or it says nothing',
   visit_without_actions: 'a visit without actions',
   duplicate_in_source: 'the source exported it twice, or it stands in another table too',
+  differs_in_source:
+    'of the id, event, time and person of another record that says something else; the first one is sent, and the project can keep no more than one',
 }
 
 /** In place of the above for sources that leave records out for a reason of their own. */

@@ -12,7 +12,7 @@ const users = ['a', 'b', 'c', 'd', 'e']
 function seen(repeats: Repeats, timeUs: number, ids: readonly string[]): boolean[] {
   return ids.map(id => {
     const event = { uuid: id, event: '$set', distinctId: id, timeUs, properties: {} }
-    return repeats.find('mixpanel', timeUs, [event], {}) !== null
+    return repeats.find('mixpanel', { timeUs, events: [event], value: {}, textLength: 0 }) !== null
   })
 }
 
@@ -23,6 +23,33 @@ function ledgerOf(t: TestContext): JobLedger {
 }
 
 describe('repeated records', () => {
+  const record = (id: string, price: number, textLength = 0) => ({
+    timeUs: 1,
+    events: [{ uuid: id, event: 'paid', distinctId: 'ada', timeUs: 1, properties: { price, currency: 'EUR' } }],
+    value: {},
+    textLength,
+  })
+  const hugeText = 1e9
+  const places = {
+    memory: { max: 1_000, length: 0 },
+    'memory, as names': { max: 1_000, length: hugeText },
+    disk: { max: 1, length: 0 },
+  }
+  for (const [place, { max, length }] of Object.entries(places))
+    it(`tell one that says something else from one that says the same, kept in ${place}`, t => {
+      const ledger = ledgerOf(t)
+      const repeats = new Repeats(ledger, max)
+      const found = [1, 2, 1, 2, 3].map(price => repeats.find('segment', record('m', price, length)))
+      assert.deepEqual(found, [null, 'o', 'i', 'i', 'o'])
+      for (const id of ['p', 'q']) repeats.find('segment', record(id, 1, length))
+      const resumed = new Repeats(ledger, max)
+      resumed.restore(repeats.state())
+      assert.deepEqual(
+        [1, 2].map(price => resumed.find('segment', record('q', price))),
+        ['i', 'o'],
+      )
+    })
+
   it('are found among more of one moment than memory holds, and in that moment alone', t => {
     const repeats = new Repeats(ledgerOf(t), keptMax)
     assert.deepEqual(seen(repeats, 1, [...users, ...users]), [...users.map(() => false), ...users.map(() => true)])

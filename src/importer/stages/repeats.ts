@@ -1,15 +1,24 @@
 // Finds records that a source exported twice. Such records happened at the same time, so they follow each other in the
 // order of staging, and only the records of one moment have to be remembered: a few in memory, all others on the disk,
 // since the profiles of an export may be millions of one moment.
-// Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`).
+// Source: docs/wire/import.md §1.9 (same line twice), §2.3, §2.6 (`duplicate_in_source`, `differs_in_source`).
 
 import type { JsonObject } from '#core/json.ts'
 import { sha256Hex } from '../job/sha256.ts'
+import { canonicalJson } from '../records/canonical-json.ts'
 import { contentUuid } from '../records/deterministic-uuid.ts'
 import type { ImportedEvent } from '../records/imported-event.ts'
+import type { ScanNote } from './scan-notes.ts'
 
-/** As `ScanNote.d`. */
-export type Repeat = 'c' | 'i'
+export type Repeat = NonNullable<ScanNote['d']>
+
+export interface TimedRecord {
+  readonly timeUs: number | null
+  readonly events: readonly ImportedEvent[]
+  readonly value: JsonObject
+  /** How long its text is, which says how much memory it takes. */
+  readonly textLength: number
+}
 
 /** What does not fit into memory of the moment that is read. Has to go on with the rest of a scan, or back with it. */
 export interface MomentNames {
@@ -19,14 +28,20 @@ export interface MomentNames {
 }
 
 const keptMax = 10_000
+/** In UTF-16 code units of the records' texts. */
+const heldLengthMax = 4 * 1024 * 1024
 
 export class Repeats {
   readonly #others: MomentNames
   readonly #keptMax: number
   #timeUs: number | null = null
   /** The first record of the moment, which is only named once there is another: mostly there is none. */
-  #first: readonly ImportedEvent[] | null = null
+  #first: TimedRecord | null = null
+  /** Names of records, and of what they say. */
   #seen = new Set<string>()
+  /** Records by name that only repeats would be compared with: naming what they say costs more than all else here. */
+  #held = new Map<string, readonly ImportedEvent[]>()
+  #heldLength = 0
 
   /** @param max how many names are kept in memory. */
   constructor(others: MomentNames, max = keptMax) {
@@ -35,29 +50,38 @@ export class Repeats {
   }
 
   /** @returns how the record repeats one before it; null for a new one. */
-  find(source: string, timeUs: number | null, events: readonly ImportedEvent[], value: JsonObject): Repeat | null {
+  find(source: string, record: TimedRecord): Repeat | null {
+    const { timeUs, events, value } = record
     const [first] = events
     if (first === undefined) return null
     if (timeUs !== this.#timeUs || this.#isEmpty) {
       this.#forget()
       this.#timeUs = timeUs
-      this.#first = events
+      this.#first = record
       return null
     }
     this.#nameFirst()
-    if (this.#isNew(nameOf(events))) return null
-    return first.uuid === contentUuid(source, value) ? 'c' : 'i'
+    const name = nameOf(events)
+    if (this.#isNew(name)) {
+      this.#hold(name, record)
+      return null
+    }
+    if (first.uuid === contentUuid(source, value)) return 'c'
+    return this.#saysNews(name, events) ? 'o' : 'i'
   }
 
   /** For a later run that goes on here. */
   state(): { timeUs: number | null; seen: readonly string[] } {
     this.#nameFirst()
+    for (const [name, events] of this.#held) this.#isNew(contentName(name, events))
+    this.#release()
     return { timeUs: this.#timeUs, seen: [...this.#seen] }
   }
 
   restore({ timeUs, seen }: { timeUs: number | null; seen: readonly string[] }): void {
     this.#timeUs = timeUs
     this.#first = null
+    this.#release()
     this.#seen = new Set(seen)
   }
 
@@ -66,8 +90,27 @@ export class Repeats {
   }
 
   #nameFirst(): void {
-    if (this.#first !== null) this.#isNew(nameOf(this.#first))
+    if (this.#first === null) return
+    const name = nameOf(this.#first.events)
+    if (this.#isNew(name)) this.#hold(name, this.#first)
     this.#first = null
+  }
+
+  #hold(name: string, { events, textLength }: TimedRecord): void {
+    if (this.#heldLength + textLength > heldLengthMax) {
+      this.#isNew(contentName(name, events))
+      return
+    }
+    this.#held.set(name, events)
+    this.#heldLength += textLength
+  }
+
+  /** Whether no record of that name before this one said the same. */
+  #saysNews(name: string, events: readonly ImportedEvent[]): boolean {
+    const held = this.#held.get(name)
+    if (held !== undefined) this.#isNew(contentName(name, held))
+    this.#held.delete(name)
+    return this.#isNew(contentName(name, events))
   }
 
   #isNew(name: string): boolean {
@@ -80,6 +123,12 @@ export class Repeats {
   #forget(): void {
     if (this.#seen.size >= this.#keptMax) this.#others.forgetMoment()
     if (this.#seen.size > 0) this.#seen.clear()
+    this.#release()
+  }
+
+  #release(): void {
+    if (this.#held.size > 0) this.#held.clear()
+    this.#heldLength = 0
   }
 }
 
@@ -87,4 +136,10 @@ export class Repeats {
 function nameOf(events: readonly ImportedEvent[]): string {
   const parts = events.flatMap(({ uuid, event, distinctId, timeUs }) => [uuid, event, distinctId, timeUs])
   return sha256Hex(JSON.stringify(parts)).slice(0, 32)
+}
+
+/** Of what would be sent: times of transport, which another export has others of, are no part of it. */
+function contentName(name: string, events: readonly ImportedEvent[]): string {
+  const content = events.map(({ properties }) => canonicalJson(properties))
+  return sha256Hex(`${name}\n${content.join('\n')}`).slice(0, 32)
 }

@@ -8,8 +8,11 @@ import { JobStopped } from '../job/job-paused.ts'
 import type { StagedPart } from '../job/staged-part.ts'
 
 export interface ScanNote {
-  /** The same record was read before. `c`: it has no id, so its content says so; `i`: its id says so. */
-  readonly d?: 'c' | 'i'
+  /**
+   * The same record was read before. `c`: it has no id, so its content says so; `i`: its id says so; `o`: its id says
+   * so, and what it says is other than what was read.
+   */
+  readonly d?: 'c' | 'i' | 'o'
   /** Which of the person's properties are news, as indexes of the snapshot's keys; absent when all are. */
   readonly p?: readonly number[]
   /** How many of its devices belong to another user. */

@@ -238,14 +238,21 @@ describe('the scan', () => {
       { event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
       { id: 'r-1', event: 'e', user: 'u', at: '2024-05-01T00:00:00Z' },
     ]
-    const records = [without, withId, { at: without.at, user: 'u', event: 'e' }, withId, { ...withId, event: 'other' }]
+    const records = [
+      without,
+      withId,
+      { at: without.at, user: 'u', event: 'e' },
+      withId,
+      { ...withId, event: 'other' },
+      { ...withId, price: 5 },
+    ]
     const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id' }
     const job = await scanned(t, [records], generic, { config: { mapping } })
     const staged = job.open()
     t.after(() => staged.close())
     assert.deepEqual(
       (await outcomesOf(staged)).map(({ result }) => ('reason' in result ? result.reason : result.kind)),
-      ['events', 'events', 'collapsed', 'duplicate_in_source', 'events'],
+      ['events', 'events', 'collapsed', 'duplicate_in_source', 'events', 'differs_in_source'],
     )
   })
 

@@ -296,7 +296,12 @@ class LineScan {
     const { manifest, conversion } = this.#run
     const record = conversion.convert(staged, tableOf(manifest, staged))
     if (!('events' in record) || !('value' in staged.parsed)) return {}
-    const repeat = this.#repeats.find(manifest.source, staged.timeUs, record.events, staged.parsed.value)
+    const repeat = this.#repeats.find(manifest.source, {
+      timeUs: staged.timeUs,
+      events: record.events,
+      value: staged.parsed.value,
+      textLength: staged.text.length,
+    })
     if (repeat !== null) return this.#repeated(repeat)
     if (this.#isOfRefusedGroup(record)) return { g: 1 }
     this.#countZone(record)

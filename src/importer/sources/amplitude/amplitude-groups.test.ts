@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
-import { propertiesHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { convertRecords, eventsOf, type ShownOutcome } from '../../../../tests/support/convert-records.ts'
 import { amplitude } from './amplitude.ts'
 
@@ -31,7 +31,7 @@ describe('the groups of an event of Amplitude', () => {
       { ...gold, $group_set: { seats: 5 }, $group_unset: ['tier'] },
     ])
     const [event] = eventsOf(amplitude, [acme({ tier: 'gold', gone: 'EMPTY' })])
-    assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', propertiesHash({ tier: 'gold' })))
+    assert.equal(event!.uuid, rootUuid('groupidentify', 'amplitude', 'org', 'acme', contentHash({ tier: 'gold' })))
   })
 
   it('keep what they have when a record only names them', () => {

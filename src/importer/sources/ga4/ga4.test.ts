@@ -37,9 +37,42 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual('events' in outcome && outcome.dropped, Object.keys(parts))
   })
 
-  it('is the same event when whole numbers are numbers', () => {
-    const numbers = { event_timestamp: 1714564800123456, stream_id: 55, event_bundle_sequence_id: 8 }
-    const texts = { event_timestamp: '1714564800123456', stream_id: '55', event_bundle_sequence_id: '8' }
+  it('has an id of its own for what it says where the export does not say its place in the batch', () => {
+    // Seven events of one hit became two: they share name, time and bundle.
+    const said = (index: number) =>
+      row({ event_bundle_sequence_id: '8', event_params: [param('n', { int_value: `${index}` })] })
+    const rows = Array.from({ length: 7 }, (_, index) => said(index))
+    const uuids = eventsOf(ga4, rows).map(event => event.uuid)
+    assert.equal(new Set(uuids).size, 7)
+    assert.deepEqual(
+      eventsOf(ga4, rows.toReversed())
+        .map(event => event.uuid)
+        .toReversed(),
+      uuids,
+    )
+    const placed = rows.map(each => eventsOf(ga4, [{ ...each, batch_event_index: '1' }])[0]!.uuid)
+    assert.equal(new Set(placed).size, 1, 'a place is enough')
+  })
+
+  it('is the same event when whole numbers are numbers, and empty fields are written', () => {
+    const texts = {
+      event_timestamp: '1714564800123456',
+      stream_id: '55',
+      event_bundle_sequence_id: '8',
+      event_params: [param('n', { int_value: '1' }), param('x', { double_value: 1.5 })],
+    }
+    const numbers = {
+      event_timestamp: 1714564800123456,
+      stream_id: 55,
+      event_bundle_sequence_id: 8,
+      event_params: [
+        param('n', { string_value: null, int_value: 1, double_value: null }),
+        param('x', { string_value: null, double_value: 1.5 }),
+      ],
+      user_properties: [],
+      geo: { city: null },
+      batch_event_index: null,
+    }
     assert.deepEqual(eventsOf(ga4, [row(numbers)]), eventsOf(ga4, [row(texts)]))
   })
 

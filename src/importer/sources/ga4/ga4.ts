@@ -1,9 +1,9 @@
 // Google Analytics 4: rows of the BigQuery export, as JSON writes them, where a whole number of 64 bits is a text.
 // Source: docs/wire/import.md §1.5.
 
-import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { dayMs } from '#core/time.ts'
-import { rootUuid } from '#importer/records/deterministic-uuid.ts'
+import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
 import { type Conversion, skipped } from '#importer/records/imported-event.ts'
@@ -59,23 +59,48 @@ const notKept = [
   ...['batch_page_id', 'batch_ordering_id', 'batch_event_index'],
 ]
 
-/** What the export has in place of an id. It may not be unique: the report counts what collides. */
+/** What the export has in place of an id. */
+const uuidParts = [
+  'stream_id',
+  'user_pseudo_id',
+  'event_name',
+  'event_timestamp',
+  'event_bundle_sequence_id',
+  'batch_page_id',
+  'batch_ordering_id',
+  'batch_event_index',
+]
+
+/**
+ * Events of one bundle have one time, and without their place in the batch, which exports have since July 2024, only
+ * what they say tells two of one name apart. Rows without a bundle are known by their parts alone.
+ */
 function uuidOf(row: JsonObject): string {
-  const parts = [
-    'stream_id',
-    'user_pseudo_id',
-    'event_name',
-    'event_timestamp',
-    'event_bundle_sequence_id',
-    'batch_page_id',
-    'batch_ordering_id',
-    'batch_event_index',
-  ]
-  return rootUuid('ga4', ...parts.map(part => partText(ownValue(row, part))))
+  const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
+  const isPlaced = parts.at(-1) !== '' || idText(ownValue(row, 'event_bundle_sequence_id')) === null
+  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [restHash(row)]))
 }
 
-function partText(value: JsonValue | undefined): string {
-  return idText(value) ?? ''
+function restHash(row: JsonObject): string {
+  const rest = Object.entries(row).filter(([field]) => !uuidParts.includes(field))
+  return contentHash(comparable(Object.fromEntries(rest)))
+}
+
+/** The same for all formats of the export: some write whole numbers as text, and leave out what is null or empty. */
+function comparable(value: JsonValue): JsonValue {
+  if (typeof value === 'number' || isRawNumber(value)) return idText(value) ?? String(numberOf(value))
+  if (Array.isArray(value)) return value.map(comparable)
+  if (!isJsonObject(value)) return value
+  const said: JsonObject = {}
+  for (const [field, each] of Object.entries(value)) {
+    const comparableEach = comparable(each)
+    if (!saysNothing(comparableEach)) setOwn(said, field, comparableEach)
+  }
+  return said
+}
+
+function saysNothing(value: JsonValue): boolean {
+  return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
 }
 
 /** @returns when the day of the row's table begins, as if it were one of UTC. */

@@ -154,8 +154,9 @@ export function warningsOfCounts(
   events: readonly EventCount[],
   days: readonly DayCount[],
   rejects: readonly ReasonCount[],
+  skips: readonly ReasonCount[],
 ): readonly Warning[] {
-  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects)]
+  return [...similarNames(events), ...dayGaps(days), ...wrongUnits(rejects), ...differing(skips)]
 }
 
 /** @param others events of names beyond those that are counted. */
@@ -194,6 +195,14 @@ function wrongUnits(rejects: readonly ReasonCount[]): readonly Warning[] {
   if (old === undefined) return []
   const text = `${counted(old.count, 'record is', 'records are')} from before 1971: seconds are read as milliseconds when the unit is wrong.`
   return [{ code: 'seconds_as_ms', text }]
+}
+
+function differing(skips: readonly ReasonCount[]): readonly Warning[] {
+  const differs = skips.find(({ reason }) => reason === 'differs_in_source')
+  if (differs === undefined) return []
+  const { object, line } = differs.examples[0]!
+  const text = `${counted(differs.count, 'record has', 'records have')} the id, event, time and person of an earlier record and ${differs.count === 1 ? 'says' : 'say'} something else; only the earlier one is sent. One of them: line ${line} of ${object}.`
+  return [{ code: 'differs_in_source', text }]
 }
 
 /** Letters alone, so that `Page View` and `$pageview` are the same. */
