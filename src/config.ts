@@ -26,6 +26,8 @@ import {
 } from './setting-values.ts'
 
 export interface Config {
+  /** The instance that commands ask, as it was typed; null for the one that these settings would start. */
+  readonly instance: string | null
   readonly host: string
   readonly port: number
   /** Null when the private API and `/metrics` are on `port` too. */
@@ -94,6 +96,13 @@ function setting<T>(
 }
 
 const settings: { readonly [K in keyof Config]: Setting<Config[K]> } = {
+  instance: setting(
+    'PENNON',
+    '',
+    'an address such as https://pennon.example',
+    orNull(parseText),
+    'the running instance that flags, events, tail and import ask; by HOST and PORT when absent',
+  ),
   port: setting('PORT', '8000', 'a port from 0 to 65535', parsePort, 'public HTTP port'),
   host: setting('HOST', '127.0.0.1', 'an address to listen on', parseText, 'address that the HTTP port listens on'),
   adminPort: setting(

@@ -76,7 +76,7 @@ A key with fewer scopes: POST /api/personal_api_keys/ with this one.
 program
   .command('tail')
   .description('print events of a running instance as they come in')
-  .option('--url <url>', 'where its private API is; by HOST and PENNON_ADMIN_PORT, else PORT, unless given')
+  .option('--host <address>', 'where its private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
   .option('--project <id>', 'id of the project', '@current')
   .option('--event <name>', 'only events of this name; may be repeated', repeated)
   .option('--distinct-id <id>', 'only events of this distinct id; may be repeated', repeated)
@@ -98,7 +98,7 @@ When the instance starts again or the connection breaks, that is said on stderr,
 a project that is refused ends it with exit code 2.
 
   $ export PENNON_PERSONAL_KEY=phx_…
-  $ pennon tail --event '$pageview' --event 'order placed' --url https://pennon.example
+  $ pennon tail --event '$pageview' --event 'order placed' --host https://pennon.example
   $ pennon tail --property plan=pro --property country=NO --no-rejected
   $ pennon tail --lane ai,error_tracking --json | jq .event`,
   )

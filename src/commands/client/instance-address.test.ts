@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { it } from 'node:test'
 import { instanceAddress } from './instance-address.ts'
 
-const config = { host: '0.0.0.0', port: 8000, adminPort: null }
+const config = { instance: null, host: '0.0.0.0', port: 8000, adminPort: null }
 
 const addresses: [given: string | undefined, address: string | null][] = [
   [undefined, 'http://127.0.0.1:8000'],
@@ -23,7 +23,7 @@ const addresses: [given: string | undefined, address: string | null][] = [
 for (const [given, address] of addresses)
   it(`${JSON.stringify(given)} names ${address ?? 'no instance, and says how one looks'}`, () => {
     assert.deepEqual(
-      instanceAddress(given, config, '--host'),
+      instanceAddress(given, config),
       address === null
         ? { ok: false, error: `--host is an address such as https://pennon.example, not ${given}` }
         : { ok: true, value: address },
@@ -31,12 +31,22 @@ for (const [given, address] of addresses)
   })
 
 it('an instance of this configuration is on its admin port, where it has one', () => {
-  assert.deepEqual(instanceAddress(undefined, { host: '::', port: 1, adminPort: 2 }, '--host'), {
+  assert.deepEqual(instanceAddress(undefined, { instance: null, host: '::', port: 1, adminPort: 2 }), {
     ok: true,
     value: 'http://127.0.0.1:2',
   })
-  assert.deepEqual(instanceAddress(undefined, { host: 'fd00::1', port: 1, adminPort: null }, '--host'), {
+  assert.deepEqual(instanceAddress(undefined, { instance: null, host: 'fd00::1', port: 1, adminPort: null }), {
     ok: true,
     value: 'http://[fd00::1]:1',
+  })
+})
+
+it('an instance is where PENNON says, unless --host says another', () => {
+  const here = { ...config, instance: 'https://flags.example/' }
+  assert.deepEqual(instanceAddress(undefined, here), { ok: true, value: 'https://flags.example' })
+  assert.deepEqual(instanceAddress('localhost:9000', here), { ok: true, value: 'http://localhost:9000' })
+  assert.deepEqual(instanceAddress(undefined, { ...config, instance: 'ftp://x' }), {
+    ok: false,
+    error: 'PENNON is an address such as https://pennon.example, not ftp://x',
   })
 })

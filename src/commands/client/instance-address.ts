@@ -1,24 +1,21 @@
-// Where the private API of an instance is: what a command is told, or where this configuration would serve it.
+// Where the private API of an instance is: what `--host` or PENNON says, or where this configuration would serve it.
 
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 
+export type AddressConfig = Pick<Config, 'instance' | 'host' | 'port' | 'adminPort'>
+
 /**
- * @param given an address such as `https://pennon.example`. For `--host`, which sounds like a name, a name or an address
- *   with a port will do: `pennon.example`, `127.0.0.1:8000`.
+ * @param given the value of `--host`: an address such as `https://pennon.example`, or since its name sounds like one, a
+ *   name or an address with a port: `pennon.example`, `127.0.0.1:8000`.
  * @returns the address without a final slash, or a one-line message for people.
  */
-export function instanceAddress(
-  given: string | undefined,
-  config: Pick<Config, 'host' | 'port' | 'adminPort'>,
-  option: '--host' | '--url',
-): Result<string, string> {
-  const text = given ?? ownAddress(config)
-  const isWhole = option === '--url' || text.includes('://')
-  const whole = isWhole ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`
+export function instanceAddress(given: string | undefined, config: AddressConfig): Result<string, string> {
+  const text = given ?? config.instance ?? ownAddress(config)
+  const whole = text.includes('://') ? text : `${isLoopback(text) ? 'http' : 'https'}://${text}`
   const url = URL.parse(whole)
   if (!/^https?:$/.test(url?.protocol ?? '') || url!.search !== '' || url!.hash !== '')
-    return err(`${option} is an address such as https://pennon.example, not ${text}`)
+    return err(`${given === undefined ? 'PENNON' : '--host'} is an address such as https://pennon.example, not ${text}`)
   return ok(whole.replace(/\/+$/, ''))
 }
 
@@ -26,7 +23,7 @@ function isLoopback(hostAndPort: string): boolean {
   return /^(localhost|127\.\d+\.\d+\.\d+|\[::1\])(:\d+)?(\/|$)/.test(hostAndPort)
 }
 
-function ownAddress({ host, port, adminPort }: Pick<Config, 'host' | 'port' | 'adminPort'>): string {
+function ownAddress({ host, port, adminPort }: AddressConfig): string {
   const reached = ['0.0.0.0', '::'].includes(host) ? '127.0.0.1' : host
   return `http://${reached.includes(':') ? `[${reached}]` : reached}:${adminPort ?? port}`
 }

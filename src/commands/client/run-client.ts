@@ -27,7 +27,7 @@ export async function runClient(
 ): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const instance = instanceAddress(options.host, read.value, '--host')
+  const instance = instanceAddress(options.host, read.value)
   if (!instance.ok) refuse(instance.error)
   const { personalKey } = read.value
   if (personalKey === null)

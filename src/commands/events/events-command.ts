@@ -12,7 +12,7 @@ export function addEventsCommand(program: Command): void {
       'after',
       `
 The personal API key, with the scope query:read, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the instance
-runs. The instance is the one that the settings describe (HOST, PORT, PENNON_ADMIN_PORT), or another by --host.
+runs. The instance is the one at the address in PENNON, else that of the settings (HOST, PORT, PENNON_ADMIN_PORT); --host names another.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon events count --from -7d
@@ -82,7 +82,7 @@ gone on with, since a file without its end has nothing that can be read.
 
 function asking(command: Command): Command {
   return command
-    .option('--host <address>', 'where the private API is; by HOST and PENNON_ADMIN_PORT, else PORT, unless given')
+    .option('--host <address>', 'where the private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
     .option('--project <id>', 'id of the project', '@current')
 }
 

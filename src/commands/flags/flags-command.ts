@@ -14,7 +14,7 @@ export function addFlagsCommand(program: Command): void {
       'after',
       `
 The personal API key, with the scope feature_flag:read, is in PENNON_PERSONAL_KEY; \`pennon new-key\` makes one where the
-instance runs. The instance is the one that the settings describe (HOST, PORT, PENNON_ADMIN_PORT), or another by --host.
+instance runs. The instance is the one at the address in PENNON, else that of the settings (HOST, PORT, PENNON_ADMIN_PORT); --host names another.
 
   $ export PENNON_PERSONAL_KEY=phx_…
   $ pennon flags list --host https://pennon.example
@@ -91,7 +91,7 @@ that, anything else as text. Nothing is written or counted.
 
 function asking(command: Command): Command {
   return command
-    .option('--host <address>', 'where the private API is; by HOST and PENNON_ADMIN_PORT, else PORT, unless given')
+    .option('--host <address>', 'where the private API is; by PENNON, or HOST and PENNON_ADMIN_PORT, unless given')
     .option('--project <id>', 'id of the project', '@current')
     .option('--json', 'print what the private API answers, as JSON')
 }

@@ -32,7 +32,7 @@ With PENNON_PERSONAL_KEY it also asks the service for the state of the job. The 
   command
     .command('list')
     .description('the import jobs of a project, as its instance knows them, and which days they cover')
-    .option('--host <address>', 'of the instance; by HOST and PORT unless given')
+    .option('--host <address>', 'of the instance; by PENNON, or HOST and PORT, unless given')
     .option('--project <id>', 'id of the project', '@current')
     .option('--json', 'print what the private API answers, and the days, as JSON')
     .addHelpText(
@@ -176,7 +176,7 @@ function addPlan(command: Command): void {
         'csv',
       ]),
     )
-    .option('--host <address>', 'of the target; by HOST and PORT unless given')
+    .option('--host <address>', 'of the target; by PENNON, or HOST and PORT, unless given')
     .option('--api-host <address>', 'of its private API, where that has a port of its own (PENNON_ADMIN_PORT)')
     .option('--project-key <key>', 'the public key of the target project; PENNON_PROJECT_KEY unless given')
     .option('--max-reject-share <share>', 'pause when more records than this are rejected, and more than 5', '1%')

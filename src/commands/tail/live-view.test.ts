@@ -107,12 +107,12 @@ describe('one connection to a live view', () => {
     const noProject = await watched(t, refusing(404, inItsWords('not_found', 'Not found.')))
     assert.deepEqual(
       [noProject.isFinal, noProject.why],
-      [true, 'it answered 404: Not found. Check --project and --url.'],
+      [true, 'it answered 404: Not found. Check --project and --host.'],
     )
     for (const { detail } of [notFound, notFoundOnWire]) {
       const elsewhere = await watched(t, refusing(404, inItsWords('not_found', detail)))
       assert.equal(elsewhere.isFinal, true)
-      assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --url: .*PENNON_ADMIN_PORT/)
+      assert.match(elsewhere.why, /it answered 404: There is nothing at this path.* Check --host: .*PENNON_ADMIN_PORT/)
     }
     const misread = await watched(t, refusing(400, inItsWords('invalid_input', 'Must be some of main.', 'lane')))
     assert.deepEqual([misread.isFinal, misread.why], [true, 'it answered 400: lane: Must be some of main.'])

@@ -94,8 +94,8 @@ async function refused(response: Response): Promise<LiveViewEnd> {
 
 function hintOf(detail: string | null): string {
   return detail === notFound.detail || detail === notFoundOnWire.detail
-    ? 'Check --url: where the instance has PENNON_ADMIN_PORT, its private API is on that port.'
-    : 'Check --project and --url.'
+    ? 'Check --host: where the instance has PENNON_ADMIN_PORT, its private API is on that port.'
+    : 'Check --project and --host.'
 }
 
 /** How many characters are shown of an answer that did not come from Pennon. */

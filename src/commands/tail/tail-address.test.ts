@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { type TailOptions, tailAddress } from './tail-address.ts'
 
-const here = { host: '127.0.0.1', port: 8000, adminPort: null }
+const here = { instance: null, host: '127.0.0.1', port: 8000, adminPort: null }
 const nothing: TailOptions = { project: '@current', rejected: true }
 
 function viewOf(options: Partial<TailOptions>, place: Parameters<typeof tailAddress>[1] = here): URL {
@@ -21,7 +21,7 @@ describe('the address of a live view', () => {
     assert.equal(viewOf({}).href, `http://127.0.0.1:8000${path}`)
     assert.equal(viewOf({}, { ...here, host: '0.0.0.0', adminPort: 9000 }).href, `http://127.0.0.1:9000${path}`)
     assert.equal(viewOf({}, { ...here, host: '::1' }).href, `http://[::1]:8000${path}`)
-    assert.equal(viewOf({ url: 'https://pennon.example/x/' }).href, `https://pennon.example/x${path}`)
+    assert.equal(viewOf({ host: 'https://pennon.example/x/' }).href, `https://pennon.example/x${path}`)
     assert.equal(viewOf({ project: 'a/b' }).pathname, '/api/projects/a%2Fb/events/live/')
   })
 
@@ -56,8 +56,7 @@ describe('the address of a live view', () => {
       [{ lane: [''] }, /--lane/],
       [{ property: ['plan'] }, /--property is key=value/],
       [{ property: ['=pro'] }, /--property is key=value/],
-      [{ url: 'localhost:8000' }, /--url/],
-      [{ url: 'pennon.example' }, /--url/],
+      [{ host: 'ftp://pennon.example' }, /--host/],
     ] as const) {
       const address = tailAddress({ ...nothing, ...options }, here)
       assert.ok(!address.ok)

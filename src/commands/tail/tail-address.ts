@@ -1,12 +1,11 @@
 // Turns the options of `pennon tail` into the address of a live view. Only the instance checks names of lanes and
 // projects, since it may be of another version.
 
-import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import { instanceAddress } from '../client/instance-address.ts'
+import { type AddressConfig, instanceAddress } from '../client/instance-address.ts'
 
 export interface TailOptions {
-  readonly url?: string
+  readonly host?: string
   readonly project: string
   readonly event?: readonly string[]
   readonly distinctId?: readonly string[]
@@ -27,11 +26,8 @@ export interface TailAddress {
 }
 
 /** @returns a one-line message for people if an option is invalid. */
-export function tailAddress(
-  options: TailOptions,
-  config: Pick<Config, 'host' | 'port' | 'adminPort'>,
-): Result<TailAddress, string> {
-  const instance = instanceAddress(options.url, config, '--url')
+export function tailAddress(options: TailOptions, config: AddressConfig): Result<TailAddress, string> {
+  const instance = instanceAddress(options.host, config)
   if (!instance.ok) return instance
   const query = queryOf(options)
   if (!query.ok) return query

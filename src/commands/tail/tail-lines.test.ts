@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { parseJson } from '#core/json.ts'
+import { plainTerminal } from '../client/terminal.ts'
 import type { Data } from './live-view.ts'
-import { lineOf } from './tail-lines.ts'
+import { jsonLineOf, lineOf } from './tail-lines.ts'
 
 const at = '2026-11-22T01:02:27.290Z'
 
+/** The cells of a line, without what pads them. */
 function line(kind: string, json: string, isJson = false): string {
-  return lineOf(kind, parseJson(json) as Data, isJson)
+  const data = parseJson(json) as Data
+  return isJson ? jsonLineOf(kind, data) : lineOf(kind, data).replaceAll(/ {3,}/g, '  ')
 }
 
 function event(rest: string, isJson = false): string {
@@ -31,7 +34,7 @@ describe('a line of pennon tail', () => {
   it('marks an import, with the time that it has of its own', () => {
     const was = '2024-03-01T00:00:00.000Z'
     const line = (isImport: boolean) => event(`"timestamp":"${was}","historical_migration":${isImport},"properties":{}`)
-    assert.equal(line(true), `${at}  historical ${was}  paid  ada  {}`)
+    assert.equal(line(true), `${at}  paid  ada  historical ${was}  {}`)
     assert.equal(line(false), `${at}  paid  ada  {}`)
   })
 
@@ -43,21 +46,37 @@ describe('a line of pennon tail', () => {
       distinct_id: 'ada',
       body: 'x'.repeat(201),
     }
-    const shown = `${at}  rejected: missing_event_name (event)  ada  ${'x'.repeat(200)}…`
+    const shown = `${at}  rejected  ada  missing_event_name (event)  ${'x'.repeat(200)}…`
     assert.equal(line('rejected', JSON.stringify(reject)), shown)
     const ofImport = line('rejected', JSON.stringify({ ...reject, historical_migration: true }))
-    assert.equal(ofImport, shown.replace('  rejected', '  historical  rejected'))
+    assert.equal(ofImport, shown.replace('ada  ', 'ada  historical  '))
   })
 
   it('shows what turns the direction of a line, breaks it or hides in it as what it is', () => {
     const hidden = '\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\u{e0041}\ud800'
     const escapes = String.raw`\u202e\u2066\u200b\u200d\ufeff\u00ad\u2028\u2029\udb40\udc41\ud800`
     const sent = { captured_at: 'at', event: `paid${hidden}`, distinct_id: 'Zoë 🦊', properties: { name: hidden } }
-    const line = lineOf('event', sent, false)
-    assert.equal(line, `at  paid${escapes}  Zoë 🦊  {"name":"${escapes}"}`)
-    const asJson = lineOf('event', sent, true)
+    const line = lineOf('event', sent)
+    assert.equal(line.replaceAll(/ {3,}/g, '  '), `at  paid${escapes}  Zoë 🦊  {"name":"${escapes}"}`)
+    const asJson = jsonLineOf('event', sent)
     assert.ok(asJson.includes(escapes) && !asJson.includes(hidden[0]!))
     assert.equal(JSON.parse(asJson).event, `paid${hidden}`)
+  })
+
+  it('is a row of a table, which a terminal cuts and a pipe does not', () => {
+    const titles = lineOf('ready', {})
+    const long = { captured_at: at, event: 'a name that is longer than its column', distinct_id: 'ada', properties: {} }
+    const shown = lineOf('event', { ...long, event: 'paid' })
+    for (const [title, cell] of [
+      ['EVENT', 'paid'],
+      ['DISTINCT ID', 'ada'],
+      ['PROPERTIES', '{}'],
+    ] as const)
+      assert.equal(titles.indexOf(title), shown.indexOf(cell), title)
+    assert.ok(lineOf('event', long).includes('a name that is longer than its column  ada'))
+    const narrow = lineOf('event', { ...long, properties: { text: 'x'.repeat(100) } }, { ...plainTerminal, width: 90 })
+    assert.equal(narrow.length, 90)
+    assert.ok(narrow.includes('a name that is longer t…  ada'), narrow)
   })
 
   it('tells everything else by its name, and never moves the cursor', () => {

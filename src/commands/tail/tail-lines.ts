@@ -1,29 +1,50 @@
-// Formats each message of `pennon tail` as exactly one line, whatever clients sent.
+// Formats each message of `pennon tail` as exactly one line, whatever clients sent: a row of a table that never ends, so
+// that its columns have fixed widths. A terminal cuts what does not fit; a pipe gets everything.
 
 import { printable } from '#core/printable.ts'
+import { plainTerminal, type Terminal } from '../client/terminal.ts'
+import { cutToWidth, textWidth } from '../client/text-width.ts'
 import type { Data } from './live-view.ts'
 
-/** @param isJson whether to print the whole message as JSON. */
-export function lineOf(kind: string, data: Data, isJson: boolean): string {
-  return printable(isJson ? JSON.stringify({ type: kind, ...data }) : shortLineOf(kind, data))
+/** @returns the whole message as JSON. */
+export function jsonLineOf(kind: string, data: Data): string {
+  return printable(JSON.stringify({ type: kind, ...data }))
 }
 
-function shortLineOf(kind: string, data: Data): string {
+export function lineOf(kind: string, data: Data, terminal: Terminal = plainTerminal): string {
   switch (kind) {
+    case 'ready':
+      return terminal.paint('bold', row(['TIME', 'EVENT', 'DISTINCT ID', 'PROPERTIES'], terminal))
     case 'event':
-      return eventLine(data)
+      return row(eventCells(data), terminal)
     case 'rejected':
-      return rejectLine(data)
+      return terminal.paint('yellow', row(rejectCells(data), terminal))
     default:
-      return `# ${kind} ${JSON.stringify(data)}`
+      return row([`# ${kind} ${JSON.stringify(data)}`], terminal)
   }
 }
 
+/** Of the time, which has milliseconds, of the name and of the distinct id; the last cell takes what is left. */
+const widths = [24, 24, 24]
+const gap = '  '
+
+function row(cells: readonly string[], { width }: Terminal): string {
+  const padded = cells.map((cell, index) => {
+    const text = printable(cell)
+    const columns = widths[index]
+    if (index === cells.length - 1 || columns === undefined) return text
+    const shown = width === null ? text : cutToWidth(text, columns)
+    return shown + ' '.repeat(Math.max(0, columns - textWidth(shown)))
+  })
+  const line = padded.join(gap)
+  return width === null ? line : cutToWidth(line, width)
+}
+
 /**
- * Person properties that were sent beside the event's properties are printed after them. The time is that of arrival,
- * so that lines are in order; an import is marked and also shows the time it is stored with.
+ * Person properties that were sent beside the event's properties come after them. The time is that of arrival, so that
+ * lines are in order; an import is marked and also shows the time it is stored with.
  */
-function eventLine({
+function eventCells({
   captured_at: capturedAt,
   historical_migration: isImport,
   timestamp,
@@ -32,27 +53,31 @@ function eventLine({
   properties,
   cut,
   ...others
-}: Data): string {
+}: Data): string[] {
   const set = ['$set', '$set_once'].filter(name => name in others)
-  const parts = [JSON.stringify(properties), ...set.map(name => `${name} ${JSON.stringify(others[name])}`)]
-  const mark = isImport === true ? [`historical ${timestamp}`] : []
-  return [capturedAt, ...mark, event, distinctId, ...parts, ...(cut === true ? ['(cut)'] : [])].join('  ')
+  const parts = [
+    ...(isImport === true ? [`historical ${timestamp}`] : []),
+    JSON.stringify(properties),
+    ...set.map(name => `${name} ${JSON.stringify(others[name])}`),
+    ...(cut === true ? ['(cut)'] : []),
+  ]
+  return [String(capturedAt), String(event), String(distinctId), parts.join(gap)]
 }
 
 /** Enough to recognise the body; `--json` and the list of rejects show all of it. */
 const bodyCharsMax = 200
 
-function rejectLine({
+function rejectCells({
   received_at: receivedAt,
   historical_migration: isImport,
   reason,
   field,
   distinct_id: distinctId,
   body,
-}: Data): string {
+}: Data): string[] {
   const text = String(body)
   const shown = text.length > bodyCharsMax ? `${text.slice(0, bodyCharsMax)}…` : text
   const at = field === '' || field === null || field === undefined ? '' : ` (${field})`
   const mark = isImport === true ? ['historical'] : []
-  return [receivedAt, ...mark, `rejected: ${reason}${at}`, distinctId, shown].join('  ')
+  return [String(receivedAt), 'rejected', String(distinctId), [...mark, `${reason}${at}`, shown].join(gap)]
 }

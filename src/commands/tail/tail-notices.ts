@@ -11,7 +11,7 @@ export interface TailNotices {
 }
 
 const nothingThere = /ECONNREFUSED|ENOTFOUND/
-const wayOut = '. Name the address of the instance with --url, or give the PORT and HOST that it was started with.'
+const wayOut = '. Name the address of the instance with --host, or give the PORT and HOST that it was started with.'
 
 /**
  * @param options.instance the address of the instance's private API.

@@ -4,11 +4,12 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { readConfig } from '#config.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
+import { terminalOf } from '../client/terminal.ts'
 import { refuse } from '../refuse.ts'
 import { keepWatching } from './keep-watching.ts'
 import { watchLiveView } from './live-view.ts'
 import { type TailOptions, tailAddress } from './tail-address.ts'
-import { lineOf } from './tail-lines.ts'
+import { jsonLineOf, lineOf } from './tail-lines.ts'
 import { tailNotices } from './tail-notices.ts'
 
 export type { TailOptions }
@@ -37,7 +38,8 @@ export async function tail(options: TailOptions): Promise<void> {
         monotonicNowMs,
         onMessage: (kind, data) => {
           if (kind === 'ready') onReady()
-          process.stdout.write(`${lineOf(kind, data, options.json === true)}\n`)
+          const line = options.json === true ? jsonLineOf(kind, data) : lineOf(kind, data, terminalOf(process.stdout))
+          process.stdout.write(`${line}\n`)
         },
       }),
     onLost: why => say(notices.lost(why)),

@@ -53,9 +53,9 @@ export function whyNoProjectKey(key: string): string | null {
 
 /** Where events are sent, and where the private API is: another port where PENNON_ADMIN_PORT says so. */
 function addressesOf({ host, apiHost }: AskedTarget, config: Config): { address: string; api: string } {
-  const sent = instanceAddress(host, { ...config, adminPort: null }, '--host')
+  const sent = instanceAddress(host, { ...config, adminPort: null })
   if (!sent.ok) refuse(sent.error)
-  const asked = instanceAddress(apiHost ?? host, config, '--host')
+  const asked = instanceAddress(apiHost ?? host, config)
   if (!asked.ok) refuse(asked.error)
   return { address: sent.value, api: asked.value }
 }
@@ -91,7 +91,7 @@ export function addressByDefault(): string {
 export function whyNoAddress(host: string): string | null {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
-  const address = instanceAddress(host, read.value, '--host')
+  const address = instanceAddress(host, read.value)
   return address.ok ? null : address.error
 }
 
