@@ -97,14 +97,17 @@ async function installInTurn() {
 /** @param folder has to be on the file system of `node_modules`, so that a rename is enough. */
 async function install(folder) {
   console.error(
-    `pennon: installing dependencies (${isProduction ? 'production' : 'full'}), about 20 seconds the first time …`,
+    `pennon: installing dependencies (${isProduction ? 'production' : 'full'}), nearly 1 GB, usually within a minute …`,
   )
+  const elapsing = tellElapsed()
   for (const name of ['package.json', 'package-lock.json', '.npmrc'])
     if (existsSync(join(root, name))) copyFileSync(join(root, name), join(folder, name))
   // The `engines` of packages, ours included, refer to the Node that is being installed, not to the one that runs npm
   // here. A warning would mislead, and a machine that refuses such packages (engine-strict) could never start Pennon.
   const args = ['ci', '--ignore-scripts', '--loglevel=error', '--engine-strict=false', '--no-audit', '--no-fund']
   const code = await run('npm', isProduction ? [...args, '--omit=dev'] : args, folder)
+  clearInterval(elapsing)
+  if (process.stderr.isTTY) process.stderr.write('\r\x1b[K')
   if (isInterrupted)
     return fail('the installation was interrupted; nothing was changed. The next start begins it anew.')
   if (code !== 0)
@@ -124,6 +127,17 @@ async function install(folder) {
     if (!isInstalled())
       fail(`node_modules cannot be replaced (${cause.message}): stop what runs on it, and run \`npm ci\`.`)
   }
+}
+
+/** npm draws nothing where it is quiet, and a minute without a sign looks like a hang. */
+function tellElapsed() {
+  const startMs = performance.now()
+  const elapsed = () => `pennon: still installing, ${Math.round((performance.now() - startMs) / 1_000)} s so far`
+  const { isTTY } = process.stderr
+  return setInterval(
+    () => process.stderr.write(isTTY ? `\r${elapsed()}\x1b[K` : `${elapsed()}\n`),
+    isTTY ? 1_000 : 15_000,
+  )
 }
 
 /** Restores the old packages if an installation ended between its two renames. */

@@ -189,16 +189,18 @@ describe('what pennon flags prints', () => {
       'control      1,501       20  ▄▂ ▁',
       '日本         2,000        7  █',
       '(no answer)      8        1     ▁',
-      '2026-11-01T00:00:00Z to 2026-11-04T00:00:00Z, a full bar is 2,000 calls; last called 2026-11-04T12:00:00Z',
+      '2026-11-01 to 2026-11-04; a full bar is 2,000 calls; last called 2026-11-04T12:00:00Z',
     ])
   })
 
   it('has fewer bars where the terminal is narrow, and says what each stands for', () => {
+    const hours = Array.from({ length: 40 }, (_, hour) => new Date(Date.UTC(2026, 10, 1, hour)).toISOString())
     const long = {
       ...usage,
-      results: [{ value: 'true', calls: Array(40).fill(1), persons: Array(40).fill(1), buckets }],
+      results: [{ value: 'true', calls: Array(40).fill(1), persons: Array(40).fill(1), buckets: hours }],
     }
-    const [title, row] = usageLines(long, 'hour', { ...plainTerminal, width: 40 })
+    const [title, row, foot] = usageLines(long, 'hour', { ...plainTerminal, width: 40 }, true)
+    assert.match(foot!, /^2026-11-01 00:00 to 2026-11-02 15:00, not over yet, the last bar is of 1 hour; a full bar/)
     assert.equal(title, 'VALUE  CALLS  PERSONS  PER 3 HOURS')
     assert.equal(row, 'true      40        1  █████████████▃')
   })

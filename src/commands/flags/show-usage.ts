@@ -1,5 +1,6 @@
 // `pennon flags usage`: how often a flag was called, with a chart of one line for each of its values.
 
+import { counted } from '#core/counted.ts'
 import { barChart, sumNeighbours } from '../client/bar-chart.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
 import { type Column, tableLines } from '../client/table.ts'
@@ -31,7 +32,10 @@ export function showUsage(key: string, options: UsageOptions): Promise<void> {
     const query = { date_from: from, date_to: to, interval }
     const usage = await ofFlag(api, key, () => api.get(flagPath(key, 'usage/'), query))
     if (options.json === true) printJson(usage)
-    else printLines(usageLines(usage as unknown as FlagUsage, interval, terminalOf(process.stdout)))
+    else {
+      const isOpen = to === undefined
+      printLines(usageLines(usage as unknown as FlagUsage, interval, terminalOf(process.stdout), isOpen))
+    }
   })
 }
 
@@ -52,7 +56,8 @@ interface Row {
   readonly chart: string
 }
 
-export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal): string[] {
+/** @param isOpen whether the last bucket still runs, so that its bar may grow. */
+export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal: Terminal, isOpen = false): string[] {
   const lastCall = `last called ${usage.last_called_at ?? 'never, as far as is known'}`
   if (usage.results.length === 0) return ['No calls in this time.', lastCall]
   const rows = usage.results.map(({ value, calls, persons }) => ({
@@ -69,9 +74,18 @@ export function usageLines(usage: FlagUsage, interval: 'day' | 'hour', terminal:
   const { perSum } = summed[0]!
   const bar = perSum === 1 ? `PER ${interval.toUpperCase()}` : `PER ${perSum} ${interval.toUpperCase()}S`
   const { buckets } = usage.results[0]!
+  const name = (bucket: string) => bucket.slice(0, interval === 'day' ? 10 : 16).replace('T', ' ')
+  const lastCount = buckets.length % perSum
+  const last = [
+    ...(isOpen ? ['not over yet'] : []),
+    ...(lastCount === 0 ? [] : [`the last bar is of ${counted(lastCount, interval, `${interval}s`)}`]),
+  ]
   return [
     ...tableLines(columnsOf(bar), charted, { ...terminal, width: null }),
-    terminal.paint('dim', `${buckets[0]} to ${buckets.at(-1)}, a full bar is ${grouped(tallest)} calls; ${lastCall}`),
+    terminal.paint(
+      'dim',
+      `${name(buckets[0]!)} to ${[name(buckets.at(-1)!), ...last].join(', ')}; a full bar is ${grouped(tallest)} calls; ${lastCall}`,
+    ),
   ]
 }
 

@@ -16,7 +16,7 @@ describe('the line of progress', () => {
   it('says the stage, what it waits for and how long, how far it is, and how fast', () => {
     assert.equal(
       progressLine(figures),
-      'send 2024-05-03, waiting: no connection to http://x, 8 s, 18 s left, 8,200 of 10,000 records, 100/s (mean 90), 2 retries',
+      'send (1 of 2) 2024-05-03, waiting: no connection to http://x, 8 s, 18 s left, 8,200 of 10,000 records, 100/s (mean 90), 2 retries',
     )
   })
 
@@ -29,7 +29,7 @@ describe('the line of progress', () => {
       unit: 'groups and links',
       waiting: null,
     } as const
-    assert.match(progressLine(generated), /^send, 10 of 149 groups and links, 100\/s/)
+    assert.match(progressLine(generated), /^send \(1 of 2\), 10 of 149 groups and links, 100\/s/)
   })
 
   it('counts parts while files are fetched', () => {
@@ -70,7 +70,7 @@ describe('the line of progress', () => {
         )
       } else {
         assert.deepEqual([lines.length, lines[2]], [3, 'A warning.'])
-        assert.match(lines[0]!, /^scan, 500 of 1,000 records, \d+\/s \(mean 50\), 1 retry, 10 s left$/)
+        assert.match(lines[0]!, /^scan \(2 of 3\), 500 of 1,000 records, \d+\/s \(mean 50\), 1 retry, 10 s left$/)
       }
     }
   })
@@ -88,11 +88,14 @@ describe('the line of progress', () => {
     tracker.begin('stage', { bytes: 400 })
     tracker.add({ records: 5, bytes: 100 })
     t.mock.timers.tick(1_000)
-    assert.ok(written.startsWith('\r█████░░░░░░░░░░░░░░░ 25 %, stage, 5 records, 100 bytes of 400 bytes,'), written)
+    assert.ok(
+      written.startsWith('\r█████░░░░░░░░░░░░░░░ 25 %, stage (1 of 3), 5 records, 100 bytes of 400 bytes,'),
+      written,
+    )
     written = ''
     tracker.begin('verify', {})
     t.mock.timers.tick(1_000)
-    assert.ok(written.startsWith('\rverify, 0 records,'), written)
+    assert.ok(written.startsWith('\rverify (2 of 2), 0 records,'), written)
     end('done', null)
   })
 

@@ -8,6 +8,7 @@ import { counted } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import type { WayOut } from '#importer/job/job-paused.ts'
+import type { StageName } from '#importer/job/progress.ts'
 import { type ProgressFigures, ProgressTracker, progressFile } from '#importer/job/progress-figures.ts'
 import { duration } from '#importer/stages/report/report-sections.ts'
 
@@ -76,6 +77,17 @@ function terminalLine(figures: ProgressFigures, width: number): string {
   return total === null || total === 0 ? line : `${progressBar(done / total, width)}, ${line}`
 }
 
+/** The stages that follow each other without a question, each with a bar of its own. */
+const runs: readonly (readonly StageName[])[] = [
+  ['stage', 'scan', 'rehearse'],
+  ['send', 'verify'],
+]
+
+function stepOf(stage: StageName): string {
+  const run = runs.find(stages => stages.includes(stage))
+  return run === undefined ? '' : ` (${run.indexOf(stage) + 1} of ${run.length})`
+}
+
 export function progressLine(figures: ProgressFigures): string {
   const {
     stage,
@@ -95,7 +107,7 @@ export function progressLine(figures: ProgressFigures): string {
   const bytesOf = bytesTotal === null ? '' : ` of ${readableBytes(bytesTotal)}`
   const timeLeft = etaSeconds === null ? [] : [`${duration(etaSeconds)} left`]
   return [
-    day === null ? stage : `${stage} ${day}`,
+    `${stage}${stepOf(stage)}${day === null ? '' : ` ${day}`}`,
     // First of all, so that no narrow terminal cuts off the reason why nothing moves.
     ...(waiting === null ? [] : [`waiting: ${waiting}`, ...timeLeft]),
     // Nothing is read yet while files are fetched.
