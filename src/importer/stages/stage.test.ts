@@ -78,17 +78,18 @@ describe('staging', () => {
     )
   })
 
-  it('is as far as it has read of the files, however they are packed', async t => {
+  it('is as far as it has read of the files, however they are packed, and then as it has sorted them', async t => {
     const lines = Array.from({ length: 5_000 }, (_, index) => recordAt(index, index))
     const job = jobOf(t, [gzipSync(lines.slice(0, 4_000).join('')), lines.slice(4_000).join('')])
     const tracker = new ProgressTracker({ nowMs: () => 0, say: () => {} })
-    const seen: number[] = []
+    const seen: { share: number; what: string }[] = []
     const progress: StageProgress = {
       begin: (stage, totals) => tracker.begin(stage, totals),
       ...{ day: () => {}, waiting: () => {}, say: () => {} },
       add: done => {
         tracker.add(done)
-        seen.push(tracker.figures().bytesDone)
+        const { bytesDone, bytesTotal, unit = 'records' } = tracker.figures()
+        seen.push({ share: bytesDone / bytesTotal!, what: unit })
       },
     }
     const { folder, plan, source, signal } = job
@@ -101,10 +102,13 @@ describe('staging', () => {
       progress,
       signal,
     })
-    const { bytesDone, bytesTotal, recordsDone } = tracker.figures()
-    assert.deepEqual([bytesDone, recordsDone], [bytesTotal, 5_000])
-    assert.ok(new Set(seen).size > 10, 'it grows on the way')
-    assert.ok(Math.max(...seen) <= bytesTotal!, 'it is never further than the end')
+    assert.equal(tracker.figures().recordsDone, 5_000)
+    assert.deepEqual([...new Set(seen.map(({ what }) => what))], ['records', 'records sorted'])
+    for (const pass of ['records', 'records sorted']) {
+      const shares = seen.filter(({ what }) => what === pass).map(({ share }) => share)
+      assert.ok(new Set(shares).size > 10, 'it grows on the way')
+      assert.equal(Math.max(...shares), 1, `${pass}: it ends at the end, and is never further`)
+    }
   })
 
   it('cuts a day into parts of limited size, in order', async t => {

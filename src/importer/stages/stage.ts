@@ -52,7 +52,8 @@ export async function stageRecords(options: StageOptions): Promise<Manifest> {
     ...(sizes && { heldBytesMax: sizes.held }),
   })
   checkStill(raw)
-  const parts = await sortDays(options, Object.keys(days), done)
+  progress.begin('stage', { bytes: Object.values(days).reduce((sum, bytes) => sum + bytes, 0), unit: 'records sorted' })
+  const parts = await sortDays(options, days, done)
   const manifest = manifestOf(plan, { raw, objects, parts })
   writeManifest(folder, manifest)
   folder.remove('spill')
@@ -87,18 +88,20 @@ function isStill(sources: readonly RawSource[]): boolean {
 /** Oldest day first, and last the records without a day. */
 async function sortDays(
   options: StageOptions,
-  days: readonly string[],
+  bytesOf: Readonly<Record<string, number>>,
   done: ReadonlyMap<string, readonly StagedPart[]>,
 ): Promise<StagedPart[]> {
   const { folder, progress, signal } = options
   const parts: StagedPart[] = []
+  const days = Object.keys(bytesOf)
   for (const day of [...days.filter(each => each !== unknownDay).toSorted(), unknownDay]) {
     if (!days.includes(day)) continue
     checkPause(signal)
     progress.day(day)
     const known = done.get(day)
     const partsOfDay = known ?? (await sortOneDay(day, options))
-    if (known === undefined) appendFileSync(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
+    if (known !== undefined) progress.add({ records: recordsOf(known), bytes: bytesOf[day]!, isEarlier: true })
+    else appendFileSync(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
     rmSync(dayFile(folder, day), { force: true })
     parts.push(...partsOfDay)
   }
@@ -108,7 +111,7 @@ async function sortDays(
 
 async function sortOneDay(
   day: string,
-  { folder, signal, sizes, untilRoom = anyRoom }: StageOptions,
+  { folder, progress, signal, sizes, untilRoom = anyRoom }: StageOptions,
 ): Promise<readonly StagedPart[]> {
   const writer = new PartWriter(folder, day, sizes?.part ?? partBytesMax)
   for await (const { bytes, key } of sortedDay(folder, day, sizes?.sorted, untilRoom)) {
@@ -116,6 +119,7 @@ async function sortOneDay(
     // A day of one part makes room: its lines go as soon as the part is written.
     if (!writer.holds(bytes)) await untilRoom()
     writer.add(bytes, key)
+    progress.add({ records: 1, bytes: bytes.length })
   }
   writer.end()
   return writer.parts
@@ -137,6 +141,10 @@ function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
   return days
 }
 
+function recordsOf(counted: readonly { readonly records: number }[]): number {
+  return counted.reduce((sum, { records }) => sum + records, 0)
+}
+
 function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'raw' | 'objects' | 'parts'>): Manifest {
   const known = parts.filter(({ firstUs }) => firstUs !== null)
   const zone = plan.config.source_timezone
@@ -152,7 +160,7 @@ function manifestOf(plan: ImportPlan, { raw, objects, parts }: Pick<Manifest, 'r
     objects,
     parts,
     totals: {
-      records: parts.reduce((sum, { records }) => sum + records, 0),
+      records: recordsOf(parts),
       bytes: parts.reduce((sum, { bytes }) => sum + bytes, 0),
       days: new Set(known.map(({ id }) => id.split('/')[0])).size,
     },
