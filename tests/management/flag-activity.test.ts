@@ -34,16 +34,14 @@ it('the activity of a project tells every change of its flags, by whom and of wh
   assert.deepEqual((await api.call('GET', `${path}a/activity/?limit=1`)).body.results, [body.results[1]])
 })
 
-it('pages of large versions are short, and follow each other without a gap', async t => {
+it('pages of large versions follow each other without a gap', async t => {
   const api = await startManagement(t)
   const filters = { groups: [], note: 'x'.repeat(600_000) }
   await api.call('POST', `${path}?skip_validation=true`, { body: { key: 'large', filters } })
   for (const name of ['one', 'two', 'three']) await api.call('PATCH', `${path}large/`, { body: { name } })
   for (const list of ['large/versions/', 'large/activity/', 'activity/']) {
     const told: unknown[] = []
-    let next: string | null = path + list
-    let pageCount = 0
-    for (; next !== null; pageCount++) {
+    for (let next: string | null = `${path}${list}?limit=3`; next !== null; ) {
       const { body } = await api.call('GET', next.replace(/^https?:\/\/[^/]+/, ''))
       for (const entry of body.results) told.push([entry.version ?? entry.detail.version, entry.activity])
       next = body.next
@@ -54,6 +52,5 @@ it('pages of large versions are short, and follow each other without a gap', asy
       isActivity ? (version === 1 ? 'created' : 'updated') : undefined,
     ])
     assert.deepEqual(told, wanted, list)
-    assert.equal(pageCount, 4)
   }
 })

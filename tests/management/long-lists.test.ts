@@ -66,8 +66,8 @@ it('the organization names all projects, also where their settings are more than
     const clientSettings = { text: 'x'.repeat(300_000) }
     assert.ok((await api.management.updateProject(created.body.id, { clientSettings })).ok)
   }
-  const first = await api.call('GET', '/api/projects/')
-  assert.ok(first.body.results.length < 6 && first.body.next !== null, `${first.body.results.length} projects`)
+  const slice = await api.management.listProjects({ limit: 100, offset: 0 })
+  assert.ok(slice.results.length < 6, 'more than one read of the store')
   const { body } = await api.call('GET', '/api/organizations/@current/')
   assert.equal(body.projects.length, 6)
 })

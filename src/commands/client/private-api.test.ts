@@ -78,7 +78,7 @@ describe('the private API as commands call it', () => {
     })
     const numbers = async (countMax?: number) => (await api.list('/x/', { a: ['b', 'c'] }, countMax)).map(({ n }) => n)
     assert.deepEqual(await numbers(), [0, 1, 2, 3, 4])
-    assert.equal(asked[1], '/api/projects/%40current/x/?limit=1000&a=b&a=c&offset=2')
+    assert.equal(asked[1], '/api/projects/%40current/x/?limit=200&a=b&a=c&offset=2')
     asked.length = 0
     assert.deepEqual(await numbers(3), [0, 1, 2])
     assert.equal(asked.length, 2)

@@ -31,6 +31,8 @@ export class ClientError extends Error {
 }
 
 const timeoutMsDefault = 60_000
+/** Rows of one page of a list: a page has 8 MiB at most, and more would be refused. */
+const pageRowsMax = 200
 
 export class PrivateApi {
   readonly instance: string
@@ -74,7 +76,7 @@ export class PrivateApi {
   async list(path: string, query: Query = {}, countMax = Number.POSITIVE_INFINITY): Promise<JsonObject[]> {
     const results: JsonObject[] = []
     for (;;) {
-      const page = await this.get(path, { limit: 1_000, ...query, offset: results.length })
+      const page = await this.get(path, { limit: pageRowsMax, ...query, offset: results.length })
       const found = Array.isArray(page.results) ? page.results.filter(isJsonObject) : []
       results.push(...found)
       if (results.length >= countMax) return results.slice(0, countMax)

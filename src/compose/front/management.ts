@@ -24,7 +24,18 @@ export function composeManagement(
   parts: FrontParts,
   { decide, rejects, version, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
-  const { config, clock, newUuid, randomBytes, trustedProxies, noteStateAway, logger, definitions, liveEvents } = parts
+  const {
+    config,
+    clock,
+    newUuid,
+    randomBytes,
+    trustedProxies,
+    noteStateAway,
+    logger,
+    definitions,
+    liveEvents,
+    monotonicNowMs,
+  } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
     addressBase: createAddressBase(config.publicUrl, trustedProxies),
@@ -37,7 +48,7 @@ export function composeManagement(
     keyCheck: definitions.keyCheck,
     exportPlaces: createExportPlaces(),
     openParquetFile,
-    ...{ decide, liveEvents, payloadCipher, clock, newUuid, randomBytes, noteStateAway, logger },
+    ...{ decide, liveEvents, payloadCipher, clock, newUuid, randomBytes, noteStateAway, logger, monotonicNowMs },
   })
   return { api, routes: [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes })] }
 }

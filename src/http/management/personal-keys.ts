@@ -17,7 +17,7 @@ import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusa
 import { isLimited } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { type InstanceEndpoint, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { countedPage } from './kit/page.ts'
+import { answerCountedList, encodeObjects } from './kit/full-page.ts'
 import { pageParams, type QuerySpec } from './kit/query-params.ts'
 
 type PersonalKeysDeps = EndpointDeps &
@@ -36,10 +36,13 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       summary: 'List personal API keys, without their secrets.',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(personalKeySchema) },
-      handle: async ({ request, query }) => {
-        const { count, results } = await deps.management.listPersonalKeys(query)
-        return answer(200, countedPage(request, query, count, results.map(encodePersonalKey)))
-      },
+      handle: call =>
+        answerCountedList(
+          call,
+          call.query,
+          slice => deps.management.listPersonalKeys(slice),
+          encodeObjects(encodePersonalKey),
+        ),
     }),
     ...keyRoutes(deps, {
       method: 'POST',

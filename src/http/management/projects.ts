@@ -32,7 +32,8 @@ import { type Answer, answer, invalidInput, noContent, notFoundHere, permissionD
 import { isLimited } from './kit/authenticate.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute, projectPrefixes, projectRoutes } from './kit/endpoint.ts'
-import { countedPage, type PageRequest } from './kit/page.ts'
+import { answerCountedList, encodeTogether } from './kit/full-page.ts'
+import type { PageRequest } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 
 type ProjectsDeps = EndpointDeps &
@@ -55,10 +56,13 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       scope: 'project:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(projectSchema) },
-      handle: async ({ request, caller, query }) => {
-        const { count, results } = await listVisibleProjects(deps, caller, query)
-        return answer(200, countedPage(request, query, count, await encodeProjects(deps, results)))
-      },
+      handle: call =>
+        answerCountedList(
+          call,
+          call.query,
+          slice => listVisibleProjects(deps, call.caller, slice),
+          encodeTogether(projects => encodeProjects(deps, projects)),
+        ),
     }),
     ...instanceRoutes(deps, {
       method: 'POST',

@@ -14,7 +14,7 @@ import {
 import { answer } from './kit/answers.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { currentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
-import { countedPage } from './kit/page.ts'
+import { countedNeighbours } from './kit/page.ts'
 import { pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
@@ -61,7 +61,7 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       success: { status: 200, schema: countedPageSchema(organizationSchema) },
       handle: async ({ request, caller, query }) => {
         const results = query.offset === 0 ? [await organizationOf(deps, caller)] : []
-        return answer(200, countedPage(request, query, 1, results))
+        return answer(200, { ...countedNeighbours(request, query, 1, results.length), results })
       },
     }),
     ...instanceRoutes(deps, {

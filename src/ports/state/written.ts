@@ -8,7 +8,7 @@ export interface Written<T> {
 
 /**
  * `count` is the size of the whole list. A page is cut by bytes as well as by its limit, so large rows make it shorter
- * than its limit; the next page begins where it ends.
+ * than its limit; the next page begins where it ends. Answers are filled from as many as they take (`kit/full-page.ts`).
  */
 export interface Page<T> {
   readonly count: number

@@ -19,8 +19,8 @@ export interface CohortPersonsDeps {
   readonly servedProject: (projectId: number) => CompiledProject | null
   readonly clock: Clock
   readonly logger: Logger
-  /** For tests: the clock for slices and for how long a list may search. */
-  readonly monotonicNowMs?: () => number
+  /** The clock for slices and for how long a list may search. */
+  readonly monotonicNowMs: () => number
 }
 
 export interface MemberPage<T> {
@@ -32,13 +32,13 @@ export interface MemberPage<T> {
 const personsPerPage = 200
 /** How long an evaluation runs before the event loop gets a turn. */
 const sliceMs = 10
-/** A list that finds few members stops after this time, and says where to continue. */
+/** A search that finds few members stops after this time, and says where to continue. */
 const lookMsMax = 1_000
-/** Limits the properties in one answer, as in any list of persons; a single person may exceed it. */
-const answeredCharsMax = 1024 * 1024
+/** Limits the properties of one slice of a page, as in any list of persons; a single person may exceed it. */
+const sliceCharsMax = 1024 * 1024
 
 /**
- * Members with an id above `after`, ascending. A short or empty page of a dynamic cohort need not be the last one.
+ * Members with an id above `after`, ascending: a slice of a page, which may be short or empty before the last.
  * @param encode encodes one member. It is called during the search, so that its cost is spread over turns.
  */
 export async function listMembers<T>(
@@ -53,8 +53,7 @@ export async function listMembers<T>(
     const nextAfter = page.hasMore ? (page.results.at(-1)?.id ?? after) : null
     return ok({ results: page.results.map(encode), nextAfter })
   }
-  const nowMs = deps.monotonicNowMs ?? (() => performance.now())
-  const endMs = nowMs() + lookMsMax
+  const endMs = deps.monotonicNowMs() + lookMsMax
   const { isMember: test, staticCohortIds } = memberTest(deps, cohort)
   const results: T[] = []
   let answeredChars = 0
@@ -65,7 +64,7 @@ export async function listMembers<T>(
       staticCohortIds,
     )
     for (const person of page.results) {
-      const isFull = results.length > 0 && answeredChars + person.propertiesJson.length > answeredCharsMax
+      const isFull = results.length > 0 && answeredChars + person.propertiesJson.length > sliceCharsMax
       if (isFull || results.length >= limit) return ok({ results, nextAfter: afterPersonId })
       const isMember = await test(person)
       if (!isMember.ok) return isMember
@@ -76,7 +75,7 @@ export async function listMembers<T>(
       afterPersonId = person.id
     }
     if (!page.hasMore) return ok({ results, nextAfter: null })
-    if (results.length >= limit || nowMs() >= endMs) return ok({ results, nextAfter: afterPersonId })
+    if (results.length >= limit || deps.monotonicNowMs() >= endMs) return ok({ results, nextAfter: afterPersonId })
   }
 }
 
@@ -151,7 +150,7 @@ interface MemberTest {
 
 /** Tests by the definitions that are served now, at one moment for all persons. */
 function memberTest(deps: CohortPersonsDeps, cohort: Cohort): MemberTest {
-  const monotonicNowMs = deps.monotonicNowMs ?? (() => performance.now())
+  const { monotonicNowMs } = deps
   const served = deps.servedProject(cohort.projectId)
   if (served === null) return { isMember: () => err('dependency_not_found_cohort'), staticCohortIds: [] }
   const probe = new CohortProbe(served.definitions, cohort.id)

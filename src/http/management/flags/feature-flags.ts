@@ -1,6 +1,7 @@
 // Feature flags: list, create, read, change, delete. History is in `flag-versions.ts`.
 
 import Type from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { ok } from '#core/result.ts'
@@ -20,7 +21,7 @@ import { answer, noContent } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
-import { countedPage } from '../kit/page.ts'
+import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
 import { booleanParam, pageParams, type QueryParam, searchParam, withDefault } from '../kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 
@@ -75,14 +76,20 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         archived: archivedParam,
       },
       success: { status: 200, schema: countedPageSchema(flagSchema) },
-      handle: async ({ request, caller, project, query }) => {
-        const { limit, offset, search, active, archived } = query
-        const chosen = { limit, offset, archived, ...(search === undefined ? {} : { search }) }
-        const { count, results } =
-          active === 'STALE'
-            ? await deps.management.listStaleFlags(project.id, { ...chosen, nowMs: deps.clock.nowMs() })
-            : await deps.management.listFlags(project.id, { ...chosen, ...(active === undefined ? {} : { active }) })
-        return answer(200, countedPage(request, query, count, await encodeFlags(deps, caller, results)))
+      handle: call => {
+        const { caller, project, query } = call
+        const { search, active, archived } = query
+        const chosen = { archived, ...definedOf({ search }) }
+        const nowMs = deps.clock.nowMs()
+        return answerCountedList(
+          call,
+          query,
+          slice =>
+            active === 'STALE'
+              ? deps.management.listStaleFlags(project.id, { ...chosen, ...slice, nowMs })
+              : deps.management.listFlags(project.id, { ...chosen, ...slice, ...definedOf({ active }) }),
+          encodeTogether(flags => encodeFlags(deps, caller, flags)),
+        )
       },
     }),
     ...projectRoutes(deps, {

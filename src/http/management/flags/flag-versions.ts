@@ -4,6 +4,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { JsonObject } from '#core/json.ts'
 import { diffJson, type JsonChange } from '#core/json-diff.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { restoreFlag } from '#services/manage/manage-flags.ts'
@@ -20,12 +21,14 @@ import {
   writtenFlagSchema,
 } from '#wire/management/flags/flags.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, missing, refusal } from '../kit/answers.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, invalidInput, missing, refusal } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, flagRoutes } from '../kit/flag-endpoint.ts'
-import { countedPage } from '../kit/page.ts'
-import { pageParams } from '../kit/query-params.ts'
+import { answerCountedList, encodeObjects, encodeTogether } from '../kit/full-page.ts'
+import type { PageRequest } from '../kit/page.ts'
+import { pageParams, type QueryValues, wholeNumberParam } from '../kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 
 type FlagVersionsDeps = FlagEndpointDeps &
@@ -45,16 +48,13 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(flagVersionSchema) },
-      handle: async ({ request, item: flag, query }) => {
-        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
-        return answer(
-          200,
-          countedPage(
-            request,
-            query,
-            count,
-            results.map(version => encodeFlagVersion(version, flag.hasEncryptedPayloads)),
-          ),
+      handle: call => {
+        const { item: flag, query } = call
+        return answerCountedList(
+          call,
+          query,
+          slice => deps.management.listFlagVersions(flag.projectId, flag.id, slice),
+          encodeObjects(version => encodeFlagVersion(version, flag.hasEncryptedPayloads)),
         )
       },
     }),
@@ -115,12 +115,17 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       tag,
       summary: 'Who changed which flag, newest first.',
       scope: 'feature_flag:read',
-      query: pageParams(10, 100),
+      query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: async ({ request, project, query }) => {
-        const { count, results } = await deps.management.listProjectFlagVersions(project.id, query)
-        const activity = await projectActivity(deps, project.id, results)
-        return answer(200, countedPage(request, query, count, activity))
+      handle: async call => {
+        const page = readActivityPage(call.query)
+        if (!page.ok) return refusal(page.error)
+        return answerCountedList(
+          call,
+          page.value,
+          slice => deps.management.listProjectFlagVersions(call.project.id, slice),
+          encodeTogether(versions => projectActivity(deps, call.project.id, versions)),
+        )
       },
     }),
     ...flagRoutes(deps, {
@@ -130,20 +135,53 @@ export function flagVersionsRoutes(deps: FlagVersionsDeps): ManagementRoute[] {
       tag,
       summary: 'Who changed what, newest first.',
       scope: 'feature_flag:read',
-      query: pageParams(10, 100),
+      query: activityParams,
       success: { status: 200, schema: countedPageSchema(flagActivitySchema) },
-      handle: async ({ request, item: flag, query }) => {
-        const { count, results } = await deps.management.listFlagVersions(flag.projectId, flag.id, query)
-        const activity: FlagActivityJson[] = []
-        for (const [index, version] of results.entries()) {
-          const before = results[index + 1] ?? (await findVersion(deps, flag, String(version.version - 1)))
-          activity.push(toActivity(version, before ?? undefined, flag))
-          await nextTurn() // comparing two large flags takes a turn of its own
-        }
-        return answer(200, countedPage(request, query, count, activity))
+      handle: async call => {
+        const { item: flag } = call
+        const page = readActivityPage(call.query)
+        if (!page.ok) return refusal(page.error)
+        return answerCountedList(
+          call,
+          page.value,
+          slice => deps.management.listFlagVersions(flag.projectId, flag.id, slice),
+          encodeTogether(versions => flagActivity(deps, flag, versions)),
+        )
       },
     }),
   ]
+}
+
+/** Comparing versions costs more than showing them. */
+const activityLimitMax = 1_000
+
+/** PostHog's tools step through activity by `page`, its own screens follow `next`. */
+const activityParams = {
+  ...pageParams(10, activityLimitMax),
+  page: wholeNumberParam({
+    description: 'The page of `limit` entries, from 1; instead of `offset`.',
+    minimum: 1,
+    maximum: 1_000_000,
+  }),
+}
+
+function readActivityPage({ limit, offset, page }: QueryValues<typeof activityParams>): Result<PageRequest, WireError> {
+  if (page === undefined) return ok({ limit, offset })
+  return offset > 0 ? err(invalidInput('page', 'Either page or offset.')) : ok({ limit, offset: (page - 1) * limit })
+}
+
+async function flagActivity(
+  deps: { readonly management: Pick<FlagStore, 'findFlagVersion'> },
+  flag: Flag,
+  versions: readonly FlagVersion[],
+): Promise<FlagActivityJson[]> {
+  const activity: FlagActivityJson[] = []
+  for (const [index, version] of versions.entries()) {
+    const before = versions[index + 1] ?? (await findVersion(deps, flag, String(version.version - 1)))
+    activity.push(toActivity(version, before ?? undefined, flag))
+    await nextTurn() // comparing two large flags takes a turn of its own
+  }
+  return activity
 }
 
 /** Derived from the versions, like the activity of one flag, so that the two cannot disagree. */

@@ -43,14 +43,15 @@ import {
   answer,
   answerFromEventStore,
   invalidInput,
-  longListAnswer,
+  listAnswer,
   missing,
   refusal,
 } from '../kit/answers.ts'
 import { holdsScope } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectEndpoint, projectRoutes } from '../kit/endpoint.ts'
-import { addressWith, countedPage } from '../kit/page.ts'
+import { answerCountedList, encodeObjects, encodeRows } from '../kit/full-page.ts'
+import { addressWith } from '../kit/page.ts'
 import { pageParams, requiredParam, textParam } from '../kit/query-params.ts'
 import { countsCursorParam, pageOfCounts } from './import-counts.ts'
 
@@ -82,15 +83,20 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
       path: '/import_jobs',
       id: 'import_jobs_list',
       tag,
-      summary: 'List import jobs, the newest first. A page ends before a mebibyte of plans and progress.',
+      summary: 'List import jobs, the newest first.',
       scope: 'import_job:read',
       query: pageParams(),
       success: { status: 200, schema: countedPageSchema(importJobSchema) },
-      handle: async ({ request, project, caller, query }) => {
-        const { count, jobs } = await management.listImportJobs(project.id, query)
-        const results = jobs.map(job => encodeImportJob(job, mayAddEvents(caller)))
-        return answer(200, countedPage(request, query, count, results))
-      },
+      handle: call =>
+        answerCountedList(
+          call,
+          call.query,
+          async slice => {
+            const { count, jobs } = await management.listImportJobs(call.project.id, slice)
+            return { count, results: jobs }
+          },
+          encodeObjects(job => encodeImportJob(job, mayAddEvents(call.caller))),
+        ),
     }),
     ...projectRoutes(deps, {
       method: 'POST',
@@ -215,7 +221,10 @@ export function importJobsRoutes(deps: ImportJobsDeps): ManagementRoute[] {
         const job = await jobOf(deps, project.id, params)
         if (job === null) return refusal(noSuchJob)
         return answerFromEventStore(async () =>
-          longListAnswer({}, await events.findImportedRows(project.id, job.id, uuids, signal), encodeEvent),
+          listAnswer(
+            {},
+            await encodeRows(encodeEvent)(await events.findImportedRows(project.id, job.id, uuids, signal)),
+          ),
         )
       },
     }),

@@ -5,12 +5,12 @@ import { PortError } from '#ports/port-error.ts'
 import { countedPageSchema, instant } from '#wire/management/shapes.ts'
 import { type LostRecordsJson, lostRecordsSchema } from '#wire/management/status.ts'
 import { wireError } from '#wire/wire-error.ts'
-import { answer, permissionDenied, refusal } from '../kit/answers.ts'
+import { permissionDenied, refusal } from '../kit/answers.ts'
 import { isLimited } from '../kit/authenticate.ts'
 import type { ManagementDeps } from '../kit/deps.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { instanceRoutes, type ManagementRoute } from '../kit/endpoint.ts'
-import { countedPage } from '../kit/page.ts'
+import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { pageParams } from '../kit/query-params.ts'
 
 type LostRecordsDeps = EndpointDeps & Pick<ManagementDeps, 'log'>
@@ -26,22 +26,16 @@ export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
     scope: '*',
     query: pageParams(),
     success: { status: 200, schema: countedPageSchema(lostRecordsSchema) },
-    handle: async ({ caller, request, query }) => {
-      if (isLimited(caller)) return refusal(limitedKey)
+    handle: async call => {
+      if (isLimited(call.caller)) return refusal(limitedKey)
       try {
         const losses = (await deps.log.losses()).toReversed()
-        const results: LostRecordsJson[] = fitting(losses.slice(query.offset, query.offset + query.limit)).map(
-          loss => ({
-            lane: loss.stream,
-            from_offset: loss.fromOffset,
-            to_offset: loss.toOffset,
-            record_count: loss.recordCount ?? loss.toOffset - loss.fromOffset,
-            file: loss.file,
-            noticed_at: instant(loss.noticedAtMs),
-            body: loss.body ?? null,
-          }),
+        return await answerCountedList(
+          call,
+          call.query,
+          async ({ limit, offset }) => ({ count: losses.length, results: losses.slice(offset, offset + limit) }),
+          encodeObjects(encodeLoss),
         )
-        return answer(200, countedPage(request, query, losses.length, results))
       } catch (error) {
         if (!(error instanceof PortError)) throw error
         return refusal(logUnavailable)
@@ -50,17 +44,16 @@ export function lostRecordsRoutes(deps: LostRecordsDeps): ManagementRoute[] {
   })
 }
 
-/** Bounds the bytes of damaged records in one page. */
-const pageBytesMax = 1024 * 1024
-
-/** The losses that fit into a page; always at least the first, if there is one. */
-function fitting(losses: readonly LogLoss[]): readonly LogLoss[] {
-  let bytes = 0
-  const end = losses.findIndex(({ body = '' }, index) => {
-    bytes += body.length
-    return bytes > pageBytesMax && index > 0
-  })
-  return end === -1 ? losses : losses.slice(0, end)
+function encodeLoss(loss: LogLoss): LostRecordsJson {
+  return {
+    lane: loss.stream,
+    from_offset: loss.fromOffset,
+    to_offset: loss.toOffset,
+    record_count: loss.recordCount ?? loss.toOffset - loss.fromOffset,
+    file: loss.file,
+    noticed_at: instant(loss.noticedAtMs),
+    body: loss.body ?? null,
+  }
 }
 
 const limitedKey = permissionDenied('A key that is limited to some projects cannot see the records of all of them.')

@@ -1,13 +1,14 @@
 // Rejects, which arrived and were not stored: lists them, and takes them through capture again.
 
 import Type, { type Static } from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
 import { type Lane, lanes } from '#core/events/captured-event.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { nearMiss } from '#core/nearest-name.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { RejectedCursor, RejectedFilter, RejectStore } from '#ports/events/reject-store.ts'
+import type { RejectedCursor, RejectedFilter, RejectedView, RejectStore } from '#ports/events/reject-store.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { RejectReplay, ReplayReport } from '#services/capture/replay-rejects.ts'
 import {
@@ -21,26 +22,17 @@ import {
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { knownRejectReasons } from '#wire/rejects/reject-reasons.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import {
-  type Answer,
-  answer,
-  answerFromEventStore,
-  invalid,
-  invalidInput,
-  longListAnswer,
-  missing,
-  refusal,
-} from '../kit/answers.ts'
+import { type Answer, answer, answerFromEventStore, invalid, invalidInput, missing, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { pinnedBounds, readBounds } from '../kit/instants.ts'
 import { propertyNames } from '../kit/misspelt.ts'
-import { addressWith } from '../kit/page.ts'
 import {
   booleanParam,
   filterParam,
+  limitParam,
   optional,
-  pageParams,
   type QueryParam,
   searchParam,
   textParam,
@@ -69,7 +61,7 @@ const listQuery = {
   after: textParam(`Only later receipts. ${timeDescription}`),
   before: textParam(`Only earlier receipts. ${timeDescription}`),
   replayed: booleanParam('Only those that were, or were not, replayed.'),
-  limit: pageParams().limit,
+  limit: limitParam(),
   cursor: cursorParam(),
 }
 
@@ -113,24 +105,19 @@ export function rejectedEventsRoutes(deps: RejectsDeps): ManagementRoute[] {
 }
 
 async function listRejected(deps: RejectsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
-  const { project, query, signal, request } = call
+  const { project, query, signal } = call
   const { cursor, limit, id, ...named } = query
   const filter = readFilter(deps, project, named)
   if (!filter.ok) return refusal(filter.error)
-  const { rejected, next } = await deps.events.listRejected(
-    {
-      ...filter.value,
-      projectId: project.id,
-      limit,
-      ...(id === undefined ? {} : { ids: [id] }),
-      ...(cursor === undefined ? {} : { beyond: cursor }),
+  const asked = { ...filter.value, projectId: project.id, ...(id === undefined ? {} : { ids: [id] }) }
+  return answerCursorList<RejectedView, RejectedCursor>(
+    call,
+    { cursor, limit, pinned: pinnedBounds(filter.value) },
+    async (beyond, limit) => {
+      const { rejected, next } = await deps.events.listRejected({ ...asked, limit, ...definedOf({ beyond }) }, signal)
+      return ok({ rows: rejected, next })
     },
-    signal,
-  )
-  const pinned = pinnedBounds(filter.value)
-  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeCursor(next) })
-  return longListAnswer({ next: nextAddress, previous: null }, rejected, reject =>
-    JSON.stringify(encodeRejectedEvent(reject)),
+    { rows: encodeObjects(encodeRejectedEvent), cursor: encodeCursor, head: { previous: null } },
   )
 }
 

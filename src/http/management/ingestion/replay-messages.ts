@@ -2,10 +2,11 @@
 
 import Type from 'typebox'
 import { unpackItems } from '#core/capture/packed-items.ts'
+import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
 import { err, ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { RecordingStore } from '#ports/events/recording-store.ts'
+import type { RecordingStore, RecordingView } from '#ports/events/recording-store.ts'
 import { type RecordingCursor, recordingRetentionDays } from '#ports/events/recording-store.ts'
 import {
   encodeReplayMessage,
@@ -13,12 +14,12 @@ import {
   replayMessagePageSchema,
   replayMessageWithItemsSchema,
 } from '#wire/management/replay-messages.ts'
-import { type Answer, answer, answerFromEventStore, invalid, notFoundHere, refusal } from '../kit/answers.ts'
+import { type Answer, answerFromEventStore, invalid, notFoundHere, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
+import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { pinnedBounds, readBounds } from '../kit/instants.ts'
-import { addressWith } from '../kit/page.ts'
-import { optional, pageParams, type QueryParam, textParam } from '../kit/query-params.ts'
+import { limitParam, optional, type QueryParam, textParam } from '../kit/query-params.ts'
 
 type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly clock: Clock }
 
@@ -31,7 +32,7 @@ const listQuery = {
   distinct_id: textParam('Distinct id that it was recorded for.'),
   after: textParam(`Only later recordings. ${timeDescription}`),
   before: textParam(`Only earlier recordings. ${timeDescription}`),
-  limit: pageParams().limit,
+  limit: limitParam(),
   cursor: cursorParam(),
 }
 
@@ -70,25 +71,21 @@ export function replayMessagesRoutes(deps: RecordingsDeps): ManagementRoute[] {
 }
 
 async function listRecordings(deps: RecordingsDeps, call: ProjectCall<typeof listQuery, unknown>): Promise<Answer> {
-  const { project, query, signal, request } = call
+  const { project, query, signal } = call
   const zone = { timezone: project.timezone, nowMs: deps.clock.nowMs() }
   const bounds = readBounds(query, zone)
   if (!bounds.ok) return refusal(bounds.error)
-  const { recordings, next } = await deps.events.listRecordings(
-    {
-      projectId: project.id,
-      limit: query.limit,
-      ...(query.session_id === undefined ? {} : { sessionId: query.session_id }),
-      ...(query.distinct_id === undefined ? {} : { distinctId: query.distinct_id }),
-      ...bounds.value,
-      ...(query.cursor === undefined ? {} : { after: query.cursor }),
+  const filters = definedOf({ sessionId: query.session_id, distinctId: query.distinct_id })
+  return answerCursorList<RecordingView, RecordingCursor>(
+    call,
+    { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds.value) },
+    async (after, limit) => {
+      const asked = { projectId: project.id, ...filters, ...bounds.value, limit, ...definedOf({ after }) }
+      const { recordings, next } = await deps.events.listRecordings(asked, signal)
+      return ok({ rows: recordings, next })
     },
-    signal,
+    { rows: encodeObjects(encodeReplayMessage), cursor: ({ timestampMs, uuid }) => `${timestampMs}_${uuid}` },
   )
-  const pinned = pinnedBounds(bounds.value)
-  const nextAddress =
-    next === null ? null : addressWith(request, { ...pinned, cursor: `${next.timestampMs}_${next.uuid}` })
-  return answer(200, { next: nextAddress, results: recordings.map(encodeReplayMessage) })
 }
 
 function cursorParam(): QueryParam<RecordingCursor | undefined> {

@@ -1,7 +1,6 @@
 // Answers of the private API as values, and the answer when a store fails.
 
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
-import { inSlices } from '#services/shared/in-slices.ts'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {
@@ -20,16 +19,8 @@ export function listAnswer(head: object, items: readonly string[]): Answer {
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${items.join(',')}]}` }
 }
 
-/** For lists of megabytes: other work may run between the items. */
-export async function longListAnswer<T>(
-  head: object,
-  items: readonly T[],
-  encode: (item: T) => string,
-): Promise<Answer> {
-  return listAnswer(head, await inSlices(encodeEach(items, encode)))
-}
-
-function* encodeEach<T>(items: readonly T[], encode: (item: T) => string): Generator<undefined, string[]> {
+/** One step per item, so that other work may run in between (`inSlices`). */
+export function* encodeEach<T>(items: readonly T[], encode: (item: T) => string): Generator<undefined, string[]> {
   const texts: string[] = []
   for (const item of items) {
     texts.push(encode(item))

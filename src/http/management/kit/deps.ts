@@ -47,6 +47,7 @@ export interface ManagementDeps {
   readonly liveEvents: Pick<LiveEvents, 'enter'>
   readonly payloadCipher: PayloadCipher
   readonly clock: Clock
+  readonly monotonicNowMs: () => number
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes
   readonly noteStateAway: NoteStateAway

@@ -8,8 +8,9 @@ import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, noContent, refusal } from './answers.ts'
 import { type EndpointDeps, type ManagementRoute, type ProjectCall, projectRoutes } from './endpoint.ts'
+import { answerCountedList, encodeTogether } from './full-page.ts'
 import { type ItemCall, itemRoutes, type ProjectItem } from './item-routes.ts'
-import { countedPage, type PageRequest } from './page.ts'
+import type { PageRequest } from './page.ts'
 import { pageParams, type QuerySpec, type QueryValues } from './query-params.ts'
 
 export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends TSchema> extends ProjectItem<T> {
@@ -55,10 +56,15 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
       ...{ method: 'GET', path: listPath, id: `${tag}_list`, tag, summary: summaries.list, scope: read },
       query,
       success: { status: 200, schema: countedPageSchema(schemas.item) },
-      handle: async ({ request, caller, project, query }) => {
-        const page = query as PageRequest & QueryValues<Q>
-        const { count, results } = await owner.list(project.id, page)
-        return answer(200, countedPage(request, page, count, await owner.encode(caller, project.id, results)))
+      handle: call => {
+        const { caller, project } = call
+        const asked = call.query as PageRequest & QueryValues<Q>
+        return answerCountedList(
+          call,
+          asked,
+          slice => owner.list(project.id, { ...asked, ...slice }),
+          encodeTogether(items => owner.encode(caller, project.id, items)),
+        )
       },
     }),
     ...projectRoutes(deps, {

@@ -1,4 +1,4 @@
-// Lists in pages, with the absolute addresses of the next and the previous page, as PostHog answers them.
+// The absolute addresses of the next and the previous page of a list, as PostHog answers them.
 
 import type { FastifyRequest } from 'fastify'
 import { addressBaseOf } from './address-base.ts'
@@ -8,15 +8,15 @@ export interface PageRequest {
   readonly offset: number
 }
 
-/** `{"count","next","previous","results"}`. A page of large items may end before its limit; the next begins there. */
-export function countedPage<T>(request: FastifyRequest, page: PageRequest, count: number, results: readonly T[]) {
-  const nextOffset = page.offset + results.length
-  const hasMore = nextOffset < count && results.length > 0
-  return { count, ...neighbours(request, page, hasMore ? nextOffset : null), results }
+/** `{"count","next","previous"}` of a page with so many results. */
+export function countedNeighbours(request: FastifyRequest, page: PageRequest, count: number, resultCount: number) {
+  const nextOffset = page.offset + resultCount
+  const hasMore = nextOffset < count && resultCount > 0
+  return { count, ...neighbours(request, page, hasMore ? nextOffset : null) }
 }
 
-/** `{"next","previous"}` for a list that is not counted; the next page begins where this one ends. */
-export function uncountedPage(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
+/** `{"next","previous"}` for a list that is not counted. */
+export function uncountedNeighbours(request: FastifyRequest, page: PageRequest, hasMore: boolean, resultCount: number) {
   return neighbours(request, page, hasMore ? page.offset + resultCount : null)
 }
 
@@ -35,12 +35,12 @@ export function addressWith(request: FastifyRequest, changes: Readonly<Record<st
 /** @param nextOffset null when this page is the last. */
 function neighbours(request: FastifyRequest, { limit, offset }: PageRequest, nextOffset: number | null) {
   const before = Math.max(0, offset - limit)
+  // A list that was asked for by `page` goes on by offset.
+  const at = (from: number) =>
+    addressWith(request, { page: null, limit: String(limit), offset: from === 0 ? null : String(from) })
   return {
-    next: nextOffset === null ? null : addressWith(request, { limit: String(limit), offset: String(nextOffset) }),
-    previous:
-      offset === 0
-        ? null
-        : addressWith(request, { limit: String(limit), offset: before === 0 ? null : String(before) }),
+    next: nextOffset === null ? null : at(nextOffset),
+    previous: offset === 0 ? null : at(before),
   }
 }
 

@@ -124,21 +124,20 @@ export function textListParam(description: string, countMax = 100): QueryParam<r
   }
 }
 
-/** A whole number; a larger one than `clampTo` becomes `clampTo`. */
+/** A whole number within bounds. */
 export function wholeNumberParam(options: {
   description: string
   minimum: number
-  clampTo?: number
   maximum?: number
 }): QueryParam<number | undefined> {
-  const { description, minimum, clampTo = Number.MAX_SAFE_INTEGER, maximum } = options
+  const { description, minimum, maximum } = options
   const schema = Type.Integer({ description, minimum, maximum: maximum ?? Number.MAX_SAFE_INTEGER })
   return optional(schema, (text, name) => {
     const value = /^-?\d{1,18}$/.test(text) ? Number(text) : Number.NaN
     if (Number.isNaN(value)) return err(invalid(name, 'A valid whole number is required.'))
     if (value < minimum) return err(invalidInput(name, `Must be at least ${minimum}.`))
     if (maximum !== undefined && value > maximum) return err(invalidInput(name, `Must be at most ${maximum}.`))
-    return ok(Math.min(value, clampTo))
+    return ok(value)
   })
 }
 
@@ -186,17 +185,16 @@ export function uuidParam(description: string): QueryParam<string | undefined> {
 
 const offsetMax = 10_000_000
 
-/** `limit` and `offset` of lists; a limit above the maximum becomes the maximum. */
-export function pageParams(limitDefault = 100, limitMax = 1_000) {
+/** `limit` of lists. More than the maximum is refused: whoever asks for it takes the answer for all that there is. */
+export function limitParam(limitDefault = 100, limitMax = 10_000) {
+  const description = `Results per page, ${limitDefault} unless given, at most ${limitMax}.`
+  return withDefault(wholeNumberParam({ description, minimum: 1, maximum: limitMax }), limitDefault)
+}
+
+/** `limit` and `offset` of lists. */
+export function pageParams(limitDefault?: number, limitMax?: number) {
   return {
-    limit: withDefault(
-      wholeNumberParam({
-        description: `Results per page, ${limitDefault} unless given, at most ${limitMax}.`,
-        minimum: 1,
-        clampTo: limitMax,
-      }),
-      limitDefault,
-    ),
+    limit: limitParam(limitDefault, limitMax),
     offset: withDefault(wholeNumberParam({ description: 'Results to skip.', minimum: 0, maximum: offsetMax }), 0),
   }
 }

@@ -3,6 +3,7 @@
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
+import { err, ok } from '#core/result.ts'
 import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
 import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
@@ -19,15 +20,17 @@ import {
 import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, listAnswer, refusal, required } from '../kit/answers.ts'
+import { type Answer, answer, invalidInput, refusal, required } from '../kit/answers.ts'
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
 import type { ManagementRoute } from '../kit/endpoint.ts'
-import { addressWith } from '../kit/page.ts'
-import { pageParams, refusedParam, wholeNumberParam, withDefault } from '../kit/query-params.ts'
+import { answerCursorList } from '../kit/full-page.ts'
+import { limitParam, refusedParam, wholeNumberParam } from '../kit/query-params.ts'
 
 const tag = 'cohorts'
 
+/** How long the members of a page are looked for, among persons most of whom may be none. */
+const searchMsMax = 10_000
 /** How long an answer waits for a count; then it says that the count is under way. */
 const countWaitMs = 3_000
 
@@ -68,22 +71,38 @@ export function cohortPersonsRoutes(
       id: 'cohorts_persons_list',
       tag,
       summary:
-        'Persons in a cohort, oldest first, by their stored properties. Follow `next`: a page may be short, or empty, before the last.',
+        'Persons in a cohort, oldest first, by their stored properties. With `cursor`, a page may be short, or empty, before the last.',
       scope: 'cohort:read person:read',
       query: {
-        limit: pageParams().limit,
-        cursor: withDefault(wholeNumberParam({ description: 'From `next` of the page before.', minimum: 0 }), 0),
+        limit: limitParam(),
+        cursor: wholeNumberParam({
+          description:
+            'From `next` of the page before; 0 is the first page. A page with it may be short: follow `next`.',
+          minimum: 0,
+        }),
         offset: refusedParam('pages follow each other by next.'),
         search: refusedParam('/persons/?search=… finds persons by any part of their properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
-      handle: async ({ request, item: cohort, query }) => {
+      handle: async call => {
+        const { item: cohort, query } = call
         if (cohort.deleted) return refusal(noSuchCohort)
-        const page = await listMembers(deps, cohort, { after: query.cursor, limit: query.limit }, encodePerson)
-        if (!page.ok) return refusal(notEvaluable(page.error))
-        const { results, nextAfter } = page.value
-        const next = nextAfter === null ? null : addressWith(request, { cursor: String(nextAfter) })
-        return listAnswer({ next, previous: null }, results)
+        const endMs = deps.monotonicNowMs() + searchMsMax
+        let found = 0
+        return answerCursorList<string, number>(
+          call,
+          query,
+          async (after = 0, limit) => {
+            const page = await listMembers(deps, cohort, { after, limit }, encodePerson)
+            if (!page.ok) return err(notEvaluable(page.error))
+            const { results, nextAfter } = page.value
+            found += results.length
+            const endsPage = nextAfter !== null && found < query.limit && deps.monotonicNowMs() >= endMs
+            if (endsPage && query.cursor === undefined) return err(fewMembers(found))
+            return ok({ rows: results, next: nextAfter, endsPage })
+          },
+          { rows: texts => texts, cursor: String, head: { previous: null } },
+        )
       },
     }),
     ...cohortRoutes(deps, {
@@ -114,6 +133,14 @@ export function cohortPersonsRoutes(
       isCalculating: counter.isCounting(cohort.id),
     })
   }
+}
+
+/** Who asks without a cursor may take a short page for the last one. */
+function fewMembers(count: number): WireError {
+  return invalidInput(
+    'limit',
+    `A search of ${searchMsMax / 1_000} s found ${count} members, and there may be more. Ask for cursor=0 and follow \`next\` until it is null: pages are short then.`,
+  )
 }
 
 function notEvaluable(reason: UnknownReason): WireError {

@@ -1,6 +1,7 @@
 // Cohorts: list, create, read, change, delete. `cohort-persons.ts` has their members.
 
 import { setImmediate } from 'node:timers/promises'
+import { definedOf } from '#core/defined-of.ts'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -26,7 +27,7 @@ import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { countedPage } from '../kit/page.ts'
+import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
@@ -54,15 +55,15 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       scope: 'cohort:read',
       query: { ...pageParams(), search: searchParam('Part of a name, in any case.') },
       success: { status: 200, schema: countedPageSchema(cohortSchema) },
-      handle: async ({ request, project, query }) => {
-        const { limit, offset, search } = query
-        const { count, results } = await deps.management.listCohorts(project.id, {
-          limit,
-          offset,
-          ...(search === undefined ? {} : { search }),
-        })
-        const cohorts = results.map(encode)
-        return answer(200, countedPage(request, query, count, cohorts))
+      handle: call => {
+        const { project, query } = call
+        const filters = definedOf({ search: query.search })
+        return answerCountedList(
+          call,
+          query,
+          slice => deps.management.listCohorts(project.id, { ...slice, ...filters }),
+          encodeObjects(encode),
+        )
       },
     }),
     ...projectRoutes(deps, {

@@ -1,16 +1,17 @@
 // Groups and their types, which come from events. A type can be deleted.
 
 import Type from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
 import { err } from '#core/result.ts'
 import type { GroupStore } from '#ports/state/group-store.ts'
 import type { DeleteGroupTypeDeps } from '#services/manage/delete-group-type.ts'
 import { deleteGroupType } from '#services/manage/delete-group-type.ts'
 import { encodeGroup, encodeGroupType, groupSchema, groupTypeSchema } from '#wire/management/persons/groups.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, invalidInput, listAnswer, missing, noContent, refusal } from '../kit/answers.ts'
+import { answer, invalidInput, missing, noContent, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { uncountedPage } from '../kit/page.ts'
+import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { pageParams, requiredParam, searchParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
 
 type GroupsDeps = EndpointDeps & DeleteGroupTypeDeps & { readonly management: GroupStore }
@@ -80,15 +81,15 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
         search: searchParam('Part of a key or of the properties.'),
       },
       success: { status: 200, schema: uncountedPageSchema(groupSchema) },
-      handle: async ({ request, project, query }) => {
-        const { limit, offset, search } = query
-        const { results, hasMore } = await deps.management.listGroups(project.id, {
-          limit,
-          offset,
-          typeIndex: query.group_type_index,
-          ...(search === undefined ? {} : { search }),
-        })
-        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodeGroup))
+      handle: call => {
+        const { project, query } = call
+        const filters = definedOf({ search: query.search })
+        return answerUncountedList(
+          call,
+          query,
+          slice => deps.management.listGroups(project.id, { ...slice, typeIndex: query.group_type_index, ...filters }),
+          encodeRows(encodeGroup),
+        )
       },
     }),
     ...projectRoutes(deps, {

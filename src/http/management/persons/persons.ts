@@ -4,12 +4,13 @@ import { isUuid } from '#core/events/uuid.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
-import { answer, listAnswer, refusal } from '../kit/answers.ts'
+import { answer, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { addressWith, uncountedPage } from '../kit/page.ts'
+import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
+import { addressWith } from '../kit/page.ts'
 import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
-import { pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
+import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
 
 type PersonsDeps = EndpointDeps & { readonly management: PersonStore }
 
@@ -29,14 +30,18 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
         ...personFilters,
       },
       success: { status: 200, schema: uncountedPageSchema(personSchema) },
-      handle: async ({ request, project, query }) => {
-        const { limit, offset, uuid } = query
+      handle: async call => {
+        const { project, query } = call
         const filters = readPersonFilters(query)
-        const { results, hasMore } = await deps.management.listPersons(project.id, { ...filters, limit, offset })
         // An empty list would look like a filter without matches; a script with an old uuid has to ask by distinct id.
-        if (uuid !== undefined && results.length === 0)
-          if ((await deps.management.findPersonByUuid(project.id, uuid)) === null) return refusal(noSuchPerson)
-        return listAnswer(uncountedPage(request, query, hasMore, results.length), results.map(encodePerson))
+        if (query.uuid !== undefined && (await deps.management.findPersonByUuid(project.id, query.uuid)) === null)
+          return refusal(noSuchPerson)
+        return answerUncountedList(
+          call,
+          query,
+          slice => deps.management.listPersons(project.id, { ...filters, ...slice }),
+          encodeRows(encodePerson),
+        )
       },
     }),
     ...projectRoutes(deps, {
@@ -61,7 +66,7 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       summary: 'All distinct ids of a person, in the order of their bytes. `next` neither skips nor repeats.',
       scope: 'person:read',
       query: {
-        limit: pageParams().limit,
+        limit: limitParam(),
         cursor: searchParam('The last id of the page before; part of `next`.'),
         offset: refusedParam('pages follow each other by next.'),
       },

@@ -1,6 +1,7 @@
 // The names of a project's events and properties, which tools ask for before they write a condition or a query.
 
 import Type from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
 import {
@@ -11,10 +12,10 @@ import {
 } from '#wire/management/definitions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
-import { answer, answerFromEventStore, invalid, invalidInput } from '../kit/answers.ts'
+import { answerFromEventStore, invalid, invalidInput } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
-import { countedPage } from '../kit/page.ts'
+import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { readJson } from '../kit/property-filters.ts'
 import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from '../kit/query-params.ts'
 
@@ -36,14 +37,18 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
       scope: 'event_definition:read',
       query: { ...pageParams(), search },
       success: { status: 200, schema: countedPageSchema(eventDefinitionSchema) },
-      handle: ({ request, project, query, signal }) =>
-        answerFromEventStore(async () => {
-          const { limit, offset } = query
-          const asked = { projectId: project.id, limit, offset, ...given('search', query.search) }
-          const { count, results } = await deps.events.listEventNames(asked, signal)
-          const shown = results.map(event => encodeEventDefinition(project.id, event))
-          return answer(200, countedPage(request, query, count, shown))
-        }),
+      handle: call => {
+        const { project, query, signal } = call
+        const asked = { projectId: project.id, ...definedOf({ search: query.search }) }
+        return answerFromEventStore(() =>
+          answerCountedList(
+            call,
+            query,
+            slice => deps.events.listEventNames({ ...asked, ...slice }, signal),
+            encodeObjects(event => encodeEventDefinition(project.id, event)),
+          ),
+        )
+      },
     }),
     ...projectRoutes(deps, {
       method: 'GET',
@@ -63,28 +68,25 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
         exclude_core_properties: withDefault(booleanParam('Without `$…`, which SDKs set.'), false),
       },
       success: { status: 200, schema: countedPageSchema(propertyDefinitionSchema) },
-      handle: ({ request, project, query, signal }) =>
-        answerFromEventStore(async () => {
-          const { limit, offset, type, event_names: events } = query
-          const asked = {
-            ...{ projectId: project.id, kind: type, limit, offset, ...given('search', query.search) },
-            ...{ leavesOutCore: query.exclude_core_properties, onlyOfEvents: query.filter_by_event_names },
-            ...given('names', query.properties),
-            ...given('events', events),
-            ...given('ofFlags', query.is_feature_flag),
-          }
-          const { count, results } = await deps.events.listPropertyNames(asked, signal)
-          const namesEvents = events !== undefined
-          const shown = results.map(property => encodePropertyDefinition(project.id, type, property, namesEvents))
-          return answer(200, countedPage(request, query, count, shown))
-        }),
+      handle: call => {
+        const { project, query, signal } = call
+        const { search, type, properties: names, event_names: events, is_feature_flag: ofFlags } = query
+        const asked = {
+          ...{ projectId: project.id, kind: type },
+          ...{ leavesOutCore: query.exclude_core_properties, onlyOfEvents: query.filter_by_event_names },
+          ...definedOf({ search, names, events, ofFlags }),
+        }
+        return answerFromEventStore(() =>
+          answerCountedList(
+            call,
+            query,
+            slice => deps.events.listPropertyNames({ ...asked, ...slice }, signal),
+            encodeObjects(property => encodePropertyDefinition(project.id, type, property, events !== undefined)),
+          ),
+        )
+      },
     }),
   ]
-}
-
-/** An object with the field, or an empty one when the value is undefined. */
-function given<K extends string, T>(name: K, value: T | undefined): { [P in K]?: T } {
-  return value === undefined ? {} : ({ [name]: value } as { [P in K]: T })
 }
 
 function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {

@@ -2,16 +2,17 @@
 
 import { definedOf } from '#core/defined-of.ts'
 import { isUuid } from '#core/events/uuid.ts'
+import { ok } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventQueries } from '#ports/events/event-queries.ts'
+import type { EventCursor, EventQueries, EventView } from '#ports/events/event-queries.ts'
 import { encodeEvent, eventPageSchema, eventSchema } from '#wire/management/events.ts'
-import { type Answer, answerFromEventStore, longListAnswer, notFoundHere, refusal } from '../kit/answers.ts'
+import { type Answer, answerFromEventStore, notFoundHere, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
+import { answerCursorList, encodeRows } from '../kit/full-page.ts'
 import { pinnedBounds } from '../kit/instants.ts'
-import { addressWith } from '../kit/page.ts'
-import { wholeNumberParam, withDefault } from '../kit/query-params.ts'
+import { limitParam } from '../kit/query-params.ts'
 
 type EventsDeps = EndpointDeps & {
   readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
@@ -19,18 +20,8 @@ type EventsDeps = EndpointDeps & {
 }
 
 const tag = 'events'
-const limitMax = 1_000
 
-const limit = withDefault(
-  wholeNumberParam({
-    description: `Events per page, 100 unless given, at most ${limitMax}.`,
-    minimum: 1,
-    clampTo: limitMax,
-  }),
-  100,
-)
-
-const eventsQuery = { ...eventFilters, limit }
+const eventsQuery = { ...eventFilters, limit: limitParam() }
 
 export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
   return [
@@ -64,15 +55,18 @@ export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
 }
 
 async function listEvents(deps: EventsDeps, call: ProjectCall<typeof eventsQuery, unknown>): Promise<Answer> {
-  const { project, query, signal, request } = call
+  const { project, query, signal } = call
   const read = readEventFilters(query, { timezone: project.timezone, nowMs: deps.clock.nowMs() })
   if (!read.ok) return refusal(read.error)
   const { filters, bounds } = read.value
-  const { events, next } = await deps.events.listEvents(
-    definedOf({ projectId: project.id, ...filters, after: query.cursor, limit: query.limit }),
-    signal,
+  return answerCursorList<EventView, EventCursor>(
+    call,
+    { cursor: query.cursor, limit: query.limit, pinned: pinnedBounds(bounds) },
+    async (after, limit) => {
+      const asked = definedOf({ projectId: project.id, ...filters, after, limit })
+      const { events, next } = await deps.events.listEvents(asked, signal)
+      return ok({ rows: events, next })
+    },
+    { rows: encodeRows(encodeEvent), cursor: encodeEventCursor },
   )
-  const pinned = pinnedBounds(bounds)
-  const nextAddress = next === null ? null : addressWith(request, { ...pinned, cursor: encodeEventCursor(next) })
-  return longListAnswer({ next: nextAddress }, events, encodeEvent)
 }

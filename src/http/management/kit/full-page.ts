@@ -1,0 +1,151 @@
+// Fills a page of a list to its limit. Stores read lists in slices, which they cut by bytes so that one read holds
+// nobody up; whoever steps through a list by `offset` takes a page with fewer rows than the limit for the last one. So
+// slices are read until the page is full, and a page that would be too large is refused with a limit that fits.
+
+import type { FastifyRequest } from 'fastify'
+import { err, ok, type Result } from '#core/result.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { type Answer, encodeEach, invalidInput, listAnswer, refusal } from './answers.ts'
+import { addressWith, countedNeighbours, type PageRequest, uncountedNeighbours } from './page.ts'
+
+/** Rows of one read. */
+const sliceRowsMax = 1_000
+/** Bounds the text of one page, which only its first row may exceed. */
+const pageCharsMax = 8 * 1024 * 1024
+
+interface Slice<T, P> {
+  readonly rows: readonly T[]
+  /** Where the rows after this slice begin; null when there are none. */
+  readonly next: P | null
+  /** The page ends here although it is not full. Only for lists whose readers know that this happens. */
+  readonly endsPage?: boolean
+}
+
+/** Reads up to `limit` rows from a place on: at least one while any is left, unless a search takes long. */
+type ReadSlice<T, P> = (from: P, limit: number) => Promise<Result<Slice<T, P>, WireError>>
+
+/** The JSON texts of some rows, in their order. */
+type EncodeRows<T> = (rows: readonly T[]) => Promise<readonly string[]> | readonly string[]
+
+/** Exactly `limit` rows, or all that are left. The error of a read, or of rows that have too much text. */
+async function fillPage<T, P>(
+  { start, limit, signal }: { readonly start: P; readonly limit: number; readonly signal: AbortSignal },
+  read: ReadSlice<T, P>,
+  encode: EncodeRows<T>,
+): Promise<Result<{ readonly texts: readonly string[]; readonly next: P | null }, WireError>> {
+  const texts: string[] = []
+  let charCount = 0
+  for (let from = start; ; ) {
+    const slice = await read(from, Math.min(limit - texts.length, sliceRowsMax))
+    if (!slice.ok) return slice
+    const { rows, next, endsPage } = slice.value
+    for (const text of await encode(rows)) {
+      charCount += text.length
+      if (charCount > pageCharsMax && texts.length > 0) return err(tooLarge(texts.length))
+      texts.push(text)
+    }
+    if (next === null || texts.length >= limit || endsPage === true || signal.aborted) return ok({ texts, next })
+    from = next
+  }
+}
+
+function tooLarge(fittingCount: number): WireError {
+  return invalidInput(
+    'limit',
+    `These rows are more than the ${pageCharsMax / 2 ** 20} MiB of a page: ask for fewer at a time, limit=${fittingCount} fits here.`,
+  )
+}
+
+/** What a page is asked with; part of every call. */
+export interface PageCall {
+  readonly request: FastifyRequest
+  readonly signal: AbortSignal
+}
+
+/** JSON texts of rows, made one after the other so that other work may run in between. */
+export function encodeRows<T>(encode: (row: T) => string): EncodeRows<T> {
+  return rows => inSlices(encodeEach(rows, encode))
+}
+
+/** As `encodeRows`, for rows that are encoded as objects. */
+export function encodeObjects<T>(encode: (row: T) => object): EncodeRows<T> {
+  return encodeRows(row => JSON.stringify(encode(row)))
+}
+
+/** As `encodeObjects`, for rows of which something else is looked up first, for all of a slice at once. */
+export function encodeTogether<T>(encode: (rows: readonly T[]) => Promise<readonly object[]>): EncodeRows<T> {
+  return async rows => inSlices(encodeEach(await encode(rows), row => JSON.stringify(row)))
+}
+
+/** `{"count","next","previous","results"}` of a list that is read by offset. */
+export async function answerCountedList<T>(
+  { request, signal }: PageCall,
+  page: PageRequest,
+  read: (slice: PageRequest) => Promise<{ readonly count: number; readonly results: readonly T[] }>,
+  encode: EncodeRows<T>,
+): Promise<Answer> {
+  let count = 0
+  const filled = await fillPage<T, number>(
+    { start: page.offset, limit: page.limit, signal },
+    async (offset, limit) => {
+      const slice = await read({ limit, offset })
+      count = slice.count
+      return ok({
+        rows: slice.results,
+        next: nextOffset(offset, slice.results, offset + slice.results.length < count),
+      })
+    },
+    encode,
+  )
+  if (!filled.ok) return refusal(filled.error)
+  const { texts } = filled.value
+  return listAnswer(countedNeighbours(request, page, count, texts.length), texts)
+}
+
+/** `{"next","previous","results"}` of a list that is read by offset and not counted. */
+export async function answerUncountedList<T>(
+  { request, signal }: PageCall,
+  page: PageRequest,
+  read: (slice: PageRequest) => Promise<{ readonly hasMore: boolean; readonly results: readonly T[] }>,
+  encode: EncodeRows<T>,
+): Promise<Answer> {
+  const filled = await fillPage<T, number>(
+    { start: page.offset, limit: page.limit, signal },
+    async (offset, limit) => {
+      const { results, hasMore } = await read({ limit, offset })
+      return ok({ rows: results, next: nextOffset(offset, results, hasMore) })
+    },
+    encode,
+  )
+  if (!filled.ok) return refusal(filled.error)
+  const { texts, next } = filled.value
+  return listAnswer(uncountedNeighbours(request, page, next !== null, texts.length), texts)
+}
+
+/** Null at the end, and where a list that shrinks meanwhile has nothing to read. */
+function nextOffset(offset: number, results: readonly unknown[], hasMore: boolean): number | null {
+  return hasMore && results.length > 0 ? offset + results.length : null
+}
+
+/**
+ * A list that is read by cursor; `next` is the request's own address with the cursor of the rows that follow.
+ * @param head the fields before `results`, with that address.
+ * @param pinned parameters of the request that have another value in `next`.
+ */
+export async function answerCursorList<T, C>(
+  { request, signal }: PageCall,
+  {
+    cursor,
+    limit,
+    pinned = {},
+  }: { readonly cursor: C | undefined; readonly limit: number; readonly pinned?: Readonly<Record<string, string>> },
+  read: ReadSlice<T, C | undefined>,
+  encode: { readonly rows: EncodeRows<T>; readonly cursor: (cursor: C) => string; readonly head?: object },
+): Promise<Answer> {
+  const filled = await fillPage<T, C | undefined>({ start: cursor, limit, signal }, read, encode.rows)
+  if (!filled.ok) return refusal(filled.error)
+  const { texts, next } = filled.value
+  const address = next == null ? null : addressWith(request, { ...pinned, cursor: encode.cursor(next) })
+  return listAnswer({ next: address, ...encode.head }, texts)
+}

@@ -1,0 +1,158 @@
+// A page has as many rows as its limit while there are more: whoever steps through a list by `offset` takes a shorter
+// one for the last. What cannot be is refused, with the way out.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { EventCursor, EventView } from '#ports/events/event-queries.ts'
+import { allScopesKey, type ManagementApi, startManagement } from '../support/management-api.ts'
+import { aGroup, aMapping, aPerson, created } from '../support/state-builders.ts'
+
+const uuid = (last: number) => `11111111-1111-5111-8111-${String(last).padStart(12, '0')}`
+const large = { text: 'x'.repeat(640 * 1024) }
+
+/** Every row of a list as a connector reads it: by offset, until a page is shorter than its limit. */
+async function stepThrough(api: ManagementApi, path: string, limit: number): Promise<unknown[]> {
+  const rows: unknown[] = []
+  for (let offset = 0; ; offset += limit) {
+    const { status, body } = await api.call('GET', `${path}limit=${limit}&offset=${offset}`)
+    assert.equal(status, 200)
+    rows.push(...body.results)
+    if (body.results.length < limit) return rows
+  }
+}
+
+describe('a page', () => {
+  it('is full, however large its persons, groups and flags are', async t => {
+    const api = await startManagement(t)
+    const persons = Array.from({ length: 5 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))
+    const groups = Array.from({ length: 5 }, (_, index) => aGroup({ key: `g${index}`, properties: large }))
+    const groupTypes = [{ projectId: 1, name: 'company', index: 0 }]
+    await api.commit({ persons: persons.map(created), groupTypes, groups: groups.map(created) })
+    for (const key of ['a', 'b', 'c', 'd', 'e']) {
+      const body = { key, filters: { groups: [], note: large.text } }
+      assert.equal(
+        (await api.call('POST', '/api/projects/1/feature_flags/?skip_validation=true', { body })).status,
+        201,
+      )
+    }
+    for (const list of ['persons/?', 'groups/?group_type_index=0&', 'feature_flags/?'])
+      assert.equal((await stepThrough(api, `/api/projects/1/${list}`, 2)).length, 5, list)
+  })
+
+  it('that would be too large is refused with a limit that fits', async t => {
+    const api = await startManagement(t)
+    const persons = Array.from({ length: 14 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))
+    await api.commit({ persons: persons.map(created) })
+    const { status, body } = await api.call('GET', '/api/projects/1/persons/')
+    assert.deepEqual([status, body.type, body.code, body.attr], [400, 'validation_error', 'invalid_input', 'limit'])
+    const [, fitting] = /limit=(\d+) fits/.exec(body.detail) ?? []
+    assert.equal(fitting, '12', 'twelve of 640 KiB are less than 8 MiB')
+    assert.equal((await stepThrough(api, '/api/projects/1/persons/?', Number(fitting))).length, 14)
+  })
+
+  it('of events is full, though the store reads them in shorter slices', async t => {
+    const asked: (string | undefined)[] = []
+    const event = (index: number) => ({ uuid: uuid(index), timestampMs: 1_000 - index }) as EventView
+    const cursor = (index: number): EventCursor => ({ timestampMs: 1_000 - index, uuid: uuid(index), tieBreak: '0' })
+    const api = await startManagement(t, {
+      events: {
+        listEvents: async ({ after }) => {
+          asked.push(after?.uuid)
+          const index = after === undefined ? 0 : 1_001 - after.timestampMs
+          return { events: [anEvent(event(index))], next: index === 4 ? null : cursor(index) }
+        },
+      },
+    })
+    const first = await api.call('GET', '/api/projects/1/events/?limit=3')
+    assert.deepEqual(
+      first.body.results.map((row: { id: string }) => row.id),
+      [0, 1, 2].map(uuid),
+    )
+    const rest = await api.call('GET', first.body.next.slice(api.url.length))
+    assert.deepEqual(
+      rest.body.results.map((row: { id: string }) => row.id),
+      [3, 4].map(uuid),
+    )
+    assert.equal(rest.body.next, null)
+    assert.deepEqual(
+      asked,
+      [undefined, 0, 1, 2, 3].map(index => (index === undefined ? index : uuid(index))),
+    )
+  })
+
+  it('of a cohort that is searched for long is refused, unless a cursor says that `next` is followed', async t => {
+    let advance = () => undefined as unknown
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        listPersonsAfter: (...asked) => {
+          advance()
+          return store.listPersonsAfter(...asked)
+        },
+      }),
+    })
+    const persons = Array.from({ length: 450 }, (_, index) =>
+      aPerson({ uuid: uuid(index), properties: { plan: index % 300 === 0 ? 'pro' : 'free' } }),
+    )
+    await api.commit({ persons: persons.map(created), mappings: [created(aMapping(persons[0]!, 'ada'))] })
+    const filters = { properties: { type: 'AND', values: [{ key: 'plan', type: 'person', value: 'pro' }] } }
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body: { name: 'Pro', filters } })
+    const path = `/api/projects/1/cohorts/${cohort.id}/persons/`
+    assert.equal((await api.call('GET', path)).body.results.length, 2, 'searched to the end while there is time')
+    advance = () => api.clock.advance(11_000)
+    const refused = await api.call('GET', path)
+    assert.deepEqual([refused.status, refused.body.attr], [400, 'limit'])
+    assert.match(refused.body.detail, /cursor=0/)
+    const pages: number[] = []
+    for (let next: string | null = `${path}?cursor=0`; next !== null; ) {
+      const { body } = await api.call('GET', next)
+      pages.push(body.results.length)
+      next = body.next === null ? null : body.next.slice(api.url.length)
+    }
+    assert.deepEqual(pages, [1, 1, 0])
+  })
+
+  it('of activity is also found by its number', async t => {
+    const api = await startManagement(t)
+    await api.call('POST', '/api/projects/1/feature_flags/', { body: { key: 'a' } })
+    for (const name of ['one', 'two', 'three'])
+      await api.call('PATCH', '/api/projects/1/feature_flags/a/', { body: { name } })
+    for (const path of ['/api/projects/1/feature_flags/a/activity/', '/api/projects/1/feature_flags/activity/']) {
+      const first = await api.call('GET', `${path}?limit=3&page=1`)
+      const second = await api.call('GET', `${path}?limit=3&page=2`)
+      const versions = [first, second].map(({ body }) => body.results.map((row: Row) => row.detail.version))
+      assert.deepEqual(versions, [[4, 3, 2], [1]])
+      assert.deepEqual((await api.call('GET', first.body.next.slice(api.url.length))).body.results, second.body.results)
+      const both = await api.call('GET', `${path}?page=2&offset=1`)
+      assert.deepEqual([both.status, both.body.attr], [400, 'page'])
+    }
+  })
+})
+
+interface Row {
+  readonly detail: { readonly version: number }
+}
+
+function anEvent(over: Pick<EventView, 'uuid' | 'timestampMs'>): EventView {
+  return {
+    ...{ projectId: 1, event: 'seen', distinctId: 'ada', capturedAtMs: 0, createdAtMs: 0, lane: 'main' },
+    ...{ historicalMigration: false, importJobId: 0, propertiesJson: '{}', elementsChain: '', personId: uuid(900) },
+    ...{ personCreatedAtMs: 0, personPropertiesJson: '{}', personMode: 'full' },
+    ...over,
+  }
+}
+
+it('no list answers a limit above its own with fewer rows in silence', async t => {
+  const api = await startManagement(t)
+  const limited = api.routes.filter(
+    ({ operation }) => 'limit' in operation.query && operation.success.contentType === 'application/json',
+  )
+  assert.ok(limited.length > 20)
+  for (const { path, operation } of limited) {
+    const maximum = (operation.query.limit!.schema as { maximum?: number }).maximum ?? 0
+    assert.ok(maximum > 0, path)
+    const address = `${path.replaceAll(/:\w+/g, '1')}/?limit=${maximum + 1}`
+    const { status, body } = await api.call('GET', address, { key: allScopesKey })
+    assert.deepEqual([status, body.attr], [400, 'limit'], address)
+  }
+})
