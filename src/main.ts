@@ -111,6 +111,7 @@ addImportCommand(program)
 program
   .command('backup <file>')
   .description('write everything of an instance into one file, while it runs')
+  .option('--verify', 'write nothing: restore that backup beside its file, count what it holds, and remove that again')
   .addHelpText(
     'after',
     `
@@ -118,9 +119,17 @@ State, log, events and the encryption key, of PENNON_DATA; run it as the user of
 was answered before the command began is missing after a restore, and nothing is counted twice. The file is a tar with
 checksums, for its owner alone. What is in PostgreSQL (DATABASE_URL) or in a ClickHouse of yours (CLICKHOUSE_URL) is not in it.
 
-  $ PENNON_DATA=/var/lib/pennon pennon backup /backups/pennon-2026-11-22.tar`,
+--verify compares what it counts with what the backup says of itself, and ends with exit code 2 where they differ. It needs
+room beside the file for what is in it, and no instance.
+
+  $ PENNON_DATA=/var/lib/pennon pennon backup /backups/pennon-2026-11-22.tar
+  $ pennon backup --verify /backups/pennon-2026-11-22.tar`,
   )
-  .action(async (file: string) => (await import('./commands/backup.ts')).backup(file))
+  .action(async (file: string, { verify = false }: { verify?: boolean }) =>
+    verify
+      ? (await import('./commands/verify-backup.ts')).verifyBackup(file)
+      : (await import('./commands/backup.ts')).backup(file),
+  )
 
 program
   .command('restore <file>')

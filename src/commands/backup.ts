@@ -8,40 +8,28 @@ import { type Config, readConfig } from '#config.ts'
 import { copyProgress } from './copy-progress.ts'
 import { readableBytes } from './readable-bytes.ts'
 import { refuse } from './refuse.ts'
+import { stopOnSignals } from './stop-on-signals.ts'
 
 /** Lower priority than the instance, which has to answer meanwhile. */
 const niceness = 10
-
-class Interrupted extends Error {}
 
 export async function backup(file: string): Promise<void> {
   const read = readConfig(process.env)
   if (!read.ok) refuse(read.error)
   process.umask(0o077)
   setPriority(niceness)
-  let interruptedBy: NodeJS.Signals | null = null
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      interruptedBy = signal
-    })
   const progress = copyProgress('backing up')
-  try {
-    const done = await backUp(read.value, resolve(file), {
-      nowMs: systemClock.nowMs,
-      checkStop: () => {
-        if (interruptedBy !== null) throw new Interrupted()
-      },
-      onProgress: progress.show,
-    })
-    progress.end()
-    if (!done.ok) refuse(done.error)
-    process.stdout.write(whatIsInIt(file, done.value, read.value))
-  } catch (cause) {
-    progress.end()
-    if (!(cause instanceof Interrupted)) throw cause
-    process.stderr.write('pennon: stopped; nothing was left behind\n')
-    process.exit(1)
-  }
+  const done = await stopOnSignals(
+    signal =>
+      backUp(read.value, resolve(file), {
+        nowMs: systemClock.nowMs,
+        checkStop: () => signal.throwIfAborted(),
+        onProgress: progress.show,
+      }),
+    progress.end,
+  )
+  if (!done.ok) refuse(done.error)
+  process.stdout.write(whatIsInIt(file, done.value, read.value))
 }
 
 function whatIsInIt(

@@ -7,7 +7,7 @@ import { createServer } from 'node:net'
 import { fileURLToPath } from 'node:url'
 import type { FrontHost } from '#compose/front/context.ts'
 import { composeFront, type Front, type FrontStart } from '#compose/front/front.ts'
-import { followEmbeddedEngine } from '#compose/instance/embedded-engine.ts'
+import { followEmbeddedEngine, mendCopiedEngine } from '#compose/instance/embedded-engine.ts'
 import { startSeriesAtZero } from '#compose/instance/initial-series.ts'
 import { systemClock } from '#compose/instance/machine.ts'
 import {
@@ -179,6 +179,8 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
   let front: Front | undefined
   let state: InstanceState | undefined
   let management: StateWriter | undefined
+  /** Whether clients may have reached it: then there may be something to keep. */
+  let wasReachable = false
   /** Stops everything that was started so far. */
   const stopAll = async () => {
     silence.stop()
@@ -187,13 +189,15 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
     // After everything that uses the state or writes into the engine.
     await Promise.all([events?.stop(grace.eventsMs), state?.release()])
     geoip.value?.close()
-    lock.release()
+    if (wasReachable) lock.release()
+    else lock.abandon()
   }
   try {
     // Before keys are created, since they are shown only once.
     await tryPorts(config)
     const fault = findStateFault(config)
     if (fault !== null) throw new StartRefused(`${fault.found}. ${fault.remedy}.`)
+    granted(mendCopiedEngine(config, logger))
     state = granted(
       await openInstanceState(config, logger, {
         waitMsMax: lockWaitMs,
@@ -235,6 +239,7 @@ export async function startService(options: ServiceOptions): Promise<Result<Serv
       })
       addresses = await front.listen()
     }
+    wasReachable = true
     await events?.start()
     if (hooks.runsWorker !== false) await worker.start()
     return ok({

@@ -3,7 +3,18 @@
 // exclusively once, so a start waits for the children of a killed instance. The text file `lock` only names processes
 // for people: it cannot decide, because process ids are reused and a zombie has one too.
 
-import { accessSync, constants, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import {
+  accessSync,
+  constants,
+  existsSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  rmdirSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
 import { hostname } from 'node:os'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -20,6 +31,11 @@ export interface DataLock {
    */
   watch(on: { retaken: (line: string) => void; lost: (line: string) => void }): void
   release(): void
+  /**
+   * Like `release`, for a command that is refused: it leaves the folder as it found it. Removes the locks and folders
+   * that this lock made and, if the folder was empty or not there, whatever of an instance is in it now.
+   */
+  abandon(): void
 }
 
 /** The commands that lock the folder exclusively: an instance, or one that needs the folder to stay unchanged. */
@@ -56,12 +72,15 @@ export async function acquireDataLock(
   dataFolder: string,
   { command, waitMsMax, onWaiting, onCopying }: AcquireOptions,
 ): Promise<Result<DataLock, string>> {
+  const found: FoundFolder = { madeFolders: [], madeLocks: [], isEmpty: false }
   try {
-    makeFolder(dataFolder)
+    makeFolder(dataFolder, found.madeFolders)
     if (!statSync(dataFolder).isDirectory())
       return err(`The data folder ${dataFolder} is a file. Set PENNON_DATA to a folder.`)
     accessSync(dataFolder, constants.W_OK)
+    found.isEmpty = readdirSync(dataFolder).length === 0
   } catch (cause) {
+    removeFolders(found)
     return err(
       `The data folder ${dataFolder} cannot be written (${(cause as Error).message}). Make it writable or set PENNON_DATA.`,
     )
@@ -70,11 +89,19 @@ export async function acquireDataLock(
   let instance: Database.Database | null = null
   try {
     for (let [isWaiting, isCopying] = [false, false]; ; ) {
+      for (const path of [instanceLockOf(dataFolder), childrenLockOf(dataFolder)])
+        if (!existsSync(path)) found.madeLocks.push(path)
       instance ??= tryLock(instanceLockOf(dataFolder), exclude)
+      // Whoever had it removed it with the folder, between our opening and locking it.
+      if (instance !== null && inodeAt(instanceLockOf(dataFolder)) === 0) {
+        instance.close()
+        instance = null
+        continue
+      }
       const children = instance && tryLock(childrenLockOf(dataFolder), exclude)
       if (instance !== null && children !== null) {
         children.close()
-        return ok(heldLock(dataFolder, instance, command))
+        return ok(heldLock(dataFolder, instance, command, found))
       }
       const holder = instance === null ? readLockFile(dataFolder) : null
       if (onCopying !== undefined && holder !== null && holder.command !== 'serve') {
@@ -166,14 +193,26 @@ function childrenLockOf(dataFolder: string): string {
   return join(dataFolder, 'children.db')
 }
 
-/** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
-function makeFolder(path: string): void {
-  if (existsSync(path)) return
-  makeFolder(dirname(path))
-  mkdirSync(path, { mode: 0o700 })
+/** What a lock found and made, for `abandon`. */
+interface FoundFolder {
+  /** From the outermost to the data folder. */
+  readonly madeFolders: string[]
+  readonly madeLocks: string[]
+  isEmpty: boolean
 }
 
-function heldLock(dataFolder: string, taken: Database.Database, command: LockCommand): DataLock {
+/** The names of what an instance makes in its folder, all but its locks. */
+const instanceNames = /^(state\.db(-\w+)?|log|events|encryption\.key|backups\.db|restoring)$/
+
+/** Folder by folder: Node's recursive `mkdir` never returns on a file system that refuses to create folders. */
+function makeFolder(path: string, made: string[]): void {
+  if (existsSync(path)) return
+  makeFolder(dirname(path), made)
+  mkdirSync(path, { mode: 0o700 })
+  made.push(path)
+}
+
+function heldLock(dataFolder: string, taken: Database.Database, command: LockCommand, found: FoundFolder): DataLock {
   const path = join(dataFolder, 'lock')
   const lockPath = instanceLockOf(dataFolder)
   let database = taken
@@ -191,6 +230,15 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
     }
   }
   write()
+  const release = () => {
+    clearInterval(timer)
+    try {
+      if (!isLost) rmSync(path, { force: true })
+    } catch {
+      // The disk is read-only. The file still names this process, but a start checks the lock, not this file.
+    }
+    database.close()
+  }
   return {
     setChild: (name, pid) => {
       if (pid === null) delete children[name]
@@ -219,16 +267,33 @@ function heldLock(dataFolder: string, taken: Database.Database, command: LockCom
       }, lookMs)
       timer.unref()
     },
-    release: () => {
-      clearInterval(timer)
+    release,
+    abandon: () => {
       try {
-        if (!isLost) rmSync(path, { force: true })
+        if (!isLost) removeMade(dataFolder, found)
       } catch {
-        // The disk is read-only. The file still names this process, but a start checks the lock, not this file.
+        // Somebody else put a file there, or the disk is read-only: then the folder stays.
       }
-      database.close()
+      release()
+      if (!isLost) removeFolders(found)
     },
   }
+}
+
+/** Only those that are empty. */
+function removeFolders({ madeFolders }: FoundFolder): void {
+  try {
+    for (const folder of madeFolders.toReversed()) rmdirSync(folder)
+  } catch {
+    // Another process has put something there.
+  }
+}
+
+function removeMade(dataFolder: string, { isEmpty, madeLocks }: FoundFolder): void {
+  if (isEmpty)
+    for (const name of readdirSync(dataFolder).filter(each => instanceNames.test(each)))
+      rmSync(join(dataFolder, name), { recursive: true, force: true })
+  for (const path of madeLocks) for (const file of [path, `${path}-journal`]) rmSync(file, { force: true })
 }
 
 /** The locks are those of a transaction on a database that stays empty. */

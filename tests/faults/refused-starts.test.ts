@@ -1,7 +1,7 @@
 // A start that cannot continue prints the reason in one line and exits with 2.
 
 import assert from 'node:assert/strict'
-import { chmodSync, existsSync, mkdirSync, rmSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, it } from 'node:test'
@@ -23,7 +23,9 @@ describe('a start is refused', () => {
       await refusedStart(folder, { PENNON_ADMIN_PORT: String(port) }),
       new RegExp(`${port}.*in use.*set PENNON_ADMIN_PORT`),
     )
-    assert.ok(!existsSync(join(folder, 'state.db')), 'keys were made that nobody was shown')
+    assert.deepEqual(readdirSync(folder), [], 'keys were made that nobody was shown')
+    await refusedStart(join(folder, 'a', 'b'), { PORT: String(port) })
+    assert.deepEqual(readdirSync(folder), [])
   })
 
   it('when nothing is known of the host to listen on', async t => {
@@ -82,6 +84,6 @@ describe('a start is refused', () => {
     mkdirSync(join(folder, 'events'))
     writeFileSync(join(folder, 'events/endpoint.json'), '{}')
     assert.match(await refusedStart(folder), /state\.db is missing, and events\/ .*DATABASE_URL.*backup/)
-    assert.equal(existsSync(file), false)
+    assert.deepEqual(readdirSync(folder), ['events'])
   })
 })

@@ -4,7 +4,7 @@ import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, wr
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
-import { blockBytes, decodeTarHeader, encodeTarHeader } from './tar-header.ts'
+import { blockBytes, decodeTarHeader, encodeTarHeader, UnfitNameError } from './tar-header.ts'
 import { BackupDamagedError, unpackBackup } from './unpack-backup.ts'
 import { createBackup } from './write-backup.ts'
 
@@ -79,8 +79,44 @@ describe('a backup file', () => {
 
   it('never leads out of the folder that it is unpacked in', async t => {
     const folder = folderOf(t)
-    for (const name of ['../state.db', '/etc/passwd', 'log/../../x', 'log/./x'])
-      await assertRefused(folder, Buffer.concat([encodeTarHeader({ name, size: 0 }, 0), Buffer.alloc(1024)]), /holds/)
+    for (const name of [
+      '../state.db',
+      '/etc/passwd',
+      'log/../../x',
+      'log/./x',
+      '..',
+      'log//x',
+      'log/',
+      'a b',
+      'a\\b',
+      'é',
+    ])
+      await assertRefused(folder, Buffer.concat([headerOf(name), Buffer.alloc(1024)]), /holds/)
+  })
+
+  it('has no links, folders or devices in it', async t => {
+    const folder = folderOf(t)
+    for (const type of ['1', '2', '3', '5', 'L', 'x'])
+      await assertRefused(folder, Buffer.concat([headerOf('log', type), Buffer.alloc(1024)]), /damaged/)
+  })
+
+  it('is read with every name that it is written with', async t => {
+    const folder = folderOf(t)
+    const [path, target] = [join(folder, 'b.tar'), join(folder, 'out')]
+    mkdirSync(target)
+    const names = [
+      '%24group_0.size.bin',
+      'flags%2Ekeys.dict.cmrk2',
+      'a/.b',
+      '~=@+,;!#(){}[]',
+      `${'d'.repeat(150)}/${'f'.repeat(100)}`,
+    ]
+    const writer = await createBackup(path, options)
+    for (const name of names) await writer.addContent(name, name)
+    await assert.rejects(writer.addContent('../x', ''), UnfitNameError)
+    await writer.finish()
+    await writer.close()
+    assert.deepEqual(await unpackBackup(path, target), names)
   })
 })
 
@@ -93,10 +129,21 @@ describe('the header of a file in a tar', () => {
       { name: 'state.db', size: 3 * 2 ** 40 },
     ])
       assert.deepEqual(decodeTarHeader(encodeTarHeader(header, 0)), header)
-    assert.throws(() => encodeTarHeader({ name: 'x'.repeat(101), size: 0 }, 0), /too long/)
-    assert.throws(() => encodeTarHeader({ name: 'two words', size: 0 }, 0), /cannot stand/)
+    for (const name of ['x'.repeat(101), 'two words', '', `${'d'.repeat(156)}/f`])
+      assert.throws(() => encodeTarHeader({ name, size: 0 }, 0), UnfitNameError)
   })
 })
+
+/** A header that is whole, with a name and a type that ours never has. */
+function headerOf(name: string, type = '0'): Buffer {
+  const header = encodeTarHeader({ name: 'x', size: 0 }, 0)
+  header.write(name.padEnd(2, '\0'), 0, 'latin1')
+  header.write(type, 156, 'latin1')
+  header.fill(' ', 148, 156)
+  const sum = header.reduce((total, byte) => total + byte, 0)
+  header.write(`${sum.toString(8).padStart(6, '0')}\0 `, 148, 'latin1')
+  return header
+}
 
 async function assertRefused(folder: string, bytes: Buffer, complaint: RegExp): Promise<void> {
   const [path, target] = [join(folder, 'broken.tar'), join(folder, 'broken')]

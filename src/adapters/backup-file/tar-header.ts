@@ -4,15 +4,32 @@
 export const blockBytes = 512
 
 export interface TarHeader {
-  /** Relative, of printable ASCII, up to 255 characters. */
+  /** One that `isBackupName` takes. */
   readonly name: string
   readonly size: number
 }
 
-/** @throws Error when the name cannot be written. */
+/** Its message is the rest of a sentence for operators about a file. */
+export class UnfitNameError extends Error {}
+
+/**
+ * Whether a backup may hold a file of this name, which is what both its writer and its reader ask: a relative path that
+ * stays inside its folder, of printable ASCII, up to 255 characters. A backslash would be escaped in `SHA256SUMS`. The
+ * event store writes any other character of a column's name as `%` and two digits.
+ */
+export function isBackupName(name: string): boolean {
+  const parts = name.split('/')
+  return (
+    parts.every(part => /^[\x21-\x5b\x5d-\x7e]+$/.test(part) && part !== '.' && part !== '..') && splitOf(name) !== null
+  )
+}
+
+/** @throws UnfitNameError */
 export function encodeTarHeader({ name, size }: TarHeader, mtimeMs: number): Buffer {
+  const split = isBackupName(name) ? splitOf(name) : null
+  if (split === null) throw new UnfitNameError(`cannot have a file named ${JSON.stringify(name)}`)
   const header = Buffer.alloc(blockBytes)
-  const { prefix, rest } = splitName(name)
+  const { prefix, rest } = split
   header.write(rest, 0, 'latin1')
   header.write('0000600\0', 100, 'latin1')
   header.write(`${octal(0, 7)}\0${octal(0, 7)}\0`, 108, 'latin1')
@@ -45,13 +62,12 @@ export function paddingOf(size: number): number {
   return (blockBytes - (size % blockBytes)) % blockBytes
 }
 
-function splitName(name: string): { prefix: string; rest: string } {
-  if (!/^[\x21-\x7e]+$/.test(name)) throw new Error(`the name ${JSON.stringify(name)} cannot stand in a tar`)
+/** @returns null when the name is too long for a tar. */
+function splitOf(name: string): { prefix: string; rest: string } | null {
   if (name.length <= 100) return { prefix: '', rest: name }
-  // The last slash that leaves both parts short enough.
+  // The first slash that leaves the rest short enough.
   const slash = name.indexOf('/', name.length - 101)
-  if (slash === -1 || slash > 155) throw new Error(`the name ${name} is too long for a tar`)
-  return { prefix: name.slice(0, slash), rest: name.slice(slash + 1) }
+  return slash === -1 || slash > 155 ? null : { prefix: name.slice(0, slash), rest: name.slice(slash + 1) }
 }
 
 /** The sum of all bytes, its own eight counted as blanks. */

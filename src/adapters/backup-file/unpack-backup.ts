@@ -4,7 +4,7 @@
 import { createHash } from 'node:crypto'
 import { type FileHandle, mkdir, open, readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { blockBytes, decodeTarHeader, paddingOf } from './tar-header.ts'
+import { blockBytes, decodeTarHeader, isBackupName, paddingOf } from './tar-header.ts'
 import { checksumsName } from './write-backup.ts'
 
 /** Its message is a line for operators that names the file inside the backup, if known. */
@@ -14,7 +14,7 @@ const chunkBytes = 1024 * 1024
 
 /**
  * @param folder exists and is empty.
- * @param onBytes called with the position reached in the backup.
+ * @param onBytes called every MiB at most with the position reached in the backup; what it throws ends the unpacking.
  * @returns names of the unpacked files.
  * @throws BackupDamagedError, system errors.
  */
@@ -34,11 +34,11 @@ export async function unpackBackup(
       if (entry === null) break
       if (entry === 'cut' || entry === 'damaged' || at + blockBytes + entry.size > total)
         throw headerFault(entry, found)
-      if (!isInside(entry.name) || found.has(entry.name))
+      if (!isBackupName(entry.name) || found.has(entry.name))
         throw new BackupDamagedError(`it holds ${JSON.stringify(entry.name)}, which no backup of Pennon's does`)
-      found.set(entry.name, await unpackFile(source, at + blockBytes, entry.size, join(folder, entry.name)))
+      const place = { source, from: at + blockBytes, size: entry.size }
+      found.set(entry.name, await unpackFile(place, join(folder, entry.name), onBytes))
       at += blockBytes + entry.size + paddingOf(entry.size)
-      onBytes(at)
     }
   } finally {
     await source.close()
@@ -55,12 +55,12 @@ function headerFault(entry: unknown, found: ReadonlyMap<string, string>): Backup
   )
 }
 
-/** Whether a name is relative and stays inside the folder. */
-function isInside(name: string): boolean {
-  return name.split('/').every(part => /^[\w.-]+$/.test(part) && part !== '.' && part !== '..')
-}
-
-async function unpackFile(source: FileHandle, from: number, size: number, path: string): Promise<string> {
+async function unpackFile(
+  { source, from, size }: { readonly source: FileHandle; readonly from: number; readonly size: number },
+  path: string,
+  onBytes: (bytes: number) => void,
+): Promise<string> {
+  onBytes(from)
   await mkdir(dirname(path), { recursive: true, mode: 0o700 })
   const hash = createHash('sha256')
   const target = await open(path, 'wx', 0o600)
@@ -73,6 +73,7 @@ async function unpackFile(source: FileHandle, from: number, size: number, path: 
       hash.update(chunk)
       await target.writeFile(chunk)
       at += bytesRead
+      onBytes(from + at)
     }
     await target.sync()
   } finally {

@@ -19,12 +19,15 @@ export interface EngineLimits {
   readonly serverMemoryBytes: number
   /** Memory limit of one read query. */
   readonly queryMemoryBytes: number
+  /** Whether parts stay as they are found: none are merged, and no rows expire. For counting what a backup holds. */
+  readonly isAsFound: boolean
 }
 
 export const defaultEngineLimits: EngineLimits = {
   queryTimeoutSeconds: 8,
   serverMemoryBytes: 1024 * 1024 * 1024,
   queryMemoryBytes: 400 * 1024 * 1024,
+  isAsFound: false,
 }
 
 /** Rows and bytes that one answer may have: far above a page of 1,000 events of 1 MB each would be refused. */
@@ -110,12 +113,19 @@ export function serverConfig(options: {
       max_suspicious_broken_parts_bytes: 2 ** 50,
       // Small parts are merged often: one file for all columns makes that a quarter cheaper than one file for each.
       min_bytes_for_wide_part: 64 * 1024 * 1024,
+      ...(options.limits.isAsFound && nothingMerged),
       // ClickHouse refuses to start when these exceed the small pool above.
       number_of_free_entries_in_pool_to_execute_mutation: 1,
       number_of_free_entries_in_pool_to_lower_max_size_of_merge: 1,
       number_of_free_entries_in_pool_to_execute_optimize_entire_partition: 1,
     },
   })
+}
+
+const nothingMerged = {
+  max_bytes_to_merge_at_max_space_in_pool: 1,
+  max_bytes_to_merge_at_min_space_in_pool: 1,
+  max_number_of_merges_with_ttl_in_pool: 0,
 }
 
 /**

@@ -3,8 +3,8 @@
 // folder that has only these files.
 
 import { randomUUID } from 'node:crypto'
-import { existsSync, readdirSync, rmSync, statSync } from 'node:fs'
-import { join, relative } from 'node:path'
+import { existsSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
 import { createClickHouseClients } from '../clickhouse/connection/clickhouse-clients.ts'
 import { engineFolder, readEngineEndpoint } from './engine-endpoint.ts'
 
@@ -17,6 +17,8 @@ export interface EventFile {
 
 export interface EventFiles {
   readonly files: readonly EventFile[]
+  /** How many rows the files have, by table; repeats that are not merged yet count each. */
+  readonly rows: Readonly<Record<string, number>>
   /** Frees the disk space that only these files still take. */
   release(): void
 }
@@ -52,7 +54,7 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
     })
     const missing = parts.find(path => !existsSync(join(path, 'checksums.txt')) || !path.startsWith(`${frozen}/store/`))
     if (missing !== undefined) throw new Error(`the engine says that it froze ${missing}, which is not there`)
-    return { files: filesOf(dataFolder, frozen), release }
+    return { files: filesOf(dataFolder, frozen), rows: rowsOf(dataFolder, frozen), release }
   } catch (error) {
     release()
     throw error
@@ -63,7 +65,8 @@ export async function freezeEventFiles(dataFolder: string): Promise<EventFiles> 
 
 /** The files of a store whose engine stays stopped meanwhile; empty when there is no store. */
 export function stoppedEventFiles(dataFolder: string): EventFiles {
-  return { files: filesOf(dataFolder, storeFolder(dataFolder)), release: () => undefined }
+  const store = storeFolder(dataFolder)
+  return { files: filesOf(dataFolder, store), rows: rowsOf(dataFolder, store), release: () => undefined }
 }
 
 /** Whether a backup left frozen files, or is using some now. */
@@ -99,6 +102,51 @@ function filesOf(dataFolder: string, partsFolder: string): EventFile[] {
       for (const path of filesBelow(join(partsFolder, table, part)))
         add(path, `${table}/${part}/${relative(join(partsFolder, table, part), path)}`)
   return files
+}
+
+function rowsOf(dataFolder: string, partsFolder: string): Record<string, number> {
+  const names = tableNames(storeFolder(dataFolder))
+  const rows: Record<string, number> = {}
+  for (const table of tableFolders(partsFolder)) {
+    const name = names.get(basename(table))
+    if (name === undefined) continue
+    const folder = join(partsFolder, table)
+    const parts = namesIn(folder).filter(part => isPart(join(folder, part)))
+    rows[name] = uncoveredParts(parts)
+      .map(part => Number(readFileSync(join(folder, part, 'count.txt'), 'utf8')))
+      .reduce((sum, count) => sum + count, 0)
+  }
+  return rows
+}
+
+/** The name of each table by its uuid, from the definitions that the engine keeps. */
+function tableNames(store: string): Map<string, string> {
+  const names = new Map<string, string>()
+  for (const folder of tableFolders(store))
+    for (const file of namesIn(join(store, folder)).filter(name => name.endsWith('.sql'))) {
+      const [, uuid] =
+        /^ATTACH TABLE \S+ UUID '([0-9a-f-]+)'/.exec(readFileSync(join(store, folder, file), 'utf8')) ?? []
+      if (uuid !== undefined) names.set(uuid, basename(file, '.sql'))
+    }
+  return names
+}
+
+/** Without those that the engine has merged into another one and not removed yet. */
+export function uncoveredParts(names: readonly string[]): readonly string[] {
+  const parts = names.flatMap(name => {
+    const [, partition, min, max, level, mutation] = /^(.+?)_(\d+)_(\d+)_(\d+)(?:_(\d+))?$/.exec(name) ?? []
+    return partition === undefined
+      ? []
+      : [{ name, partition, min: Number(min), max: Number(max), level: Number(level), mutation: Number(mutation ?? 0) }]
+  })
+  // A part that covers others comes before them, so one pass finds what nothing before it covers.
+  parts.sort((a, b) => a.min - b.min || b.max - a.max || b.level - a.level || b.mutation - a.mutation)
+  const lastOf = new Map<string, number>()
+  return parts.flatMap(({ name, partition, max }) => {
+    if (max <= (lastOf.get(partition) ?? -1)) return []
+    lastOf.set(partition, max)
+    return [name]
+  })
 }
 
 /** Folders of the tables, and of all table definitions of a database. */

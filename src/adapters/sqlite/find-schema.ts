@@ -61,6 +61,25 @@ export function findSqliteDamage(dataFolder: string): string | null {
   })
 }
 
+/** How many rows each table has, by name. @throws PortError */
+export function countSqliteRows(dataFolder: string): Readonly<Record<string, number>> {
+  return translating(() => {
+    const database = new Database(stateFileOf(dataFolder), { fileMustExist: true })
+    try {
+      const tables = database
+        .prepare<[], string>(
+          "SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'",
+        )
+        .pluck()
+        .all()
+      const countOf = (table: string) => database.prepare<[], number>(`SELECT count(*) FROM "${table}"`).pluck().get()!
+      return Object.fromEntries(tables.map(table => [table, countOf(table)]))
+    } finally {
+      database.close()
+    }
+  })
+}
+
 /** Empty for a state that is older than the table. */
 function deferringStreams(database: Database.Database): readonly string[] {
   const isThere = database.prepare<[], string>("SELECT name FROM sqlite_master WHERE name = 'deferred_project'").get()

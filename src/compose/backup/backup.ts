@@ -5,40 +5,32 @@
 // processes again from the positions on, where each row replaces itself. Source: ours,
 // docs/decisions/0033-a-backup-is-state-events-log.md.
 
-import { existsSync, linkSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { existsSync, linkSync, rmSync, statSync } from 'node:fs'
 import { statfs } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { copyDatabase, holdDatabase } from '#adapters/backup-file/copy-database.ts'
 import { syncFolder } from '#adapters/backup-file/sync-folder.ts'
+import { UnfitNameError } from '#adapters/backup-file/tar-header.ts'
 import { createBackup } from '#adapters/backup-file/write-backup.ts'
 import { type EventFiles, stoppedEventFiles } from '#adapters/clickhouse-embedded/event-files.ts'
-import { findSqliteDamage, findSqlitePositions, findSqliteSchema } from '#adapters/sqlite/find-schema.ts'
+import {
+  countSqliteRows,
+  findSqliteDamage,
+  findSqlitePositions,
+  findSqliteSchema,
+} from '#adapters/sqlite/find-schema.ts'
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { PortError } from '#ports/port-error.ts'
-import { acquireDataLock, type DataLock, readLockHolder, tryFileLock } from '#processes/data-lock.ts'
+import { acquireDataLock, type DataLock, readLockHolder } from '#processes/data-lock.ts'
 import { version } from '#version.ts'
 import { holdSegments } from '../log/held-segments.ts'
 import { whyUnreadable } from '../stores/existing-state.ts'
+import { type BackupDescription, descriptionName, encodeDescription } from './backup-description.ts'
+import { takeDraftFolder } from './draft-folder.ts'
 import { holdFreeze, removeAbandonedFreezes } from './held-freezes.ts'
-
-/** The first file of each backup. */
-export const descriptionName = 'backup.json'
-
-/** The content of that file. */
-export interface BackupDescription {
-  readonly format: 1
-  readonly pennon: string
-  readonly createdAt: string
-  /** How many migrations the state has had; null when the state is in PostgreSQL, and so not in the backup. */
-  readonly schema: number | null
-  /** The worker's positions in the state, by log stream. */
-  readonly positions: Readonly<Record<string, number>>
-  /** False when events are in a ClickHouse of their own, and so not in the backup. */
-  readonly events: boolean
-}
 
 export interface BackupReport {
   readonly bytes: number
@@ -59,10 +51,6 @@ export interface BackupOptions {
 /** A restarted engine is back within seconds. */
 const engineWait = { tries: 8, eachMs: 2_000 }
 const keyFileName = 'encryption.key'
-/**
- * A lock in the drafts folder shows that its backup still runs: process ids are reused, in containers nearly always.
- */
-const lockName = 'lock.db'
 
 /** Nothing was written; the message is a line for the operator. */
 class BackupRefused extends Error {}
@@ -83,6 +71,8 @@ export async function backUp(
   } catch (cause) {
     if (cause instanceof BackupRefused) return err(cause.message)
     if (cause instanceof PortError) return err(`There is no backup: ${cause.message}.`)
+    if (cause instanceof UnfitNameError)
+      return err(`There is no backup: it ${cause.message}. Please report this with the version of Pennon.`)
     const { code = '' } = cause as { code?: string }
     if (code === 'ENOSPC') return err(`There is no backup: the disk of ${file} is full.`)
     if (/^E[A-Z]+$/.test(code) || code.startsWith('SQLITE_'))
@@ -105,7 +95,11 @@ async function backUpOrThrow(
   if (unreadable !== null) throw new BackupRefused(unreadable)
   if (config.databaseUrl === null && !existsSync(stateFileOf(dataFolder)))
     throw new BackupRefused(`There is no state in ${dataFolder}. Set PENNON_DATA as the instance has it.`)
-  const drafts = takeDraftFolder(file, undo)
+  if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
+  const drafts = `${file}.partial`
+  const removeDrafts = takeDraftFolder(drafts)
+  if (removeDrafts === null) throw new BackupRefused(`Another backup to ${file} is under way.`)
+  undo.push(removeDrafts)
   const lock = await acquireDataLock(dataFolder, { command: 'backup', waitMsMax: 0 })
   if (lock.ok) undo.push(lock.value.release)
 
@@ -124,6 +118,7 @@ async function backUpOrThrow(
     schema: state?.schema ?? null,
     positions: Object.fromEntries(state?.positions ?? []),
     events: events !== null,
+    rows: { state: state?.rows ?? {}, events: events?.rows ?? {} },
   }
   const eventBytes = (events?.files ?? []).reduce((sum, { bytes }) => sum + bytes, 0)
   const bytesInAll = eventBytes + segments.bytes + (state === null ? 0 : statSync(state.path).size)
@@ -134,7 +129,7 @@ async function backUpOrThrow(
   const progress = setInterval(() => options.onProgress(writer.bytes, bytesInAll), 500)
   const hasEncryptionKey = existsSync(join(dataFolder, keyFileName))
   try {
-    await writer.addContent(descriptionName, `${JSON.stringify(description, null, 2)}\n`)
+    await writer.addContent(descriptionName, encodeDescription(description))
     if (hasEncryptionKey) await writer.addFile(keyFileName, join(dataFolder, keyFileName))
     if (state !== null) {
       await writer.addFile('state.db', state.path)
@@ -152,22 +147,6 @@ async function backUpOrThrow(
   return { bytes: writer.bytes, isRunning: !lock.ok, description, hasEncryptionKey, warnings: segments.warnings }
 }
 
-/** Makes the folder for unfinished files, beside the file and on its disk. Removes what a killed backup left there. */
-function takeDraftFolder(file: string, undo: (() => void)[]): string {
-  if (!existsSync(dirname(file))) throw new BackupRefused(`The folder ${dirname(file)} does not exist.`)
-  const folder = `${file}.partial`
-  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
-  const release = tryFileLock(join(folder, lockName))
-  if (release === null) throw new BackupRefused(`Another backup to ${file} is under way.`)
-  undo.push(() => {
-    rmSync(folder, { recursive: true, force: true })
-    release()
-  })
-  for (const name of readdirSync(folder))
-    if (name !== lockName) rmSync(join(folder, name), { recursive: true, force: true })
-  return folder
-}
-
 async function copyState(dataFolder: string, drafts: string) {
   const path = stateFileOf(drafts)
   const database = holdDatabase(stateFileOf(dataFolder))
@@ -181,7 +160,8 @@ async function copyState(dataFolder: string, drafts: string) {
     throw new BackupRefused(
       `${stateFileOf(dataFolder)} is damaged, and so would be its backup: ${damage}. Keep your older backups.`,
     )
-  return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts) }
+  const rows = countSqliteRows(drafts)
+  return { path, schema: findSqliteSchema(drafts), positions: findSqlitePositions(drafts), rows }
 }
 
 async function findEvents(dataFolder: string, lock: Result<DataLock, string>): Promise<EventFiles> {

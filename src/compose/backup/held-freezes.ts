@@ -19,9 +19,10 @@ export async function holdFreeze(dataFolder: string): Promise<EventFiles> {
   removeAbandonedFreezes(dataFolder)
   const unlock = shareFileLock(join(dataFolder, lockName))
   try {
-    const { files, release } = await freezeEventFiles(dataFolder)
+    const { files, rows, release } = await freezeEventFiles(dataFolder)
     return {
       files,
+      rows,
       release: () => {
         release()
         unlock()

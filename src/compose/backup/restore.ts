@@ -12,7 +12,7 @@ import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import type { Config } from '#config.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { acquireDataLock } from '#processes/data-lock.ts'
-import { type BackupDescription, descriptionName } from './backup.ts'
+import { type BackupDescription, decodeDescription, descriptionName } from './backup-description.ts'
 
 export interface RestoreReport {
   readonly description: BackupDescription
@@ -22,11 +22,22 @@ export interface RestoreReport {
 /** What an instance keeps in its folder, in the order in which it is put into place. */
 const ownNames = ['encryption.key', 'log', 'events', 'state.db']
 
-/** @returns one line for the operator when nothing was restored. */
+export interface RestoreOptions {
+  readonly onProgress: (bytes: number, bytesInAll: number) => void
+  /** Throws when the restore has to stop. */
+  readonly checkStop: () => void
+  /** Whether servers of the settings are left out of account: nothing will be started on what is restored. */
+  readonly isForVerifying?: boolean
+}
+
+/**
+ * @returns one line for the operator when nothing was restored; then the folder is as it was found.
+ * @throws what `checkStop` throws, after which the folder is as it was found, too.
+ */
 export async function restore(
   config: Config,
   file: string,
-  onProgress: (bytes: number, bytesInAll: number) => void,
+  { onProgress, checkStop, isForVerifying = false }: RestoreOptions,
 ): Promise<Result<RestoreReport, string>> {
   const { dataFolder } = config
   const bytesInAll = statSync(file, { throwIfNoEntry: false })?.size
@@ -36,6 +47,7 @@ export async function restore(
   const locked = await acquireDataLock(dataFolder, { command: 'restore', waitMsMax: 0 })
   if (!locked.ok) return locked
   const unpacked = join(dataFolder, 'restoring')
+  let isRestored = false
   try {
     const taken = ownNames.filter(name => existsSync(join(dataFolder, name)))
     if (taken.length > 0)
@@ -47,9 +59,15 @@ export async function restore(
     if (bavail * bsize < bytesInAll)
       return err(`${file} needs ${bytesInAll} bytes in ${dataFolder}, and ${bavail * bsize} are free.`)
     mkdirSync(unpacked, { mode: 0o700 })
-    const names = await unpackBackup(file, unpacked, bytes => onProgress(bytes, bytesInAll))
-    const description = JSON.parse(readFileSync(join(unpacked, descriptionName), 'utf8')) as BackupDescription
-    const unfit = whyUnfit(description, config)
+    const names = await unpackBackup(file, unpacked, bytes => {
+      checkStop()
+      onProgress(bytes, bytesInAll)
+    })
+    const description = decodeDescription(readFileSync(join(unpacked, descriptionName), 'utf8'))
+    if (typeof description === 'string')
+      return err(`${file} cannot be restored: ${descriptionName} in it ${description}. Nothing was changed.`)
+    const unfit = isForVerifying ? null : whyUnfit(description, config)
+    if (description.schema !== null) isNewestSchema(description.schema)
     if (unfit !== null) return err(unfit)
     for (const folder of foldersBelow(unpacked)) await syncFolder(folder)
     for (const name of ownNames)
@@ -57,6 +75,7 @@ export async function restore(
         renameSync(join(unpacked, name), join(dataFolder, name))
         await syncFolder(dataFolder)
       }
+    isRestored = true
     return ok({ description, fileCount: names.length })
   } catch (cause) {
     if (cause instanceof BackupDamagedError)
@@ -67,7 +86,8 @@ export async function restore(
     throw cause
   } finally {
     rmSync(unpacked, { recursive: true, force: true })
-    locked.value.release()
+    if (isRestored) locked.value.release()
+    else locked.value.abandon()
   }
 }
 
@@ -86,10 +106,7 @@ async function isBackup(file: string): Promise<boolean> {
   }
 }
 
-/** @throws SchemaTooNewError */
-function whyUnfit({ format, schema, events, pennon }: BackupDescription, config: Config): string | null {
-  if (format !== 1)
-    return `The backup has another format (${format}) than this version reads; Pennon ${pennon} wrote it.`
+function whyUnfit({ schema, events }: BackupDescription, config: Config): string | null {
   if (schema === null && config.databaseUrl === null)
     return 'The state of this backup is in PostgreSQL: restore the database, and set DATABASE_URL to it.'
   if (schema !== null && config.databaseUrl !== null)
@@ -98,7 +115,6 @@ function whyUnfit({ format, schema, events, pennon }: BackupDescription, config:
     return 'The events of this backup are in a ClickHouse of their own: set CLICKHOUSE_URL to it.'
   if (events && config.clickhouseUrl !== null)
     return 'This backup has its events in it, and CLICKHOUSE_URL says that they are elsewhere. Unset it.'
-  if (schema !== null) isNewestSchema(schema)
   return null
 }
 

@@ -7,8 +7,10 @@ import {
   removeEngineEndpoint,
   writeEngineEndpoint,
 } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { FollowedLinkError, removeFollowedLinks } from '#adapters/clickhouse-embedded/followed-links.ts'
 import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
 import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { removeAbandonedFreezes } from '../backup/held-freezes.ts'
 
@@ -82,6 +84,26 @@ export function followEmbeddedEngine(
       hasComplained = true
       return false
     }
+  }
+}
+
+/**
+ * For a start: puts right what a copy of the folder that followed links has, with which no engine would start.
+ * @returns one line for the operator when that has to be done by hand.
+ */
+export function mendCopiedEngine({ clickhouseUrl, dataFolder }: Config, logger: Logger): Result<null, string> {
+  if (clickhouseUrl !== null) return ok(null)
+  try {
+    const removed = removeFollowedLinks(dataFolder)
+    if (removed.length > 0)
+      logger.warn(
+        { folderCount: removed.length },
+        'this data folder was copied without its links: folders that the event store had twice are removed (copy it with cp -a)',
+      )
+    return ok(null)
+  } catch (cause) {
+    if (cause instanceof FollowedLinkError) return err(cause.message)
+    throw cause
   }
 }
 

@@ -1,0 +1,72 @@
+// The engine keeps links to the folders of its tables, makes the missing ones at each start, and does not start where a
+// folder stands in the place of one. A copy of the data folder that followed links (`cp -rL`) has such folders, each
+// with all that the link's target has.
+
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { basename, join, relative } from 'node:path'
+import { engineFolder } from './engine-endpoint.ts'
+
+/** Its message is a line for people. */
+export class FollowedLinkError extends Error {}
+
+/**
+ * Removes the folders that stand in the place of links, once each file in them is found in the link's target.
+ * Call it only while no engine runs.
+ * @returns the folders that it removed; empty in a folder that is as the engine left it.
+ * @throws FollowedLinkError when such a folder has something of its own.
+ */
+export function removeFollowedLinks(dataFolder: string): readonly string[] {
+  const store = join(engineFolder(dataFolder), 'store')
+  const copies: { readonly place: string; readonly target: string }[] = []
+  for (const definition of definitionsIn(join(store, 'metadata'))) {
+    const database = basename(definition, '.sql')
+    const tables = targetOf(store, definition)
+    if (tables === null) continue
+    copies.push({ place: join(store, 'metadata', database), target: tables })
+    for (const table of definitionsIn(tables)) {
+      const target = targetOf(store, table)
+      if (target !== null) copies.push({ place: join(store, 'data', database, basename(table, '.sql')), target })
+    }
+  }
+  const found = copies.filter(({ place }) => isFolder(place))
+  for (const { place, target } of found) requireEverythingIn(target, place)
+  for (const { place } of found) rmSync(place, { recursive: true })
+  return found.map(({ place }) => place)
+}
+
+function requireEverythingIn(target: string, place: string): void {
+  for (const path of filesBelow(place)) {
+    const original = statSync(join(target, relative(place, path)), { throwIfNoEntry: false })
+    if (original?.size !== statSync(path).size)
+      throw new FollowedLinkError(
+        `${place} is a folder where the event store had a link, and ${relative(place, path)} in it is not in ${target}. Copy the data folder again with its links: cp -a.`,
+      )
+  }
+}
+
+/** @param folder of definitions: `NAME.sql` each. */
+function definitionsIn(folder: string): string[] {
+  return existsSync(folder)
+    ? readdirSync(folder)
+        .filter(name => name.endsWith('.sql'))
+        .map(name => join(folder, name))
+    : []
+}
+
+/** The folder of a database or a table by its definition; null when it has none. */
+function targetOf(store: string, definition: string): string | null {
+  const [, uuid] = /^ATTACH \w+ \S+ UUID '([0-9a-f-]{36})'/.exec(readFileSync(definition, 'utf8')) ?? []
+  const folder = uuid === undefined ? null : join(store, 'store', uuid.slice(0, 3), uuid)
+  return folder !== null && existsSync(folder) ? folder : null
+}
+
+/** False for a link to one. */
+function isFolder(path: string): boolean {
+  return lstatSync(path, { throwIfNoEntry: false })?.isDirectory() ?? false
+}
+
+function filesBelow(folder: string): string[] {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter(entry => entry.isFile())
+    .map(entry => join(entry.parentPath, entry.name))
+}

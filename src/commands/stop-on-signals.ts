@@ -1,0 +1,19 @@
+/**
+ * Runs work that cleans up after itself when it is aborted. A SIGINT or SIGTERM aborts it, and then ends this process with
+ * exit code 1 and a line.
+ * @param onEnd called when the work has ended, before anything is printed.
+ */
+export async function stopOnSignals<T>(work: (signal: AbortSignal) => Promise<T>, onEnd: () => void): Promise<T> {
+  const stopping = new AbortController()
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => stopping.abort(new Error(signal)))
+  try {
+    return await work(stopping.signal)
+  } catch (cause) {
+    if (cause !== stopping.signal.reason) throw cause
+    onEnd()
+    process.stderr.write('pennon: stopped; nothing was left behind\n')
+    process.exit(1)
+  } finally {
+    onEnd()
+  }
+}

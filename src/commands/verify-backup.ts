@@ -1,0 +1,59 @@
+// `pennon backup --verify FILE`: says whether a backup can be restored, and what it holds.
+
+import { setPriority } from 'node:os'
+import { resolve } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { type VerifyReport, verifyBackup as verify } from '#compose/backup/verify.ts'
+import { readConfig } from '#config.ts'
+import { copyProgress } from './copy-progress.ts'
+import { refuse } from './refuse.ts'
+import { stopOnSignals } from './stop-on-signals.ts'
+
+/** Lower priority than an instance beside it, as `pennon backup` has. */
+const niceness = 10
+const mainPath = fileURLToPath(new URL('../main.ts', import.meta.url))
+
+export async function verifyBackup(file: string): Promise<void> {
+  const read = readConfig(process.env)
+  if (!read.ok) refuse(read.error)
+  process.umask(0o077)
+  setPriority(niceness)
+  const progress = copyProgress('restoring')
+  const done = await stopOnSignals(
+    signal =>
+      verify(read.value, resolve(file), {
+        ...{ signal, mainPath, environment: process.env },
+        onProgress: progress.show,
+      }),
+    progress.end,
+  )
+  if (!done.ok) refuse(done.error)
+  process.stdout.write(whatWasFound(file, done.value))
+  const { differences } = done.value
+  if (differences.length > 0) refuse(`${file} is not as it should be: ${differences.join('; ')}.`)
+}
+
+function whatWasFound(file: string, { description, fileCount, state, events, log }: VerifyReport): string {
+  const lines = [
+    `${file}: of ${description.createdAt}, by Pennon ${description.pennon}; ${fileCount} files, each checked`,
+    `  state: ${state === null ? 'not in it' : counted(state)}`,
+    `  events: ${events === null ? 'not in it' : counted(events)}`,
+    `  log: ${
+      Object.entries(log)
+        .map(([stream, end]) => `${stream} up to ${end.toLocaleString('en')}`)
+        .join(', ') || 'empty'
+    }`,
+    ...(description.rows === undefined
+      ? ['  It does not say how many rows it should have: an earlier version wrote it.']
+      : []),
+  ]
+  return `${lines.join('\n')}\n`
+}
+
+/** `feature_flag 3, person 1,200`: tables without rows are left out. */
+function counted(rows: Readonly<Record<string, number>>): string {
+  const named = Object.entries(rows)
+    .filter(([, count]) => count > 0)
+    .sort(([one], [other]) => one.localeCompare(other))
+  return named.map(([table, count]) => `${table} ${count.toLocaleString('en')}`).join(', ') || 'no rows'
+}

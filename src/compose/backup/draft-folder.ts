@@ -1,0 +1,22 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { join } from 'node:path'
+import { tryFileLock } from '#processes/data-lock.ts'
+
+/** A lock in the folder shows that its command still runs: process ids are reused, in containers nearly always. */
+const lockName = 'lock.db'
+
+/**
+ * Makes the folder for unfinished files, in one that exists. Removes what a killed command left there.
+ * @returns a function that removes it; null when another process uses it.
+ */
+export function takeDraftFolder(folder: string): (() => void) | null {
+  if (!existsSync(folder)) mkdirSync(folder, { mode: 0o700 })
+  const release = tryFileLock(join(folder, lockName))
+  if (release === null) return null
+  for (const name of readdirSync(folder))
+    if (name !== lockName) rmSync(join(folder, name), { recursive: true, force: true })
+  return () => {
+    rmSync(folder, { recursive: true, force: true })
+    release()
+  }
+}

@@ -1,0 +1,159 @@
+// Proves a backup by restoring it into a folder beside it, which is removed afterwards: every file by its checksum, the
+// state and the log by reading them, the event store by starting the engine on it. What they hold is counted, and
+// compared with what the backup says that it holds.
+
+import { accessSync, constants, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createClickHouseClients } from '#adapters/clickhouse/connection/clickhouse-clients.ts'
+import { readEngineEndpoint } from '#adapters/clickhouse-embedded/engine-endpoint.ts'
+import { prepareEngine } from '#adapters/clickhouse-embedded/start-engine.ts'
+import { countSqliteRows, findSqliteDamage } from '#adapters/sqlite/find-schema.ts'
+import type { Config } from '#config.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import { machineEnvironment } from '#processes/child-environment.ts'
+import { SupervisedChild } from '#processes/supervisor.ts'
+import { silentLogger } from '#telemetry/log.ts'
+import { openLogReader } from '../log/log.ts'
+import { findLogFaults } from '../stores/store-faults.ts'
+import type { BackupDescription } from './backup-description.ts'
+import { takeDraftFolder } from './draft-folder.ts'
+import { restore } from './restore.ts'
+
+export interface VerifyReport {
+  readonly description: BackupDescription
+  readonly fileCount: number
+  /** What was found, by table. Null when it is not in the backup. */
+  readonly state: Counts | null
+  readonly events: Counts | null
+  /** The offset behind the last record, by log stream. */
+  readonly log: Counts
+  /** Lines about what is not as the backup says. Empty when all is well. */
+  readonly differences: readonly string[]
+}
+
+type Counts = Readonly<Record<string, number>>
+
+export interface VerifyOptions {
+  readonly onProgress: (bytes: number, bytesInAll: number) => void
+  readonly signal: AbortSignal
+  /** The program whose `engine` command runs the event store. */
+  readonly mainPath: string
+  readonly environment: NodeJS.ProcessEnv
+}
+
+/** One that starts at all does so at its second try: its port may have been taken. */
+const engineStartsMax = 3
+
+/**
+ * @returns one line for the operator when the backup could not be restored or looked at.
+ * @throws the signal's reason, when it is aborted; nothing is left behind then, either.
+ */
+export async function verifyBackup(
+  config: Config,
+  file: string,
+  options: VerifyOptions,
+): Promise<Result<VerifyReport, string>> {
+  if (statSync(file, { throwIfNoEntry: false }) === undefined) return err(`There is no ${file}.`)
+  try {
+    accessSync(dirname(file), constants.W_OK)
+  } catch {
+    return err(`${dirname(file)} cannot be written: the backup is restored beside its file, for a while.`)
+  }
+  const scratch = `${file}.verifying`
+  const remove = takeDraftFolder(scratch)
+  if (remove === null) return err(`${file} is being verified by another process.`)
+  const dataFolder = join(scratch, 'data')
+  try {
+    const { onProgress, signal } = options
+    const checkStop = () => signal.throwIfAborted()
+    const restored = await restore({ ...config, dataFolder }, file, { onProgress, checkStop, isForVerifying: true })
+    if (!restored.ok) return restored
+    return ok(await lookAt({ ...config, dataFolder }, restored.value, options))
+  } finally {
+    remove()
+  }
+}
+
+async function lookAt(
+  config: Config,
+  { description, fileCount }: { readonly description: BackupDescription; readonly fileCount: number },
+  options: VerifyOptions,
+): Promise<VerifyReport> {
+  const { dataFolder } = config
+  const differences: string[] = []
+  let state: Counts | null = null
+  if (description.schema !== null) {
+    const damage = findSqliteDamage(dataFolder)
+    if (damage !== null) differences.push(`the state is damaged: ${damage}`)
+    else state = countSqliteRows(dataFolder)
+  }
+  const log = await readLog(config)
+  for (const { found } of findLogFaults(config)) differences.push(found.replaceAll(`${dataFolder}/`, ''))
+  for (const [stream, position] of Object.entries(description.positions))
+    if ((log[stream] ?? 0) < position)
+      differences.push(`the log ${stream} ends at ${log[stream] ?? 0}, before the position ${position} of the state`)
+  let events: Counts | null = null
+  if (description.events) {
+    const counted = await countEvents(dataFolder, options)
+    if (counted === null) differences.push('the event store does not start')
+    else events = counted
+  }
+  if (state !== null) differences.push(...compared('the state', description.rows?.state, state))
+  if (events !== null) differences.push(...compared('the event store', description.rows?.events, events))
+  return { description, fileCount, state, events, log, differences }
+}
+
+function compared(what: string, said: Counts | undefined, found: Counts): string[] {
+  return Object.entries(said ?? {})
+    .filter(([table, rows]) => (found[table] ?? 0) !== rows)
+    .map(([table, rows]) => `${what} has ${found[table] ?? 0} rows of ${table}, and should have ${rows}`)
+}
+
+async function readLog(config: Config): Promise<Counts> {
+  const reader = openLogReader(config)
+  try {
+    const ends: Record<string, number> = {}
+    for (const { stream } of await reader.streams()) ends[stream] = (await reader.status(stream, 0)).endOffset
+    return ends
+  } finally {
+    await reader.close()
+  }
+}
+
+/** @returns null when the engine does not start. @throws PortError, the signal's reason. */
+async function countEvents(
+  dataFolder: string,
+  { mainPath, environment, signal }: VerifyOptions,
+): Promise<Counts | null> {
+  const answers = Promise.withResolvers<boolean>()
+  let endCount = 0
+  const engine = new SupervisedChild({
+    ...{ name: 'events', mainPath, env: machineEnvironment(environment), logger: silentLogger(), random: Math.random },
+    args: async () => (await prepareEngine(dataFolder, { isAsFound: true })).args,
+    onMessage: () => answers.resolve(true),
+    onExit: () => {
+      if (++endCount === engineStartsMax) answers.resolve(false)
+    },
+  })
+  const stop = () => answers.reject(signal.reason)
+  signal.addEventListener('abort', stop)
+  const clients = createClickHouseClients({ endpoint: () => readEngineEndpoint(dataFolder), queryTimeoutSeconds: 60 })
+  try {
+    await engine.start()
+    if (!(await answers.promise)) return null
+    return await clients.write(async (client, database) => {
+      const counted = await client.query({
+        query:
+          'SELECT table, toUInt64(sum(rows)) FROM system.parts WHERE active AND database = {database:String} GROUP BY table',
+        query_params: { database },
+        format: 'JSONCompactEachRow',
+      })
+      const rows = await counted.json<[string, string | number]>()
+      return Object.fromEntries(rows.map(([table, count]) => [table, Number(count)]))
+    })
+  } finally {
+    signal.removeEventListener('abort', stop)
+    await clients.close()
+    await engine.stop(2_000)
+  }
+}
