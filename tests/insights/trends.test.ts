@@ -1,58 +1,16 @@
 // Trends over HTTP, on the real engine: what a caller sends and gets.
 
 import assert from 'node:assert/strict'
-import { after, before, describe, it, type TestContext } from 'node:test'
+import { describe, it } from 'node:test'
 import { Value } from 'typebox/value'
-import type { StoredEvent } from '#core/events/stored-event.ts'
-import type { EventStore } from '#ports/events/event-store.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
-import { createClickHouseEventStore } from '../../src/adapters/clickhouse/clickhouse-event-store.ts'
 import { anEvent, imported } from '../support/an-event.ts'
-import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
+import { ada, bob, events, noon, nothing, today, trendsForTests, withFlag } from './trends-for-tests.ts'
 
-let engine: TestEngine
-let store: EventStore
-before(async () => {
-  engine = await startEngine()
-  store = createClickHouseEventStore({ endpoint: engine.endpoint, clock: { nowMs: Date.now } })
-  await store.migrate()
-})
-after(async () => {
-  await store.close()
-  await engine.stop()
-})
-
-const [ada, bob] = ['0192a4b0-0000-7000-8000-00000000000a', '0192a4b0-0000-7000-8000-00000000000b']
-const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
-
-/** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
-async function startTrends(t: TestContext, settings: object = {}) {
-  const api = await startManagement(t, { events: store })
-  const body = { name: 'Berlin', timezone: 'Europe/Berlin', ...settings }
-  let project = await api.call('POST', '/api/projects/', { body })
-  // The event store is shared by the tests of this file, the ids of projects are not.
-  while (project.body.id <= projectCount) project = await api.call('POST', '/api/projects/', { body })
-  projectCount = project.body.id
-  const projectId = projectCount
-  return {
-    projectId,
-    api,
-    call: (query: object) => api.call('POST', `/api/projects/${projectId}/query/`, { body: { query } }),
-    async results(query: object) {
-      const { status, text, body } = await this.call({ kind: 'TrendsQuery', ...query })
-      assert.equal(status, 200, text)
-      return body.results
-    },
-    insert: (...events: Partial<StoredEvent>[]) =>
-      store.insert({ ...nothing, events: events.map(event => anEvent({ projectId, ...event })) }),
-  }
-}
-let projectCount = 1
-
+const { held, startTrends } = trendsForTests()
 const at = (text: string) => Date.parse(text)
-const events = (event: string | null, more: object = {}) => ({ kind: 'EventsNode', event, ...more })
 
 describe('POST …/query/ with a TrendsQuery', () => {
   it('counts events per day of the project’s zone, in PostHog’s shape', async t => {
@@ -110,8 +68,8 @@ describe('POST …/query/ with a TrendsQuery', () => {
     const event = anEvent({ projectId, timestampMs: at('2026-05-01T10:00:00Z') })
     const moved = { ...event, timestampMs: at('2026-05-01T11:00:00Z') }
     const other = anEvent({ projectId, timestampMs: at('2026-05-01T11:30:00Z') })
-    await store.insert({ ...nothing, events: [event, imported(event, 1), imported(other, 1)] })
-    await store.insert({ ...nothing, events: [moved], pendingEvents: [imported(anEvent({ projectId }), 7)] })
+    await held.store.insert({ ...nothing, events: [event, imported(event, 1), imported(other, 1)] })
+    await held.store.insert({ ...nothing, events: [moved], pendingEvents: [imported(anEvent({ projectId }), 7)] })
     const [hours] = await trends.results({ interval: 'hour', dateRange: { date_from: '-2h' }, series: [events(null)] })
     assert.deepEqual(hours.data, [0, 2, 0])
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
@@ -131,7 +89,7 @@ describe('POST …/query/ with a TrendsQuery', () => {
     const dateRange = { date_from: 'dStart' }
     const today = async (more: object) => (await trends.results({ dateRange, series: [events(null, more)] }))[0].data
     assert.deepEqual(await today({ math: 'dau' }), [2])
-    await store.insert({
+    await held.store.insert({
       ...nothing,
       overrides: [{ projectId, distinctId: 'b', personId: ada, version: 2 }],
     })
@@ -189,11 +147,6 @@ describe('POST …/query/ with a TrendsQuery', () => {
     }
   })
 
-  const today = { date_from: 'dStart' }
-  const noon = at('2026-05-01T10:00:00Z')
-  const withFlag = (value: string) => ({ timestampMs: noon, flags: new Map([['$feature/new-nav', value]]) })
-  const lines = (results: { label: string; data: number[] }[]) => results.map(({ label, data }) => [label, ...data])
-
   it('has as many buckets as an answer may have points', async t => {
     const trends = await startTrends(t)
     await trends.insert({ timestampMs: at('2025-03-11T00:30:00Z') }, { timestampMs: at('2026-05-01T12:00:00Z') })
@@ -203,151 +156,6 @@ describe('POST …/query/ with a TrendsQuery', () => {
       series: [events(null)],
     })
     assert.deepEqual([line.data.length, line.data[0], line.data.at(-1), line.count], [9_997, 1, 1, 2])
-  })
-
-  it('breaks down by a flag, most first, with the rest and what has no value at the end', async t => {
-    const trends = await startTrends(t)
-    const values = ['c', 'b', 'b', 'a', 'a', 'a', 'd', 'control&=%é']
-    await trends.insert(...values.map(withFlag), { timestampMs: noon })
-    const query = { dateRange: today, series: [events(null)] }
-    const breakdown = (limit: number, more: object = {}) =>
-      trends.results({
-        ...query,
-        breakdownFilter: { breakdown: '$feature/new-nav', breakdown_type: 'event', breakdown_limit: limit, ...more },
-      })
-    const none = 'None (i.e. no value)'
-    const other = 'Other (i.e. all remaining values)'
-    assert.deepEqual(lines(await breakdown(3)), [
-      ['a', 3],
-      ['b', 2],
-      ['c', 1],
-      [none, 1],
-      [other, 2],
-    ])
-    assert.deepEqual(
-      (await breakdown(1)).map(({ breakdown_value }: { breakdown_value: string }) => breakdown_value),
-      ['a', '$$_posthog_breakdown_null_$$', '$$_posthog_breakdown_other_$$'],
-    )
-    assert.deepEqual(
-      lines(await breakdown(25)).map(([label]) => label),
-      ['a', 'b', 'c', 'control&=%é', 'd', none],
-    )
-    assert.deepEqual(lines(await breakdown(1, { breakdown_hide_other_aggregation: true })), [
-      ['a', 3],
-      [none, 1],
-    ])
-  })
-
-  it('counts a person once among all other values', async t => {
-    const trends = await startTrends(t)
-    await trends.insert(
-      ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),
-      { ...withFlag('b'), personId: bob },
-      { ...withFlag('a'), personId: bob },
-    )
-    const results = await trends.results({
-      dateRange: today,
-      series: [events(null, { math: 'dau' }), events(null)],
-      breakdownFilter: { breakdown: '$feature/new-nav', breakdown_limit: 1 },
-    })
-    assert.deepEqual(lines(results), [
-      ['All events - a', 2],
-      ['All events - Other (i.e. all remaining values)', 2],
-      ['All events - a', 3],
-      ['All events - Other (i.e. all remaining values)', 3],
-    ])
-  })
-
-  it('breaks down by two properties at once, of events, persons and groups', async t => {
-    const trends = await startTrends(t)
-    const groups = ['acme', '', '', '', ''] as const
-    await trends.insert(
-      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1.0}', groups },
-      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1}' },
-      { timestampMs: noon, propertiesJson: '{"plan":null}', personPropertiesJson: '{"age":[1,"x"]}' },
-    )
-    const query = { dateRange: today, series: [events(null)] }
-    const both = await trends.results({
-      ...query,
-      breakdownFilter: {
-        breakdowns: [
-          { property: 'plan', type: 'event' },
-          { property: 'age', type: 'person' },
-        ],
-      },
-    })
-    assert.deepEqual(
-      both.map(({ label, breakdown_value, data }: { label: string; breakdown_value: string[]; data: number[] }) => ({
-        label,
-        breakdown_value,
-        data,
-      })),
-      [
-        { label: 'pro::1', breakdown_value: ['pro', '1'], data: [2] },
-        {
-          label: 'None (i.e. no value)::[1,"x"]',
-          breakdown_value: ['$$_posthog_breakdown_null_$$', '[1,"x"]'],
-          data: [1],
-        },
-      ],
-    )
-    // As a list also for one breakdown, and for all other values.
-    const valuesOf = async (...breakdowns: object[]) =>
-      (await trends.results({ ...query, breakdownFilter: { breakdowns, breakdown_limit: 1 } })).map(
-        ({ breakdown_value }: { breakdown_value: string[] }) => breakdown_value,
-      )
-    const other = '$$_posthog_breakdown_other_$$'
-    const plan = { property: 'plan', type: 'event' }
-    assert.deepEqual(await valuesOf(plan), [['pro'], ['$$_posthog_breakdown_null_$$']])
-    assert.deepEqual(await valuesOf(plan, { property: 'age', type: 'person' }), [
-      ['pro', '1'],
-      [other, other],
-    ])
-    const group = { breakdown: '$group_key', breakdown_type: 'group', breakdown_group_type_index: 0 }
-    assert.deepEqual(lines(await trends.results({ ...query, breakdownFilter: group })), [
-      ['acme', 1],
-      ['None (i.e. no value)', 2],
-    ])
-    // Zeroes are one value, however they are written.
-    const zeroes = ['0', '-0', '0.0', '-0.0', '0e1', '-0e0'].map(zero => ({
-      ...{ timestampMs: noon, event: 'zero', propertiesJson: `{"n":${zero}}` },
-    }))
-    await trends.insert(...zeroes)
-    const byNumber = { dateRange: today, series: [events('zero')], breakdownFilter: { breakdown: 'n' } }
-    assert.deepEqual(lines(await trends.results(byNumber)), [['0', 6]])
-  })
-
-  it('compares with the period before, line by line', async t => {
-    const trends = await startTrends(t)
-    const yesterday = noon - 86_400_000
-    await trends.insert(
-      ...['a', 'b', 'b'].map(withFlag),
-      ...['a', 'a', 'c'].map(value => ({ ...withFlag(value), timestampMs: yesterday })),
-    )
-    const results = await trends.results({
-      dateRange: today,
-      series: [events(null)],
-      compareFilter: { compare: true },
-      breakdownFilter: { breakdown: '$feature/new-nav' },
-    })
-    const shown = results.map((one: { compare_label: string; label: string; data: number[]; days: string[] }) => [
-      one.compare_label,
-      one.label,
-      ...one.data,
-      ...one.days,
-    ])
-    assert.deepEqual(shown, [
-      ['current', 'b', 2, '2026-05-01'],
-      ['current', 'a', 1, '2026-05-01'],
-      ['previous', 'a', 2, '2026-04-30'],
-      ['previous', 'Other (i.e. all remaining values)', 1, '2026-04-30'],
-    ])
-    const week = await trends.results({
-      dateRange: today,
-      series: [events(null)],
-      compareFilter: { compare: true, compare_to: '-1w' },
-    })
-    assert.deepEqual([week[1].compare_label, week[1].days, week[1].data], ['previous', ['2026-04-24'], [0]])
   })
 
   it('follows filters on query and series, in lists and in groups', async t => {

@@ -1,0 +1,154 @@
+// Breakdowns and comparisons of trends over HTTP, on the real engine.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ada, bob, events, lines, noon, today, trendsForTests, withFlag } from './trends-for-tests.ts'
+
+const { startTrends } = trendsForTests()
+
+describe('a TrendsQuery with a breakdown', () => {
+  it('breaks down by a flag, most first, with the rest and what has no value at the end', async t => {
+    const trends = await startTrends(t)
+    const values = ['c', 'b', 'b', 'a', 'a', 'a', 'd', 'control&=%é']
+    await trends.insert(...values.map(withFlag), { timestampMs: noon })
+    const query = { dateRange: today, series: [events(null)] }
+    const breakdown = (limit: number, more: object = {}) =>
+      trends.results({
+        ...query,
+        breakdownFilter: { breakdown: '$feature/new-nav', breakdown_type: 'event', breakdown_limit: limit, ...more },
+      })
+    const none = 'None (i.e. no value)'
+    const other = 'Other (i.e. all remaining values)'
+    assert.deepEqual(lines(await breakdown(3)), [
+      ['a', 3],
+      ['b', 2],
+      ['c', 1],
+      [none, 1],
+      [other, 2],
+    ])
+    assert.deepEqual(
+      (await breakdown(1)).map(({ breakdown_value }: { breakdown_value: string }) => breakdown_value),
+      ['a', '$$_posthog_breakdown_null_$$', '$$_posthog_breakdown_other_$$'],
+    )
+    assert.deepEqual(
+      lines(await breakdown(25)).map(([label]) => label),
+      ['a', 'b', 'c', 'control&=%é', 'd', none],
+    )
+    assert.deepEqual(lines(await breakdown(1, { breakdown_hide_other_aggregation: true })), [
+      ['a', 3],
+      [none, 1],
+    ])
+  })
+
+  it('counts a person once among all other values', async t => {
+    const trends = await startTrends(t)
+    await trends.insert(
+      ...['a', 'a', 'b', 'c'].map(value => ({ ...withFlag(value), personId: ada })),
+      { ...withFlag('b'), personId: bob },
+      { ...withFlag('a'), personId: bob },
+    )
+    const results = await trends.results({
+      dateRange: today,
+      series: [events(null, { math: 'dau' }), events(null)],
+      breakdownFilter: { breakdown: '$feature/new-nav', breakdown_limit: 1 },
+    })
+    assert.deepEqual(lines(results), [
+      ['All events - a', 2],
+      ['All events - Other (i.e. all remaining values)', 2],
+      ['All events - a', 3],
+      ['All events - Other (i.e. all remaining values)', 3],
+    ])
+  })
+
+  it('breaks down by two properties at once, of events, persons and groups', async t => {
+    const trends = await startTrends(t)
+    const groups = ['acme', '', '', '', ''] as const
+    await trends.insert(
+      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1.0}', groups },
+      { timestampMs: noon, propertiesJson: '{"plan":"pro"}', personPropertiesJson: '{"age":1}' },
+      { timestampMs: noon, propertiesJson: '{"plan":null}', personPropertiesJson: '{"age":[1,"x"]}' },
+    )
+    const query = { dateRange: today, series: [events(null)] }
+    const both = await trends.results({
+      ...query,
+      breakdownFilter: {
+        breakdowns: [
+          { property: 'plan', type: 'event' },
+          { property: 'age', type: 'person' },
+        ],
+      },
+    })
+    assert.deepEqual(
+      both.map(({ label, breakdown_value, data }: { label: string; breakdown_value: string[]; data: number[] }) => ({
+        label,
+        breakdown_value,
+        data,
+      })),
+      [
+        { label: 'pro::1', breakdown_value: ['pro', '1'], data: [2] },
+        {
+          label: 'None (i.e. no value)::[1,"x"]',
+          breakdown_value: ['$$_posthog_breakdown_null_$$', '[1,"x"]'],
+          data: [1],
+        },
+      ],
+    )
+    // As a list also for one breakdown, and for all other values.
+    const valuesOf = async (...breakdowns: object[]) =>
+      (await trends.results({ ...query, breakdownFilter: { breakdowns, breakdown_limit: 1 } })).map(
+        ({ breakdown_value }: { breakdown_value: string[] }) => breakdown_value,
+      )
+    const other = '$$_posthog_breakdown_other_$$'
+    const plan = { property: 'plan', type: 'event' }
+    assert.deepEqual(await valuesOf(plan), [['pro'], ['$$_posthog_breakdown_null_$$']])
+    assert.deepEqual(await valuesOf(plan, { property: 'age', type: 'person' }), [
+      ['pro', '1'],
+      [other, other],
+    ])
+    const group = { breakdown: '$group_key', breakdown_type: 'group', breakdown_group_type_index: 0 }
+    assert.deepEqual(lines(await trends.results({ ...query, breakdownFilter: group })), [
+      ['acme', 1],
+      ['None (i.e. no value)', 2],
+    ])
+    // Zeroes are one value, however they are written.
+    const zeroes = ['0', '-0', '0.0', '-0.0', '0e1', '-0e0'].map(zero => ({
+      ...{ timestampMs: noon, event: 'zero', propertiesJson: `{"n":${zero}}` },
+    }))
+    await trends.insert(...zeroes)
+    const byNumber = { dateRange: today, series: [events('zero')], breakdownFilter: { breakdown: 'n' } }
+    assert.deepEqual(lines(await trends.results(byNumber)), [['0', 6]])
+  })
+
+  it('compares with the period before, line by line', async t => {
+    const trends = await startTrends(t)
+    const yesterday = noon - 86_400_000
+    await trends.insert(
+      ...['a', 'b', 'b'].map(withFlag),
+      ...['a', 'a', 'c'].map(value => ({ ...withFlag(value), timestampMs: yesterday })),
+    )
+    const results = await trends.results({
+      dateRange: today,
+      series: [events(null)],
+      compareFilter: { compare: true },
+      breakdownFilter: { breakdown: '$feature/new-nav' },
+    })
+    const shown = results.map((one: { compare_label: string; label: string; data: number[]; days: string[] }) => [
+      one.compare_label,
+      one.label,
+      ...one.data,
+      ...one.days,
+    ])
+    assert.deepEqual(shown, [
+      ['current', 'b', 2, '2026-05-01'],
+      ['current', 'a', 1, '2026-05-01'],
+      ['previous', 'a', 2, '2026-04-30'],
+      ['previous', 'Other (i.e. all remaining values)', 1, '2026-04-30'],
+    ])
+    const week = await trends.results({
+      dateRange: today,
+      series: [events(null)],
+      compareFilter: { compare: true, compare_to: '-1w' },
+    })
+    assert.deepEqual([week[1].compare_label, week[1].days, week[1].data], ['previous', ['2026-04-24'], [0]])
+  })
+})

@@ -1,0 +1,49 @@
+// Projects whose trends are asked for over HTTP, on one engine for the tests of a file.
+
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import type { StoredEvent } from '#core/events/stored-event.ts'
+import { anEvent } from '../support/an-event.ts'
+import { startManagement } from '../support/management-api.ts'
+import { eventStoreForTests } from './event-store-for-tests.ts'
+
+export const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
+/** Noon of the day that it is in the tests, in Berlin. */
+export const noon = Date.parse('2026-05-01T10:00:00Z')
+export const today = { date_from: 'dStart' }
+export const [ada, bob] = ['0192a4b0-0000-7000-8000-00000000000a', '0192a4b0-0000-7000-8000-00000000000b'] as const
+
+export const events = (event: string | null, more: object = {}) => ({ kind: 'EventsNode', event, ...more })
+export const withFlag = (value: string) => ({ timestampMs: noon, flags: new Map([['$feature/new-nav', value]]) })
+export const lines = (results: { label: string; data: number[] }[]) =>
+  results.map(({ label, data }) => [label, ...data])
+
+/** Call at the top of a file. */
+export function trendsForTests() {
+  const held = eventStoreForTests()
+  let projectCount = 1
+
+  /** A new project in Berlin, and a way to ask for its trends. It is 2026-05-01T12:00:00Z. */
+  async function startTrends(t: TestContext, settings: object = {}) {
+    const api = await startManagement(t, { events: held.store })
+    const body = { name: 'Berlin', timezone: 'Europe/Berlin', ...settings }
+    let project = await api.call('POST', '/api/projects/', { body })
+    // The event store is shared by the tests of the file, the ids of projects are not.
+    while (project.body.id <= projectCount) project = await api.call('POST', '/api/projects/', { body })
+    projectCount = project.body.id
+    const projectId = projectCount
+    return {
+      projectId,
+      api,
+      call: (query: object) => api.call('POST', `/api/projects/${projectId}/query/`, { body: { query } }),
+      async results(query: object) {
+        const { status, text, body } = await this.call({ kind: 'TrendsQuery', ...query })
+        assert.equal(status, 200, text)
+        return body.results
+      },
+      insert: (...events: Partial<StoredEvent>[]) =>
+        held.store.insert({ ...nothing, events: events.map(event => anEvent({ projectId, ...event })) }),
+    }
+  }
+  return { held, startTrends }
+}
