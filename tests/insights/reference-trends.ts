@@ -181,7 +181,7 @@ export function previousQuery(world: World, query: Sent, events: readonly Counte
 
 /**
  * The lines of one series, in their order.
- * @param values the `key` of each value that has a line; without them, the most frequent have.
+ * @param values the `key` of each value that has a line; without them, those whose figures sum up to most have.
  */
 export function referenceLines(
   world: World,
@@ -224,10 +224,11 @@ export function referenceLines(
   }
   const none = JSON.stringify(by.map(() => ''))
   const ranked = [...perValue.keys()].filter(key => key !== none)
+  const totals = new Map(ranked.map(key => [key, dataOf(perValue.get(key)!).reduce((sum, figure) => sum + figure, 0)]))
   const bytes = (key: string) => (JSON.parse(key) as string[]).map(text => Buffer.from(text))
   ranked.sort((a, b) => {
-    const byCount = perValue.get(b)!.length - perValue.get(a)!.length
-    if (byCount !== 0) return byCount
+    const byTotal = totals.get(b)! - totals.get(a)!
+    if (byTotal !== 0) return byTotal
     const [left, right] = [bytes(a), bytes(b)]
     return (
       Buffer.compare(left[0]!, right[0]!) || Buffer.compare(left[1] ?? Buffer.alloc(0), right[1] ?? Buffer.alloc(0))

@@ -4,7 +4,7 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ada, bob, events, lines, noon, today, trendsForTests, withFlag } from './trends-for-tests.ts'
 
-const { startTrends } = trendsForTests()
+const { held, startTrends } = trendsForTests()
 
 describe('a TrendsQuery with a breakdown', () => {
   it('breaks down by a flag, most first, with the rest and what has no value at the end', async t => {
@@ -38,6 +38,63 @@ describe('a TrendsQuery with a breakdown', () => {
       ['a', 3],
       [none, 1],
     ])
+  })
+
+  const byPlan = (math: object, breakdownFilter: object = {}) => ({
+    dateRange: { date_from: '-1d' },
+    series: [events('paid', { math_property: 'price', math_group_type_index: 0, ...math })],
+    breakdownFilter: { breakdown: 'plan', breakdown_limit: 2, ...breakdownFilter },
+  })
+  const valuesOf = (results: { breakdown_value: string }[]) => results.map(one => one.breakdown_value)
+
+  it('ranks values by the figure of the series, summed over the buckets', async t => {
+    const trends = await startTrends(t)
+    const paid = (plan: string | null, price: number | string, person: string, group: string, timestampMs = noon) => ({
+      ...{ event: 'paid', timestampMs, distinctId: person, personId: person },
+      ...{ groups: [group, '', '', '', ''] as const, propertiesJson: JSON.stringify({ plan, price }) },
+    })
+    const yesterday = noon - 86_400_000
+    await trends.insert(
+      // The most events, of one person, for nothing.
+      ...[1, 1, 1, 1, 'free'].map(price => paid('many', price, ada, '')),
+      paid('large', 900, ada, ''),
+      paid('people', 2, ada, 'acme'),
+      paid('people', 2, bob, ''),
+      paid('twice', 50, ada, 'acme'),
+      paid('twice', 50, ada, 'wile', yesterday),
+      paid('twice', 50, bob, 'acme', yesterday),
+      paid(null, 1e6, ada, 'acme'),
+      ...[-5, -6].map(price => paid('refunds', price, bob, '')),
+    )
+    const ranks: [math: string, first: string, second: string][] = [
+      ['total', 'many', 'twice'],
+      ['dau', 'twice', 'people'],
+      ['unique_group', 'twice', 'people'],
+      ['sum', 'large', 'twice'],
+      ...['avg', 'min', 'max', 'median', 'p90'].map(math => [math, 'large', 'twice'] as [string, string, string]),
+    ]
+    for (const [math, first, second] of ranks) {
+      const shown = valuesOf(await trends.results(byPlan({ math })))
+      assert.deepEqual(shown, [first, second, '$$_posthog_breakdown_null_$$', '$$_posthog_breakdown_other_$$'], math)
+    }
+    const all = valuesOf(await trends.results(byPlan({ math: 'sum' }, { breakdown_limit: 25 })))
+    assert.deepEqual(all, ['large', 'twice', 'many', 'people', 'refunds', '$$_posthog_breakdown_null_$$'])
+  })
+
+  it('ranks in the engine where there are more values than can be read', async t => {
+    const trends = await startTrends(t)
+    const time = `fromUnixTimestamp64Milli(toInt64(${noon}), 'UTC')`
+    await held.command(
+      database => `INSERT INTO ${database}.events (project_id, uuid, event, distinct_id, timestamp, captured_at, properties)
+        SELECT ${trends.projectId}, generateUUIDv4(), 'paid', toString(number), ${time}, ${time},
+          concat('{"plan":"', toString(number % 20100), '","price":', toString(number % 20100 = 7 ? 5000 : 1), '}')
+        FROM numbers(20103)`,
+    )
+    const ranks = { total: ['0', '1'], sum: ['7', '0'], avg: ['7', '0'], median: ['7', '0'] }
+    for (const [math, first] of Object.entries(ranks)) {
+      const shown = valuesOf(await trends.results(byPlan({ math })))
+      assert.deepEqual(shown, [...first, '$$_posthog_breakdown_other_$$'], math)
+    }
   })
 
   it('counts a person once among all other values', async t => {

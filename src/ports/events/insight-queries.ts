@@ -16,7 +16,7 @@ export interface InsightQueries {
   /** When the project's earliest event since 2015 happened, epoch ms; null while it has none. */
   findFirstEventTime(projectId: number, signal?: AbortSignal): Promise<number | null>
   /**
-   * The lines of one series of a trend: one, or with breakdowns one for each of the values that most of its events have,
+   * The lines of one series of a trend: one, or with breakdowns one for each of the values whose figures sum up to most,
    * most first and equals in the order of their bytes, then one for events without a value and one for all other values.
    * Lines of nothing are left out. Conditions hold as the evaluator of flags has it, value for value.
    * @throws TooManyValues, TooManyConditions
@@ -51,7 +51,7 @@ export interface TrendBreakdown {
   /** One or two. */
   readonly by: readonly Breakdown[]
   readonly limit: number
-  /** The values to show, instead of those that most events have. */
+  /** The values to show, instead of those that rank first. */
   readonly values?: readonly BreakdownValue[]
 }
 

@@ -87,7 +87,6 @@ interface Cell {
   /** Figures that are added up, or compared, when values are put together. */
   readonly figure: number
   readonly weight: number
-  readonly rowCount: number
 }
 
 /**
@@ -107,7 +106,9 @@ async function countIn(
   const all = await read(given)
   if (all === 'undecided') return all
   if (breakdown === null || given !== undefined) return linesOf(query, all.cells, given ?? [])
-  const ranked = all.isWhole ? rankValues(all.cells, breakdown.limit) : await readTop(client, query, source, signal)
+  const ranked = all.isWhole
+    ? rankValues(query, all.cells, breakdown.limit)
+    : await readTop(client, query, source, signal)
   const shown = new Set([...ranked, noValue(query)].map(value => JSON.stringify(value)))
   const isCut = !all.isWhole || all.cells.some(({ value }) => !shown.has(JSON.stringify(value)))
   // Persons and percentiles of several values cannot be had from those of each.
@@ -142,7 +143,7 @@ async function readCells(
   const other = values === undefined ? 'toUInt8(0)' : 'NOT is_kept'
   const { figure, weight } = figureSql(query.math)
   const result = await client.query({
-    query: `SELECT bucket, ${figure}, ${weight}, toFloat64(count()), countIf(isNull(matched)), ${other} AS is_other ${keys}
+    query: `SELECT bucket, ${figure}, ${weight}, countIf(isNull(matched)), ${other} AS is_other ${keys}
       FROM ${rows} ${isLast ? 'WHERE matched' : ''}
       GROUP BY bucket, is_other ${groups} LIMIT ${cellCountMax + 1}`,
     query_params: { ...source.params, ...(values !== undefined && kept.values) },
@@ -150,26 +151,19 @@ async function readCells(
     format: 'JSONCompactEachRow',
     abort_signal: signal,
   })
-  type Row = [
-    bucket: number | string,
-    figure: number,
-    weight: number,
-    rows: number,
-    undecided: number | string,
-    other: number,
-  ]
+  type Row = [bucket: number | string, figure: number, weight: number, undecided: number | string, other: number]
   const indexOf = new Map(query.buckets.edges.map((edge, index) => [edge, index]))
   const cells: Cell[] = []
   const found = await rowsInTurns<[...Row, ...string[]]>(result)
-  for (const [edge, figure, weight, rowCount, undecided, isOther, ...value] of found) {
+  for (const [edge, figure, weight, undecided, isOther, ...value] of found) {
     if (Number(undecided) > 0) return 'undecided'
     const bucket = indexOf.get(Number(edge))!
-    cells.push({ bucket, figure, weight, rowCount, value: isOther ? otherValue : value })
+    cells.push({ bucket, figure, weight, value: isOther ? otherValue : value })
   }
   return { cells: cells.slice(0, cellCountMax), isWhole: cells.length <= cellCountMax }
 }
 
-/** The values that most events have, when there are more than can be read. */
+/** The values that rank first, when there are more than can be read. */
 async function readTop(
   client: ClickHouseClient,
   query: TrendCountQuery,
@@ -177,9 +171,14 @@ async function readTop(
   signal: AbortSignal,
 ): Promise<readonly BreakdownValue[]> {
   const columns = valueColumns(query.breakdown!.by.length)
+  const values = columns.join(', ')
+  const { figure, weight } = figureSql(query.math)
+  const shown = isAverage(query.math) ? 'if(weight = 0, 0, figure / weight)' : 'figure'
   const result = await client.query({
-    query: `SELECT ${columns.join(', ')} FROM ${source.sql} WHERE matched AND NOT (${columns.map(column => `${column} = ''`).join(' AND ')})
-      GROUP BY ${columns.join(', ')} ORDER BY count() DESC, ${columns.join(', ')} LIMIT ${query.breakdown!.limit}`,
+    query: `SELECT ${values} FROM (
+        SELECT ${values}, ${figure} AS figure, ${weight} AS weight FROM ${source.sql}
+        WHERE matched AND NOT (${columns.map(column => `${column} = ''`).join(' AND ')}) GROUP BY bucket, ${values}
+      ) GROUP BY ${values} ORDER BY sum(${shown}) DESC, ${values} LIMIT ${query.breakdown!.limit}`,
     query_params: source.params,
     use_multipart_params: true,
     format: 'JSONCompactEachRow',
@@ -208,14 +207,17 @@ function noValue({ breakdown }: TrendCountQuery): BreakdownValue {
 /** Stands for all values without a line of their own; no real value has no part. */
 const otherValue: BreakdownValue = []
 
-function rankValues(cells: readonly Cell[], limit: number): BreakdownValue[] {
-  const counts = new Map<string, { value: BreakdownValue; rowCount: number }>()
-  for (const { value, rowCount } of cells) {
+/** By the sum of the figures that its line shows, as PostHog does. @param cells one for each bucket and value. */
+function rankValues({ math }: TrendCountQuery, cells: readonly Cell[], limit: number): BreakdownValue[] {
+  const totals = new Map<string, { value: BreakdownValue; total: number }>()
+  // In the order of the buckets, so that equal figures have equal sums.
+  for (const { value, figure, weight } of cells.toSorted((a, b) => a.bucket - b.bucket)) {
     if (value.every(text => text === '')) continue
     const key = JSON.stringify(value)
-    counts.set(key, { value, rowCount: (counts.get(key)?.rowCount ?? 0) + rowCount })
+    const shown = weight === 0 ? 0 : isAverage(math) ? figure / weight : figure
+    totals.set(key, { value, total: (totals.get(key)?.total ?? 0) + shown })
   }
-  const ranked = [...counts.values()].sort((a, b) => b.rowCount - a.rowCount || compareBytes(a.value, b.value))
+  const ranked = [...totals.values()].sort((a, b) => b.total - a.total || compareBytes(a.value, b.value))
   return ranked.slice(0, limit).map(({ value }) => value)
 }
 
@@ -249,13 +251,18 @@ function merged(math: TrendMath, cells: readonly Cell[], bucketCount: number): n
     data[bucket] = weights[bucket] === 0 ? figure : combine(math, data[bucket]!, figure)
     weights[bucket]! += weight
   }
-  if (math.kind !== 'numbers' || math.aggregate !== 'avg') return data
+  if (!isAverage(math)) return data
   return data.map((sum, bucket) => (weights[bucket] === 0 ? 0 : sum / weights[bucket]!))
 }
 
 function combine(math: TrendMath, a: number, b: number): number {
   if (math.kind === 'numbers' && math.aggregate === 'min') return Math.min(a, b)
   return math.kind === 'numbers' && math.aggregate === 'max' ? Math.max(a, b) : a + b
+}
+
+/** Whether figures are sums, to be divided by their weights. */
+function isAverage(math: TrendMath): boolean {
+  return math.kind === 'numbers' && math.aggregate === 'avg'
 }
 
 /** Whether the figure of several values follows from those of each. */
