@@ -68,9 +68,10 @@ describe('megabytes of flags', () => {
         key: '$feature/checkout',
         operator: 'is_set',
         value: null,
+        matchingVersion: 2,
       },
       breakdown: { by: [{ source: { kind: 'flag' }, key: '$feature/checkout' }], limit: 25 },
-      settings: { timezone: 'UTC', propertyMatchingVersion: 2, nowMs: timestampMs },
+      settings: { timezone: 'UTC', nowMs: timestampMs },
     })
     return lines.map(({ value, data }) => [value, data])
   }

@@ -292,7 +292,7 @@ describe('a condition in SQL', () => {
   })
 
   /** Which of the events each condition holds for, by the store. */
-  async function matched(all: readonly Condition[], settings: { timezone: string; propertyMatchingVersion: 1 | 2 }) {
+  async function matched(all: readonly Condition[], settings: { timezone: string }) {
     const context = { ...settings, nowMs, usesEngineRegex: true, readsFlagMap: true }
     const build = (decided: ReadonlyMap<string, Decided>) => {
       const params = new QueryParams()
@@ -328,7 +328,9 @@ describe('a condition in SQL', () => {
     const wrong: string[] = []
     for (let start = 0; start < conditions.length; start += 60) {
       const some = conditions.slice(start, start + 60)
-      const asked = some.map((condition): PropertyCondition => ({ kind: 'property', source, key, ...condition }))
+      const asked = some.map(
+        (condition): PropertyCondition => ({ kind: 'property', source, key, matchingVersion: version, ...condition }),
+      )
       const rows = await matched(asked, settings)
       for (const [index, { operator, value }] of some.entries()) {
         const compiled = compileMatch(operator, value, settings)!
@@ -412,6 +414,7 @@ describe('a condition in SQL', () => {
       key: 'p',
       operator: 'exact',
       value,
+      matchingVersion: 1,
     })
     const version: Condition = {
       kind: 'property',
@@ -419,6 +422,7 @@ describe('a condition in SQL', () => {
       key: 'p',
       operator: 'semver_eq',
       value: '1.2.3',
+      matchingVersion: 1,
     }
     const rows = await matched(
       [

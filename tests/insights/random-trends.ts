@@ -257,7 +257,11 @@ async function makeSubjects(api: ManagementApi, projectId: number, world: World,
   ])
   const first = await make({ name: 'described', filters: { properties: described } }, { tree: described })
   const nested = tree('AND', [
-    tree('OR', [{ type: 'cohort', key: 'id', value: listed }, person('plan', 'not_icontains', 'r')]),
+    tree('OR', [
+      { type: 'cohort', key: 'id', value: listed },
+      person('plan', 'not_icontains', 'r'),
+      person('age', 'is_not', 'false'),
+    ]),
     tree('AND', [{ type: 'cohort', key: 'id', value: first, negation: true }]),
   ])
   await make({ name: 'nested', filters: { properties: nested } }, { tree: nested })
@@ -396,6 +400,7 @@ function randomQuery(world: World, random: Random): any {
         ]
       : [
           { date_from: '-30d' },
+          { date_from: '-14d' },
           {},
           { date_from: 'mStart' },
           { date_from: '-1mStart' },

@@ -165,11 +165,15 @@ export function bucketsOf(world: World, query: Sent, events: readonly CountedEve
 /** The query of the period that `query` is compared with: as many days, weeks or months before, or `compare_to`. */
 export function previousQuery(world: World, query: Sent, events: readonly CountedEvent[]): Sent {
   const { names, firstDay, lastDay } = bucketsOf(world, query, events)
-  const count = query.compareFilter.compare_to === '-1w' ? 1 : names.length
+  const { date_from: from = '-7d', date_to: to } = query.dateRange ?? {}
+  const days = query.interval === 'day' && to === undefined ? Number(/^-(\d+)d$/.exec(from)?.[1] ?? 0) : 0
+  // Of whole weeks until today, which is one day more.
+  const weeks = query.compareFilter.compare_to === '-1w' ? 1 : days % 7 === 0 ? days / 7 : 0
+  const count = names.length
   const range = (date_from: string, date_to: string) => ({ ...query, dateRange: { date_from, date_to } })
   if (query.interval !== 'month') {
-    const days = query.compareFilter.compare_to === '-1w' || query.interval === 'week' ? 7 * count : count
-    return range(plusDays(firstDay, -days), plusDays(lastDay, -days))
+    const back = weeks > 0 ? 7 * weeks : query.interval === 'week' ? 7 * count : count
+    return range(plusDays(firstDay, -back), plusDays(lastDay, -back))
   }
   // A month that is half over is compared with half a month, and a whole one with a whole one.
   const monthEnd = (day: string) => plusDays(monthsBack(day, -1), -1)
@@ -306,11 +310,18 @@ function holds(world: World, one: CountedEvent, filters: Sent): boolean {
     return filters.type === 'OR' ? filters.values.some(test) : filters.values.every(test)
   }
   if (filters.type === 'cohort') return isMember(world, one.person, filters.value) === (filters.operator !== 'not_in')
-  return matches(read(world, one, filters.type, filters.key, filters.group_type_index), filters, world)
+  const value = read(world, one, filters.type, filters.key, filters.group_type_index)
+  const isList =
+    Array.isArray(filters.value) &&
+    !/^(?:exact|is_not|is_set|is_not_set|(?:not_)?between|.*_multi)$/.test(filters.operator)
+  if (!isList) return matches(value, filters, world, 2)
+  const holdsOf = (wanted: Sent) => matches(value, { ...filters, value: wanted }, world, 2)
+  return filters.operator.startsWith('not_') ? filters.value.every(holdsOf) : filters.value.some(holdsOf)
 }
 
-function matches(value: JsonValue | undefined, filter: Sent, { zone, nowMs }: World): boolean {
-  const settings = { timezone: zone, propertyMatchingVersion: 1 } as const
+/** @param version of filters 2, of cohorts that of the project. */
+function matches(value: JsonValue | undefined, filter: Sent, { zone, nowMs }: World, version: 1 | 2): boolean {
+  const settings = { timezone: zone, propertyMatchingVersion: version } as const
   const compiled = compileMatch(filter.operator ?? 'exact', filter.value ?? null, settings)!
   if (value === undefined) return compiled.whenAbsent
   const answer = compiled.matches(value, nowMs)
@@ -330,7 +341,7 @@ function isMember(world: World, person: string, cohortId: number): boolean {
     const isTrue =
       entry.type === 'cohort'
         ? isMember(world, person, entry.value)
-        : matches(ownValue(properties!, entry.key), entry, world)
+        : matches(ownValue(properties!, entry.key), entry, world, 1)
     return isTrue !== (entry.negation === true)
   }
   return properties !== undefined && isJsonObject(tree) && test(tree)

@@ -75,6 +75,28 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(hours.labels, ['1-May 12:00', '1-May 13:00', '1-May 14:00'])
   })
 
+  it('adds figures up where the display does, as PostHog answers it', async t => {
+    const trends = await startTrends(t)
+    const days = ['2026-04-29', '2026-04-29', '2026-05-01']
+    await trends.insert(...days.map(day => ({ timestampMs: at(`${day}T10:00:00Z`), propertiesJson: '{"price":2}' })))
+    const query = { dateRange: { date_from: '-2d' }, trendsFilter: { display: 'ActionsLineGraphCumulative' } }
+    const series = [events(null), events(null, { math: 'sum', math_property: 'price' })]
+    const results = await trends.results({ ...query, series })
+    assert.deepEqual(
+      results.map(({ data, count }: { data: number[]; count: number }) => [data, count]),
+      [
+        [[2, 2, 3], 3],
+        [[4, 4, 6], 6],
+      ],
+    )
+    const { status, body } = await trends.call({
+      kind: 'TrendsQuery',
+      ...query,
+      series: [events(null, { math: 'dau' })],
+    })
+    assert.deepEqual([status, body.attr], [400, 'query.trendsFilter.display'])
+  })
+
   it('counts persons of today, groups, and numbers', async t => {
     const trends = await startTrends(t)
     const { projectId } = trends
@@ -126,6 +148,21 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.deepEqual(weeks.days, ['2026-04-13', '2026-04-20', '2026-04-27'])
     assert.deepEqual(weeks.data, [1, 1, 0])
     assert.deepEqual(weeks.labels, ['13–19 Apr', '20–26 Apr', '27-Apr – 1-May'])
+  })
+
+  it('has a day without events for one that the zone skipped, and spans of the project’s weeks', async t => {
+    const trends = await startTrends(t, { timezone: 'Pacific/Apia', week_start_day: 1 })
+    await trends.insert({ timestampMs: at('2011-12-30T09:59:59Z') }, { timestampMs: at('2011-12-30T10:00:00Z') })
+    const daysOf = async (date_from: string, date_to: string) => {
+      const query = { dateRange: { date_from, date_to }, series: [events(null)], compareFilter: { compare: true } }
+      const [{ days, data }] = await trends.results(query)
+      return Object.fromEntries(days.map((day: string, index: number) => [day, data[index]]))
+    }
+    assert.deepEqual(await daysOf('2011-12-29', '2011-12-31'), { '2011-12-29': 1, '2011-12-30': 0, '2011-12-31': 1 })
+    assert.deepEqual(await daysOf('2011-12-30', '2011-12-30'), { '2011-12-30': 0 })
+    // It is Saturday, the 2nd of May.
+    const week = Object.keys(await daysOf('wStart', '-1d'))
+    assert.deepEqual([week.at(0), week.at(-1)], ['2026-04-27', '2026-05-01'])
   })
 
   it('has a line for each series, also where no event can be', async t => {
@@ -197,6 +234,28 @@ describe('POST …/query/ with a TrendsQuery', () => {
     assert.equal(await count({ properties: [{ key: 'email', operator: 'is_set', type: 'person' }] }), 2)
     assert.equal(await count({ filterTestAccounts: true }), 3)
     assert.equal(await count({ properties: [{ key: 'plan', value: "pro'; DROP TABLE events; --{a:String}" }] }), 0)
+  })
+
+  it('compares what spells a boolean as a text, in projects of either version of property matching', async t => {
+    for (const version of [1, 2]) {
+      const trends = await startTrends(t, { property_matching_version: version })
+      const values = ['null', '0', '"banana"', '"RED"', 'false', '"false"', '"FALSE"', 'true', '"True"', '1']
+      await trends.insert(...values.map(value => ({ timestampMs: noon, propertiesJson: `{"paid":${value}}` })))
+      const counts: [operator: string, value: unknown, count: number][] = [
+        ['exact', false, 3],
+        ['exact', 'false', 3],
+        ['exact', ['false'], 3],
+        ['exact', ['true', 'false'], 5],
+        ['is_not', 'false', 7],
+        ['exact', true, 2],
+        ['is_not', true, 8],
+      ]
+      for (const [operator, value, count] of counts) {
+        const properties = [{ key: 'paid', operator, value }]
+        const [line] = await trends.results({ dateRange: today, series: [events(null)], properties })
+        assert.equal(line.count, count, `${operator} ${JSON.stringify(value)} in version ${version}`)
+      }
+    }
   })
 
   it('ends the query in the store when the caller hangs up', async t => {

@@ -23,7 +23,7 @@ export async function runTrendsSpeed({
     const buckets = lastDays(dayCount, 'day')
     const count: TrendCountQuery = {
       ...{ projectId: 1, buckets, event: null, math: { kind: 'events' }, condition: always, breakdown: null },
-      settings: { timezone: 'UTC', propertyMatchingVersion: 1, nowMs: endMs },
+      settings: { timezone: 'UTC', nowMs: endMs },
     }
     const byFlag = { by: [{ source: { kind: 'flag' }, key: '$feature/checkout' }], limit: 25 } as const
     const queries: Record<string, TrendCountQuery> = {

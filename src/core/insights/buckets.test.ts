@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { type BucketCalendar, type BucketInterval, earlierBuckets, makeBuckets, previousPeriod } from './buckets.ts'
+import {
+  type BucketCalendar,
+  type BucketInterval,
+  earlierBuckets,
+  makeBuckets,
+  previousPeriod,
+  type TimeRange,
+} from './buckets.ts'
 
 const berlin: BucketCalendar = { timezone: 'Europe/Berlin', weekStartDay: 1 }
 const at = (text: string) => Date.parse(text)
@@ -85,12 +92,38 @@ describe('makeBuckets', () => {
     assert.deepEqual(exact?.edges[0], wednesday.fromMs)
   })
 
-  it('has no bucket for a day that the zone skipped', () => {
-    const { days } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', {
-      timezone: 'Pacific/Apia',
-      weekStartDay: 1,
-    })
-    assert.deepEqual(days, ['2011-12-29', '2011-12-31', '2012-01-01'])
+  it('has a bucket without an instant for a day that the zone skipped', () => {
+    const calendar = { timezone: 'Pacific/Apia', weekStartDay: 1 } as const
+    const { days, edges } = bucketsOf('2011-12-29T10:00Z', '2012-01-01T10:00Z', 'day', calendar)
+    assert.deepEqual(days, ['2011-12-29', '2011-12-30', '2011-12-31', '2012-01-01'])
+    assert.deepEqual(instants(edges), [
+      '2011-12-29T10:00Z',
+      '2011-12-30T10:00Z',
+      '2011-12-30T10:00Z',
+      '2011-12-31T10:00Z',
+      '2012-01-01T10:00Z',
+    ])
+    const [before, after] = ['2011-12-30T10:00Z', '2011-12-30T10:00Z'].map(at) as [number, number]
+    const skipped = '2011-12-30'
+    const ranges: [range: TimeRange, days: string[]][] = [
+      [{ fromMs: after, endMs: after + 1, firstDay: skipped }, ['2011-12-30', '2011-12-31']],
+      [{ fromMs: before - 1, endMs: before, lastDay: skipped }, ['2011-12-29', '2011-12-30']],
+      [{ fromMs: before - 1, endMs: before }, ['2011-12-29']],
+      [{ fromMs: after, endMs: before, firstDay: skipped, lastDay: skipped }, ['2011-12-30']],
+    ]
+    for (const [range, days] of ranges) assert.deepEqual(makeBuckets(range, 'day', calendar, 10)?.days, days)
+    const alone = makeBuckets(ranges[3]![0], 'day', calendar, 10)!
+    assert.deepEqual(earlierBuckets(alone, { days: 1 }, calendar).days, ['2011-12-29'])
+    assert.equal(makeBuckets(ranges[3]![0], 'hour', calendar, 10)?.days.length, 1)
+  })
+
+  it('begins days where the clock skips midnight', () => {
+    const sao = { timezone: 'America/Sao_Paulo', weekStartDay: 0 } as const
+    const { days, edges } = bucketsOf('2018-11-03T03:00Z', '2018-11-06T02:00Z', 'day', sao)
+    assert.deepEqual(days, ['2018-11-03', '2018-11-04', '2018-11-05'])
+    assert.equal(instants(edges)[1], '2018-11-04T03:00Z')
+    const cairo = { timezone: 'Africa/Cairo', weekStartDay: 0 } as const
+    assert.deepEqual(bucketsOf('2024-04-25T22:00Z', '2024-04-26T21:00Z', 'day', cairo).days, ['2024-04-26'])
   })
 
   it('refuses more buckets than asked for, and makes none of an empty range', () => {

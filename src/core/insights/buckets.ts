@@ -20,6 +20,10 @@ export interface TimeRange {
   readonly endMs: number
   /** The first bucket begins at `fromMs`, even within an interval. Otherwise it begins where its interval does. */
   readonly startsExactly?: boolean
+  /** A day that the zone skipped, with which the range begins: `fromMs` is then the start of the day after. */
+  readonly firstDay?: string
+  /** A day that the zone skipped, with which the range ends: `endMs` is then the end of the day before. */
+  readonly lastDay?: string
 }
 
 export interface Buckets {
@@ -37,10 +41,10 @@ export interface Buckets {
 }
 
 /**
- * The last bucket ends with the range, and each other one where the next begins. Days of 23 and 25 hours are one bucket.
- * A day that the zone skipped has none.
+ * The last bucket ends with the range, and each other one where the next begins. Days of 23 and 25 hours are one bucket,
+ * and so is a day that the zone skipped: it ends where it begins, with the start of the day after.
  * @param countMax the most buckets that the caller can use.
- * @returns null when there would be more. A range that is empty has no bucket.
+ * @returns null when there would be more. A range that is empty has no bucket, unless it begins with a skipped day.
  */
 export function makeBuckets(
   range: TimeRange,
@@ -50,10 +54,15 @@ export function makeBuckets(
 ): Buckets | null {
   const edges: number[] = []
   const days: string[] = []
-  if (range.endMs <= range.fromMs) return { interval, edges, days }
+  if (range.endMs <= range.fromMs && range.firstDay === undefined) return { interval, edges, days }
   if ((range.endMs - range.fromMs) / longestMs[interval] > countMax + 1) return null
-  for (const { startMs, day } of intervalsFrom(range.fromMs, interval, calendar)) {
-    if (startMs >= range.endMs) break
+  const lastDay =
+    range.lastDay ??
+    zoned(range.endMs - 1, calendar)
+      .toPlainDate()
+      .toString()
+  for (const { startMs, day } of intervalsFrom(firstStart(range, interval, calendar), interval, calendar)) {
+    if (edges.length > 0 && startMs >= range.endMs && day > lastDay) break
     if (edges.length === countMax) return null
     edges.push(edges.length === 0 && range.startsExactly ? range.fromMs : startMs)
     days.push(day)
@@ -64,12 +73,17 @@ export function makeBuckets(
 
 /** The start of the interval that holds an instant, epoch ms. */
 export function startOfInterval(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
-  return startOf(timeMs, interval, calendar).epochMilliseconds
+  return startMsOf(startAt(timeMs, interval, calendar), calendar)
 }
 
 /** The first instant after the interval that holds an instant, epoch ms. */
 export function endOfInterval(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): number {
-  return nextStart(startOf(timeMs, interval, calendar), interval).epochMilliseconds
+  return startMsOf(nextStart(startAt(timeMs, interval, calendar), interval), calendar)
+}
+
+/** An instant before the end of a range, or its start, for one that begins where the first event is, or later than it ends. */
+export function firstWithin({ endMs, firstDay }: Pick<TimeRange, 'endMs' | 'firstDay'>, fromMs: number): number {
+  return firstDay === undefined ? Math.min(fromMs, endMs - 1) : fromMs
 }
 
 /**
@@ -83,14 +97,13 @@ export function earlierBuckets(current: Buckets, shift: Temporal.DurationLike, c
   if (count === 0) return current
   const edges: number[] = []
   const days: string[] = []
-  const firstMs = currentEdges[0]!
-  const currentStart = startOf(firstMs, interval, calendar)
-  const cutMs = firstMs - currentStart.epochMilliseconds
-  for (const { startMs, day } of intervalsFrom(currentStart.subtract(shift).epochMilliseconds, interval, calendar)) {
-    edges.push(edges.length === 0 ? startMs + cutMs : startMs)
-    days.push(day)
+  const first = startOf({ startMs: currentEdges[0]!, day: current.days[0]! }, interval, calendar)
+  const cutMs = currentEdges[0]! - startMsOf(first, calendar)
+  for (const bucket of intervalsFrom(earlierStart(first, shift, interval, calendar), interval, calendar)) {
+    edges.push(edges.length === 0 ? bucket.startMs + cutMs : bucket.startMs)
+    days.push(bucket.day)
     if (edges.length < count) continue
-    edges.push(earlierEnd(current, zoned(startMs, calendar), calendar))
+    edges.push(earlierEnd(current, startOf(bucket, interval, calendar), calendar))
     break
   }
   return { interval, edges, days }
@@ -112,15 +125,27 @@ export function previousPeriod({ interval, days }: Buckets): Temporal.DurationLi
   }
 }
 
-/** The end of the last bucket of an earlier period, which starts at `lastStart`. */
-function earlierEnd(current: Buckets, lastStart: Temporal.ZonedDateTime, calendar: BucketCalendar): number {
-  const { interval, edges } = current
+function earlierStart(
+  start: IntervalStart,
+  shift: Temporal.DurationLike,
+  interval: BucketInterval,
+  calendar: BucketCalendar,
+): IntervalStart {
+  if (start instanceof Temporal.PlainDate && Temporal.Duration.from(shift).hours === 0)
+    return dateOf(start.subtract(shift), interval, calendar)
+  return startAt(zonedStart(start, calendar).subtract(shift).epochMilliseconds, interval, calendar)
+}
+
+/** The end of the last bucket of an earlier period, which begins with `last`. */
+function earlierEnd(current: Buckets, last: IntervalStart, calendar: BucketCalendar): number {
+  const { interval, edges, days } = current
   const endMs = edges.at(-1)!
-  const currentStart = startOf(endMs - 1, interval, calendar)
-  const wholeMs = nextStart(lastStart, interval).epochMilliseconds
-  if (endMs >= nextStart(currentStart, interval).epochMilliseconds) return wholeMs
-  const elapsed = currentStart.until(zoned(endMs, calendar), { largestUnit: interval === 'hour' ? 'hours' : 'days' })
-  return Math.min(lastStart.add(elapsed).epochMilliseconds, wholeMs)
+  const currentLast = startOf({ startMs: endMs - 1, day: days.at(-1)! }, interval, calendar)
+  const wholeMs = startMsOf(nextStart(last, interval), calendar)
+  if (endMs >= startMsOf(nextStart(currentLast, interval), calendar)) return wholeMs
+  const largestUnit = interval === 'hour' ? 'hours' : 'days'
+  const elapsed = zonedStart(currentLast, calendar).until(zoned(endMs, calendar), { largestUnit })
+  return Math.min(zonedStart(last, calendar).add(elapsed).epochMilliseconds, wholeMs)
 }
 
 /** An interval is never longer; bounds the work for a range of thousands of years. */
@@ -136,15 +161,18 @@ interface StartingInterval {
   readonly day: string
 }
 
-/** The interval that holds an instant, and all that follow. */
+/** Where an interval begins: an hour with an instant, others with a date, since a day that the zone skipped has no instant. */
+type IntervalStart = Temporal.ZonedDateTime | Temporal.PlainDate
+
+/** The interval that begins so, and all that follow. */
 function* intervalsFrom(
-  timeMs: number,
+  first: IntervalStart,
   interval: BucketInterval,
   calendar: BucketCalendar,
 ): Generator<StartingInterval, never> {
-  for (let start = startOf(timeMs, interval, calendar); ; start = nextStart(start, interval)) {
-    yield { startMs: start.epochMilliseconds, day: nameOf(start, interval) }
-    if (interval === 'hour') start = yield* steadyHours(start)
+  for (let start = first; ; start = nextStart(start, interval)) {
+    yield { startMs: startMsOf(start, calendar), day: nameOf(start) }
+    if (start instanceof Temporal.ZonedDateTime) start = yield* steadyHours(start)
   }
 }
 
@@ -176,14 +204,45 @@ function zoned(timeMs: number, { timezone }: BucketCalendar): Temporal.ZonedDate
   return Temporal.Instant.fromEpochMilliseconds(timeMs).toZonedDateTimeISO(timezone)
 }
 
-function startOf(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): Temporal.ZonedDateTime {
+function zonedStart(start: IntervalStart, { timezone }: BucketCalendar): Temporal.ZonedDateTime {
+  return start instanceof Temporal.ZonedDateTime ? start : start.toZonedDateTime(timezone)
+}
+
+function startMsOf(start: IntervalStart, calendar: BucketCalendar): number {
+  return zonedStart(start, calendar).epochMilliseconds
+}
+
+function firstStart(
+  { fromMs, firstDay }: TimeRange,
+  interval: BucketInterval,
+  calendar: BucketCalendar,
+): IntervalStart {
+  if (firstDay === undefined || interval === 'hour') return startAt(fromMs, interval, calendar)
+  return dateOf(Temporal.PlainDate.from(firstDay), interval, calendar)
+}
+
+/** The start of a bucket, which may have been cut at its beginning. */
+function startOf(
+  { startMs, day }: StartingInterval,
+  interval: BucketInterval,
+  calendar: BucketCalendar,
+): IntervalStart {
+  return interval === 'hour' ? startOfHour(zoned(startMs, calendar)) : Temporal.PlainDate.from(day)
+}
+
+function startAt(timeMs: number, interval: BucketInterval, calendar: BucketCalendar): IntervalStart {
   const time = zoned(timeMs, calendar)
-  if (interval === 'hour') return startOfHour(time)
-  const date = time.toPlainDate()
-  if (interval === 'day') return date.toZonedDateTime(calendar.timezone)
-  if (interval === 'month') return date.with({ day: 1 }).toZonedDateTime(calendar.timezone)
-  const daysBack = (date.dayOfWeek - calendar.weekStartDay) % 7
-  return date.subtract({ days: daysBack }).toZonedDateTime(calendar.timezone)
+  return interval === 'hour' ? startOfHour(time) : dateOf(time.toPlainDate(), interval, calendar)
+}
+
+/** The first day of the interval that holds a day. */
+function dateOf(
+  date: Temporal.PlainDate,
+  interval: BucketInterval,
+  { weekStartDay }: Pick<BucketCalendar, 'weekStartDay'>,
+): Temporal.PlainDate {
+  if (interval === 'week') return date.subtract({ days: (date.dayOfWeek - weekStartDay) % 7 })
+  return interval === 'month' ? date.with({ day: 1 }) : date
 }
 
 /** The latest full hour on the wall. Where the clock jumped over it, the instant of the jump. */
@@ -192,17 +251,8 @@ function startOfHour(time: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
   return rounded.epochMilliseconds <= time.epochMilliseconds ? rounded : time
 }
 
-function nextStart(start: Temporal.ZonedDateTime, interval: BucketInterval): Temporal.ZonedDateTime {
-  if (interval === 'hour') return nextHour(start)
-  const date = start.toPlainDate()
-  const step = { [`${interval}s`]: 1 } as Temporal.DurationLike
-  let next = date.add(step)
-  // The start of a day that the zone skipped is that of the day after.
-  for (;;) {
-    const begins = next.toZonedDateTime(start.timeZoneId)
-    if (begins.toPlainDate().equals(next) || interval !== 'day') return begins
-    next = next.add(step)
-  }
+function nextStart(start: IntervalStart, interval: BucketInterval): IntervalStart {
+  return start instanceof Temporal.ZonedDateTime ? nextHour(start) : start.add({ [`${interval}s`]: 1 })
 }
 
 function nextHour(start: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
@@ -212,7 +262,7 @@ function nextHour(start: Temporal.ZonedDateTime): Temporal.ZonedDateTime {
   return start.add({ hours: 1 }).round({ smallestUnit: 'hour', roundingMode: 'ceil' })
 }
 
-function nameOf(start: Temporal.ZonedDateTime, interval: BucketInterval): string {
-  const date = start.toPlainDate().toString()
-  return interval === 'hour' ? `${date} ${start.toPlainTime().toString({ smallestUnit: 'second' })}` : date
+function nameOf(start: IntervalStart): string {
+  if (start instanceof Temporal.PlainDate) return start.toString()
+  return `${start.toPlainDate()} ${start.toPlainTime().toString({ smallestUnit: 'second' })}`
 }

@@ -22,6 +22,8 @@ export interface PropertyCondition {
   /** One of `operatorNames` that tests properties. */
   readonly operator: string
   readonly value: JsonValue
+  /** 2 in filters of queries, as in PostHog's; in conditions of cohorts the project's, so that members are those of flags. */
+  readonly matchingVersion: 1 | 2
 }
 
 export type Condition =

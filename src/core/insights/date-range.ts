@@ -16,9 +16,7 @@ export interface WrittenDateRange {
 }
 
 /** What a time without a zone, and a span, are read by. */
-export interface RangeClock {
-  /** IANA name. */
-  readonly timezone: string
+export interface RangeClock extends BucketCalendar {
   readonly nowMs: number
 }
 
@@ -43,15 +41,24 @@ export function readDateRange(
 ): Result<DateRange, DateRangeIssue> {
   const range = readEnds(written, interval, clock)
   if (!range.ok) return range
-  const { fromMs, endMs } = range.value
-  if (fromMs !== null && fromMs >= endMs)
+  const { fromMs, endMs, firstDay, lastDay } = range.value
+  const isSkippedDay = firstDay !== undefined && firstDay === lastDay
+  if (fromMs !== null && fromMs >= endMs && !isSkippedDay)
     return err({ field: 'from', message: 'Must not be after the end of the range.' })
   // Nothing can be stored beyond these times.
-  const storable = {
-    endMs: Math.min(endMs, storableBeforeMs),
-    ...(fromMs !== null && { fromMs: Math.max(fromMs, storableFromMs) }),
-  }
-  return ok({ ...range.value, ...storable })
+  if (fromMs !== null && fromMs < storableFromMs)
+    return ok({ fromMs: storableFromMs, endMs, ...(range.value.startsExactly && { startsExactly: true }) })
+  return ok({ ...range.value, endMs: Math.min(endMs, storableBeforeMs) })
+}
+
+/**
+ * How many weeks before the current period the one lies that it is compared with, of days from `-7d`, `-14d` … until now:
+ * such a range has a day more than it says, and weekdays are compared with their like. Null for other ranges.
+ * Source: PostHog's comparison of periods.
+ */
+export function weeksCompared({ from, to }: WrittenDateRange, interval: BucketInterval): number | null {
+  const days = interval === 'day' && to === null ? Number(/^-?(\d{1,5})d(?:Start)?$/.exec(from ?? '-7d')?.[1] ?? 0) : 0
+  return days > 0 && days % 7 === 0 ? days / 7 : null
 }
 
 function readEnds(
@@ -60,62 +67,79 @@ function readEnds(
   clock: RangeClock,
 ): Result<DateRange, DateRangeIssue> {
   const { isExplicit } = written
-  const endMs = readEnd(written.to, interval, clock, isExplicit)
-  if (endMs === null) return err({ field: 'to', message: dateForms })
-  if (written.from === 'all') return ok({ fromMs: null, endMs })
+  const end = readEnd(written.to, interval, clock, isExplicit)
+  if (end === null) return err({ field: 'to', message: dateForms })
+  if (written.from === 'all') return ok({ fromMs: null, ...end })
   const from = readTime(written.from ?? '-7dStart', clock)
   if (from === null) return err({ field: 'from', message: `${dateForms} Or all.` })
   const fromMs = from.time.epochMilliseconds
-  if (isExplicit) return ok({ fromMs, endMs, startsExactly: true })
-  const startOf = (unit: 'hour' | 'day') => startOfInterval(fromMs, unit, calendarOf(clock))
-  if (interval === 'week') return ok({ fromMs: startOf('day'), endMs, startsExactly: true })
-  if (from.unit === 'hour' && interval === 'day') return ok({ fromMs: startOf('hour'), endMs, startsExactly: true })
-  return ok({ fromMs: from.unit === null ? fromMs : startOf(from.unit), endMs })
+  const firstDay = from.skippedDay === undefined ? {} : { firstDay: from.skippedDay }
+  if (isExplicit) return ok({ fromMs, ...firstDay, ...end, startsExactly: true })
+  const startOf = (unit: 'hour' | 'day') => startOfInterval(fromMs, unit, clock)
+  if (interval === 'week') return ok({ fromMs: startOf('day'), ...firstDay, ...end, startsExactly: true })
+  if (from.unit === 'hour' && interval === 'day') return ok({ fromMs: startOf('hour'), ...end, startsExactly: true })
+  return ok({ fromMs: from.unit === null ? fromMs : startOf(from.unit), ...firstDay, ...end })
 }
 
 const dateForms = 'Must be a time such as 2026-01-31T12:00:00Z, a date, or a span such as -7d, -1mStart or yStart.'
 
-function readEnd(text: string | null, interval: BucketInterval, clock: RangeClock, isExplicit: boolean): number | null {
+function readEnd(
+  text: string | null,
+  interval: BucketInterval,
+  clock: RangeClock,
+  isExplicit: boolean,
+): Pick<DateRange, 'endMs' | 'lastDay'> | null {
   if (text === null) {
-    if (isExplicit) return clock.nowMs + 1
-    return endOfInterval(clock.nowMs, interval === 'hour' ? 'hour' : 'day', calendarOf(clock))
+    if (isExplicit) return { endMs: clock.nowMs + 1 }
+    return { endMs: endOfInterval(clock.nowMs, interval === 'hour' ? 'hour' : 'day', clock) }
   }
   const to = readTime(text, clock)
   if (to === null) return null
+  const timeMs = to.time.epochMilliseconds
+  if (to.skippedDay !== undefined) return { endMs: timeMs, lastDay: to.skippedDay }
   // An instant belongs to the range that ends with it.
-  if (isExplicit || (interval === 'hour' && to.unit === null)) return to.time.epochMilliseconds + 1
+  if (isExplicit || (interval === 'hour' && to.unit === null)) return { endMs: timeMs + 1 }
   const unit = interval === 'hour' && !to.isDay ? 'hour' : 'day'
-  return endOfInterval(to.time.epochMilliseconds, unit, calendarOf(clock))
-}
-
-function calendarOf({ timezone }: RangeClock): BucketCalendar {
-  return { timezone, weekStartDay: 0 } // which is of no matter to hours and days
+  return { endMs: endOfInterval(timeMs, unit, clock) }
 }
 
 interface ReadTime {
+  /** The last millisecond of a span with `End`. */
   readonly time: Temporal.ZonedDateTime
   /** What it was written in: `hour` also for shorter units, `day` for longer ones and dates; null for an instant. */
   readonly unit: 'hour' | 'day' | null
   /** A date, or a span with `Start` or `End`: the time of day was not meant. */
   readonly isDay?: boolean
+  /** The day that was meant, where the zone skipped it; `time` is then the start of the day after. */
+  readonly skippedDay?: string
 }
 
 function readTime(text: string, clock: RangeClock): ReadTime | null {
   const span = spanForm.exec(text)
-  if (span !== null) return readSpan(Number(span[1] ?? 0), span[2] as SpanUnit, span[3], clock)
-  const isDate = dateForm.exec(text)
-  // PostHog takes dates without zeros, too.
-  const padded = isDate === null ? text : `${isDate[1]}-${isDate[2]!.padStart(2, '0')}-${isDate[3]!.padStart(2, '0')}`
-  const filter = parseDateFilter(padded, clock.timezone)
+  if (span !== null) return readSpan(Number(span[1] ?? 0), span[2] as SpanUnit, span[3] as Position | undefined, clock)
+  const date = dateForm.exec(text)
+  if (date !== null) return readDate(Number(date[1]), Number(date[2]), Number(date[3]), clock)
+  const filter = parseDateFilter(text, clock.timezone)
   if (filter?.kind !== 'fixed') return null
-  const time = new Temporal.ZonedDateTime(filter.instant, clock.timezone)
-  return isDate === null ? { time, unit: null } : { time, unit: 'day', isDay: true }
+  return { time: new Temporal.ZonedDateTime(filter.instant, clock.timezone), unit: null }
 }
 
 const spanForm = /^-?(\d{1,5})?([hdwmqyMs])(Start|End)?$/
+/** PostHog takes dates without zeros, too. */
 const dateForm = /^(\d{4})-(\d{1,2})-(\d{1,2})$/
 
+/** Null for a date that the calendar does not have. Where the clock skips midnight, the day begins later. */
+function readDate(year: number, month: number, day: number, { timezone }: RangeClock): ReadTime | null {
+  if (month < 1 || day < 1) return null
+  const date = Temporal.PlainDate.from({ year, month, day })
+  if (date.month !== month || date.day !== day) return null
+  const time = date.toZonedDateTime(timezone)
+  const isSkipped = !time.toPlainDate().equals(date)
+  return { time, unit: 'day', isDay: true, ...(isSkipped && { skippedDay: date.toString() }) }
+}
+
 type SpanUnit = 'h' | 'd' | 'w' | 'm' | 'q' | 'y' | 'M' | 's'
+type Position = 'Start' | 'End'
 const spanFields = {
   ...{ h: 'hours', d: 'days', w: 'weeks', m: 'months', y: 'years', M: 'minutes', s: 'seconds' },
   q: 'months',
@@ -123,27 +147,34 @@ const spanFields = {
 const monthsPerQuarter = 3
 
 /** Always the past, with or without a sign: `7d` is `-7d`. Null for a position that the unit does not have. */
-function readSpan(count: number, unit: SpanUnit, position: string | undefined, clock: RangeClock): ReadTime | null {
+function readSpan(count: number, unit: SpanUnit, position: Position | undefined, clock: RangeClock): ReadTime | null {
   const steps = unit === 'q' ? count * monthsPerQuarter : count
   const time = zonedNow(clock).subtract({ [spanFields[unit]]: steps })
-  if (unit === 'h' || unit === 'M' || unit === 's') {
-    if (position === undefined) return { time, unit: 'hour' }
-    return unit === 'h' ? { time, unit: 'hour' } : null // buckets begin and end with the hour in any case
-  }
-  if (position === undefined) return { time, unit: 'day' }
-  const first = firstDay(time.toPlainDate(), unit)
-  if (first === null) return null
-  const last = first.add(unit === 'q' ? { months: monthsPerQuarter } : { [spanFields[unit]]: 1 }).subtract({ days: 1 })
-  const day = position === 'Start' ? first : last
-  return { time: day.toZonedDateTime(clock.timezone), unit: 'day', isDay: true }
+  const isShort = unit === 'h' || unit === 'M' || unit === 's'
+  if (position === undefined) return { time, unit: isShort ? 'hour' : 'day' }
+  if (unit === 'M' || unit === 's') return null
+  const [startMs, endMs] = periodOf(time, unit, clock)
+  const edge = Temporal.Instant.fromEpochMilliseconds(position === 'Start' ? startMs : endMs - 1)
+  const edgeTime = edge.toZonedDateTimeISO(clock.timezone)
+  return unit === 'h' ? { time: edgeTime, unit: 'hour' } : { time: edgeTime, unit: 'day', isDay: true }
 }
 
-/** The first day of the day, month, quarter or year; null for weeks, whose start is for the interval to say. */
-function firstDay(date: Temporal.PlainDate, unit: SpanUnit): Temporal.PlainDate | null {
-  if (unit === 'd') return date
-  if (unit === 'm') return date.with({ day: 1 })
-  if (unit === 'q') return date.with({ month: date.month - ((date.month - 1) % monthsPerQuarter), day: 1 })
-  return unit === 'y' ? date.with({ month: 1, day: 1 }) : null
+/** The hour, day, week, month, quarter or year that holds a time: epoch ms of its start, and of its end. */
+function periodOf(
+  time: Temporal.ZonedDateTime,
+  unit: Exclude<SpanUnit, 'M' | 's'>,
+  clock: RangeClock,
+): readonly [startMs: number, endMs: number] {
+  if (unit === 'q' || unit === 'y') {
+    const months = unit === 'q' ? monthsPerQuarter : 12
+    const date = time.toPlainDate()
+    const first = date.with({ month: date.month - ((date.month - 1) % months), day: 1 })
+    const startMs = (day: Temporal.PlainDate) => day.toZonedDateTime(clock.timezone).epochMilliseconds
+    return [startMs(first), startMs(first.add({ months }))]
+  }
+  const interval = ({ h: 'hour', d: 'day', w: 'week', m: 'month' } as const)[unit]
+  const timeMs = time.epochMilliseconds
+  return [startOfInterval(timeMs, interval, clock), endOfInterval(timeMs, interval, clock)]
 }
 
 function zonedNow({ nowMs, timezone }: RangeClock): Temporal.ZonedDateTime {

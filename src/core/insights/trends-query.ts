@@ -50,6 +50,8 @@ export interface TrendsQuery {
   readonly leavesOutTestAccounts: boolean
   readonly breakdowns: TrendBreakdowns | null
   readonly compare: TrendComparison | null
+  /** Each bucket shows its figure and those of the buckets before it together. */
+  readonly isCumulative: boolean
 }
 
 /** With which earlier period; the one directly before when `back` is null. */

@@ -58,7 +58,6 @@ export interface TrendBreakdown {
 /** How conditions of the project read values. */
 export interface InsightSettings {
   readonly timezone: string
-  readonly propertyMatchingVersion: 1 | 2
   readonly nowMs: number
 }
 

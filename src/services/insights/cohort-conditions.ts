@@ -5,7 +5,8 @@ import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import { type CohortEntry, readCohortTree } from '#core/flags/definitions/cohort-tree.ts'
 import { UnreadableFilters } from '#core/flags/definitions/flag-filters.ts'
 import { type PersonKey, PersonKeys } from '#core/flags/evaluation/person-properties.ts'
-import type { Condition } from '#core/insights/conditions.ts'
+import type { Condition, PropertyCondition } from '#core/insights/conditions.ts'
+import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { CohortMemberStore, CohortStore } from '#ports/state/cohort-store.ts'
 
@@ -29,14 +30,14 @@ class Refused extends Error {}
 
 export class CohortConditions {
   readonly #deps: CohortConditionsDeps
-  readonly #projectId: number
+  readonly #project: Pick<Project, 'id' | 'propertyMatchingVersion'>
   readonly #known = new Map<number, Condition | 'open'>()
   readonly #names = new Map<number, string>()
   #memberCount = 0
 
-  constructor(deps: CohortConditionsDeps, projectId: number) {
+  constructor(deps: CohortConditionsDeps, project: Pick<Project, 'id' | 'propertyMatchingVersion'>) {
     this.#deps = deps
-    this.#projectId = projectId
+    this.#project = project
   }
 
   async resolve(condition: Condition): Promise<Result<Condition, CohortIssue>> {
@@ -87,7 +88,7 @@ export class CohortConditions {
     if (known !== undefined) return known
     if (this.#known.size === cohortsMax)
       throw new Refused(`More than ${cohortsMax} cohorts together, with those that they refer to.`)
-    const cohort = await this.#deps.management.findCohort(this.#projectId, cohortId)
+    const cohort = await this.#deps.management.findCohort(this.#project.id, cohortId)
     if (cohort === null || cohort.deleted) throw new Refused(`There is no cohort ${cohortId} in this project.`)
     this.#names.set(cohortId, cohort.name)
     this.#known.set(cohortId, 'open')
@@ -98,7 +99,7 @@ export class CohortConditions {
 
   async #listed(cohort: Cohort): Promise<Condition> {
     const left = cohortMembersMax - this.#memberCount
-    const personIds = await this.#deps.management.listCohortMemberUuids(this.#projectId, cohort.id, left + 1)
+    const personIds = await this.#deps.management.listCohortMemberUuids(this.#project.id, cohort.id, left + 1)
     if (personIds.length > left) {
       throw new Refused(
         `Static cohorts of a query have at most ${cohortMembersMax} members together; ${cohort.id} has more.`,
@@ -138,7 +139,8 @@ export class CohortConditions {
           const what = type === 'flag' ? 'flags' : type === 'person' ? 'distinct ids' : 'more than properties'
           throw new Refused(`Cohort ${cohort.id} tests ${what}, which only an evaluation of flags can.`)
         }
-        const condition = onPerson(new PersonKeys().key(key), operator ?? 'exact', value)
+        const test = { operator: operator ?? 'exact', value, matchingVersion: this.#project.propertyMatchingVersion }
+        const condition = onPerson(new PersonKeys().key(key), test)
         return entry.isNegated ? negated(condition) : condition
       }
     }
@@ -151,20 +153,18 @@ function negated(condition: Condition): Condition {
   return { kind: 'not', condition }
 }
 
+type Test = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
+
 /** An absent property may have a substitute, such as `$os_name` for `$os`. Source: docs/wire/evaluation.md 5.8. */
-function onPerson({ name, substitute }: PersonKey, operator: string, value: Parameters<typeof property>[2]): Condition {
-  const own = property(name, operator, value)
+function onPerson({ name, substitute }: PersonKey, test: Test): Condition {
+  const own: Condition = { kind: 'property', source: { kind: 'person_today' }, key: name, ...test }
   if (substitute === null) return own
-  const isSet = property(name, 'is_set', null)
+  const isSet: Condition = { ...own, operator: 'is_set', value: null }
   return {
     kind: 'any',
     conditions: [
       { kind: 'all', conditions: [isSet, own] },
-      { kind: 'all', conditions: [negated(isSet), onPerson(substitute, operator, value)] },
+      { kind: 'all', conditions: [negated(isSet), onPerson(substitute, test)] },
     ],
   }
-}
-
-function property(key: string, operator: string, value: Extract<Condition, { kind: 'property' }>['value']): Condition {
-  return { kind: 'property', source: { kind: 'person_today' }, key, operator, value }
 }

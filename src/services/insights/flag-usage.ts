@@ -1,12 +1,13 @@
 // Answers how often a flag was called: its range, its buckets, and the counts.
 
-import { type Buckets, makeBuckets } from '#core/insights/buckets.ts'
+import { type Buckets, firstWithin, makeBuckets } from '#core/insights/buckets.ts'
 import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
 import type { FlagUsage } from '#core/insights/flag-usage.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { InsightQueries } from '#ports/events/insight-queries.ts'
+import { calendarOf } from './project-calendar.ts'
 
 /** The range that a request writes, null for what it leaves out. */
 export interface FlagCallRange {
@@ -49,13 +50,13 @@ export async function flagCallBuckets(
   { from, to, interval }: FlagCallRange,
   signal: AbortSignal,
 ): Promise<Result<Buckets, FlagCallRangeIssue>> {
-  const { id, timezone } = project
+  const { id } = project
   const nowMs = clock.nowMs()
-  const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { timezone, nowMs })
+  const calendar = calendarOf(project)
+  const range = readDateRange({ from: from ?? '-30d', to, isExplicit: false }, interval, { ...calendar, nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const { endMs } = range.value
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(id, signal)) ?? nowMs
-  const fromMs = Math.min(firstMs, endMs - 1)
-  const buckets = makeBuckets({ ...range.value, fromMs }, interval, { timezone, weekStartDay: 0 }, bucketsMax)
+  const fromMs = firstWithin(range.value, firstMs)
+  const buckets = makeBuckets({ ...range.value, fromMs }, interval, calendar, bucketsMax)
   return buckets === null ? err({ kind: 'too_many_buckets', bucketsMax }) : ok(buckets)
 }

@@ -1,14 +1,8 @@
 // Answers a trend: its range, its buckets, what its cohorts stand for, and one count per series and period.
 
-import {
-  type BucketCalendar,
-  type Buckets,
-  earlierBuckets,
-  makeBuckets,
-  previousPeriod,
-} from '#core/insights/buckets.ts'
+import { type Buckets, earlierBuckets, firstWithin, makeBuckets, previousPeriod } from '#core/insights/buckets.ts'
 import type { Condition } from '#core/insights/conditions.ts'
-import { type DateRangeIssue, readDateRange } from '#core/insights/date-range.ts'
+import { type DateRangeIssue, readDateRange, weeksCompared } from '#core/insights/date-range.ts'
 import { pointsMax, type TrendSeries, type TrendsQuery } from '#core/insights/trends-query.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -21,6 +15,7 @@ import {
   type TrendLine,
 } from '#ports/events/insight-queries.ts'
 import { CohortConditions, type CohortConditionsDeps, type CohortIssue } from './cohort-conditions.ts'
+import { calendarOf } from './project-calendar.ts'
 
 export interface TrendsDeps extends CohortConditionsDeps {
   readonly insights: Pick<InsightQueries, 'findFirstEventTime' | 'countTrend'>
@@ -57,7 +52,7 @@ export async function answerTrends(
 ): Promise<Result<readonly CountedLine[], TrendsIssue>> {
   const current = await bucketsOf(deps, project, query, signal)
   if (!current.ok) return current
-  const cohorts = new CohortConditions(deps, project.id)
+  const cohorts = new CohortConditions(deps, project)
   const parts = await partsOf(cohorts, query)
   if (!parts.ok) return err({ kind: 'cohort', issue: parts.error })
   const buckets = current.value
@@ -68,14 +63,14 @@ export async function answerTrends(
       const count: TrendCountQuery = {
         ...{ projectId: project.id, buckets, event: part.series.event, math: part.series.math },
         ...{ condition: part.condition, breakdown: breakdownOf(query) },
-        settings: { timezone: project.timezone, propertyMatchingVersion: project.propertyMatchingVersion, nowMs },
+        settings: { timezone: project.timezone, nowMs },
       }
       const counted = shownLines(query, await deps.insights.countTrend(count, signal))
       lines.current.push(
         ...counted.map(line => ({ ...line, ...part.of, buckets, period: query.compare && ('current' as const) })),
       )
       if (query.compare === null) continue
-      const earlier = earlierBuckets(buckets, query.compare.back ?? previousPeriod(buckets), calendarOf(project))
+      const earlier = earlierBuckets(buckets, query.compare.back ?? periodBefore(query, buckets), calendarOf(project))
       const compared = shownLines(query, await deps.insights.countTrend(comparedWith(count, counted, earlier), signal))
       lines.previous.push(
         ...compared.map(line => ({ ...line, ...part.of, buckets: earlier, period: 'previous' as const })),
@@ -97,12 +92,11 @@ async function bucketsOf(
   signal: AbortSignal,
 ): Promise<Result<Buckets, TrendsIssue>> {
   const nowMs = clock.nowMs()
-  const range = readDateRange(query.dates, query.interval, { timezone: project.timezone, nowMs })
+  const range = readDateRange(query.dates, query.interval, { ...calendarOf(project), nowMs })
   if (!range.ok) return err({ kind: 'dates', issue: range.error })
-  const { endMs } = range.value
   const firstMs = range.value.fromMs ?? (await insights.findFirstEventTime(project.id, signal)) ?? nowMs
   // The first event, or the first time that can be stored, may be later than the range.
-  const fromMs = Math.min(firstMs, endMs - 1)
+  const fromMs = firstWithin(range.value, firstMs)
   const countMax = Math.floor(pointsMax / lineCountMax(query))
   const buckets = makeBuckets({ ...range.value, fromMs }, query.interval, calendarOf(project), countMax)
   return buckets === null ? err({ kind: 'too_many_points', pointsMax }) : ok(buckets)
@@ -152,6 +146,11 @@ function breakdownOf({ breakdowns }: TrendsQuery): TrendCountQuery['breakdown'] 
   return breakdowns?.kind === 'properties' ? { by: breakdowns.by, limit: breakdowns.limit } : null
 }
 
+function periodBefore({ dates, interval }: TrendsQuery, buckets: Buckets): Temporal.DurationLike {
+  const weeks = weeksCompared(dates, interval)
+  return weeks === null ? previousPeriod(buckets) : { weeks }
+}
+
 /** The earlier period shows the values of the current one, so that each line has its counterpart. */
 function comparedWith(count: TrendCountQuery, current: readonly TrendLine[], buckets: Buckets): TrendCountQuery {
   if (count.breakdown === null) return { ...count, buckets }
@@ -164,8 +163,4 @@ function comparedWith(count: TrendCountQuery, current: readonly TrendLine[], buc
 function shownLines({ breakdowns }: TrendsQuery, lines: readonly TrendLine[]): readonly TrendLine[] {
   const hidesOther = breakdowns?.kind === 'properties' && breakdowns.hidesOther
   return hidesOther ? lines.filter(({ value }) => value !== 'other') : lines
-}
-
-function calendarOf({ timezone, clientSettings }: Project): BucketCalendar {
-  return { timezone, weekStartDay: clientSettings.week_start_day === 1 ? 1 : 0 }
 }

@@ -3,6 +3,7 @@
 import { cohortIdOf } from '#core/flags/definitions/cohort-tree.ts'
 import { operatorNames } from '#core/flags/match/match-property.ts'
 import {
+  always,
   type Condition,
   conditionDepthMax,
   conditionsMax,
@@ -31,7 +32,7 @@ export function readFilters(fields: Fields, name: string, read: ReadFilters): Co
   const value = fields.value(name)
   if (Array.isArray(value))
     return { kind: 'all', conditions: fields.list(name, conditionsMax, one => readFilter(one, read)) }
-  return fields.object(name, group => readEntry(group, read, 0)) ?? { kind: 'all', conditions: [] }
+  return fields.object(name, group => readEntry(group, read, 0)) ?? always
 }
 
 function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition {
@@ -40,14 +41,17 @@ function readEntry(fields: Fields, read: ReadFilters, depth: number): Condition 
   fields.known(['type', 'values'])
   const type = fields.choice('type', ['AND', 'OR']) ?? fields.fail('type', 'Must be AND or OR.')
   const conditions = fields.list('values', conditionsMax, entry => readEntry(entry, read, depth + 1))
+  if (conditions.length === 0) return always
   return { kind: type === 'AND' ? 'all' : 'any', conditions }
 }
 
 const filterTypes = ['event', 'feature', 'person', 'group', 'cohort'] as const
 const operators = operatorNames.filter(name => !['in', 'not_in', 'flag_evaluates_to'].includes(name))
 
+const tooManyFilters = `A query has at most ${conditionsMax} filters; each value of a list may be one.`
+
 function readFilter(fields: Fields, read: ReadFilters): Condition {
-  if (++read.count > conditionsMax) fields.fail('', `A query has at most ${conditionsMax} filters.`)
+  if (++read.count > conditionsMax) fields.fail('', tooManyFilters)
   const type = fields.choice('type', filterTypes) ?? 'event'
   fields.known([
     'type',
@@ -60,7 +64,7 @@ function readFilter(fields: Fields, read: ReadFilters): Condition {
     'cohort_name',
     'group_key_names',
   ])
-  const condition = type === 'cohort' ? readCohort(fields) : readProperty(fields, type)
+  const condition = type === 'cohort' ? readCohort(fields) : readProperty(fields, type, read)
   return fields.boolean('negation') ? { kind: 'not', condition } : condition
 }
 
@@ -71,15 +75,33 @@ function readCohort(fields: Fields): Condition {
   return { kind: 'cohort', cohortId, isMember, path: `${fields.path}.value` }
 }
 
-function readProperty(fields: Fields, type: Exclude<(typeof filterTypes)[number], 'cohort'>): Condition {
+function readProperty(
+  fields: Fields,
+  type: Exclude<(typeof filterTypes)[number], 'cohort'>,
+  read: ReadFilters,
+): Condition {
   const key = fields.requiredText('key')
   const operator = fields.choice('operator', operators) ?? 'exact'
   const value = fields.value('value')
-  if (value === null && operator !== 'is_set' && operator !== 'is_not_set')
-    fields.fail('value', 'A filter needs a value.')
+  if (value === null && !valueless.has(operator)) fields.fail('value', 'A filter needs a value.')
   checkValue(fields, value)
-  return { kind: 'property', source: readSource(fields, type, key), key, operator, value }
+  const source = readSource(fields, type, key)
+  const test = (operator: string, value: JsonValue): Condition => {
+    return { kind: 'property', source, key, operator, value, matchingVersion: 2 }
+  }
+  if (!Array.isArray(value) || valueless.has(operator)) return test(operator, value)
+  if (value.length === 0) fields.fail('value', 'A filter needs a value.')
+  if (operator.endsWith('icontains')) return test(`${operator}_multi`, value)
+  if (takesLists.has(operator)) return test(operator, value)
+  read.count += value.length - 1
+  if (read.count > conditionsMax) fields.fail('', tooManyFilters)
+  const isNegated = operator.startsWith('not_') || operator === 'semver_neq'
+  return { kind: isNegated ? 'all' : 'any', conditions: value.map(one => test(operator, one)) }
 }
+
+const valueless = new Set(['is_set', 'is_not_set'])
+/** Operators that compare with several values at once; of others each value becomes a filter, as in PostHog. */
+const takesLists = new Set(['exact', 'is_not', 'icontains_multi', 'not_icontains_multi', 'between', 'not_between'])
 
 function readSource(
   fields: Fields,

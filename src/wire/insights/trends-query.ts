@@ -33,10 +33,17 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
       value => value === 1,
       'Every event is counted here: leave samplingFactor out.',
     )
-    fields.object('trendsFilter', checkDisplay)
+    const isCumulative = fields.object('trendsFilter', readDisplay) ?? false
     const read: ReadFilters = { count: 0 }
+    const series = fields.list('series', seriesMax, one => readSeries(one, read), 1)
+    if (isCumulative && !series.every(({ math }) => canAddUp(math)))
+      fields.fail(
+        'trendsFilter.display',
+        'Only figures of total and sum are added up here, which ActionsLineGraphCumulative asks for.',
+      )
     return {
-      series: fields.list('series', seriesMax, series => readSeries(series, read), 1),
+      series,
+      isCumulative,
       interval: fields.choice('interval', bucketIntervals) ?? 'day',
       dates: fields.object('dateRange', readDates) ?? { from: null, to: null, isExplicit: false },
       condition: readFilters(fields, 'properties', read),
@@ -45,6 +52,11 @@ export function readTrendsQuery(query: JsonObject): Result<TrendsQuery, WireErro
       compare: fields.object('compareFilter', readComparison),
     }
   })
+}
+
+/** Persons and groups of several buckets are fewer than their sum. */
+function canAddUp(math: TrendMath): boolean {
+  return math.kind === 'events' || (math.kind === 'numbers' && math.aggregate === 'sum')
 }
 
 /** Forms of a chart that draw one figure per bucket. */
@@ -59,8 +71,9 @@ const displays = [
 ] as const
 const formulas = ['formula', 'formulas', 'formulaNodes']
 
-function checkDisplay(fields: Fields): void {
-  fields.choice('display', displays)
+/** @returns whether figures are added up from bucket to bucket. */
+function readDisplay(fields: Fields): boolean {
+  const display = fields.choice('display', displays)
   for (const name of formulas) {
     fields.refuseUnless(
       name,
@@ -69,6 +82,7 @@ function checkDisplay(fields: Fields): void {
     )
   }
   fields.refuseUnless('smoothingIntervals', value => value === 1, 'Figures are not smoothed here.')
+  return display === 'ActionsLineGraphCumulative'
 }
 
 function readDates(fields: Fields): WrittenDateRange {

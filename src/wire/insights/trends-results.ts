@@ -56,7 +56,7 @@ export type TrendResultJson = Static<typeof trendResultSchema>
 export function encodeTrendResult(
   result: TrendResult,
   timezone: string,
-  query: Pick<TrendsQuery, 'series' | 'breakdowns'>,
+  query: Pick<TrendsQuery, 'series' | 'breakdowns' | 'isCumulative'>,
 ): TrendResultJson {
   const { series, order, buckets, data, period } = result
   const days = [...buckets.days]
@@ -65,7 +65,7 @@ export function encodeTrendResult(
   return {
     label: breakdown === null ? name : query.series.length > 1 ? `${name} - ${breakdown.label}` : breakdown.label,
     count: data.reduce((sum, value) => sum + value, 0),
-    data: [...data],
+    data: query.isCumulative ? addedUp(data) : [...data],
     days,
     labels: bucketLabels(buckets, timezone),
     ...(breakdown !== null && { breakdown_value: breakdown.value }),
@@ -76,6 +76,14 @@ export function encodeTrendResult(
       ...{ math_hogql: null, days, properties: {} },
     },
   }
+}
+
+function addedUp(data: readonly number[]): number[] {
+  let sum = 0
+  return data.map(figure => {
+    sum += figure
+    return sum
+  })
 }
 
 function breakdownOf(

@@ -126,8 +126,8 @@ export class ConditionSql {
 
   /** @returns the column of the table that says whether the condition holds. */
   #leaf(condition: PropertyCondition, table: TableName, access: PropertyAccess): string {
-    const { key, operator, value, source } = condition
-    const id = JSON.stringify([table, source, key, operator, value])
+    const { key, operator, value, source, matchingVersion } = condition
+    const id = JSON.stringify([table, source, key, operator, value, matchingVersion])
     const { leaves } = this.#table(table)
     const known = leaves.find(leaf => leaf.id === id)
     if (known !== undefined) return known.column

@@ -11,7 +11,7 @@ import { isJsonObject, type JsonValue, ownValue, parseJson, textOf } from '#core
 import { leftOver, type PropertyAccess } from './property-access.ts'
 import type { QueryParams } from './query-params.ts'
 
-export interface MatchContext extends MatchSettings {
+export interface MatchContext extends Pick<MatchSettings, 'timezone'> {
   /** What relative dates count from. */
   readonly nowMs: number
   /** False after the engine refused a pattern: Node then finds all of them. */
@@ -27,7 +27,7 @@ export interface PropertyTest {
   readonly isPresent: string
 }
 
-type Condition = Pick<PropertyCondition, 'operator' | 'value'>
+type Condition = Pick<PropertyCondition, 'operator' | 'value' | 'matchingVersion'>
 
 /** @throws Error for an operator that does not exist; readers of queries refuse those. */
 export function propertyTest(
@@ -36,14 +36,15 @@ export function propertyTest(
   context: MatchContext,
   params: QueryParams,
 ): PropertyTest {
-  const compiled = compileMatch(condition.operator, condition.value, context)
-  if (compiled === null) throw new Error(`no operator ${condition.operator}`)
+  const { operator, value, matchingVersion: propertyMatchingVersion } = condition
+  const compiled = compileMatch(operator, value, { timezone: context.timezone, propertyMatchingVersion })
+  if (compiled === null) throw new Error(`no operator ${operator}`)
   const { isPresent } = access
   const test = testOf(condition, access, context, params)
   // Nothing has to be read of a value that never matters.
   if (test === null) {
     const left = `if(${access.isUnreadable}, ${access.leftOverText}, '')`
-    return { compiled, isPresent, matches: condition.operator === 'is_set' ? '1' : '0', left }
+    return { compiled, isPresent, matches: operator === 'is_set' ? '1' : '0', left }
   }
   const left = `multiIf(${access.isUnreadable}, ${access.leftOverText},
     NOT (${isPresent}), '',
@@ -93,7 +94,7 @@ function textTest(condition: Condition, access: PropertyAccess, context: MatchCo
   switch (operator) {
     case 'exact':
     case 'is_not': {
-      const truth = truthOf(value, context)
+      const truth = truthOf(condition)
       if (truth !== null) return { matches: wanted(`(lower(${text}) = 'true') = ${truth ? 1 : 0}`), left }
       const texts = (Array.isArray(value) ? value : [value]).map(foldedText)
       return { matches: wanted(`lowerUTF8(${text}) IN (${params.list('String', texts)})`), left }
@@ -133,9 +134,9 @@ function containsAny(text: string, parts: readonly string[], params: QueryParams
 }
 
 /** What a boolean-like value asks for; null for one that is compared as a text. As in `match-property.ts`. */
-function truthOf(value: JsonValue, { propertyMatchingVersion }: MatchContext): boolean | null {
+function truthOf({ value, matchingVersion }: Condition): boolean | null {
   if (Array.isArray(value) && value.length === 0) return true
-  return propertyMatchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
+  return matchingVersion === 1 && isBooleanLike(value) ? isTruthy(value) : null
 }
 
 function isBooleanLike(value: JsonValue): boolean {

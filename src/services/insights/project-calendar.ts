@@ -1,0 +1,8 @@
+// The calendar that insights of a project go by.
+
+import type { BucketCalendar } from '#core/insights/buckets.ts'
+import type { Project } from '#core/project.ts'
+
+export function calendarOf({ timezone, clientSettings }: Project): BucketCalendar {
+  return { timezone, weekStartDay: clientSettings.week_start_day === 1 ? 1 : 0 }
+}
