@@ -47,7 +47,9 @@ export class AvroCursor {
   /** @throws RangeError when fewer are left. */
   bytes(count: number): Buffer {
     const end = this.#at + count
-    if (count < 0 || end > this.#bytes.length) throw new RangeError('a value is longer than what holds it')
+    // A schema may give any number as the size of a value.
+    if (!(Number.isSafeInteger(count) && count >= 0 && end <= this.#bytes.length))
+      throw new RangeError('a value is longer than what holds it')
     const bytes = this.#bytes.subarray(this.#at, end)
     this.#at = end
     return bytes

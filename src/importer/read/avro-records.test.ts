@@ -111,6 +111,29 @@ describe('an Avro file', () => {
     assert.deepEqual(await recordsIn(bzip2, 1_000), [{ line: 1, value: 'compressed_input' }])
   })
 
+  it('is damaged where a value claims a size that would take longer to read than to write', async () => {
+    const one = (type: object) => ({ type: 'record', name: 'One', fields: [{ name: 'it', type }] })
+    const decimal = (scale: unknown) => one({ type: 'bytes', logicalType: 'decimal', precision: 9, scale })
+    const fixed = (size: unknown) => one({ type: 'fixed', name: 'Fixed', size })
+    const claims: readonly [type: object, values: readonly number[], said: RegExp | object][] = [
+      [decimal(2), [64, ...Array<number>(64).fill(0)], { it: '0.00' }],
+      [decimal(2), [65, ...Array<number>(65).fill(0)], /a decimal has 65 bytes, and 64 is the most that is read/],
+      [decimal(-1_000), [1, 1], { it: `2${'0'.repeat(1_000)}` }],
+      [decimal(3e8), [1, 1], /a decimal has the scale 300000000, and 1000 is the most/],
+      [decimal(-3e8), [1, 1], /a decimal has the scale -300000000, /],
+      [decimal('many'), [1, 1], /a decimal has the scale NaN, /],
+      // Neither takes bytes of the block, so there would be no end of such records.
+      [fixed(0.001), [1], /a value is longer than what holds it/],
+      [fixed('many'), [1], /a value is longer than what holds it/],
+    ]
+    for (const [type, values, said] of claims) {
+      const [first] = await Array.fromAsync(avroRecords(file(container(type, [[1, values]]), 1_000)))
+      const { parsed } = first!
+      if (said instanceof RegExp) assert.match(('rejected' in parsed && parsed.rejected.detail) || 'none', said)
+      else assert.deepEqual('value' in parsed && parsed.value, said)
+    }
+  })
+
   describe('of records that take no bytes', () => {
     const nothing = { type: 'record', name: 'Nothing', fields: [{ name: 'no', type: 'null' }] }
     const lists = { type: 'record', name: 'Lists', fields: [{ name: 'all', type: { type: 'array', items: nothing } }] }

@@ -3,7 +3,6 @@
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import type { AvroCursor } from './avro-cursor.ts'
 import {
-  bigEndian,
   bytesValue,
   dateValue,
   decimalValue,
@@ -151,8 +150,8 @@ function logicalReader(logical: string, schema: JsonObject): AvroReader | null {
   if (logical === 'uuid' && type === 'fixed') return cursor => uuidValue(cursor.bytes(16))
   if (logical !== 'decimal') return null
   const scale = Number(ownValue(schema, 'scale') ?? 0)
-  if (type === 'fixed') return cursor => decimalValue(bigEndian(cursor.bytes(sizeIn(schema))), scale)
-  return cursor => decimalValue(bigEndian(cursor.bytes(cursor.size())), scale)
+  if (type === 'fixed') return cursor => decimalValue(cursor.bytes(sizeIn(schema)), scale)
+  return cursor => decimalValue(cursor.bytes(cursor.size()), scale)
 }
 
 function pick<T>(list: readonly T[], index: number, what: string): T {

@@ -2,11 +2,25 @@
 // they lead, so that one changed byte would keep it busy for ever.
 
 import { crc32 } from 'node:zlib'
-import type { AsyncBuffer, ColumnMetaData, FileMetaData, PageHeader, RowGroup, SchemaTree } from 'hyparquet'
+import type {
+  AsyncBuffer,
+  ColumnChunk,
+  ColumnMetaData,
+  FileMetaData,
+  PageHeader,
+  RowGroup,
+  SchemaTree,
+} from 'hyparquet'
+import { parquetMetadata, readOffsetIndex } from 'hyparquet'
 import { parquetHeader } from 'hyparquet/src/column.js'
+import { checkThrift } from './parquet-thrift.ts'
 
 /** With the statistics that they carry. */
 const headerBytesMax = 64 * 1024
+/** What a file says of itself at its end takes a hundred times this once it is read. */
+const footerBytesMax = 64 * 1024 * 1024
+/** The length of the footer and the mark of the format. */
+const trailerBytes = 8
 /** Writers begin a new page after a mebibyte or so; what one claims beyond this has to be borne out by its packed bytes. */
 const pageBytesMax = 64 * 1024 * 1024
 /** Deflate packs no better than this, and Snappy and LZ4 worse; zstd and Brotli do with one thing repeated only. */
@@ -15,6 +29,19 @@ const unpackedPerByteMax = 1_032
 const pageValuesMax = 16 * 1024 * 1024
 /** The least that single values take is a bit. */
 const valuesPerByteMax = 8
+
+/** What the file says of itself at its end. @throws Error where that cannot be what it says. */
+export async function readMetadata(file: AsyncBuffer): Promise<FileMetaData> {
+  const trailerAt = Math.max(0, file.byteLength - trailerBytes)
+  const trailer = new DataView(await file.slice(trailerAt))
+  const footerBytes = trailer.byteLength < trailerBytes ? Infinity : trailer.getUint32(0, true)
+  if (footerBytes > trailerAt) throw damaged('its end does not say where its description begins')
+  if (footerBytes > footerBytesMax)
+    throw damaged(`its description has ${footerBytes} bytes, and ${footerBytesMax} are the most that are read`)
+  const end = await file.slice(trailerAt - footerBytes)
+  checkThrift(new Uint8Array(end, 0, footerBytes))
+  return parquetMetadata(end)
+}
 
 /** @throws Error for groups whose rows are not those of the file, or that lack columns of its schema. */
 export function checkGroups({ num_rows, row_groups }: FileMetaData, schema: SchemaTree): void {
@@ -37,14 +64,28 @@ function leafNames({ children, path }: SchemaTree): string[] {
 
 /** @throws Error for a page that cannot be what it says. */
 export async function checkPages(file: AsyncBuffer, { columns, num_rows }: RowGroup): Promise<void> {
-  for (const { meta_data: column } of columns) {
+  for (const chunk of columns) {
+    const { meta_data: column } = chunk
     if (column === undefined) throw damaged('it is encrypted, or spread over several files')
     if (column.path_in_schema.length === 1 && column.num_values < num_rows) throw damaged('a column misses rows')
-    await checkColumn(file, column)
+    await checkPageList(file, chunk, await checkColumn(file, column))
   }
 }
 
-async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<void> {
+/** The list of pages leads hyparquet to their headers, which were checked where the pages are. */
+async function checkPageList(file: AsyncBuffer, chunk: ColumnChunk, pages: ReadonlySet<number>): Promise<void> {
+  const { offset_index_offset: from, offset_index_length: length } = chunk
+  if (!from || !length) return
+  const bytes = await file.slice(Number(from), Number(from) + length)
+  checkThrift(new Uint8Array(bytes))
+  const { page_locations } = readOffsetIndex({ view: new DataView(bytes), offset: 0 })
+  if (!page_locations.every(({ offset }) => pages.has(Number(offset))))
+    throw damaged('the list of the pages of a column names others than it has')
+}
+
+/** @returns where its pages begin. */
+async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<ReadonlySet<number>> {
+  const pages = new Set<number>()
   const start = Math.min(
     Number(column.dictionary_page_offset || column.data_page_offset),
     Number(column.data_page_offset),
@@ -54,7 +95,10 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<v
   let values = 0n
   for (let at = start; values < column.num_values; ) {
     if (at >= end) throw damaged('a column ends before its end')
-    const reader = new ForwardReader(new DataView(await file.slice(at, Math.min(at + headerBytesMax, end))))
+    pages.add(at)
+    const ahead = await file.slice(at, Math.min(at + headerBytesMax, end))
+    checkThrift(new Uint8Array(ahead))
+    const reader = new ForwardReader(new DataView(ahead))
     const header = parquetHeader(reader)
     const body = at + reader.offset
     values += valuesIn(header, column)
@@ -63,6 +107,7 @@ async function checkColumn(file: AsyncBuffer, column: ColumnMetaData): Promise<v
     if (header.crc !== undefined && crc32(new Uint8Array(await file.slice(body, at))) !== header.crc >>> 0)
       throw damaged('the sum of a page is another')
   }
+  return pages
 }
 
 /** What hyparquet reads from; a negative length would take it back to where it was. */

@@ -53,6 +53,26 @@ describe('a Parquet file', () => {
     })
   })
 
+  it('has no decimals of a size that would take longer to read than to write', () => {
+    const read = (scale: number, bytes: number) => {
+      const element: SchemaElement = { name: 'price', type: 'BYTE_ARRAY', converted_type: 'DECIMAL', scale }
+      const leaf: SchemaTree = { element, children: [], count: 1, path: ['price'] }
+      const root: SchemaTree = { element: { name: 'root', num_children: 1 }, children: [leaf], count: 2, path: [] }
+      return rowConverter(root)({ price: new Uint8Array(bytes).fill(1, bytes - 1) })
+    }
+    assert.deepEqual(read(2, 64), { price: '0.01' })
+    assert.throws(() => read(2, 65), /a decimal has 65 bytes, and 64 is the most that is read/)
+    assert.throws(() => read(3e8, 1), /a decimal has the scale 300000000, and 1000 is the most that is read/)
+  })
+
+  it('whose lists claim more values than it has bytes is damaged, before memory is taken for them', async t => {
+    const thirtyMillion = [0xf9, 0x80, 0x87, 0xa7, 0x0e]
+    const footer = [0x19, ...Array.from({ length: 40 }, () => thirtyMillion).flat()]
+    const mark = [...Buffer.from('PAR1')]
+    const bytes = Buffer.from([...mark, ...footer, footer.length, 0, 0, 0, ...mark])
+    assert.match(detailOf((await records(t, bytes))[0]!), /a list of its description claims to hold 30000000 values/)
+  })
+
   it('gives the rows of all its groups, each with its number', async t => {
     const count = 50_000
     const file = written({

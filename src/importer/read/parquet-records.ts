@@ -7,14 +7,13 @@ import {
   type AsyncBuffer,
   type Compressors,
   type FileMetaData,
-  parquetMetadataAsync,
   parquetReadObjects,
   parquetSchema,
   type RowGroup,
 } from 'hyparquet'
 import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { unpackHadoopLz4, unpackLz4 } from './lz4-block.ts'
-import { checkGroups, checkPages } from './parquet-pages.ts'
+import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import { tableOf } from './table-name.ts'
@@ -80,7 +79,7 @@ export async function* parquetRecords(path: string, object: string): AsyncGenera
 }
 
 async function* rowsOf(file: AsyncBuffer) {
-  const metadata = await parquetMetadataAsync(file)
+  const metadata = await readMetadata(file)
   const schema = parquetSchema(metadata)
   const convert = rowConverter(schema)
   const stored = { ...metadata, schema: storedSchema(metadata.schema) }

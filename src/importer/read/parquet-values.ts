@@ -5,7 +5,6 @@
 import type { SchemaElement, SchemaTree } from 'hyparquet'
 import { type JsonObject, type JsonValue, parseJson, setOwn } from '#core/json.ts'
 import {
-  bigEndian,
   bytesValue,
   dateValue,
   decimalValue,
@@ -99,7 +98,7 @@ function leafConverter(element: SchemaElement): Convert {
     case 'DECIMAL': {
       const scale = element.scale ?? (logical !== undefined && 'scale' in logical ? logical.scale : 0)
       return (value: number | bigint | Uint8Array) =>
-        decimalValue(value instanceof Uint8Array ? bigEndian(value) : BigInt(value), scale)
+        decimalValue(value instanceof Uint8Array ? value : BigInt(value), scale)
     }
     case 'UUID':
       return (bytes: Uint8Array) => uuidValue(bytes)

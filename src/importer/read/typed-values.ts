@@ -56,17 +56,29 @@ export function floatValue(value: number): JsonValue {
   return value
 }
 
-/** @param scale how many digits stand behind the point. */
-export function decimalValue(unscaled: bigint, scale: number): JsonValue {
-  const digits = String(unscaled < 0n ? -unscaled : unscaled).padStart(scale + 1, '0')
-  const sign = unscaled < 0n ? '-' : ''
+/** No database has decimals of more than 32 bytes, nor scales beyond three digits. */
+const decimalBytesMax = 64
+const scaleMax = 1_000
+
+/**
+ * @param unscaled the number, or its bytes in two's complement, the highest first.
+ * @param scale how many digits stand behind the point.
+ * @throws RangeError for what would take far longer to write out than to claim.
+ */
+export function decimalValue(unscaled: bigint | Uint8Array, scale: number): JsonValue {
+  if (!Number.isInteger(scale) || Math.abs(scale) > scaleMax)
+    throw new RangeError(`a decimal has the scale ${scale}, and ${scaleMax} is the most that is read`)
+  const value = typeof unscaled === 'bigint' ? unscaled : bigEndian(unscaled)
+  const digits = String(value < 0n ? -value : value).padStart(scale + 1, '0')
+  const sign = value < 0n ? '-' : ''
   return scale <= 0
     ? `${sign}${digits}${'0'.repeat(-scale)}`
     : `${sign}${digits.slice(0, -scale)}.${digits.slice(-scale)}`
 }
 
-/** The number in two's complement, its first byte the highest. */
-export function bigEndian(bytes: Uint8Array): bigint {
+function bigEndian(bytes: Uint8Array): bigint {
+  if (bytes.length > decimalBytesMax)
+    throw new RangeError(`a decimal has ${bytes.length} bytes, and ${decimalBytesMax} is the most that is read`)
   let value = 0n
   for (const byte of bytes) value = (value << 8n) | BigInt(byte)
   return BigInt.asIntN(bytes.length * 8, value)

@@ -1,0 +1,66 @@
+// Checks a structure of Thrift's compact protocol before hyparquet reads it: that makes each list as long as it claims to
+// be, so a few bytes would end the process for want of memory. Source: thrift-compact-protocol.md of apache/thrift.
+
+/** The structures of Parquet nest less than ten deep. */
+const depthMax = 64
+const longList = 15
+const types = { stop: 0, true: 1, false: 2, byte: 3, i16: 4, i32: 5, i64: 6, double: 7, binary: 8, list: 9, struct: 12 }
+
+/**
+ * @param from where the structure begins.
+ * @throws Error for one that does not end within the bytes, so that all its lists are shorter than they claim.
+ */
+export function checkThrift(bytes: Uint8Array, from = 0): void {
+  let at = from
+  skipStruct(0)
+
+  function next(): number {
+    if (at >= bytes.length) throw new Error('a part of its description ends before its end')
+    return bytes[at++]!
+  }
+
+  function varint(): number {
+    let value = 0
+    for (let shift = 0; shift < 70; shift += 7) {
+      const byte = next()
+      value += (byte & 0x7f) * 2 ** shift
+      if (byte < 0x80) return value
+    }
+    throw new Error('a number of its description has more than ten bytes')
+  }
+
+  function skipBytes(count: number): void {
+    at += count
+    if (at > bytes.length) throw new Error('a part of its description is longer than what holds it')
+  }
+
+  function skipStruct(depth: number): void {
+    for (let field = next(); (field & 0x0f) !== types.stop; field = next()) {
+      if (field >> 4 === 0) varint()
+      skipValue(field & 0x0f, depth)
+    }
+  }
+
+  function skipList(depth: number): void {
+    const head = next()
+    const type = head & 0x0f
+    const count = head >> 4 === longList ? varint() : head >> 4
+    // Within a list, also a value of truth takes a byte.
+    if (count > bytes.length - at) throw new Error(`a list of its description claims to hold ${count} values`)
+    for (let left = count; left > 0; left--)
+      if (type === types.true || type === types.false) next()
+      else skipValue(type, depth)
+  }
+
+  function skipValue(type: number, depth: number): void {
+    if (depth > depthMax) throw new Error(`its description nests more than ${depthMax} deep`)
+    if (type === types.byte) next()
+    else if (type === types.i16 || type === types.i32 || type === types.i64) varint()
+    else if (type === types.double) skipBytes(8)
+    else if (type === types.binary) skipBytes(varint())
+    else if (type === types.list) skipList(depth + 1)
+    else if (type === types.struct) skipStruct(depth + 1)
+    else if (type !== types.true && type !== types.false)
+      throw new Error(`its description has a value of the unknown type ${type}`)
+  }
+}
