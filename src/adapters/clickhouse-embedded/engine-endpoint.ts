@@ -29,9 +29,15 @@ export function engineFolder(dataFolder: string): string {
 
 /** Replaces the file in one step: a reader sees the old one or the new one. */
 export function writeEngineEndpoint(dataFolder: string, endpoint: EngineEndpoint): void {
-  const path = endpointPath(dataFolder)
-  writeFileSync(`${path}.new`, JSON.stringify(endpoint), { mode: 0o600 })
-  renameSync(`${path}.new`, path)
+  replacePrivateFile(endpointPath(dataFolder), JSON.stringify(endpoint))
+}
+
+/** Replaces a file in one step, and writes through no link. */
+export function replacePrivateFile(path: string, text: string): void {
+  const draft = `${path}.new`
+  rmSync(draft, { force: true })
+  writeFileSync(draft, text, { flag: 'wx', mode: 0o600 })
+  renameSync(draft, path)
 }
 
 /** Call it when the engine has ended: its port may belong to another program by now, so no client may connect to it. */

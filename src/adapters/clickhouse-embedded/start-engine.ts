@@ -2,11 +2,11 @@
 // (src/processes) spawns, watches and restarts the child; engine-process.ts is the child's body.
 
 import { randomBytes } from 'node:crypto'
-import { chmodSync, mkdirSync, renameSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync } from 'node:fs'
 import { createServer } from 'node:net'
 import { join, resolve } from 'node:path'
 import { defaultEngineLimits, type EngineLimits, serverConfig, usersConfig } from './engine-config.ts'
-import { type EngineEndpoint, engineFolder, writeEngineEndpoint } from './engine-endpoint.ts'
+import { type EngineEndpoint, engineFolder, replacePrivateFile, writeEngineEndpoint } from './engine-endpoint.ts'
 
 export interface PreparedEngine {
   /** Arguments of the program: `engine --folder F --http-port N`. */
@@ -36,8 +36,8 @@ export async function prepareEngine(dataFolder: string, given: Partial<EngineLim
     analyst: { username: 'pennon_analyst', password: randomText() },
   }
   const usersFile = join(folder, 'users.xml')
-  writePrivateFile(usersFile, usersConfig(endpoint, limits))
-  writePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, endpoint, limits }))
+  replacePrivateFile(usersFile, usersConfig(endpoint, limits))
+  replacePrivateFile(join(folder, 'config.xml'), serverConfig({ storeFolder, usersFile, httpPort, endpoint, limits }))
   writeEngineEndpoint(dataFolder, endpoint)
   return { args: ['engine', '--folder', folder, '--http-port', String(httpPort)], endpoint }
 }
@@ -57,9 +57,4 @@ function freeLoopbackPort(): Promise<number> {
 
 function randomText(): string {
   return randomBytes(24).toString('base64url')
-}
-
-function writePrivateFile(path: string, text: string): void {
-  writeFileSync(`${path}.new`, text, { mode: 0o600 })
-  renameSync(`${path}.new`, path)
 }

@@ -55,7 +55,8 @@ function putIdentity(folder: string, id: string, put: (draft: string, path: stri
   const path = join(folder, fileName)
   const draft = `${path}.${process.pid}.draft`
   try {
-    writeFileSync(draft, `${id}\n`, { mode: 0o600 })
+    rmSync(draft, { force: true })
+    writeFileSync(draft, `${id}\n`, { flag: 'wx', mode: 0o600 })
     syncFile(draft)
     put(draft, path)
   } finally {

@@ -4,7 +4,7 @@
 // The file has a bound. When it is reached, the older half becomes one line for each stream, which says how many records are
 // missing within a span: the count stays true, and what is newest stays in full.
 
-import { appendFileSync, readFileSync, renameSync, statSync, writeFileSync } from 'node:fs'
+import { appendFileSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { LogLoss } from '#ports/log/event-log.ts'
 import { syncFile, syncFolder } from './segment-file.ts'
@@ -65,7 +65,8 @@ export class LostRecords {
 
   #replace(losses: readonly LogLoss[]): void {
     const draft = `${this.#path}.new`
-    writeFileSync(draft, losses.map(lineOf).join(''), { mode: 0o600 })
+    rmSync(draft, { force: true })
+    writeFileSync(draft, losses.map(lineOf).join(''), { flag: 'wx', mode: 0o600 })
     syncFile(draft)
     renameSync(draft, this.#path)
     syncFolder(this.#folder)

@@ -42,8 +42,9 @@ export async function beginFile(file: string, force: boolean): Promise<PartialFi
   return { handle, rowCount: 0, cursor: null, bytes: 0 }
 }
 
-export function writeAsked(file: string, asked: AskedExport): Promise<void> {
-  return writeFile(askedOf(file), `${JSON.stringify(asked, null, 2)}\n`)
+export async function writeAsked(file: string, asked: AskedExport): Promise<void> {
+  await rm(askedOf(file), { force: true })
+  await writeFile(askedOf(file), `${JSON.stringify(asked, null, 2)}\n`, { flag: 'wx' })
 }
 
 /** @throws ClientError when there is nothing to go on with. */
@@ -69,7 +70,7 @@ export async function continueFile(file: string, { format }: AskedExport): Promi
     throw new ClientError(
       `A Parquet file that broke off cannot be gone on with. --force begins anew; --limit makes smaller files, and so does jsonl.`,
     )
-  const handle = await opened(partOf(file), constants.O_RDWR)
+  const handle = await opened(partOf(file), constants.O_RDWR | constants.O_NOFOLLOW)
   const scanner = new RowScanner(format)
   for await (const bytes of handle.createReadStream({ start: 0, autoClose: false })) scanner.scan(bytes as Buffer)
   const last = Buffer.alloc(scanner.lastEnd - scanner.lastStart)

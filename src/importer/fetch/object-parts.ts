@@ -2,12 +2,13 @@
 // it is the same version. Source: docs/wire/import.md §2.1, §5 complaint 6.
 
 import { createHash } from 'node:crypto'
-import { mkdir, open } from 'node:fs/promises'
-import { dirname } from 'node:path'
+import { open } from 'node:fs/promises'
 import { type ObjectBytes, type ObjectSource, ObjectSourceRefusal, type SourceObject } from '#ports/object-source.ts'
 import { PortError } from '#ports/port-error.ts'
+import { ownFile } from '../read/own-files.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait, ObjectChanged } from './fetch-faults.ts'
 import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-source.ts'
+import { beginPart } from './part-file.ts'
 
 /** So many bytes at most come twice after a crash. */
 const syncEveryBytes = 16 * 2 ** 20
@@ -110,8 +111,8 @@ async function* atMost(object: SourceObject, { bytes, startsAt }: ObjectBytes, t
 /** Writes behind what is on the disk already, and tells of all that is synced. @returns the bytes of the file. */
 async function append(bytes: AsyncIterable<Uint8Array>, startsAt: number, tools: PartTools): Promise<number> {
   const { path } = tools.file
-  await mkdir(dirname(path), { recursive: true, mode: 0o700 })
-  const handle = await open(path, startsAt === 0 ? 'w' : 'r+', 0o600)
+  if (startsAt === 0) await beginPart(tools.file)
+  const handle = await open(path, startsAt === 0 ? ownFile.create : ownFile.change, 0o600)
   let [at, synced] = [startsAt, startsAt]
   const sync = async () => {
     await handle.sync()

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict'
-import { readFileSync, writeFileSync } from 'node:fs'
+import { closeSync, existsSync, lstatSync, mkdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname } from 'node:path'
 import { describe, it } from 'node:test'
 import Type from 'typebox'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
+import { appendToFile, cutFile, openNewFile } from '../read/own-files.ts'
 import { JobFolder } from './job-folder.ts'
 import { JobStopped } from './job-paused.ts'
 
@@ -14,6 +16,30 @@ describe('a file of a job', () => {
     folder.writeJson('deep/er/plan.json', { a: 1 })
     assert.deepEqual(folder.readJson('deep/er/plan.json', schema), { a: 1 })
     assert.equal(readFileSync(folder.file('deep/er/plan.json'), 'utf8'), '{\n  "a": 1\n}\n')
+  })
+
+  it('is not written through a link, wherever that leads', t => {
+    const folder = new JobFolder(tempDir(t))
+    const foreign = folder.file('foreign')
+    for (const name of ['plan.json', 'plan.json.next', 'rejects/0.jsonl.next', 'spill/2024-05-01.lines']) {
+      mkdirSync(dirname(folder.file(name)), { recursive: true })
+      symlinkSync(foreign, folder.file(name))
+    }
+    for (const content of ['', 'of somebody else']) {
+      if (content !== '') writeFileSync(foreign, content)
+      folder.write('plan.json', 'own')
+      assert.equal(readFileSync(folder.file('plan.json'), 'utf8'), 'own')
+      assert.ok(lstatSync(folder.file('plan.json')).isFile())
+      closeSync(openNewFile(folder.file('rejects/0.jsonl.next')))
+      for (const write of [
+        () => cutFile(folder.file('spill/2024-05-01.lines'), 0),
+        () => appendToFile(folder.file('spill/2024-05-01.lines'), 'own'),
+      ])
+        assert.throws(write, { code: 'ELOOP' })
+      if (content === '') assert.ok(!existsSync(foreign))
+      else assert.equal(readFileSync(foreign, 'utf8'), content)
+      symlinkSync(foreign, folder.file('plan.json.next'))
+    }
   })
 
   it('is named with the way out when it is damaged', t => {

@@ -21,6 +21,7 @@ import {
 } from 'node:fs'
 import { dirname, join } from 'node:path'
 import type { Static, TSchema } from 'typebox'
+import { openNewFile } from '../read/own-files.ts'
 import { isOf } from './file-schema.ts'
 import { JobStopped } from './job-paused.ts'
 
@@ -99,7 +100,7 @@ export class JobFolder {
     const path = this.file(name)
     mkdirSync(dirname(path), { recursive: true })
     const next = `${path}.next`
-    const file = openSync(next, 'w', 0o600)
+    const file = openNewFile(next)
     try {
       const bytes = typeof content === 'string' ? Buffer.from(content) : content
       for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at)

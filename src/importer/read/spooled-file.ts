@@ -13,7 +13,7 @@ export interface FileOnDisk extends AsyncDisposable {
 }
 
 export interface SpoolOptions {
-  /** Where packed bytes are unpacked to. One file at a time, so what a crash leaves is overwritten by the next. */
+  /** Where packed bytes are unpacked to. One file at a time, so what a crash leaves is replaced by the next. */
   readonly folder: string
   /** More is refused: a small archive can stand for more than any disk has. */
   readonly bytesMax?: number
@@ -38,8 +38,10 @@ export async function onDisk(
   await mkdir(folder, { recursive: true, mode: 0o700 })
   const copy = join(folder, 'unpacked')
   const remove = () => rm(copy, { force: true })
+  // What a crash left.
+  await remove()
   try {
-    await pipeline(atMost(bytes, bytesMax, untilRoom), createWriteStream(copy, { mode: 0o600 }))
+    await pipeline(atMost(bytes, bytesMax, untilRoom), createWriteStream(copy, { flags: 'wx', mode: 0o600 }))
   } catch (error) {
     await remove()
     throw error

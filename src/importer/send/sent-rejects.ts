@@ -7,6 +7,7 @@ import Type from 'typebox'
 import { isOf } from '../job/file-schema.ts'
 import { type JobFolder, objectIn } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
+import { openNewFile, ownFile } from '../read/own-files.ts'
 import { type RejectLine, rejectLineSchema, rejectOf, rejectTexts, sentRejectsFile } from '../stages/reject-files.ts'
 import { checkpointFile, type PartProgress } from './checkpoint.ts'
 import type { RefusedEvent } from './deliver-batch.ts'
@@ -32,7 +33,7 @@ export function appendRejects(
   checkLength(path, lengthBefore)
   mkdirSync(dirname(path), { recursive: true })
   const bytes = Buffer.from(refused.map(each => `${JSON.stringify(lineOf(part, adapter, each))}\n`).join(''))
-  const file = openSync(path, lengthBefore === 0 ? 'w' : 'r+', 0o600)
+  const file = lengthBefore === 0 ? openNewFile(path) : openSync(path, ownFile.change)
   try {
     ftruncateSync(file, lengthBefore)
     for (let at = 0; at < bytes.length; ) at += writeSync(file, bytes, at, bytes.length - at, lengthBefore + at)

@@ -1,23 +1,14 @@
 // `rejects/<part>.jsonl`: every refused record with the place where its user finds it, and what to do about it.
 // Source: docs/wire/import.md §2.6.
 
-import {
-  closeSync,
-  createReadStream,
-  fsyncSync,
-  globSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  writeSync,
-} from 'node:fs'
+import { closeSync, createReadStream, fsyncSync, globSync, mkdirSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
 import Type from 'typebox'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
 import { jsonObject, orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import { openNewFile } from '../read/own-files.ts'
 import { splitRecords } from '../read/split-records.ts'
 import { fixOf } from './reject-fixes.ts'
 import { shownSourceMax } from './staged-line.ts'
@@ -154,7 +145,7 @@ export class RejectFile {
   add(line: RejectLine): void {
     if (this.#file === null) {
       mkdirSync(dirname(this.#path), { recursive: true })
-      this.#file = openSync(`${this.#path}.next`, 'w', 0o600)
+      this.#file = openNewFile(`${this.#path}.next`)
     }
     writeSync(this.#file, `${JSON.stringify(this.#withColumnsOnce(line))}\n`)
   }

@@ -34,7 +34,9 @@ export async function* sortedDay(
       await untilRoom()
       const stretch = `${path}.${stretches.length}`
       stretches.push(stretch)
-      writeFileSync(stretch, Buffer.concat(sorted(lines).map(({ bytes }) => bytes)), { mode: 0o600 })
+      rmSync(stretch, { force: true })
+      const bytes = Buffer.concat(sorted(lines).map(each => each.bytes))
+      writeFileSync(stretch, bytes, { flag: 'wx', mode: 0o600 })
     }
     yield* merged(stretches)
   } finally {

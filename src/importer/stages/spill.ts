@@ -1,12 +1,13 @@
 // The first half of staging: records leave the raw files in their order and are put down by event day. What is put down
 // is noted after every raw file, so a stage that was killed goes on with the file that it had not finished.
 
-import { appendFileSync, existsSync, mkdirSync, readdirSync, rmSync, statSync, truncateSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
 import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
+import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { RawFile, ReadRecord, ReadRecords } from '../read/read-record.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import { convertRecord } from '../records/convert-record.ts'
@@ -203,7 +204,7 @@ class DayFiles {
     for (const name of dayFilesIn(this.#folder)) {
       const day = name.slice(0, -'.lines'.length)
       const bytes = lengths[day] ?? 0
-      truncateSync(dayFile(this.#folder, day), bytes)
+      cutFile(dayFile(this.#folder, day), bytes)
       if (bytes > 0) this.#lengths.set(day, bytes)
     }
   }
@@ -248,7 +249,7 @@ class DayFiles {
   }
 
   #append(day: string, bytes: Buffer): void {
-    appendFileSync(dayFile(this.#folder, day), bytes, { mode: 0o600 })
+    appendToFile(dayFile(this.#folder, day), bytes)
     this.#lengths.set(day, (this.#lengths.get(day) ?? 0) + bytes.length)
   }
 

@@ -2,7 +2,7 @@
 // comes out depends on the files and the plan alone, wherever a run was stopped.
 // Source: docs/wire/import.md §2.1, §2.2, §2.5.
 
-import { appendFileSync, existsSync, readFileSync, rmSync, truncateSync } from 'node:fs'
+import { existsSync, readFileSync, rmSync } from 'node:fs'
 import Type from 'typebox'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause } from '../job/job-paused.ts'
@@ -10,6 +10,7 @@ import { type Manifest, type RawSource, rawSourceSchema, writeManifest } from '.
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { type StagedPart, stagedPartSchema } from '../job/staged-part.ts'
+import { appendToFile, cutFile } from '../read/own-files.ts'
 import type { ReadRecords } from '../read/read-record.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import type { RecordConverter } from '../records/import-source.ts'
@@ -101,7 +102,7 @@ async function sortDays(
     const known = done.get(day)
     const partsOfDay = known ?? (await sortOneDay(day, options))
     if (known !== undefined) progress.add({ records: recordsOf(known), bytes: bytesOf[day]!, isEarlier: true })
-    else appendFileSync(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
+    else appendToFile(folder.file(sortedDaysFile), `${JSON.stringify({ day, partsOfDay })}\n`)
     rmSync(dayFile(folder, day), { force: true })
     parts.push(...partsOfDay)
   }
@@ -133,7 +134,7 @@ function sortedDays(folder: JobFolder): Map<string, readonly StagedPart[]> {
   const text = readFileSync(path, 'utf8')
   // A line that a crash cut short counts as not written.
   const whole = text.slice(0, text.lastIndexOf('\n') + 1)
-  if (whole.length < text.length) truncateSync(path, Buffer.byteLength(whole))
+  if (whole.length < text.length) cutFile(path, Buffer.byteLength(whole))
   for (const line of whole.split('\n').slice(0, -1)) {
     const { day, partsOfDay } = folder.parseLine(sortedDaysFile, line, sortedDaySchema)
     days.set(day, partsOfDay)

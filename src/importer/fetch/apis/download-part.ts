@@ -45,7 +45,7 @@ async function writeBody([body, ...between]: readonly [Readable, ...Transform[]]
     },
   })
   try {
-    const file = createWriteStream(tools.file.path, { mode: 0o600 })
+    const file = createWriteStream(tools.file.path, { flags: 'wx', mode: 0o600 })
     await pipeline([body, count, ...between, room, file], { signal: tools.signal })
   } catch (cause) {
     throw asFetchFault(cause)

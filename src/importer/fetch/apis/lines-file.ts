@@ -15,7 +15,7 @@ export async function writeLines(
 ): Promise<number> {
   await beginPart(file)
   const gzip = createGzip()
-  const written = createWriteStream(file.path, { mode: 0o600 })
+  const written = createWriteStream(file.path, { flags: 'wx', mode: 0o600 })
   const done = finished(gzip.pipe(written))
   // A full disk is met again when the end is awaited.
   done.catch(() => gzip.destroy())

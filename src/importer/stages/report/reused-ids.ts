@@ -1,8 +1,9 @@
 // How many uuids come again: records with one id of the source that are not the same event. Uuids are put down in files by
 // a few of their bits and counted a file at a time. Source: docs/wire/import.md §2.3 (`source_id_reused`).
 
-import { appendFileSync, existsSync, mkdirSync, readFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
+import { appendToFile } from '#importer/read/own-files.ts'
 
 const fileCount = 64
 const heldMax = 8_192
@@ -45,7 +46,7 @@ export class ReusedIds {
   #flush(index: number): void {
     const length = this.#lengths[index]!
     if (length === 0) return
-    appendFileSync(this.#pathOf(index), this.#held[index]!.subarray(0, length))
+    appendToFile(this.#pathOf(index), this.#held[index]!.subarray(0, length))
     this.#lengths[index] = 0
   }
 
