@@ -2,8 +2,9 @@
 // nothing that is not so.
 
 import assert from 'node:assert/strict'
+import { execFileSync } from 'node:child_process'
 import { once } from 'node:events'
-import { writeFileSync } from 'node:fs'
+import { rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -132,6 +133,22 @@ describe('Ctrl-C at an import whose service is away', () => {
     assert.equal(exitCode, 130, stderr)
     assert.match(stderr, /has not said that it takes the request to discard it.*pennon import status/)
   })
+
+  for (const name of ['SIGINT', 'SIGTERM'] as const)
+    it(`ends a run by ${name} whose disk does not answer`, async t => {
+      const commands = new ImportCommands(tempDir(t))
+      const raw = commands.file('raw.jsonl', line)
+      await commands.plan([raw])
+      // Who opens a pipe waits for somebody to write into it.
+      rmSync(raw)
+      execFileSync('mkfifo', [raw])
+      const { child, ended } = commands.start('run')
+      await eventually(async () => /the hashes of the files/.test((await commands.call('status')).stdout))
+      child.kill(name)
+      const { stderr } = await ended
+      assert.deepEqual([child.exitCode, child.signalCode], [null, 'SIGINT'], stderr)
+      assert.match(stderr, /^pennon: paused\. What is done is kept; it goes on with: pennon import run /m)
+    })
 
   it('ends a plan whose instance does not answer', async t => {
     let isAsked = false

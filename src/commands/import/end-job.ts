@@ -46,13 +46,14 @@ export async function endImport(path: string, how: 'publish' | 'discard', option
   endWithOutput()
   const job = openJob(path)
   const unlock = lockJob(job.folder)
-  const signal = interruptible()
   const request: Request = { state: 'not sent' }
+  const pausedWords = () => interruptedWords[request.state](how, quoted(path))
+  const signal = interruptible(pausedWords)
   try {
     await orStop(job.folder, () => end(job, path, how, options, request, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
-    endInterrupted(interruptedWords[request.state](how, quoted(path)))
+    endInterrupted(pausedWords())
   } finally {
     unlock()
   }

@@ -1,7 +1,7 @@
 // `pennon import report FOLDER`: what the rehearsal found, and once it is sent what became of it, for a terminal, as JSON, or as Markdown.
 
 import { readFileSync } from 'node:fs'
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
 import { printable } from '#core/printable.ts'
 import type { JobFolder } from '#importer/job/job-folder.ts'
 import { type Ending, readEnding } from '#importer/send/service-job.ts'
@@ -90,8 +90,6 @@ function textOf(folder: JobFolder, name: string): string {
   }
 }
 
-const shownMax = 20
-
 /** Says of what there are samples: of the other half of what was asked, as far as there are any. */
 export function noSamples({ of, day }: Asked, samples: readonly Sample[], { days }: RehearsalReport): string {
   const asked = `${of === undefined ? '' : ` of ${of}`}${day === undefined ? '' : ` of the day ${day}`}`
@@ -115,8 +113,7 @@ function otherSamples({ of, day }: Asked, samples: readonly Sample[]): string {
 }
 
 function listed(texts: readonly string[]): string {
-  const all = [...new Set(texts)]
-  return `${all.slice(0, shownMax).join(', ')}${all.length > shownMax ? ', …' : ''}`
+  return firstFew([...new Set(texts)]).join(', ')
 }
 
 /** Source records beside what becomes of them. */

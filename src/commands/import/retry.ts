@@ -38,12 +38,13 @@ export async function retryRejects(path: string, { rejects }: RetryOptions): Pro
   if (!existsSync(rejects)) refuse(`there is no file ${rejects}`)
   const job = openJob(path)
   const unlock = lockJob(job.folder)
-  const signal = interruptible()
+  const pausedWords = () => `paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`
+  const signal = interruptible(pausedWords)
   try {
     await orStop(job.folder, () => retry(job, path, rejects, signal))
   } catch (error) {
     if (!isInterruption(error, signal)) throw error
-    endInterrupted(`paused. It goes on with: pennon import retry ${quoted(path)} --rejects ${quoted(rejects)}`)
+    endInterrupted(pausedWords())
   } finally {
     unlock()
   }

@@ -1,7 +1,7 @@
 // `pennon import status FOLDER`: where a job stands, also while another terminal runs it, and what comes next. Changes
 // nothing. Source: docs/wire/import.md §2.8.
 
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { readApproval } from '#importer/job/approval.ts'
 import { readManifest, recordsRead } from '#importer/job/manifest.ts'
@@ -149,7 +149,7 @@ function statusLines(
       : [
           `Rehearsed: ${counted(report.predicted.events, 'event')} to send, ${counted(report.balance.rejected, 'record')} rejected.`,
         ]),
-    ...(manifest === null ? [] : damagedFiles(manifest).map(damageText)),
+    ...(manifest === null ? [] : firstFew(damagedFiles(manifest).map(damageText))),
     approval === null ? 'Not approved.' : `Approved ${approval.approvedAt}.`,
     ...sentText(sentSoFar(folder)),
     ...(inService === null ? [] : [inService]),

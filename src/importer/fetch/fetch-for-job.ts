@@ -1,5 +1,6 @@
 // Stage 1 for a planned job: the raw files that staging reads are in the folder afterwards.
 
+import { firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { checkPause, JobPaused, JobStopped } from '../job/job-paused.ts'
@@ -52,7 +53,8 @@ export async function fetchForJob(options: FetchForJobOptions): Promise<readonly
           onProgress: toldTo(progress, options.clock),
           onNotice: progress.say,
         })
-        for (const { part, line } of warnings) progress.say(part === '' ? line : `${part}: ${line}`)
+        for (const line of firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))))
+          progress.say(line)
       } finally {
         close()
       }

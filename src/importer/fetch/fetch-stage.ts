@@ -5,7 +5,7 @@
 import { existsSync, mkdirSync, rmSync, statSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
 import type { FindLack } from '../read/until-room.ts'
 import { backOffMs } from './back-off.ts'
 import { CallGate } from './call-gate.ts'
@@ -205,13 +205,15 @@ class FetchRun {
 
   /** What has come stays, also where the process was killed just after its file got its name. */
   #dropUnlisted(listed: ReadonlySet<string>): void {
+    const dropped: string[] = []
     for (const id of this.#state.ids()) {
       const { path, finalPath } = partFileOf(this.#options.folder, objectOf(id))
       if (listed.has(id) || existsSync(finalPath)) continue
       rmSync(path, { force: true })
       this.#state.remove(id)
-      this.#telling.notice(`${id} is not in the list any more, so it is not fetched.`)
+      dropped.push(`${id} is not in the list any more, so it is not fetched.`)
     }
+    for (const line of firstFew(dropped)) this.#telling.notice(line)
   }
 
   async #work(part: StoredPart): Promise<void> {

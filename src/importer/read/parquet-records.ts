@@ -1,7 +1,6 @@
 // The rows of a Parquet file, some at a time: of a row group with a million rows only as many are in memory as fit.
 
 import { type FileHandle, open } from 'node:fs/promises'
-import { setImmediate } from 'node:timers/promises'
 import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib'
 import {
   type AsyncBuffer,
@@ -17,6 +16,7 @@ import { checkGroups, checkPages, readMetadata } from './parquet-pages.ts'
 import { rowConverter, storedSchema } from './parquet-values.ts'
 import type { ReadRecord } from './read-record.ts'
 import { tableOf } from './table-name.ts'
+import { giveTurn } from './turns.ts'
 import { isTooLarge, tooLargeRecord, typedRecord } from './typed-record.ts'
 
 const magic = Buffer.from('PAR1')
@@ -89,7 +89,7 @@ async function* rowsOf(file: AsyncBuffer) {
   for (const { rowStart, rowEnd, group } of slicesOf(metadata)) {
     if (group !== null) await checkPages(file, group)
     // Rows that take no bytes wait for no disk, and neither signals nor timers would have their turn.
-    await setImmediate()
+    await giveTurn()
     const rows = Array.from({ length: rowEnd - rowStart }, (): Record<string, unknown> => ({}))
     for (const column of columns) {
       // One at a time: of several, the error of one would be caught, and that of another would end the process.

@@ -39,6 +39,17 @@ describe('the records of a file', () => {
     )
   })
 
+  it('leave signals and timers their turn, however many of them come at once', async t => {
+    const path = join(tempDir(t), 'a.json')
+    writeFileSync(path, '\n'.repeat(200_000))
+    let [count, countAtTurn] = [0, 0]
+    // In one piece, so that nothing is waited for once it is read.
+    for await (const _ of recordReader({ ...noSpool, chunkBytes: 200_000 })({ path, object: 'a.json' }))
+      if (++count === 1) setTimeout(() => (countAtTurn = count))
+    assert.equal(count, 200_000)
+    assert.ok(countAtTurn > 0 && countAtTurn < count, `${countAtTurn}`)
+  })
+
   it('of an archive name their file in it, and its table', async t => {
     const found = await read(t, { 'heap.zip': await zip({ 'out/pageviews.json': '{"n":1}\n', 'users.csv': 'n\n2\n' }) })
     assert.deepEqual(found, [

@@ -11,6 +11,7 @@ import type { RawFile, ReadRecord, ReadRecords } from './read-record.ts'
 import { onDisk, type SpoolOptions } from './spooled-file.ts'
 import { tableOf } from './table-name.ts'
 import { textFormat, textRecords } from './text-records.ts'
+import { giveTurn, isTurnDue } from './turns.ts'
 import { type UnpackedFile, unpackedFiles } from './unpacked-files.ts'
 
 export interface ReadOptions {
@@ -39,7 +40,11 @@ async function* readFile(
   const stream = createReadStream(file.path, { highWaterMark: options.chunkBytes ?? chunkBytes })
   const source = new ByteReader(counted(stream, onDiskBytes))
   try {
-    for await (const unpacked of unpackedFiles(file.object, source)) yield* recordsOf(unpacked, file, options)
+    for await (const unpacked of unpackedFiles(file.object, source))
+      for await (const record of recordsOf(unpacked, file, options)) {
+        if (isTurnDue()) await giveTurn()
+        yield record
+      }
   } finally {
     await source.close()
   }

@@ -105,6 +105,26 @@ describe('a zip archive', () => {
     assert.deepEqual(await unpacked(bytes, 1_000), whole)
   })
 
+  it('is read up to a number of files, those of archives within it among them', async () => {
+    const inner = await zip({ 'a.json': text, 'b.json': text, 'c.json': text }, {})
+    const bytes = await zip({ '1.zip': inner, '2.zip': inner }, {})
+    for (const [countMax, last] of [
+      [6, { object: 'file!2.zip!c.json', damage: null }],
+      [4, { object: 'file', damage: 'compressed_input' }],
+    ] as const) {
+      const files = await unpacked(bytes, 1_000, countMax)
+      assert.equal(files.filter(({ text: read }) => read === 'all').length, countMax)
+      assert.deepEqual([files.at(-1)!.object, files.at(-1)!.damage], [last.object, last.damage])
+    }
+  })
+
+  it('is read up to a length of all names, which a packed archive may repeat for nothing', async () => {
+    const inner = zipOfNames(Array.from({ length: 700 }, (_, index) => `${index}${'n'.repeat(60_000)}`))
+    const files = await unpacked(await zip({ 'inner.zip': inner }, {}), 1_000_000)
+    assert.deepEqual([files.at(-1)!.object, files.at(-1)!.damage], ['file', 'compressed_input'])
+    assert.ok(files.reduce((sum, { object }) => sum + object.length, 0) <= 32 * 1024 * 1024)
+  })
+
   it('that is empty gives nothing', async () => {
     assert.deepEqual(await unpacked(await zip({}, {}), 1_000), [])
   })
@@ -154,10 +174,21 @@ async function zip(files: Readonly<Record<string, Buffer>>, options: ZipWriterCo
   return Buffer.from(await (await writer.close()).arrayBuffer())
 }
 
+/** Stored files without bytes, and the end of an archive without a list of them. */
+function zipOfNames(names: readonly string[]): Buffer {
+  const files = names.map(name => {
+    const header = Buffer.alloc(30)
+    header.write('PK\x03\x04', 'latin1')
+    header.writeUInt16LE(name.length, 26)
+    return Buffer.concat([header, Buffer.from(name)])
+  })
+  return Buffer.concat([...files, Buffer.from('PK\x05\x06', 'latin1')])
+}
+
 /** What a file gives: `all` for the text of these tests, or how many bytes. */
-async function unpacked(bytes: Buffer, chunk: number) {
+async function unpacked(bytes: Buffer, chunk: number, countMax?: number) {
   const found: { object: string; text: string; damage: string | null }[] = []
-  for await (const file of unpackedFiles('file', new ByteReader(chunks(bytes, chunk)))) {
+  for await (const file of unpackedFiles('file', new ByteReader(chunks(bytes, chunk)), countMax)) {
     const read: Buffer[] = []
     for await (const part of file.bytes) read.push(part)
     const whole = Buffer.concat(read)

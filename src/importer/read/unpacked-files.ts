@@ -20,6 +20,9 @@ export interface UnpackedFile {
 
 /** Deeper ones are an attack or a mistake: archives are sent packed in archives, but not for ever. */
 const depthMax = 6
+/** An archive of a few kilobytes can hold millions of files, which are all listed, and names that are long as well. */
+const filesMax = 100_000
+const nameCharsMax = 32 * 1024 * 1024
 const magicBytes = 6
 const magics: readonly (readonly [name: string, magic: Buffer])[] = (
   [
@@ -34,8 +37,18 @@ const magics: readonly (readonly [name: string, magic: Buffer])[] = (
   ] as const
 ).map(([name, magic]) => [name, Buffer.from(magic, 'latin1')])
 
-export async function* unpackedFiles(object: string, source: ByteReader): AsyncGenerator<UnpackedFile> {
-  yield* layers(object, { bytes: source, damages: [] }, 0)
+/** @param countMax how many files of an archive, and of those within it, are read. */
+export async function* unpackedFiles(
+  object: string,
+  source: ByteReader,
+  countMax = filesMax,
+): AsyncGenerator<UnpackedFile> {
+  let [count, nameChars] = [0, 0]
+  for await (const file of layers(object, { bytes: source, damages: [] }, 0)) {
+    nameChars += file.object.length
+    if (++count > countMax || nameChars > nameCharsMax) return yield withoutBytes(object, tooManyFiles(count - 1))
+    yield file
+  }
 }
 
 interface Layer {
@@ -114,6 +127,11 @@ function withoutBytes(object: string, damage: PackingDamage): UnpackedFile {
 
 function tooDeep(): PackingDamage {
   return new PackingDamage('compressed_input', `it is packed more than ${depthMax} times`)
+}
+
+function tooManyFiles(count: number): PackingDamage {
+  const text = `it holds more files than the ${count.toLocaleString('en')} that are read of one archive: unpack it, and import a part of them at a time`
+  return new PackingDamage('compressed_input', text)
 }
 
 function damageIn(error: unknown): PackingDamage {

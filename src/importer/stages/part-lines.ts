@@ -1,16 +1,14 @@
 // The lines of a staged part.
 
 import { existsSync, readFileSync } from 'node:fs'
-import { setImmediate as turn } from 'node:timers/promises'
 import { zstdDecompressSync } from 'node:zlib'
 import type { JobFolder } from '../job/job-folder.ts'
 import { JobStopped } from '../job/job-paused.ts'
 import { sha256Hex } from '../job/sha256.ts'
 import type { StagedPart } from '../job/staged-part.ts'
+import { giveTurn, isTurnDue } from '../read/turns.ts'
 import { decodeLine, type StagedLine } from './staged-line.ts'
 
-/** After so many lines, Ctrl-C and timers get their turn. */
-const turnEvery = 500
 const lineFeed = 0x0a
 
 export interface PartLine {
@@ -27,7 +25,7 @@ export async function* partLines(folder: JobFolder, part: StagedPart, afterLine 
     const end = bytes.indexOf(lineFeed, at)
     if (number > afterLine) {
       yield { number, byteEnd: end + 1, staged: decodeLine(bytes.toString('utf8', at, end)) }
-      if (number % turnEvery === 0) await turn()
+      if (isTurnDue()) await giveTurn()
     }
     at = end + 1
   }

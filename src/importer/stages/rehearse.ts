@@ -29,6 +29,7 @@ import { blankLinesOf, type Manifest, recordsRead } from '../job/manifest.ts'
 import { type ImportPlan, mappingSha256 } from '../job/plan.ts'
 import type { StageProgress } from '../job/progress.ts'
 import type { StagedOutcome } from '../job/staged-part.ts'
+import { giveTurn, isTurnDue } from '../read/turns.ts'
 import { anyRoom, type UntilRoom } from '../read/until-room.ts'
 import type { ImportSource } from '../records/import-source.ts'
 import type { ImportedEvent, RejectReason, SkipReason } from '../records/imported-event.ts'
@@ -80,7 +81,11 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
   const { unseenNames } = counts
   const staged = openStagedJob({ ...options, unseenNames })
   try {
-    for (const { event } of staged.generatedEvents()) counts.generated(event)
+    for (const { event } of staged.generatedEvents()) {
+      counts.generated(event)
+      if (isTurnDue()) await giveTurn()
+      checkPause(signal)
+    }
     for (const part of staged.parts) {
       progress.day(part.id.split('/')[0]!)
       await untilRoom()
@@ -97,6 +102,7 @@ export async function rehearse(options: RehearseOptions): Promise<RehearsalRepor
     staged.close()
   }
   progress.day(null)
+  await counts.countReused(signal)
   folder.write(samplesFile, counts.samples.all.map(sample => `${JSON.stringify(sample)}\n`).join(''))
   const seconds = (monotonicNowMs() - startMs) / 1_000
   const report = counts.report(seconds, await askedTarget(options, counts))
@@ -132,6 +138,7 @@ class RehearsalCounts {
   readonly #joined = new DistinctCount(exactIdsMax)
   readonly #suspicions = new Suspicions()
   readonly #reused: ReusedIds
+  #reusedCount = 0
   readonly #otherSource: OtherSource
   readonly #tables: ReadonlyMap<string, string | null>
   readonly #notes = new Map<string, number>()
@@ -156,6 +163,11 @@ class RehearsalCounts {
     this.#tables = new Map(options.manifest.objects.map(({ object, table }) => [object, table]))
     for (const { object, blank } of options.manifest.objects)
       if (blank !== undefined) this.#skips.add('blank_line', null, { object, line: blank.firstLine }, blank.count)
+  }
+
+  /** Ends the counting of ids that came again. */
+  async countReused(signal: AbortSignal): Promise<void> {
+    this.#reusedCount = await this.#reused.count(signal)
   }
 
   generated(event: ImportedEvent): void {
@@ -313,7 +325,7 @@ class RehearsalCounts {
 
   #warningsOfIds({ sharedDevices, devices }: ScanStats): readonly Warning[] {
     const warnings: Warning[] = []
-    const reused = this.#reused.count()
+    const reused = this.#reusedCount
     if (reused > 0) {
       const text = `${number(reused)} ${reused === 1 ? 'event has' : 'events have'} an id of the source that another event has too; both are sent, and where they are of one day, name and person as well, the project keeps the one that comes last.`
       warnings.push({ code: 'source_id_reused', text })

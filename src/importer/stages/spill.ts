@@ -3,8 +3,9 @@
 
 import { existsSync, mkdirSync, readdirSync, rmSync, statSync } from 'node:fs'
 import Type from 'typebox'
+import { counted } from '#core/counted.ts'
 import type { JobFolder } from '../job/job-folder.ts'
-import { checkPause } from '../job/job-paused.ts'
+import { checkPause, JobStopped } from '../job/job-paused.ts'
 import { type RawObject, rawObjectSchema } from '../job/manifest.ts'
 import type { StageProgress } from '../job/progress.ts'
 import { appendToFile, cutFile } from '../read/own-files.ts'
@@ -20,6 +21,9 @@ import { encodeLine, type LineKey } from './staged-line.ts'
 export const unknownDay = 'unknown-day'
 const heldBytesMax = 16 * 1024 * 1024
 const lineEnd = Buffer.from('\n')
+/** All of them are in memory at once, and in the manifest. */
+const objectsMax = 200_000
+const damagesSaid = 20
 const noteFile = 'spill/done.json'
 
 /** What is put down, as of the last raw file that was read to its end. */
@@ -57,6 +61,7 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
   let note = lastNote(options)
   const days = new DayFiles(folder, options.heldBytesMax ?? heldBytesMax)
   days.cutTo(note.days)
+  checkCount(files.length)
   for (const [index, file] of files.entries()) {
     if (index < note.files) {
       progress.add({ bytes: sizeOnDisk(file), isEarlier: true })
@@ -69,7 +74,17 @@ export async function spill(options: SpillOptions): Promise<SpillNote> {
     note = { files: index + 1, objects, days: days.lengths() }
     folder.writeJson(noteFile, note)
   }
+  const damaged = note.objects.filter(({ damage }) => damage !== undefined).length
+  if (damaged > damagesSaid) progress.say(`${counted(damaged, 'file')} in all are damaged.`)
   return note
+}
+
+/** @throws JobStopped */
+function checkCount(files: number): void {
+  if (files > objectsMax)
+    throw new JobStopped(
+      `The export has more than ${objectsMax.toLocaleString('en')} files, with those in archives, and one import takes no more. Plan an import for a part of them at a time`,
+    )
 }
 
 /** @returns bytes; 0 for a file that is not there. */
@@ -90,6 +105,7 @@ async function spillFile(
   const blanks = new Map<number, { count: number; readonly firstLine: number }>()
   const indexes = new Map<string, number>()
   const ordinals = new Map<string, number>()
+  let damages = objects.filter(each => each.damage !== undefined).length
   let [bytesRead, recordsRead] = [0, 0]
   const onDiskBytes = (bytes: number) => {
     bytesRead += bytes
@@ -103,12 +119,13 @@ async function spillFile(
     if (object === undefined) {
       object = objects.push({ object: raw.object, table, ...columnsOf(record) }) - 1
       indexes.set(name, object)
+      checkCount(objects.length)
     }
     const damage = damageIn(record, recordsRead)
     if (damage === null) recordsRead++
     else if (objects[object]!.damage === undefined) {
       objects[object] = { ...objects[object]!, damage }
-      progress.say(damageText({ object: raw.object, ...damage }))
+      if (++damages <= damagesSaid) progress.say(damageText({ object: raw.object, ...damage }))
     }
     const ordinal = (ordinals.get(raw.object) ?? 0) + 1
     ordinals.set(raw.object, ordinal)

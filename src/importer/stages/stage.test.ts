@@ -3,7 +3,8 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { gzipSync, zstdDecompressSync } from 'node:zlib'
-import type { StageProgress } from '#importer/job/progress.ts'
+import { JobStopped } from '#importer/job/job-paused.ts'
+import { type StageProgress, silentProgress } from '#importer/job/progress.ts'
 import { ProgressTracker } from '#importer/job/progress-figures.ts'
 import { recordReader } from '#importer/read/read-files.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
@@ -11,6 +12,7 @@ import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support
 import { seededRandom, testSeed } from '../../../tests/support/seeded-random.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { jobConversion } from './job-conversion.ts'
+import { spill } from './spill.ts'
 import { stageRecords } from './stage.ts'
 
 function bytesBelow(folder: string): number {
@@ -75,6 +77,43 @@ describe('staging', () => {
     assert.deepEqual(
       skips.map(({ reason, count, files }) => [reason, count, files]),
       [['blank_line', 30_002, ['0.jsonl', '1.jsonl']]],
+    )
+  })
+
+  it('tells of the first damaged files, and of how many there are in all', async t => {
+    const job = jobOf(
+      t,
+      Array.from({ length: 30 }, () => gzipSync('{}\n').subarray(0, -9)),
+    )
+    const said: string[] = []
+    const { folder, plan, source, signal } = job
+    const { converter } = jobConversion(plan, source, () => null)
+    const read = recordReader({ spool: { folder: folder.file('spill') } })
+    const progress = { ...silentProgress, say: (line: string) => said.push(line) }
+    await stageRecords({ folder, plan, read, converter, progress, signal })
+    assert.equal(said.length, 21)
+    assert.match(said[19]!, /^19\.jsonl is damaged in line 2 /)
+    assert.equal(said[20], '30 files in all are damaged.')
+  })
+
+  it('refuses more files than a manifest can list, with the way out', async t => {
+    const job = jobOf(t, [])
+    const { folder, plan, source, signal } = job
+    const { converter } = jobConversion(plan, source, () => null)
+    const files = Array.from({ length: 200_001 }, () => ({ path: '', object: '' }))
+    const sorted = new Set<string>()
+    await assert.rejects(
+      spill({
+        folder,
+        files,
+        read: recordReader({ spool: { folder: '' } }),
+        converter,
+        progress: job.progress,
+        signal,
+        sorted,
+      }),
+      (error: Error) =>
+        error instanceof JobStopped && /Plan an import for a part of them at a time/.test(error.message),
     )
   })
 

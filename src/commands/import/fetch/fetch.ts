@@ -9,7 +9,7 @@ import { widthOf } from '#commands/client/terminal.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
 import { type OpenFetchSource, openFetchSource } from '#compose/import/open-fetch-source.ts'
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import { type FetchClock, forwardClock } from '#importer/fetch/fetch-clock.ts'
@@ -61,7 +61,8 @@ export const clock: FetchClock = {
 export async function fetchExport(folder: string, options: FetchOptions): Promise<void> {
   endWithOutput()
   process.umask(0o077)
-  const signal = interruptible()
+  const pausedWords = `stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`
+  const signal = interruptible(() => pausedWords)
   checkIsFolder(folder, 'pennon import fetch FOLDER')
   let opened: OpenFetchSource | null = null
   try {
@@ -70,8 +71,7 @@ export async function fetchExport(folder: string, options: FetchOptions): Promis
     if (options.dryRun) await showPlan(opened, options, signal)
     else await download(folder, text, opened, options, signal)
   } catch (error) {
-    if (signal.aborted)
-      endInterrupted(`stopped. What has come is kept; it goes on with: pennon import fetch ${quoted(folder)}`)
+    if (signal.aborted) endInterrupted(pausedWords)
     if (error instanceof ImportConfigError || error instanceof FetchStop || error instanceof JobStopped)
       refuse(printable(error.message))
     throw error
@@ -158,7 +158,7 @@ function resultInWords({ partsDone, partsEmpty, bytesDone, warnings }: FetchResu
   const empty = partsEmpty === 0 ? '' : `; the source has no data for ${partsEmpty} more`
   return [
     `${counted(partsDone, 'part')}, ${readableBytes(bytesDone)}, ${partsDone === 1 ? 'is' : 'are'} in ${resolve(path)}/raw${empty}.`,
-    ...warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`)),
+    ...firstFew(warnings.map(({ part, line }) => (part === '' ? line : `${part}: ${line}`))),
     nextLine(
       existsSync(join(resolve(path), planFile))
         ? { command: `pennon import run ${quoted(path)}`, why: 'it is planned already' }

@@ -7,7 +7,7 @@ import { dirname, join, resolve } from 'node:path'
 import { endWithOutput } from '#commands/client/end-with-output.ts'
 import { readableBytes } from '#commands/readable-bytes.ts'
 import { refuse } from '#commands/refuse.ts'
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
 import type { JsonObject } from '#core/json.ts'
 import { printable } from '#core/printable.ts'
 import type { FetchedParts } from '#importer/fetch/fetched-parts.ts'
@@ -208,10 +208,8 @@ function isSame(a: string, b: string): boolean {
 function leftOutNotes(folders: readonly string[]): readonly string[] {
   if (folders.length === 0) return []
   const which = folders.length === 1 ? 'is the folder of an import' : 'are folders of imports'
-  return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${folders.join(', ')}.`]
+  return [`Left out, since ${folders.length === 1 ? 'it' : 'they'} ${which}: ${firstFew(folders).join(', ')}.`]
 }
-
-const linksShown = 20
 
 function deadLinkNotes(links: readonly string[]): readonly string[] {
   if (links.length === 0) return []
@@ -219,7 +217,7 @@ function deadLinkNotes(links: readonly string[]): readonly string[] {
     links.length === 1
       ? 'a link to a file that is not there'
       : `${counted(links.length, 'link')} to files that are not there`
-  return [`Left out, ${which}: ${linksText(links)}. To import what is meant, put it in place and plan again.`]
+  return [`Left out, ${which}: ${firstFew(links).join(', ')}. To import what is meant, put it in place and plan again.`]
 }
 
 function zoneNotes(config: JsonObject): readonly string[] {
@@ -234,11 +232,7 @@ function otherNameNotes(names: readonly string[]): readonly string[] {
     names.length === 1
       ? 'another name of a file that is read already'
       : `${counted(names.length, 'other name')} of files that are read already`
-  return [`Left out, ${which}: ${linksText(names)}.`]
-}
-
-function linksText(links: readonly string[]): string {
-  return `${links.slice(0, linksShown).join(', ')}${links.length > linksShown ? ', …' : ''}`
+  return [`Left out, ${which}: ${firstFew(names).join(', ')}.`]
 }
 
 function show(

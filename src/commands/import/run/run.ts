@@ -159,7 +159,8 @@ function checkConfig(source: Job['source'], { config, createdAt, limits }: Job['
 /** Runs what is not done, each stage once. Ends the process when it is interrupted. */
 async function runStages(job: Job, stages: readonly JobStage[], path: string, isJson = false): Promise<void> {
   const findLack = reserveOf(job.folder.path)
-  const signal = interruptible()
+  const pausedWords = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
+  const signal = interruptible(() => pausedWords)
   const progress = runProgress({
     folder: job.folder,
     write: text => process.stderr.write(text),
@@ -180,9 +181,8 @@ async function runStages(job: Job, stages: readonly JobStage[], path: string, is
     progress.end('done', null)
   } catch (error) {
     if (isInterruption(error, signal)) {
-      const message = `paused. What is done is kept; it goes on with: pennon import run ${quoted(path)}`
-      progress.end('paused', message)
-      endInterrupted(message)
+      progress.end('paused', pausedWords)
+      endInterrupted(pausedWords)
     }
     progress.end('stopped', (error as Error).message, error instanceof JobStopped ? error.wayOut : null)
     throw error

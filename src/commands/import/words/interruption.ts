@@ -4,11 +4,22 @@
 import { printable } from '#core/printable.ts'
 import { JobPaused } from '#importer/job/job-paused.ts'
 
-/** @returns a signal that the first of them aborts; a second one ends the process as usual. */
-export function interruptible(): AbortSignal {
+const signals = ['SIGINT', 'SIGTERM'] as const
+/** What waits for a disk or a server, or in a way that takes no signal, is left alone: it may be killed at any moment. */
+const graceMs = 4_000
+
+/**
+ * @param words how it goes on, asked for when the work has not ended by itself a few seconds after the signal.
+ * @returns a signal that the first of them aborts; a second one ends the process as usual.
+ */
+export function interruptible(words: () => string): AbortSignal {
   const interrupted = new AbortController()
-  for (const name of ['SIGINT', 'SIGTERM'] as const)
-    process.once(name, () => interrupted.abort(new JobPaused('paused')))
+  const interrupt = () => {
+    if (interrupted.signal.aborted) return
+    interrupted.abort(new JobPaused('paused'))
+    setTimeout(() => endInterrupted(words()), graceMs).unref()
+  }
+  for (const name of signals) process.once(name, interrupt)
   return interrupted.signal
 }
 
@@ -20,10 +31,15 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
 
 export function endInterrupted(words: string): never {
   process.stderr.write(`pennon: ${printable(words)}\n`)
+  // An exit waits for a disk that does not answer; the signal itself does not, and a shell sees 130 as well.
+  if (process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
+    process.removeAllListeners('SIGINT')
+    process.kill(process.pid, 'SIGINT')
+  }
   process.exit(130)
 }
 
 /** For a command that keeps nothing before its end, so that nothing has to be waited for. */
 export function endAtInterruption(words: string): void {
-  for (const name of ['SIGINT', 'SIGTERM'] as const) process.once(name, () => endInterrupted(words))
+  for (const name of signals) process.once(name, () => endInterrupted(words))
 }

@@ -3,7 +3,9 @@
 
 import { existsSync, mkdirSync, readFileSync } from 'node:fs'
 import type { JobFolder } from '#importer/job/job-folder.ts'
+import { checkPause } from '#importer/job/job-paused.ts'
 import { appendToFile } from '#importer/read/own-files.ts'
+import { giveTurn, isTurnDue } from '#importer/read/turns.ts'
 
 const fileCount = 64
 const heldMax = 8_192
@@ -28,10 +30,12 @@ export class ReusedIds {
     if (at + 8 === heldMax * 8) this.#flush(first)
   }
 
-  /** Ends the counting. */
-  count(): number {
+  /** Ends the counting. @throws JobPaused */
+  async count(signal: AbortSignal): Promise<number> {
     let reused = 0
     for (let index = 0; index < fileCount; index++) {
+      if (isTurnDue()) await giveTurn()
+      checkPause(signal)
       this.#flush(index)
       const path = this.#pathOf(index)
       if (!existsSync(path)) continue
