@@ -14,6 +14,8 @@ export interface ObjectBytes {
   /** Where the bytes begin: what was asked for, or 0 when only the whole can be had. */
   readonly startsAt: number
   readonly bytes: AsyncIterable<Uint8Array>
+  /** Lines that a person should see, such as where the bytes come from. */
+  readonly notes?: readonly string[]
 }
 
 /**

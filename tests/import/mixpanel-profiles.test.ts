@@ -77,7 +77,14 @@ describe('rows of Mixpanel profiles', () => {
   })
 
   it('count as of the end of what was fetched', () => {
-    const fetched = (config: object) => ({ config, isComplete: true, parts: [], partsWaiting: 0, partsEmpty: 0 })
+    const fetched = (config: object) => ({
+      config,
+      isComplete: true,
+      parts: [],
+      partsWaiting: 0,
+      partsEmpty: 0,
+      warnings: [],
+    })
     assert.deepEqual(withEndOfFetch({}, 'mixpanel', fetched({ source: 'mixpanel', to: '2024-05-31' })), {
       profile_timestamp: '2024-06-01T00:00:00.000Z',
     })

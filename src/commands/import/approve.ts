@@ -1,7 +1,8 @@
 // `pennon import approve FOLDER`: a person signs off what the rehearsal found. What they saw is what will be sent: the
 // approval holds the hashes of it. Source: docs/wire/import.md §2.1 (stage 5), §2.11.
 
-import { counted } from '#core/counted.ts'
+import { counted, firstFew } from '#core/counted.ts'
+import { readFetchedParts } from '#importer/fetch/fetched-parts.ts'
 import { approvalFile, approve, changesSince, manifestSha256, readApproval } from '#importer/job/approval.ts'
 import { readManifest } from '#importer/job/manifest.ts'
 import { readEnding } from '#importer/send/service-job.ts'
@@ -42,6 +43,8 @@ export async function approveImport(path: string, options: ApproveOptions): Prom
       // Also where nobody is asked, since the output of a script is what people look at later.
       const chosen = choiceLines(planChoices(plan, targetAnswer))
       if (chosen.length > 0) printLines(['Options of the plan:', ...chosen.map(line => `  ${line}`)])
+      const told = readFetchedParts(folder.path)?.warnings ?? []
+      if (told.length > 0) printLines(['While it was fetched:', ...firstFew(told).map(line => `  ${line}`)])
       await confirmTarget(target.projectName ?? target.address, options.project, {
         what: 'approve',
         scripted: `pennon import approve ${at}`,

@@ -77,3 +77,23 @@ it('a part of a known size begins only where it fits beside what is to come of t
   assert.equal((await stage).partsDone, 2)
   assert.deepEqual(looks, [10, 20])
 })
+
+it('a part of which next to nothing comes is asked for again, and a wait of its source is no such time', async t => {
+  let tries = 0
+  const stage = stageOf(
+    t,
+    async ({ id }, { file, signal, takeCall, received }) => {
+      await takeCall()
+      received(10)
+      if (id === 'a' && tries++ < 2) {
+        await once(signal, 'abort')
+        throw signal.reason
+      }
+      writeFileSync(file.path, '0123456789')
+      return { kind: 'file', lineCount: null }
+    },
+    { stallMs: 20 },
+  )
+  assert.equal((await stage).partsDone, 2)
+  assert.equal(tries, 3)
+})

@@ -25,6 +25,7 @@ import type { FetchPart, FetchSource, PartOutcome, PartTools } from './fetch-sou
 import { asStateDamage, FetchState, objectOf, type StoredPart } from './fetch-state.ts'
 import { type FetchListener, FetchTelling } from './fetch-telling.ts'
 import { bytesOf, completePart, hashFile, partFileOf } from './part-file.ts'
+import { spanInWords } from './wait-words.ts'
 
 export interface FetchResult {
   readonly partsDone: number
@@ -49,10 +50,15 @@ export interface FetchStageOptions extends FetchListener {
    */
   readonly findLack?: FindLack
   readonly signal: AbortSignal
+  /** How long a part may bring next to nothing; as long as sources take for a large window, unless given. */
+  readonly stallMs?: number
 }
 
 /** So often a broken answer is asked for again before its window is split. */
 const brokenTriesMax = 3
+/** A connection that is alive may bring a byte now and then for ever. */
+const stallMsDefault = 15 * 60_000
+const stallBytes = 64 * 1024
 /** Parts that are kept with one sync of the state. */
 const listedAtOnce = 500
 
@@ -264,22 +270,45 @@ class FetchRun {
     this.#room.begin(id, bytes === null ? null : Math.max(0, bytes - savedBytes))
   }
 
-  #fetch(part: StoredPart): Promise<PartOutcome> {
+  /** @throws BrokenAnswer when next to nothing has come for long. */
+  async #fetch(part: StoredPart): Promise<PartOutcome> {
+    const stalled = new AbortController()
+    const { stallMs = stallMsDefault } = this.#options
+    let bytesLately = 0
+    let watch: NodeJS.Timeout | undefined
+    const look = () => {
+      if (bytesLately < stallBytes)
+        stalled.abort(new BrokenAnswer(`next to nothing has come for ${spanInWords(stallMs)}`))
+      bytesLately = 0
+    }
     const tools: PartTools = {
       file: partFileOf(this.#options.folder, objectOf(part.id)),
-      signal: this.#signal,
+      signal: AbortSignal.any([this.#signal, stalled.signal]),
       nowMs: () => this.#options.clock.nowMs(),
       takeCall: async () => {
+        // Its limits may let the source wait for longer.
+        clearInterval(watch)
         await this.#gate.take(this.#callSignal)
         this.#telling.addCall()
+        bytesLately = 0
+        watch = setInterval(look, stallMs)
       },
       willWrite: bytes => this.#room.willWrite(part.id, bytes),
-      received: bytes => this.#telling.addBytes(bytes),
+      received: bytes => {
+        bytesLately += bytes
+        this.#telling.addBytes(bytes)
+      },
       savedBytes: part.savedBytes,
       saveBytes: bytes => this.#state.saveBytes(part.id, bytes),
       warn: line => this.#state.addWarning(part.id, line),
     }
-    return this.#options.source.fetchPart(part, tools)
+    try {
+      return await this.#options.source.fetchPart(part, tools)
+    } catch (cause) {
+      throw stalled.signal.aborted && !this.#signal.aborted ? stalled.signal.reason : cause
+    } finally {
+      clearInterval(watch)
+    }
   }
 
   async #finish(part: StoredPart, outcome: PartOutcome, attempts: Attempts): Promise<void> {

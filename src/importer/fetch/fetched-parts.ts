@@ -13,6 +13,8 @@ export interface FetchedParts {
   readonly isComplete: boolean
   readonly partsWaiting: number
   readonly partsEmpty: number
+  /** What a person was told of it. */
+  readonly warnings: readonly string[]
   /** Oldest first. */
   readonly parts: readonly FetchedPart[]
 }
@@ -29,7 +31,8 @@ export function readFetchedParts(folder: string): FetchedParts | null {
     if (config === null) return null
     const { waiting: partsWaiting, empty: partsEmpty } = state.counts()
     const parts = [...state.fetchedParts()]
-    return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, parts }
+    const warnings = [...new Set(state.warnings().map(({ line }) => line))]
+    return { config: JSON.parse(config), isComplete: state.isComplete(), partsWaiting, partsEmpty, warnings, parts }
   } catch (error) {
     throw asStateDamage(folder, error)
   } finally {

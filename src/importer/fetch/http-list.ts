@@ -26,9 +26,11 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
   const headers = authorization === null ? {} : { authorization }
   const secrets = authorization === null ? [] : [authorization]
   const ask = async (url: URL, method: 'GET' | 'HEAD', more: Record<string, string>, signal: AbortSignal) => {
-    const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal }))
+    const notes: string[] = []
+    const warn = (line: string) => notes.push(line)
+    const answer = await asPortFault(sendRequest({ method, url, headers: { ...headers, ...more }, signal, warn }))
     const told = { url, list: path, secrets: [...secrets, ...url.searchParams.values()], nowMs: nowMs() }
-    return { answer, refuse: () => refusal(answer, told) }
+    return { answer, notes, refuse: () => refusal(answer, told) }
   }
   return {
     async *list(signal) {
@@ -46,13 +48,13 @@ export function httpListSource({ path, authorization }: HttpList, nowMs: () => n
       if (url === undefined) throw new ObjectSourceRefusal(`${key} is not in ${path} any more.`)
       if (bytes !== null && bytes > 0 && from >= bytes) return { startsAt: from, bytes: noBytes() }
       const range = from === 0 ? {} : { range: `bytes=${from}-` }
-      const { answer, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
+      const { answer, notes, refuse } = await ask(url, 'GET', { 'accept-encoding': 'identity', ...range }, signal)
       if (answer.status !== 200 && answer.status !== 206) throw await refuse()
       if (version !== null && sizeAndVersion(answer).version !== version) {
         answer.body.destroy()
         throw new PortError(port, 'conflict', new Error(`${shown(url)} has changed`))
       }
-      return { startsAt: answer.status === 206 ? from : 0, bytes: bodyOf(answer, url) }
+      return { startsAt: answer.status === 206 ? from : 0, bytes: bodyOf(answer, url), notes }
     },
     close: () => undefined,
   }

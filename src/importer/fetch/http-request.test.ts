@@ -2,11 +2,10 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type RequestListener } from 'node:http'
 import { createServer as createTcpServer, type LookupFunction } from 'node:net'
-import { networkInterfaces } from 'node:os'
 import { describe, it, type TestContext } from 'node:test'
 import { BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { faultOfStatus, readBody, sendRequest } from './http-request.ts'
-import { redirectedTo } from './redirects.ts'
+import { type Reach, redirectedTo } from './redirects.ts'
 
 async function serverOf(t: TestContext, listener: RequestListener, address = '127.0.0.1'): Promise<URL> {
   const server = createServer(listener).listen(0, address)
@@ -33,17 +32,18 @@ function isRefusal(error: unknown): boolean {
 }
 
 const { signal } = new AbortController()
+const warn = () => undefined
 
 describe('a request', () => {
   it('that is not answered in time is a broken answer, since too much may have been asked for', async t => {
     const url = await serverOf(t, () => undefined)
-    await assert.rejects(sendRequest({ url, signal, idleMs: 50 }), BrokenAnswer)
+    await assert.rejects(sendRequest({ url, signal, idleMs: 50, warn }), BrokenAnswer)
   })
 
   it('to nobody is waited with', async t => {
     const url = await serverOf(t, (_, response) => response.end())
     url.port = '1'
-    await assert.rejects(sendRequest({ url, signal }), FetchWait)
+    await assert.rejects(sendRequest({ url, signal, warn }), FetchWait)
   })
 
   it('follows redirects, but not in a circle', async t => {
@@ -52,9 +52,9 @@ describe('a request', () => {
       response.writeHead(request.url === '/b' ? 200 : 302, { location: request.url === '/c' ? '/b' : location })
       response.end(request.url)
     })
-    const { status, body } = await sendRequest({ url: new URL('/c', url), signal })
+    const { status, body } = await sendRequest({ url: new URL('/c', url), signal, warn })
     assert.deepEqual([status, String(await readBody(body, 10))], [200, '/b'])
-    await assert.rejects(sendRequest({ url, signal }), /redirects in a circle/)
+    await assert.rejects(sendRequest({ url, signal, warn }), /redirects in a circle/)
   })
 
   it('follows no redirect to anything but an address of http or https', async t => {
@@ -67,20 +67,40 @@ describe('a request', () => {
       ['http://[bad', /redirects to something that is no address\.$/],
     ] as const)
       await assert.rejects(
-        sendRequest({ url: new URL(`/${encodeURIComponent(location)}`, url), signal }),
+        sendRequest({ url: new URL(`/${encodeURIComponent(location)}`, url), signal, warn }),
         (error: Error) => error instanceof FetchStop && said.test(error.message),
       )
   })
 
-  it('follows no redirect to this machine or its link, unless it went there itself', () => {
-    const away = { url: new URL('https://192.0.2.7/list'), lookup: lookupOf({}) }
-    const there = ['127.0.0.1', '127.8.9.10', '[::1]', '[::ffff:127.0.0.1]', '169.254.169.254', '[fe80::1]', '0.0.0.0']
-    for (const host of [...there, '2130706433'])
-      assert.throws(() => redirectedTo(`https://${host}:9/internal`, away, false), isRefusal, host)
-    assert.equal(redirectedTo('https://198.51.100.1/b', away, false).url.href, 'https://198.51.100.1/b')
-    assert.equal(redirectedTo('/b', away, false).url.href, 'https://192.0.2.7/b')
-    const here = { ...away, url: new URL('http://127.0.0.1:1/') }
-    assert.equal(redirectedTo('http://localhost:2/b', here, true).url.href, 'http://localhost:2/b')
+  it('follows no redirect to this machine or its link, and says where one leads into a private network', () => {
+    const warned: string[] = []
+    const from = (url: string, reach: Reach = 'public') => ({
+      ...{ from: new URL(url), reach, lookup: lookupOf({}) },
+      warn: (line: string) => void warned.push(line),
+    })
+    const away = from('https://192.0.2.7/list')
+    const link = ['169.254.169.254', '[fe80::1]', '[::ffff:169.254.1.1]', '[64:ff9b::a9fe:a9fe]', '[fd00:ec2::254]']
+    const here = ['127.0.0.1', '127.8.9.10', '[::1]', '[::]', '[::ffff:127.0.0.1]', '[::7f00:1]', '[64:ff9b::7f00:1]']
+    for (const host of [...link, ...here, '0.0.0.0', '2130706433'])
+      assert.throws(() => redirectedTo(`https://${host}:9/internal`, away), isRefusal, host)
+    assert.equal(redirectedTo('https://198.51.100.1/b', away).url.href, 'https://198.51.100.1/b')
+    assert.equal(redirectedTo('/b', away).url.href, 'https://192.0.2.7/b')
+
+    const local = from('http://127.0.0.1:1/', 'loopback')
+    assert.equal(redirectedTo('http://127.0.0.1:2/b', local).url.href, 'http://127.0.0.1:2/b')
+    assert.throws(() => redirectedTo('http://127.0.0.2:2/b', local), isRefusal)
+    assert.throws(() => redirectedTo('/b', from('http://169.254.1.1/', 'link-local')), isRefusal)
+    assert.deepEqual(warned, [])
+
+    for (const host of ['10.0.0.5', '172.31.0.1', '192.168.1.1', '100.64.0.1', '[fc00::1]', '[::ffff:10.0.0.5]'])
+      redirectedTo(`https://${host}/b`, away)
+    assert.equal(warned.length, 6)
+    assert.equal(
+      warned[0],
+      '192.0.2.7 redirects to 10.0.0.5 (10.0.0.5), in a private network that only some machines can reach.',
+    )
+    redirectedTo('http://10.0.0.5:81/b', from('http://10.0.0.5/', 'private'))
+    assert.equal(warned.length, 6)
   })
 
   it('follows a redirect to a name only where the name leads elsewhere when it is asked', async t => {
@@ -91,30 +111,34 @@ describe('a request', () => {
     })
     internal.hostname = 'turning.test'
     const lookup = lookupOf({ 'turning.test': ['192.0.2.7', '127.0.0.1'] })
-    const away = { url: new URL('http://192.0.2.7/list'), lookup }
-    await assert.rejects(sendRequest({ ...redirectedTo(internal.href, away, false), signal }), isRefusal)
-    // Nor is the name asked again on the way.
-    const again = redirectedTo('/again', redirectedTo(internal.href, away, false), false)
-    await assert.rejects(sendRequest({ ...again, signal }), isRefusal)
+    const away = { from: new URL('http://192.0.2.7/list'), reach: 'public', lookup, warn } as const
+    await assert.rejects(sendRequest({ ...redirectedTo(internal.href, away), signal, warn }), isRefusal)
+    // Nor where it redirects to itself, and is another machine by then.
+    const turned = { ...away, from: internal, lookup: lookupOf({ 'turning.test': ['127.0.0.1'] }) }
+    await assert.rejects(sendRequest({ ...redirectedTo('/again', turned), signal, warn }), isRefusal)
     assert.equal(requests, 0)
-    const { body } = await sendRequest({ url: internal, lookup: lookupOf({ 'turning.test': ['127.0.0.1'] }), signal })
+    const { body } = await sendRequest({ ...turned, url: internal, signal })
     assert.equal(String(await readBody(body, 10)), 'secret')
   })
 
-  it('is redirected to this machine by this machine alone', async t => {
+  it('is redirected to this machine by the same name of it alone, also where it has an open connection', async t => {
     const lookup = lookupOf({ 'here.test': ['127.0.0.1'], 'same.test': ['127.0.0.1'] })
-    const target = await serverOf(t, (_, response) => response.end('here'))
-    const redirect = (name: string, address?: string) => {
-      target.hostname = name
-      const location = target.href
-      return serverOf(t, (_, response) => response.writeHead(302, { location }).end(), address)
+    const target = await serverOf(t, (request, response) =>
+      request.url === '/on'
+        ? response.writeHead(302, { location: '/end' }).end()
+        : response.end(request.url === '/end' ? 'here' : ''),
+    )
+    const named = (name: string, path: string) => {
+      const url = new URL(path, target)
+      url.hostname = name
+      return url
     }
-    const { body } = await sendRequest({ url: await redirect('here.test'), lookup, signal })
+    const { body } = await sendRequest({ url: named('here.test', '/on'), lookup, signal, warn })
     assert.equal(String(await readBody(body, 10)), 'here')
-    // Where the machine is in a network, it is somebody else under its address there. Another name has no open connection.
-    for (const { address, family, internal } of Object.values(networkInterfaces()).flatMap(each => each ?? []))
-      if (!internal && family === 'IPv4')
-        await assert.rejects(sendRequest({ url: await redirect('same.test', address), lookup, signal }), isRefusal)
+    const location = named('same.test', '/end').href
+    const url = await serverOf(t, (_, response) => response.writeHead(302, { location }).end())
+    await readBody((await sendRequest({ url: named('same.test', '/'), lookup, signal, warn })).body, 10)
+    await assert.rejects(sendRequest({ url, lookup, signal, warn }), isRefusal)
   })
 
   it('that is answered with something other than HTTP is waited with', async t => {
@@ -128,7 +152,7 @@ describe('a request', () => {
       t.after(() => server.close())
       const url = new URL(`http://127.0.0.1:${(server.address() as { port: number }).port}/`)
       await assert.rejects(
-        sendRequest({ url, signal }),
+        sendRequest({ url, signal, warn }),
         (error: Error) => error instanceof FetchWait && /no HTTP \(HPE_\w+\)$/.test(error.message),
       )
     }
@@ -136,7 +160,7 @@ describe('a request', () => {
 
   it('has a body of a bounded size', async t => {
     const url = await serverOf(t, (_, response) => response.end('12345'))
-    await assert.rejects(readBody((await sendRequest({ url, signal })).body, 4), BrokenAnswer)
+    await assert.rejects(readBody((await sendRequest({ url, signal, warn })).body, 4), BrokenAnswer)
   })
 })
 
@@ -153,7 +177,7 @@ it('a status says whether to stop, or to wait and how long', async t => {
     [429, FetchWait, /^source limit$/, 7_000],
     [503, FetchWait, /in trouble \(503\)/, 7_000],
   ] as const) {
-    const fault = await faultOfStatus(await sendRequest({ url: new URL(`/${status}`, url), signal }), about)
+    const fault = await faultOfStatus(await sendRequest({ url: new URL(`/${status}`, url), signal, warn }), about)
     assert.ok(fault instanceof kind, String(status))
     assert.match(fault.message, words)
     assert.equal(fault instanceof FetchWait ? fault.retryAfterMs : undefined, retryAfterMs)

@@ -8,7 +8,7 @@ import type { LookupFunction } from 'node:net'
 import { retryAfterOf } from './back-off.ts'
 import { asFetchFault, BrokenAnswer, FetchStop, FetchWait } from './fetch-faults.ts'
 import { wordsWithoutSecrets } from './fetch-secrets.ts'
-import { type Hop, isLocalAddress, redirectedTo } from './redirects.ts'
+import { type Hop, type Reach, reachOf, redirectedTo } from './redirects.ts'
 import { sourceLimit } from './wait-words.ts'
 
 export interface HttpRequest {
@@ -21,6 +21,8 @@ export interface HttpRequest {
   readonly idleMs?: number
   /** Finds the addresses of a name; the system's unless given. */
   readonly lookup?: LookupFunction
+  /** Told of redirects that are followed, and that a person should know of. */
+  readonly warn: (line: string) => void
 }
 
 export interface HttpAnswer {
@@ -28,8 +30,8 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders
   /** Ends with an error when fewer bytes come than were announced. */
   readonly body: IncomingMessage
-  /** Whether it came from an address of this machine or its network link. */
-  readonly isLocal: boolean
+  /** Of the address that it came from. */
+  readonly reach: Reach
 }
 
 /** Sources take minutes before the first byte of a large window. */
@@ -39,17 +41,17 @@ const errorTextBytes = 4_096
 
 /** Follows redirects of GET and HEAD; another origin gets no authorization. @throws FetchWait, FetchStop, BrokenAnswer */
 export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
-  const { url: firstUrl, lookup = systemLookup } = request
+  const { url: firstUrl, lookup = systemLookup, warn } = request
   let { headers = {} } = request
   let hop: Hop = { url: firstUrl, lookup }
   for (let redirects = 0; ; redirects++) {
-    const answer = await sendOnce({ ...request, ...hop, headers })
+    const answer = await sendOnce({ ...request, ...hop, headers }, redirects > 0)
     const location = answer.headers.location
     if (![301, 302, 303, 307, 308].includes(answer.status) || location === undefined || request.method === 'POST')
       return answer
     answer.body.resume()
     if (redirects === redirectsMax) throw new FetchStop(`${hop.url.host} redirects in a circle.`)
-    const next = redirectedTo(location, hop, answer.isLocal)
+    const next = redirectedTo(location, { from: hop.url, reach: answer.reach, lookup, warn })
     if (next.url.origin !== hop.url.origin) {
       const { authorization: _, ...rest } = headers
       headers = rest
@@ -58,18 +60,15 @@ export async function sendRequest(request: HttpRequest): Promise<HttpAnswer> {
   }
 }
 
-function sendOnce({
-  method = 'GET',
-  url,
-  headers,
-  body,
-  signal,
-  idleMs = patientMs,
-  lookup = systemLookup,
-}: HttpRequest): Promise<HttpAnswer> {
+function sendOnce(
+  { method = 'GET', url, headers, body, signal, idleMs = patientMs, lookup = systemLookup }: HttpRequest,
+  isRedirected: boolean,
+): Promise<HttpAnswer> {
   return new Promise((resolve, reject) => {
     const send = url.protocol === 'https:' ? tlsRequest : plainRequest
-    const outgoing = send(url, { method, signal, lookup, headers: { 'user-agent': 'pennon-import', ...headers } })
+    const options = { method, signal, lookup, headers: { 'user-agent': 'pennon-import', ...headers } }
+    // A connection that is open already would be taken without a look at its address.
+    const outgoing = send(url, isRedirected ? { ...options, agent: false } : options)
     // Too much may have been asked for, so this is no mere wait.
     outgoing.setTimeout(idleMs, () => outgoing.destroy(new BrokenAnswer('the source does not answer in time')))
     outgoing.on('error', cause => {
@@ -78,8 +77,8 @@ function sendOnce({
       reject(isClosed ? new FetchWait('the source closed the connection') : asFetchFault(cause))
     })
     outgoing.on('response', answer => {
-      const isLocal = isLocalAddress(answer.socket.remoteAddress ?? '')
-      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, isLocal })
+      const reach = reachOf(answer.socket.remoteAddress ?? '')
+      resolve({ status: answer.statusCode ?? 0, headers: answer.headers, body: answer, reach })
     })
     outgoing.end(body)
   })

@@ -84,6 +84,7 @@ async function fetchObject({ asks }: FetchPart, source: ObjectSource, tools: Par
   try {
     const from = object.version === null ? 0 : tools.savedBytes
     const opened = await source.open(object, from, tools.signal)
+    for (const note of opened.notes ?? []) tools.warn(note)
     const bytes = await append(atMost(object, opened, tools), opened.startsAt, tools)
     if (object.bytes !== null && bytes !== object.bytes) {
       tools.saveBytes(0)

@@ -50,7 +50,7 @@ async function fetchHours(
   url.searchParams.set('end', String(asks.to))
   await tools.takeCall()
   const authorization = basicAuthorization(apiKey, secretKey)
-  const answer = await sendRequest({ url, headers: { authorization }, signal: tools.signal })
+  const answer = await sendRequest({ url, headers: { authorization }, signal: tools.signal, warn: tools.warn })
   if (answer.status === 404) {
     answer.body.resume()
     return { kind: 'empty' }

@@ -119,6 +119,7 @@ async function call(query: Record<string, string>, options: MatomoVisits, tools:
     headers: { 'content-type': 'application/x-www-form-urlencoded' },
     body: String(new URLSearchParams(parameters)),
     signal: tools.signal,
+    warn: tools.warn,
   })
   if (answer.status !== 200)
     throw await faultOfStatus(answer, { source: 'Matomo', secrets: [token], nowMs: tools.nowMs() })

@@ -63,6 +63,7 @@ async function fetchDays(
     url,
     headers: { authorization: basicAuthorization(user, secret), 'accept-encoding': 'gzip', accept: 'text/plain' },
     signal: tools.signal,
+    warn: tools.warn,
   })
   if (answer.status !== 200) {
     const fault = await faultOfStatus(answer, {

@@ -90,6 +90,7 @@ async function readPage(
     headers: { authorization: `Bearer ${personalKey}`, 'content-type': 'application/json' },
     body: JSON.stringify({ query: { kind: 'HogQLQuery', query: sqlOf(startUs, cursor, rowsMax) } }),
     signal: tools.signal,
+    warn: tools.warn,
   })
   if (answer.status !== 200) {
     const { status } = answer

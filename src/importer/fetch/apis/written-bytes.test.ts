@@ -37,7 +37,12 @@ function toolsOf(t: TestContext, roomBytes: number) {
 const block = 64 * 1024
 const bodyOf = (chunks: readonly Buffer[]) => Readable.from(chunks) as IncomingMessage
 const noise = () => Array.from({ length: 20 }, () => randomBytes(block))
-const answerOf = (chunks: readonly Buffer[]) => ({ status: 200, headers: {}, body: bodyOf(chunks), isLocal: true })
+const answerOf = (chunks: readonly Buffer[]) => ({
+  status: 200,
+  headers: {},
+  body: bodyOf(chunks),
+  reach: 'loopback' as const,
+})
 
 describe('the bytes of a download', () => {
   it('are announced as the disk has to hold them: a body as it comes, and what is packed here packed', async t => {
