@@ -41,7 +41,7 @@ describe('readConfig', () => {
     assert.ok(!config.ok)
     assert.equal(
       config.error,
-      'Unknown setting PENNON_FOO. All settings: docs/operating/settings.md, or `npm run pennon -- config`.',
+      'Unknown setting PENNON_FOO. All settings: `npm run pennon -- config` (docs/operating/settings.md).',
     )
   })
 

@@ -4,6 +4,7 @@
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import { type LogLevel, logLevels } from '#telemetry/log.ts'
+import { inDocs, pennonCommand } from './distribution.ts'
 import {
   bytesFrom,
   oneOf,
@@ -308,7 +309,7 @@ export function readConfig(all: Environment): Result<Config, string> {
       nearMiss(bare(name), [...known], variable => [bare(variable)]) ?? shortenedName(bare(name), [...known], bare)
     const hint = meant === null ? '' : ` Did you mean ${meant}?`
     return err(
-      `Unknown setting ${name}.${hint} All settings: docs/operating/settings.md, or \`npm run pennon -- config\`.`,
+      `Unknown setting ${name}.${hint} All settings: \`${pennonCommand('config')}\`${inDocs('operating/settings.md')}.`,
     )
   }
   const unsupported = notHereYet.find(name => environment[name])

@@ -7,7 +7,10 @@ import { addEventsCommand } from './commands/events/events-command.ts'
 import { addFlagsCommand } from './commands/flags/flags-command.ts'
 import { addImportCommand } from './commands/import/import-command.ts'
 import type { TailOptions } from './commands/tail/tail.ts'
+import { pennonCommand, startCommand } from './distribution.ts'
 import { version } from './version.ts'
+
+const start = (command: string, what: string) => `  $ ${command.padEnd(32)}${what}`
 
 const program = new Command('pennon')
   .description('Feature flags and event ingestion over PostHog’s wire protocol.')
@@ -16,13 +19,13 @@ const program = new Command('pennon')
     'after',
     `
 Start here:
-  $ npm start                       serve on http://127.0.0.1:8000 with embedded stores in ./data
-  $ npm run pennon -- doctor        check folder, ports, stores, GeoIP and clock; how to mend what is wrong
-  $ npm run pennon -- config        every setting, its value and where that comes from
-  $ npm run pennon -- new-key       another personal API key, when the first is lost
+${start(startCommand, 'serve on http://127.0.0.1:8000 with embedded stores in ./data')}
+${start(pennonCommand('doctor'), 'check folder, ports, stores, GeoIP and clock; how to mend what is wrong')}
+${start(pennonCommand('config'), 'every setting, its value and where that comes from')}
+${start(pennonCommand('new-key'), 'another personal API key, when the first is lost')}
 
-Settings are environment variables, for example PORT=9000 npm start. \`pennon\` in a help text is bin/pennon, which runs
-from any folder, or \`npm run pennon --\`.
+Settings are environment variables, for example PORT=9000 ${startCommand}. \`pennon\` in a help text is bin/pennon, which
+runs from any folder.
 
 Exit codes: 0 done; 1 it failed on the way, doctor found something, or there is no such command or option; 2 it would not
 begin or go on, and one line on stderr says what to do; 3 from work: another worker owns the log.`,

@@ -75,7 +75,7 @@ it('the commands of the README and the guides work as printed, in order', async 
     const output = execFileSync('bash', ['-c', command], { env, encoding: 'utf8' })
     const answer = JSON.parse(output) as object | string
     assert.ok(typeof answer === 'string' || !('code' in answer), `${command}\n→ ${output}`)
-    outputs.set([...command.matchAll(/\$PENNON(?!_)([^"\s]*)/g)].at(-1)![1]!, output)
+    outputs.set([...command.matchAll(/\$PENNON(?!_)([^"\s]*)/g)].at(-1)?.[1] ?? command, output)
   }
   const outputOf = (path: string) => JSON.parse(outputs.get(path)!) as Answer
   const { flags } = outputOf('/flags?v=2')

@@ -33,8 +33,9 @@ describe('what a start prints', () => {
   it('shows a personal key that was made up, and never one that was given', () => {
     const secret = 'phx_0123456789abcdefghij0123456789'
     assert.match(banner({}, secret), new RegExp(`Personal API key +${secret} .*shown only now`))
+    assert.match(banner({}, secret), /new-key --label "Ada"\n.*DELETE .*personal_api_keys\/@current\/.*Bearer phx_0123/)
     const given = banner({ PENNON_PERSONAL_KEY: secret }, secret)
-    assert.ok(!given.includes(secret), given)
+    assert.ok(!given.includes(secret) && !given.includes('DELETE'), given)
     assert.match(given, /Personal API key +is the one of PENNON_PERSONAL_KEY/)
     assert.match(given, /Bearer <personal API key>/)
   })

@@ -2,6 +2,7 @@
 
 import { statfsSync } from 'node:fs'
 import type { Config } from '#config.ts'
+import { moreInReadme, pennonCommand } from '#distribution.ts'
 import { readableBytes } from './readable-bytes.ts'
 import type { Service } from './start-service.ts'
 
@@ -21,7 +22,7 @@ export function firstSteps(
   if (projectKey !== null) lines.push(`  Project API key   ${projectKey}   (public: for SDKs)`)
   if (personalKey !== null) lines.push(`  Personal API key  ${personalKey}   (secret: shown only now)`)
   else if (madeKey !== null) lines.push('  Personal API key  is the one of PENNON_PERSONAL_KEY')
-  else lines.push('  Personal API key  was made at the first start; if it is lost: npm run pennon -- new-key')
+  else lines.push(`  Personal API key  was made at the first start; if it is lost: ${pennonCommand('new-key')}`)
   if (service.statePlace !== null) lines.push(`  State             ${service.statePlace}`)
   lines.push(`  Data              ${config.dataFolder}`, '')
   if (ignoredProjectKey)
@@ -30,9 +31,11 @@ export function firstSteps(
   // Later starts leave them out, since the first one has shown them.
   if (projectKey !== null && madeKey !== null)
     lines.push(...thingsToTry(service.url, api, projectKey, personalKey, config.importOnly))
-  else lines.push('  Stop with Ctrl-C; the data stays. More: README.md', '')
+  else lines.push(stopping, '')
   return `${lines.join('\n')}\n`
 }
+
+const stopping = `  Stop with Ctrl-C; the data stays.${moreInReadme}`
 
 /** Effects of settings that a newcomer would mistake for a fault: a line each, with the way out. */
 function cautions({ importOnly, freeBytesMin, dataFolder }: Config): string[] {
@@ -78,7 +81,15 @@ function thingsToTry(
         ]),
     `     curl '${api}/api/projects/@current/events/${importOnly ? '?after=2025-12-31' : ''}' -H 'Authorization: Bearer ${key}'`,
     '',
-    '  Stop with Ctrl-C; the data stays. More: README.md',
+    ...(personalKey === null
+      ? []
+      : [
+          '  This first key may do everything. Give each person a key of their own, then end it:',
+          `     ${pennonCommand('new-key --label "Ada"')}`,
+          `     curl -X DELETE ${api}/api/personal_api_keys/@current/ -H 'Authorization: Bearer ${key}'`,
+          '',
+        ]),
+    stopping,
     '',
   ]
 }

@@ -68,6 +68,9 @@ describe('/', () => {
       })
     assert.equal(await asked({ host: 'flags.example', 'x-forwarded-proto': 'https' }), 'https://flags.example')
     assert.equal(await asked({ host: '[::1]:8000' }), 'http://[::1]:8000')
+    const behind = { host: 'shop.example', 'x-forwarded-proto': 'https', 'x-forwarded-prefix': '/ingest' }
+    assert.equal(await asked(behind), 'https://shop.example/ingest')
+    assert.equal(await asked({ ...behind, 'x-forwarded-prefix': '/"><b>' }), 'https://shop.example')
     assert.equal(await asked({ host: `a"><b>x` }), 'https://pennon.example')
   })
 })

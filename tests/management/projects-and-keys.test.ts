@@ -241,6 +241,9 @@ describe('personal API keys', () => {
       body.scopes,
     )
     assert.equal((await api.call('GET', '/api/personal_api_keys/', { key: value })).status, 403)
+    assert.equal((await api.call('DELETE', '/api/personal_api_keys/@current/', { key: value })).status, 204)
+    assert.equal((await api.call('GET', '/api/personal_api_keys/@current/', { key: value })).status, 401)
+    assert.equal((await api.call('GET', '/api/personal_api_keys/')).body.count, 1)
   })
 
   it('say when they were last used, to the minute', async t => {

@@ -64,6 +64,9 @@ describe('what the Dockerfile makes', () => {
       (await fetch(`http://127.0.0.1:${env.PORT}/_readiness?require=processing`)).status === 200
     await eventually(processes, { what: `processing (${output})` })
     assert.match(output, /Personal API key {2}phx_/)
+    assert.doesNotMatch(output, /npm |README|docs\//, 'an image has none of them')
+    const [help, ...helpArgs] = run([...dockerfile.command.slice(0, -1), '--help'])
+    assert.doesNotMatch(execFileSync(help!, helpArgs, { cwd: root, env, encoding: 'utf8' }), /npm |README|docs\//)
 
     const file = join(data, 'b.tar')
     const [backup, ...backupArgs] = run([...dockerfile.command.slice(0, -1), 'backup', file])

@@ -18,6 +18,7 @@ import { startDefinitions } from '#compose/front/definitions.ts'
 import { composeFlags } from '#compose/front/flags.ts'
 import { composeManagement } from '#compose/front/management.ts'
 import { ok } from '#core/result.ts'
+import { createAddressBase } from '#http/management/kit/address-base.ts'
 import type { ManagementDeps } from '#http/management/kit/deps.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import type { Route } from '#http/shared/route.ts'
@@ -171,7 +172,10 @@ export async function startManagement(t: TestContext, options: StartManagementOp
   const { decide } = composeFlags(parts)
   const rejects = options.rejects ?? { replay: async () => ({ results: [], next: null, remaining: 0 }) }
   const otherRoutes = options.otherRoutes ?? []
-  const { api: routes, routes: all } = composeManagement(parts, { decide, rejects, version: '1.2.3', otherRoutes })
+  const { api: routes, routes: all } = composeManagement(parts, {
+    ...{ decide, rejects, version: '1.2.3', otherRoutes },
+    addressBase: createAddressBase(parts.config.publicUrl, parts.trustedProxies),
+  })
   const { url } = await serveParts(t, parts, [...all, ...otherRoutes], opened)
   const ownerId = 'test'
   await chunkStore.claimPosition('main', ownerId)

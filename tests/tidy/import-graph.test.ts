@@ -10,6 +10,7 @@ const everything = ['*']
 /** What the command line may import: it gets adapters only through compose. */
 const allButAdapters = [
   'config.ts',
+  'distribution.ts',
   'version.ts',
   'core',
   'ports',
@@ -33,8 +34,9 @@ const allowed: Record<string, readonly string[]> = {
   importer: ['core', 'wire', 'ports', 'telemetry'],
   commands: allButAdapters,
   compose: everything,
-  'main.ts': ['commands', 'version.ts'],
-  'config.ts': ['core', 'telemetry', 'setting-values.ts'],
+  'main.ts': ['commands', 'distribution.ts', 'version.ts'],
+  'config.ts': ['core', 'telemetry', 'distribution.ts', 'setting-values.ts'],
+  'distribution.ts': [],
   'setting-values.ts': [],
   'version.ts': [],
 }

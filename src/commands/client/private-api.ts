@@ -2,6 +2,7 @@
 // is said in one line with the way out.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, parseJson } from '#core/json.ts'
+import { startCommand } from '#distribution.ts'
 
 export interface PrivateApiOptions {
   /** Address of the instance without a final slash. */
@@ -129,7 +130,7 @@ export class PrivateApi {
     const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
     const why = inner instanceof Error ? inner.message || inner.name : String(inner)
     return new ClientError(
-      `No instance answers at ${this.instance} (${why}). Start one with npm start, or say where it is with --host.`,
+      `No instance answers at ${this.instance} (${why}). Start one with ${startCommand}, or say where it is with --host.`,
     )
   }
 

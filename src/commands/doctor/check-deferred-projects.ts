@@ -4,6 +4,7 @@ import { openLogReader } from '#compose/log/log.ts'
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
 import type { LogStream } from '#core/events/log-stream.ts'
+import { inDocs } from '#distribution.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import { findProgress } from '#services/progress/find-progress.ts'
@@ -11,8 +12,7 @@ import { silentLogger } from '#telemetry/log.ts'
 import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
 
 const what = 'deferred projects'
-const remedy =
-  'nothing is lost or refused: their events took so long that other projects waited, so they take turns with them now, and the lag counts them. If it lasts, see how large the persons of these projects are: each event is stored with all properties of its person (docs/operating/overload.md)'
+const remedy = `nothing is lost or refused: their events took so long that other projects waited, so they take turns with them now, and the lag counts them. If it lasts, see how large the persons of these projects are: each event is stored with all properties of its person${inDocs('operating/overload.md')}`
 
 /** One finding for each stream that has any; none without a state that this version can read, which other checks report. */
 export async function checkDeferredProjects(config: Config, nowMs: number): Promise<readonly Finding[]> {

@@ -14,9 +14,7 @@ const toleranceMs = 60_000
 export function checkNode(): Finding {
   const major = Number(process.versions.node.split('.')[0])
   const wrong = `${process.versions.node}, but Pennon runs on its own Node 26`
-  return major >= 26
-    ? good('node', process.versions.node)
-    : bad('node', wrong, 'start it with `npm run pennon -- …` or bin/pennon')
+  return major >= 26 ? good('node', process.versions.node) : bad('node', wrong, 'start it with bin/pennon')
 }
 
 /** SDKs' idle connections soon use up fewer than this. */

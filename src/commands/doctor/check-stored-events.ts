@@ -2,12 +2,12 @@
 
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
+import { pennonCommand } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { bad, type Finding, good } from './finding.ts'
 
 const what = 'stored events'
-const remedy =
-  'stop the instance and bring back a copy of the event store that has them, or take it as it is: `npm run pennon -- doctor --accept-missing-events`'
+const remedy = `stop the instance and bring back a copy of the event store that has them, or take it as it is: \`${pennonCommand('doctor --accept-missing-events')}\``
 
 /** While rows were missing, the usage of these days kept its earlier figures. */
 const accepted =

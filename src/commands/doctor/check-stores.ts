@@ -7,6 +7,7 @@ import { stateUrlsOf } from '#compose/stores/state.ts'
 import { findForeignLog, findLogFaults, findStateFault, readStateThrough } from '#compose/stores/store-faults.ts'
 import type { Config } from '#config.ts'
 import { dayMs } from '#core/time.ts'
+import { inDocs } from '#distribution.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { readableBytes } from '../readable-bytes.ts'
 import { bad, type Finding, good, reasonOf, warning } from './finding.ts'
@@ -125,7 +126,6 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
   if (ageDays <= staleAfterDays) return good('geoip', found)
-  const remedy =
-    'set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current (docs/operating/settings.md)'
+  const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current${inDocs('operating/settings.md')}`
   return warning('geoip', `${found}, ${ageDays} days ago`, remedy)
 }

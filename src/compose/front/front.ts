@@ -3,6 +3,7 @@
 // counts are written, and the stores close last. If opening a part fails, the parts opened before it are closed.
 
 import { startPageRoute } from '#http/handlers/start-page.ts'
+import { createAddressBase } from '#http/management/kit/address-base.ts'
 import type { Route } from '#http/shared/route.ts'
 import type { EventLogAppender } from '#ports/log/event-log.ts'
 import { coalesceNudges } from '#processes/coalesced-nudges.ts'
@@ -67,17 +68,21 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const capture = composeCapture(parts)
   const health = composeHealth(parts)
   const hasAdminPort = config.adminPort !== null
+  const addressBase = createAddressBase(config.publicUrl, context.trustedProxies)
   const wireRoutes = [
     ...flags.routes,
     ...capture.routes,
     ...health.routes,
-    startPageRoute({ version, serves: hasAdminPort ? 'wire' : 'all' }),
+    startPageRoute({ version, addressBase, serves: hasAdminPort ? 'wire' : 'all' }),
   ]
   const otherRoutes = [...wireRoutes, health.metricsRoute]
-  const management = composeManagement(parts, { decide: flags.decide, rejects: capture.rejects, version, otherRoutes })
+  const management = composeManagement(parts, {
+    ...{ decide: flags.decide, rejects: capture.rejects },
+    ...{ version, addressBase, otherRoutes },
+  })
   const privateRoutes = [...management.routes, health.metricsRoute]
   const publicRoutes = hasAdminPort ? wireRoutes : [...wireRoutes, ...privateRoutes]
-  const adminPage = startPageRoute({ version, serves: 'private_api' })
+  const adminPage = startPageRoute({ version, addressBase, serves: 'private_api' })
   const adminRoutes = hasAdminPort ? [...privateRoutes, ...health.routes, adminPage] : null
   const servers = composeServers(parts, publicRoutes, adminRoutes, opened)
 

@@ -1,7 +1,7 @@
 // Composes the private API, and the description of every path of a front.
 
 import { openParquetFile } from '#adapters/parquet-thread/parquet-file.ts'
-import { createAddressBase } from '#http/management/kit/address-base.ts'
+import type { AddressBase } from '#http/management/kit/address-base.ts'
 import type { ManagementRoute } from '#http/management/kit/endpoint.ts'
 import { openApiRoutes } from '#http/management/kit/openapi.ts'
 import { managementRoutes } from '#http/management/management-routes.ts'
@@ -16,29 +16,19 @@ export interface ManagementFeatures {
   readonly rejects: RejectReplay
   /** The version that the description names. */
   readonly version: string
+  readonly addressBase: AddressBase
   /** Routes to describe beside the private API. */
   readonly otherRoutes: readonly Route[]
 }
 
 export function composeManagement(
   parts: FrontParts,
-  { decide, rejects, version, otherRoutes }: ManagementFeatures,
+  { decide, rejects, version, addressBase, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
-  const {
-    config,
-    clock,
-    newUuid,
-    randomBytes,
-    trustedProxies,
-    noteStateAway,
-    logger,
-    definitions,
-    liveEvents,
-    monotonicNowMs,
-  } = parts
+  const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
-    addressBase: createAddressBase(config.publicUrl, trustedProxies),
+    addressBase,
     management,
     events: eventStore,
     rejects,

@@ -10,6 +10,7 @@ import { findSqliteDamage, findSqliteSchema } from '#adapters/sqlite/find-schema
 import { stateFileOf } from '#adapters/sqlite/open-sqlite.ts'
 import { openSqliteManagementStore } from '#adapters/sqlite/sqlite-management-store.ts'
 import type { Config } from '#config.ts'
+import { inDocs } from '#distribution.ts'
 import { PortError } from '#ports/port-error.ts'
 import { findBindingRefusal } from '#services/progress/bind-log.ts'
 import { foundLog, hasLog, logFolder } from '../log/log.ts'
@@ -128,8 +129,7 @@ function faultOf(damage: LogDamage): StoreFault {
   }
 }
 
-const segmentRemedy =
-  'What is whole in it is processed by itself; the rest comes back only from a backup (docs/operating/monitoring.md)'
+const segmentRemedy = `What is whole in it is processed by itself; the rest comes back only from a backup${inDocs('operating/monitoring.md')}`
 
 function upperCased(text: string): string {
   return text.charAt(0).toUpperCase() + text.slice(1)

@@ -2,13 +2,14 @@
 // text that load balancers set up for PostHog look for. The page holds no key and no script, and loads nothing.
 
 import { createHash } from 'node:crypto'
-import type { FastifyRequest } from 'fastify'
+import type { AddressBase } from '../management/kit/address-base.ts'
 import type { Route } from '../shared/route.ts'
 
 export interface StartPageOptions {
   readonly version: string
   /** What the page's port serves: the wire and the private API, or one of them. */
   readonly serves: 'all' | 'wire' | 'private_api'
+  readonly addressBase: AddressBase
 }
 
 /** Source: docs/wire/ingestion.md 1.1, for clients other than browsers. */
@@ -32,7 +33,7 @@ export function startPageRoute(options: StartPageOptions): Route {
           // The page contains the address under which it was requested.
           'cache-control': 'no-store',
         })
-        .send(startPage(options, addressOf(request)))
+        .send(startPage(options, printableAddress(options.addressBase(request))))
     },
   }
 }
@@ -45,11 +46,9 @@ function asksForHtml(accept = ''): boolean {
 /** Does not match `q=0`. */
 const htmlRange = /^\s*text\/html\s*(;(?!\s*q=0(\.0*)?\s*$)|$)/i
 
-/** The browser's address, as far as the headers say; null when they hold nothing that is safe to put in a page. */
-function addressOf({ headers }: FastifyRequest): string | null {
-  const { host } = headers
-  if (host === undefined || !/^[\w.-]{1,253}(:\d{1,5})?$|^\[[\da-f:.]{2,45}\](:\d{1,5})?$/i.test(host)) return null
-  return `${headers['x-forwarded-proto'] === 'https' ? 'https' : 'http'}://${host}`
+/** Null when the address is not absolute, or has characters that may not stand in a page. */
+function printableAddress(base: string): string | null {
+  return /^https?:\/\/[\w.:[\]/~-]+$/.test(base) ? base : null
 }
 
 const style = `
@@ -100,8 +99,8 @@ ${serves === 'wire' ? '' : privateApi}
 </dl>
 </main>
 <footer>
-<p>There are no screens yet: everything else here is HTTP and JSON. The documentation lies beside the program, in
-<code>README.md</code> and <code>docs/</code>.</p>
+<p>There are no screens yet: everything else here is HTTP and JSON. The documentation is in the
+repository of Pennon, in <code>README.md</code> and <code>docs/</code>.</p>
 </footer>
 </body>
 </html>
@@ -126,7 +125,7 @@ const posthog = new PostHog("phc_…", { host: "${address}" })</code></pre>
 
 const privateApi = `<h2>The private API</h2>
 <p>Flags, cohorts, persons, events and projects are managed with a personal API key (<code>phx_…</code>) in the header
-<code>Authorization: Bearer</code>. A lost one is replaced by <code>npm run pennon -- new-key</code>.</p>
+<code>Authorization: Bearer</code>. A lost one is replaced by <code>pennon new-key</code>, where Pennon runs.</p>
 <dl>
 <dt><a href="api/schema/">api/schema</a></dt><dd>Every path, as OpenAPI 3.1.</dd>
 <dt><a href="metrics">metrics</a></dt><dd>Numbers for Prometheus, from this machine or with a personal API key.</dd>

@@ -26,6 +26,7 @@ type PersonalKeysDeps = EndpointDeps &
 const tag = 'personal_api_keys'
 const paths = ['/api/personal_api_keys']
 const onePath = ['/api/personal_api_keys/:keyId']
+const currentPath = ['/api/personal_api_keys/@current']
 
 export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
   return [
@@ -63,13 +64,26 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
     }),
     ...instanceRoutes(deps, {
       method: 'GET',
-      paths: ['/api/personal_api_keys/@current'],
+      paths: currentPath,
       id: 'personal_api_keys_current',
       tag,
       summary: 'The key that asks: its scopes and projects.',
       scope: 'any',
       success: { status: 200, schema: personalKeySchema },
       handle: async ({ caller }) => answer(200, encodePersonalKey(caller)),
+    }),
+    ...instanceRoutes(deps, {
+      method: 'DELETE',
+      paths: currentPath,
+      id: 'personal_api_keys_current_destroy',
+      tag,
+      summary: 'End the key that asks. It stops working at once.',
+      scope: 'any',
+      success: { status: 204 },
+      handle: async ({ caller }) => {
+        const deleted = await deletePersonalKey(deps, caller.id)
+        return deleted.ok ? noContent : refusal(notFoundHere)
+      },
     }),
     ...keyRoutes(deps, {
       method: 'GET',
