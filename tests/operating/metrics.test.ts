@@ -1,6 +1,7 @@
 // What the first scrape of `/metrics` shows of an instance that has had no requests yet.
 
 import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
 import { it } from 'node:test'
 import packageJson from '../../package.json' with { type: 'json' }
 import { eventually } from '../support/eventually.ts'
@@ -52,4 +53,12 @@ it('shows build, start and every counter that an alert may ask for, before anyth
   await fetch(`${pennon.url}/decide?v=3`, { method: 'POST', body: '{}' })
   const buckets = (await scrape()).match(/pennon_request_seconds_bucket\{le="0\.000\d*",route="flags"\}/g)
   assert.equal(buckets?.length, 3, 'buckets below a millisecond')
+
+  // Gauges come with the first report of the process that they are of.
+  for (const file of ['docs/grafana/metrics.json', 'docs/grafana/alerts.yml']) {
+    const asked = new Set(readFileSync(file, 'utf8').match(/\b(?:pennon|process)_[a-z_]+(?=[{[\s")<>])/g))
+    assert.ok(asked.size > 5, file)
+    for (const name of asked)
+      await eventually(async () => new RegExp(`^${name}[{ ]`, 'm').test(await scrape()), { what: `${name} of ${file}` })
+  }
 })
