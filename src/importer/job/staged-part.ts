@@ -45,6 +45,8 @@ export interface StagedOutcome {
   readonly text: string
   /** SHA-256, in hex, of the record's bytes in the raw file. */
   readonly sourceSha256: () => string
+  /** How many bytes of the file cannot be read as a record, if they cannot. */
+  readonly unreadableBytes?: number | null
   /** What a row of CSV holds; absent for records of other formats. */
   readonly row?: {
     readonly columns: readonly string[]

@@ -29,11 +29,10 @@ const separatorLineBytesMax = 20
 
 /** Only a first line end outside of quotes that is a carriage return alone says that all are. */
 function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
-  const carriageReturn = rowEnds({ delimiter, rowEnd: '\r' }).next(beginning, 0)
-  if (carriageReturn < 0) return '\n'
+  let behind = rowEnds({ delimiter, rowEnd: '\r' }).next(beginning, 0)
+  if (behind < 0) return '\n'
   // What a program that writes both on Windows leaves, where the system makes two bytes of each line feed.
-  let behind = carriageReturn
   while (beginning[behind] === returnByte) behind++
   const lineFeed = rowEnds({ delimiter, rowEnd: '\n' }).next(beginning, 0)
-  return lineFeed < 0 || behind < lineFeed ? '\r' : '\n'
+  return lineFeed < 0 || behind < lineFeed - 1 ? '\r' : '\n'
 }

@@ -22,6 +22,8 @@ export interface ReadRecord {
    * such as Parquet, its JSON. Rejects show it.
    */
   readonly bytes: Uint8Array
+  /** How many bytes it has in the file, where `bytes` are only its beginning. */
+  readonly cutLength?: number
   /** A blank line is skipped, a broken one rejected; nothing that a file holds ends the reading of it. */
   readonly parsed: ParsedRecord
   /** Whether `bytes` are the JSON of the record, not a row of CSV. */

@@ -2,6 +2,7 @@
 // Source: docs/wire/import.md §1.9, §2.6.
 
 import { type CsvShape, plainCsv } from './csv-cells.ts'
+import { JsonValues } from './json-values.ts'
 
 export interface RawRecord {
   /** With its line end, where it has one. An element of a list has all before it that separates it from the last. */
@@ -14,6 +15,12 @@ export interface RawRecord {
   readonly ending: 'complete' | 'unended' | 'unclosed'
   /** Only its beginning is kept, because it is longer than any record may be. */
   readonly isCut: boolean
+  /** How many bytes one that is cut has in the file. */
+  readonly cutLength?: number
+  /** Where the value begins in the bytes of an element; null where only something that separates elements was left. */
+  readonly value?: number | null
+  /** A part of a line that does not begin it: whether a list is open in which it begins. Null for others. */
+  readonly within?: 'line' | 'list' | null | undefined
 }
 
 /** Far more than an event may have: one record of Matomo is a whole visit. */
@@ -22,21 +29,20 @@ export const recordBytesMax = 64 * 1024 * 1024
 export const recordValuesMax = 1_000_000
 const keptOfCutBytes = 64 * 1024
 
+/** A line of JSON that is longer may end where a value in it does, long before it is too long for a record. */
+const lineBytesMax = 1024 * 1024
+
 const newline = 0x0a
 const quote = 0x22
-const comma = 0x2c
-const blank = 0x20
-const backslash = 0x5c
-const [braceOpen, braceClose] = [0x7b, 0x7d]
-const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
 export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
-  format: 'json' | 'csv' | 'array',
+  format: 'json' | 'values' | 'csv' | 'array',
   bytesMax = recordBytesMax,
   shape = plainCsv,
 ): AsyncGenerator<RawRecord> {
-  const findEnd = { json: lineEnds, csv: () => rowEnds(shape), array: elementEnds }[format]()
+  const values = () => valueLineEnds(Math.min(lineBytesMax, bytesMax >> 2))
+  const findEnd = { json: lineEnds, values, csv: () => rowEnds(shape), array: elementEnds }[format]()
   const lineEnd = format === 'csv' ? shape.rowEnd.charCodeAt(0) : newline
   let parts: Uint8Array[] = []
   let partsBytes = 0
@@ -56,7 +62,8 @@ export async function* splitRecords(
   }
   const take = (ending: RawRecord['ending']): RawRecord => {
     const bytes = parts.length === 1 ? parts[0]! : Buffer.concat(parts)
-    const record = { bytes, line, byte, ending, isCut: length > bytesMax }
+    const isCut = length > bytesMax
+    const record = { bytes, line, byte, ending, isCut, ...(isCut && { cutLength: length }), ...findEnd.taken?.() }
     line += linesWithin
     byte += length
     parts = []
@@ -66,8 +73,8 @@ export async function* splitRecords(
   for await (const chunk of chunks) {
     let start = 0
     for (let end = findEnd.next(chunk, 0); end >= 0; end = findEnd.next(chunk, start)) {
-      keep(chunk.subarray(start, end + 1))
-      start = end + 1
+      keep(chunk.subarray(start, end))
+      start = end
       yield take('complete')
     }
     // The chunk may be filled again by who reads the file.
@@ -78,14 +85,17 @@ export async function* splitRecords(
 }
 
 export interface EndFinder {
-  /** @returns where the next line end is that ends a record, at or after `from`; -1 when the chunk has none. */
+  /** @returns where the record that goes on at `from` ends, and the next begins; -1 when the chunk has no end. */
   next(chunk: Uint8Array, from: number): number
-  /** Whether a quote, or the list, is open. */
+  /** Whether a quote, a value or the list is open. */
   isOpen(): boolean
+  /** What there is to say of the record that ended last; it is asked once for each. */
+  taken?(): Pick<RawRecord, 'value' | 'within'>
 }
 
 function lineEnds(): EndFinder {
-  return { next: (chunk, from) => chunk.indexOf(newline, from), isOpen: () => false }
+  const next: EndFinder['next'] = (chunk, from) => chunk.indexOf(newline, from) + 1 || -1
+  return { next, isOpen: () => false }
 }
 
 /** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
@@ -103,52 +113,67 @@ export function rowEnds({ delimiter, rowEnd }: CsvShape): EndFinder {
   }
   return {
     next: (chunk, from) => {
-      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at
+      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at + 1
       return -1
     },
     isOpen: () => place === 'quoted',
   }
 }
 
-/** Elements of one JSON list, which may stand on any number of lines. What follows the list is one more record. */
+/** Elements of JSON lists, which may stand on any number of lines, and objects between and behind them. */
 function elementEnds(): EndFinder {
-  let place: 'before list' | 'between' | 'inside' | 'behind list' = 'before list'
-  let depth = 0
-  let isText = false
-  let isEscaped = false
-  const stepInText = (unit: number): boolean => {
-    if (isEscaped) isEscaped = false
-    else if (unit === backslash) isEscaped = true
-    else if (unit === quote) isText = false
-    return !isText && depth === 0
-  }
-  const stepInside = (unit: number): boolean => {
-    if (isText) return stepInText(unit)
-    if (unit === quote) isText = true
-    else if (unit === braceOpen || unit === bracketOpen) depth++
-    else if (unit === braceClose || unit === bracketClose) depth--
-    else if (depth > 0) return false
-    if (depth < 0) place = 'behind list'
-    return depth < 0 || (depth === 0 && (unit === comma || unit === braceClose || unit === bracketClose))
-  }
-  const step = (unit: number): boolean => {
-    if (place === 'before list' && unit === bracketOpen) place = 'between'
-    else if (place === 'between' && unit === bracketClose) place = 'behind list'
-    else if (place === 'inside' || (place === 'between' && unit > blank && unit !== comma)) {
-      place = 'inside'
-      if (stepInside(unit)) {
-        depth = 0
-        if (place === 'inside') place = 'between'
-        return true
-      }
+  const values = JsonValues.ofLists()
+  let lookedBytes = 0
+  let leadBytes: number | null = null
+  const next: EndFinder['next'] = (chunk, from) => {
+    let found = values.next(chunk, from)
+    if (found.step === 'begins') {
+      leadBytes = lookedBytes + found.at - from
+      found = values.next(chunk, found.at + 1)
     }
-    return false
+    lookedBytes = found.step === 'ends' ? 0 : lookedBytes + chunk.length - from
+    return found.step === 'ends' ? found.at : -1
   }
-  return {
-    next: (chunk, from) => {
-      for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at
-      return -1
-    },
-    isOpen: () => place !== 'behind list',
+  const taken = () => {
+    const value = leadBytes
+    leadBytes = null
+    return { value }
   }
+  return { next, taken, isOpen: () => values.isInList || values.isInValue }
+}
+
+/**
+ * Lines, as whatever they hold; one that is longer than that ends as well where a value in it does, so that a file without
+ * any line end is no single record.
+ */
+function valueLineEnds(lineBytesMax: number): EndFinder {
+  /** Of a line that has to be looked at byte by byte. */
+  let values: JsonValues | null = null
+  let lookedBytes = 0
+  let within: RawRecord['within'] = null
+  const ended = (end: number, isLineEnd: boolean): number => {
+    if (isLineEnd) values = null
+    lookedBytes = 0
+    return end
+  }
+  const next: EndFinder['next'] = (chunk, from) => {
+    const lineEnd = chunk.indexOf(newline, from)
+    if (values === null && lineEnd >= 0 && lineEnd - from < lineBytesMax) return ended(lineEnd + 1, true)
+    values ??= JsonValues.ofLine()
+    const line = lineEnd < 0 ? chunk : chunk.subarray(0, lineEnd)
+    for (let at = from; at < line.length; ) {
+      const found = values.next(line, at)
+      if (found.step === 'ends' && lookedBytes + found.at - from > lineBytesMax) return ended(found.at, false)
+      at = found.step === 'begins' ? found.at + 1 : found.at
+    }
+    if (lineEnd >= 0) return ended(lineEnd + 1, true)
+    lookedBytes += chunk.length - from
+    return -1
+  }
+  const taken = () => {
+    const place = { within }
+    within = values === null ? null : values.isInList ? 'list' : 'line'
+    return place
+  }
+  return { next, taken, isOpen: () => false }
 }

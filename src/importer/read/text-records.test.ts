@@ -62,6 +62,42 @@ describe('lines of JSON', () => {
     ])
   })
 
+  it('may hold lists, and objects one behind the other', async () => {
+    const text = '\ufeff{"a":1}{"b":"}{"}\r\n [{"c":3}, {"d":[]}]\n[]\n{"e":5},\n{"f":6} {"g":\n[{"h":8}\n{"i":9}{"j'
+    assert.deepEqual(await read(text, 'json'), [
+      ['1:3', { a: 1 }],
+      ['1:10', { b: '}{' }],
+      ['2:24', { c: 3 }],
+      ['2:33', { d: [] }],
+      ['4:46', { e: 5 }],
+      ['5:55', { f: 6 }],
+      ['5:63', 'json_syntax'],
+      ['6:70', { h: 8 }],
+      ['6:77', 'json_syntax'],
+      ['7:78', { i: 9 }],
+      ['7:85', 'truncated_record'],
+    ])
+  })
+
+  for (const [name, open, between, close] of [
+    ['objects without anything between them', '', '', ''],
+    ['a list', '[', ', ', ']'],
+    ['lists', '[', '][', ']'],
+  ] as const)
+    it(`may be larger than memory: ${name} on one line`, async () => {
+      const values = Array.from({ length: 40 }, (_, index) => ({ index, text: '}{'.repeat(index % 7) }))
+      const text = `${open}${values.map(value => JSON.stringify(value)).join(between)}${close}\n{"z":1}\n`
+      const whole = await records(text, 'json')
+      assert.deepEqual(
+        whole.map(({ parsed }) => 'value' in parsed && parsed.value),
+        [...values, { z: 1 }],
+      )
+      for (const cuts of [[], [100, 101, 500], [...Buffer.from(text).keys()]])
+        assert.deepEqual((await records(text, 'json', { bytesMax: 90, cuts })).map(all), whole.map(all))
+      for (const { raw, bytes } of whole)
+        assert.equal(Buffer.from(text).toString('latin1', raw.byte, raw.byte + bytes.length), bytes.toString())
+    })
+
   it('that are too long are rejected with their beginning only', async () => {
     const found = await records(`{"a":"${'x'.repeat(200_000)}"}\n{"z":1}\n`, 'json', { bytesMax: 100_000 })
     assert.deepEqual(found.map(shown), [
@@ -132,10 +168,28 @@ describe('a JSON list', () => {
     ])
   })
 
-  it('may not be followed by anything', async () => {
-    assert.deepEqual(await read('[{"a":1}] {"b":1}', 'array'), [
+  it('may be followed by others, and by objects', async () => {
+    // Pages of an API, put into one file: thousands of visits were a single reject.
+    assert.deepEqual(await read('[{"a":1}]\n[{"b":2},\n{"c":3}]\n[]{"d":4} {"e":5}\n', 'array'), [
+      ['1:1', { a: 1 }],
+      ['2:11', { b: 2 }],
+      ['3:20', { c: 3 }],
+      ['4:31', { d: 4 }],
+      ['4:39', { e: 5 }],
+    ])
+    assert.deepEqual(await read('[{"a":1}] nothing\n', 'array'), [
       ['1:1', { a: 1 }],
       ['1:10', 'json_syntax'],
+    ])
+  })
+
+  it('that is broken spoils no other where each has a line', async () => {
+    assert.deepEqual(await read('[{"a":1}]\n[{"b":2},{"x":\n[{"c":"]","d":"3}]\n[{"e":4}]', 'array'), [
+      ['1:1', { a: 1 }],
+      ['2:11', { b: 2 }],
+      ['2:19', 'json_syntax'],
+      ['3:26', 'json_syntax'],
+      ['4:45', { e: 4 }],
     ])
   })
 })
@@ -251,11 +305,12 @@ describe('a file whose chunks end anywhere', () => {
         fc.asyncProperty(
           fc.array(piece, { maxLength: 30 }),
           fc.array(fc.nat(200), { maxLength: 20 }),
-          async (parts, cuts) => {
+          fc.constantFrom(10, 40, undefined),
+          async (parts, cuts, bytesMax) => {
             const bytes = Buffer.from((format === 'array' ? '[' : '') + parts.join(''))
-            const whole = await records(bytes, format)
-            assert.deepEqual((await records(bytes, format, { cuts })).map(all), whole.map(all))
-            assert.deepEqual((await records(bytes, format, { cuts: [...bytes.keys()] })).map(all), whole.map(all))
+            const whole = (await records(bytes, format, { bytesMax })).map(all)
+            assert.deepEqual((await records(bytes, format, { bytesMax, cuts })).map(all), whole)
+            assert.deepEqual((await records(bytes, format, { bytesMax, cuts: [...bytes.keys()] })).map(all), whole)
           },
         ),
       )
@@ -265,7 +320,7 @@ describe('a file whose chunks end anywhere', () => {
 interface Given {
   readonly object?: string
   readonly damage?: PackingDamage
-  readonly bytesMax?: number
+  readonly bytesMax?: number | undefined
   /** Where chunks end. */
   readonly cuts?: readonly number[]
 }

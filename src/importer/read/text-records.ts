@@ -1,4 +1,4 @@
-// The records of a text: lines of JSON, the elements of a JSON list, or rows of CSV. Source: docs/wire/import.md §1.9,
+// The records of a text: lines of JSON, the elements of JSON lists, or rows of CSV. Source: docs/wire/import.md §1.9,
 // §2.6 (bytes, shape).
 
 import { isUtf8 } from 'node:buffer'
@@ -6,6 +6,7 @@ import { RecordReject, type RejectReason } from '../records/imported-event.ts'
 import { type CsvShape, plainCsv } from './csv-cells.ts'
 import { csvShape, isSeparatorLine } from './csv-shape.ts'
 import { PackingDamage } from './decompress.ts'
+import { valuesOfLine } from './json-values.ts'
 import { type ParsedRecord, parseCsvHeader, parseCsvRow, parseJsonLine } from './parse-record.ts'
 import type { ReadRecord } from './read-record.ts'
 import { type RawRecord, splitRecords } from './split-records.ts'
@@ -16,9 +17,8 @@ export type TextFormat = 'json' | 'array' | 'csv'
 
 const newline = 0x0a
 const blank = 0x20
-const comma = 0x2c
 const bracketOpen = 0x5b
-const bracketClose = 0x5d
+const braceOpen = 0x7b
 const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
 /** How much of the beginning may be blank before the first record. */
@@ -32,7 +32,7 @@ export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextF
   const first = (await bytes.peek(lookaheadBytes)).find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
   if (first === bracketOpen) return 'array'
   if (/\.[ct]sv\b/i.test(object)) return 'csv'
-  return first === 0x7b || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
+  return first === braceOpen || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
 }
 
 export async function* textRecords(
@@ -49,23 +49,27 @@ export async function* textRecords(
   const about = { table: tableOf(object), isJson: format !== 'csv', ...(delimiter !== ',' && { delimiter }) }
   let end = { line: 1, byte: 0 }
   let isListOpen = false
-  for await (const record of splitRecords(bytes, format, bytesMax, shape)) {
-    const { line, byte, bytes: own } = format === 'array' ? withoutSeparators(record) : record
-    end = { line: line + linesIn(own, lineEnd), byte: byte + own.length }
-    if (format === 'array' && own.length === 0) {
-      isListOpen = record.ending === 'unclosed'
-      continue
+  for await (const record of splitRecords(bytes, format === 'json' ? 'values' : format, bytesMax, shape)) {
+    const { line, byte, cutLength } = record
+    isListOpen = format === 'array' && record.value === null && record.ending === 'unclosed'
+    for (const { start, bytes: own, parsed, isPart } of parse(record.bytes, record)) {
+      const place = { line: line + linesIn(record.bytes.subarray(0, start), lineEnd), byte: byte + start }
+      end = { line: place.line + linesIn(own, lineEnd), byte: place.byte + own.length }
+      if (parsed === null) continue
+      const isCutOff = isPart && 'rejected' in parsed && isOfPart(parsed.rejected.reason, own)
+      const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
+      const header = columns()
+      yield {
+        raw: { object, ...place },
+        bytes: withoutLineEnd(own, lineEnd),
+        parsed: outcome,
+        ...about,
+        ...(header !== null && { columns: header }),
+        ...(cutLength !== undefined && { cutLength: cutLength - start }),
+      }
+      // The reject of the part that was left says what became of the file.
+      if (isCutOff) return
     }
-    const parsed = parse(own, record)
-    if (parsed === null) continue
-    const isPart = record.ending === 'unclosed' || (record.ending === 'unended' && format !== 'array')
-    const isCutOff = isPart && 'rejected' in parsed && isOfPart(parsed.rejected.reason, own)
-    const outcome = isCutOff ? rejectOf(damage()?.reason ?? 'truncated_record', damage()?.message) : parsed
-    const header = columns()
-    const row = header === null ? about : { ...about, columns: header }
-    yield { raw: { object, line, byte }, bytes: withoutLineEnd(own, lineEnd), parsed: outcome, ...row }
-    // The reject of the part that was left says what became of the file.
-    if (isCutOff) return
   }
   const found = damage() ?? (isListOpen ? new PackingDamage('truncated_record', 'the list is not closed') : null)
   if (found === null) return
@@ -73,21 +77,71 @@ export async function* textRecords(
   yield { raw: { object, ...end }, bytes: Buffer.alloc(0), parsed, ...about }
 }
 
+/** What a record of the file holds: mostly one value. */
+interface ParsedValue {
+  /** Where it begins in the bytes of the record. */
+  readonly start: number
+  readonly bytes: Uint8Array
+  /** Null for what is no record, such as the header of CSV. */
+  readonly parsed: ParsedRecord | null
+  /** Whether the file ended before it did. */
+  readonly isPart: boolean
+}
+
 interface Parser {
-  /** @returns null for what is no record, such as the header of CSV. */
-  parse(bytes: Uint8Array, record: RawRecord): ParsedRecord | null
+  parse(bytes: Uint8Array, record: RawRecord): readonly ParsedValue[]
   /** The names in the header, once it was read. */
   columns?(): readonly string[] | null
 }
 
+/** A line is one record, unless it cannot be read as one and holds lists of objects, or several objects. */
 function lineParser(): Parser {
-  return { parse: (bytes, { isCut }) => (isCut ? tooLarge() : parseJsonLine(bytes)) }
+  const parse: Parser['parse'] = (bytes, record) => {
+    const { isCut, ending, within = null } = record
+    const isPart = ending === 'unended'
+    const whole = { start: 0, bytes, parsed: isCut ? tooLarge() : parseJsonLine(bytes), isPart }
+    if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
+    const { values, isListOpen, isLastOpen } = valuesIn(bytes, record)
+    if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
+    if (isOneValue(bytes, values) || !values.some(({ bytes: own }) => own[0] === braceOpen)) return [whole]
+    const last = values.at(-1)!
+    const all = isPart && isLastOpen ? values.with(-1, { ...last, isPart }) : values
+    const isLineEnd = isPart || bytes.at(-1) === newline
+    if (!isListOpen || !isLineEnd || isLastOpen) return all
+    const unclosed = rejectOf('json_syntax', 'the list is not closed')
+    return [...all, { start: last.start + last.bytes.length, bytes: Buffer.alloc(0), parsed: unclosed, isPart }]
+  }
+  return { parse }
+}
+
+function valuesIn(bytes: Uint8Array, { byte, within }: RawRecord) {
+  const markEnd = byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
+  const { ranges, isListOpen, isLastOpen } = valuesOfLine(bytes.subarray(markEnd), within === 'list')
+  const values = ranges.map(({ start, end }): ParsedValue => {
+    const own = bytes.subarray(markEnd + start, markEnd + end)
+    return { start: markEnd + start, bytes: own, parsed: parseJsonLine(own), isPart: false }
+  })
+  return { values, isListOpen, isLastOpen }
+}
+
+/** The parser names what it finds where it is whole, such as a list. */
+function isEmptyList(parsed: ParsedRecord): boolean {
+  return 'rejected' in parsed && parsed.rejected.reason === 'json_not_object'
+}
+
+/** Whether a line holds nothing beside a value. */
+function isOneValue(bytes: Uint8Array, values: readonly ParsedValue[]): boolean {
+  return values.length === 1 && values[0]!.bytes.length === Buffer.from(bytes).toString('latin1').trim().length
 }
 
 function elementParser(): Parser {
-  const parse: Parser['parse'] = (bytes, { isCut, ending }) => {
-    if (isCut) return tooLarge()
-    return ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax')
+  const parse: Parser['parse'] = (all, { isCut, ending, value = null }) => {
+    const bytes = all.subarray(value ?? all.length)
+    const start = all.length - bytes.length
+    const isPart = ending === 'unclosed'
+    if (isCut) return [{ start, bytes, parsed: tooLarge(), isPart }]
+    if (value === null) return [{ start, bytes, parsed: null, isPart }]
+    return [{ start, bytes, parsed: ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax'), isPart }]
   }
   return { parse }
 }
@@ -95,7 +149,7 @@ function elementParser(): Parser {
 function rowParser({ delimiter }: CsvShape): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
-  const parse: Parser['parse'] = (bytes, { isCut, ending, line }) => {
+  const parseRow = (bytes: Uint8Array, { isCut, ending, line }: RawRecord): ParsedRecord | null => {
     if (isHeaderBroken) return null
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
@@ -110,6 +164,9 @@ function rowParser({ delimiter }: CsvShape): Parser {
     isHeaderBroken = true
     return header
   }
+  const parse: Parser['parse'] = (bytes, record) => [
+    { start: 0, bytes, parsed: parseRow(bytes, record), isPart: record.ending !== 'complete' },
+  ]
   return { parse, columns: () => columns }
 }
 
@@ -117,25 +174,6 @@ function rowParser({ delimiter }: CsvShape): Parser {
 function isOfPart(reason: RejectReason, bytes: Uint8Array): boolean {
   if (reason === 'encoding_invalid_utf8') return [1, 2, 3].some(count => isUtf8(bytes.subarray(0, -count)))
   return reason === 'json_syntax' || reason === 'csv_column_count'
-}
-
-/** An element with the place where it begins, without what separates it from those before and after. */
-function withoutSeparators(record: RawRecord): { line: number; byte: number; bytes: Uint8Array } {
-  const { bytes } = record
-  let start = record.byte === 0 && byteOrderMark.equals(bytes.subarray(0, markBytes)) ? markBytes : 0
-  if (record.byte === 0) while (start < bytes.length && bytes[start]! <= blank) start++
-  if (record.byte === 0 && bytes[start] === bracketOpen) start++
-  const isBetween = (unit: number | undefined) => unit !== undefined && (unit <= blank || unit === comma)
-  while (isBetween(bytes[start]) || (record.ending !== 'complete' && bytes[start] === bracketClose)) start++
-  let end = bytes.length
-  // Only a number or a word ends at what follows it.
-  if (/[^{["]/.test(String.fromCharCode(bytes[start] ?? 0)))
-    while (end > start && (isBetween(bytes[end - 1]) || bytes[end - 1] === bracketClose)) end--
-  return {
-    line: record.line + linesIn(bytes.subarray(0, start), newline),
-    byte: record.byte + start,
-    bytes: bytes.subarray(start, end),
-  }
 }
 
 function rejectOf(reason: RejectReason, detail?: string): ParsedRecord {

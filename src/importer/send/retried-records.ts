@@ -194,7 +194,17 @@ function resultOf(
   conversion: JobConversion,
   ledger: ImportLedger,
 ): StagedOutcome['result'] {
-  const line = { timeUs: null, object: 0, line: ordinal, byte: 0, ordinal, parsed, text, sourceSha256: () => '' }
+  const line = {
+    timeUs: null,
+    object: 0,
+    line: ordinal,
+    byte: 0,
+    ordinal,
+    parsed,
+    text,
+    sourceSha256: () => '',
+    unreadableBytes: null,
+  }
   const record = conversion.convert(line, table)
   if ('skipped' in record) return { kind: 'skipped', reason: record.skipped }
   if ('rejected' in record) return { kind: 'rejected', ...record.rejected }

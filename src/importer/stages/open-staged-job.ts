@@ -76,6 +76,7 @@ function outcomeOf(
     ordinal: staged.ordinal,
     text,
     sourceSha256: staged.sourceSha256,
+    unreadableBytes: staged.unreadableBytes,
     ...(columns !== undefined && { row: { columns, cells } }),
     result: record === null ? repeated(note) : resultOf(note, record, plan),
   }

@@ -325,6 +325,27 @@ describe('a rehearsal', () => {
     assert.match(warning!.text, /^1 record has the id, .* says something else; .* line 3 of .*raw\.jsonl\.$/)
   })
 
+  it('counts what cannot be read by what it holds', async t => {
+    const path = join(tempDir(t), 'raw.csv')
+    const rows = Array.from({ length: 3_000 }, (_, id) => [`r-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
+    const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
+    const read = recordReader({ spool: { folder: tempDir(t) } })
+    // The rows that a quote swallows have the right number of cells in the end, or another one.
+    for (const column of [1, 2]) {
+      rows[10] = ['r-10', '"open', 'u', '2024-05-01T00:00:00Z']
+      rows[2_010] = ['r-2010', 'e', 'u', '2024-05-01T00:00:00Z'].with(column, '"open"')
+      writeFileSync(path, `id,event,user,at\n${rows.map(cells => `${cells}\n`).join('')}`)
+      const job = new TestJob(tempDir(t), generic, [path], { config: { mapping }, read })
+      await job.stage()
+      await job.scan()
+      const { balance, heldByRejects, rejectShare } = await job.rehearse()
+      assert.ok(balance.isBalanced)
+      assert.equal(balance.rejected, 1)
+      assert.ok(heldByRejects! > 1_900 && heldByRejects! < 2_100, `${heldByRejects}`)
+      assert.ok(rejectShare > 0.6)
+    }
+  })
+
   it('says at its top which job it is of, and has no empty tables without any event', async t => {
     const job = await staged(t, [line({ ...good, user: null, props: {}, device: null })])
     await job.rehearse()

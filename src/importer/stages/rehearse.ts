@@ -5,6 +5,7 @@ import { damagedFiles } from '#importer/stages/report/damaged-files.ts'
 import { DistinctCount } from '#importer/stages/report/distinct-count.ts'
 import { filesWithoutRecords } from '#importer/stages/report/empty-files.ts'
 import { compareTexts, EventCounts } from '#importer/stages/report/event-counts.ts'
+import { HeldByRejects } from '#importer/stages/report/held-by-rejects.ts'
 import { noteWarnings } from '#importer/stages/report/note-warnings.ts'
 import { OtherSource } from '#importer/stages/report/other-source.ts'
 import { planChoices } from '#importer/stages/report/plan-choices.ts'
@@ -149,6 +150,7 @@ class RehearsalCounts {
   #givingEvents = 0
   #givingOnlyGenerated = 0
   #collapsed = 0
+  readonly #held = new HeldByRejects()
   #generated = 0
   #groupEvents = 0
   #measuredBytes = 0
@@ -179,6 +181,8 @@ class RehearsalCounts {
     const { raw, result } = outcome
     this.#records++
     this.samples.offer(part, outcome)
+    if (result.kind === 'rejected') this.#held.addReject(unreadableBytes(outcome))
+    else this.#held.addRead(outcome.text.length)
     switch (result.kind) {
       case 'collapsed':
         this.#collapsed++
@@ -221,6 +225,7 @@ class RehearsalCounts {
     const { folder, plan, manifest, stats, nowMs } = this.#options
     const { limits, target } = plan
     const balance = this.#balance()
+    const held = this.#held.records()
     const events = this.#events.names()
     const days = this.#events.days()
     const rejects = this.#rejects.reasons(reason => fixOf(reason as RejectReason, plan.source))
@@ -250,7 +255,8 @@ class RehearsalCounts {
       skips,
       damagedFiles: damagedFiles(manifest),
       looksLike: this.#otherSource.likely(),
-      rejectShare: balance.read === 0 ? 0 : balance.rejected / balance.read,
+      ...(held > balance.rejected && { heldByRejects: held }),
+      rejectShare: balance.read === 0 ? 0 : held / (balance.read - balance.rejected + held),
       maxRejectShare: limits.maxRejectShare,
       distinctIds,
       identity: { links: merges, sharedDevices: stats.sharedDevices, devices: stats.devices },
@@ -333,6 +339,11 @@ class RehearsalCounts {
     if (sharedDevices > 0) warnings.push({ code: 'shared_devices', text: sharedDevicesText(sharedDevices, devices) })
     return warnings
   }
+}
+
+/** A quote that is never closed may make one row of thousands, which has as many cells as it should. */
+function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome): number | null {
+  return unreadableBytes ?? (row !== undefined && text.includes('\n') ? text.length : null)
 }
 
 /** Two users who take turns come back any number of times, so it is the devices that say how much is not joined. */

@@ -8,7 +8,7 @@ const fixes: Record<Exclude<RejectReason, `server_refused:${string}`>, string> =
   encoding_invalid_utf8: 'Export the file as UTF-8, or convert it: iconv -f LATIN1 -t UTF-8.',
   truncated_record: 'The file ends in the middle of a record. Export or download it again.',
   record_too_large: 'An event may have 1 MB. Leave out large properties, or split the record.',
-  json_syntax: 'Repair the JSON of the line. Each record has to be on a line of its own.',
+  json_syntax: 'Repair the JSON of the record, or export it again.',
   json_not_object: 'A record has to be an object in braces: {"event": …}.',
   csv_column_count: 'Put cells that hold commas or line breaks into quotes, or repair the row.',
   properties_not_object: 'The properties have to be an object, or a text that holds one.',

@@ -150,6 +150,27 @@ describe('staging', () => {
     }
   })
 
+  it('goes on in the middle of pages and of objects on one line as if it had not been stopped', async t => {
+    const folder = tempDir(t)
+    const read = recordReader({ spool: { folder }, chunkBytes: 1_000, recordBytesMax: 2_000 })
+    const lines = Array.from({ length: 600 }, (_, index) => recordAt(index, (index * 7919) % 86_400).trim())
+    const pages = [lines.slice(0, 200), lines.slice(200, 300)].map(page => `[${page}]`).join('\n')
+    const texts = [pages, lines.slice(300, 450).join(''), `${lines.slice(450, 500).join('')}\n[${lines.slice(500)}]\n`]
+    const straight = jobOf(t, texts, { read })
+    const manifest = await straight.stage()
+    assert.equal(manifest.totals.records, 600)
+    for (const records of [1, 250, 301, 599]) {
+      let left = records
+      const onRecord = () => {
+        if (left-- === 0) throw new Error('killed')
+      }
+      const job = jobOf(t, texts, { read, onRecord })
+      await assert.rejects(job.stage(), /killed/)
+      const { parts } = await job.stage()
+      assert.deepEqual(parts, manifest.parts)
+    }
+  })
+
   it('cuts a day into parts of limited size, in order', async t => {
     const lines = Array.from({ length: 500 }, (_, index) => recordAt(index, (index * 7919) % 86_400))
     const job = jobOf(t, [lines.join('')], { sizes: { held: 4_000, sorted: 5_000, part: 10_000 } })

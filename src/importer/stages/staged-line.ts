@@ -27,6 +27,8 @@ export interface StagedLine extends LineKey {
   readonly text: string
   /** Hashes the bytes as they stand in the file. */
   readonly sourceSha256: () => string
+  /** How many bytes of the file cannot be read as a record; null where they can. */
+  readonly unreadableBytes: number | null
 }
 
 /** What the record alone does not say: the last element of a line's head, where there is anything. */
@@ -35,6 +37,8 @@ interface Extra {
   readonly s?: string
   /** Its SHA-256, where `s` is not the whole of it. */
   readonly h?: string
+  /** How many bytes it has, where it cannot be read and is longer than `s`. */
+  readonly b?: number
   readonly r?: { readonly reason: RejectReason; readonly field: string | null; readonly detail?: string }
   readonly k?: SkipReason
 }
@@ -45,7 +49,7 @@ const byteOrderMark = Buffer.from('\ufeff')
 
 /** @returns the bytes of the line without a line end. */
 export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): Buffer {
-  const { parsed, bytes, isJson } = record
+  const { parsed, bytes, isJson, cutLength = bytes.length } = record
   const head = [key.timeUs, key.object, key.line, key.byte, ordinal]
   if ('value' in parsed && isJson && !bytes.includes(lineFeed)) return joined(JSON.stringify(head), withoutMark(bytes))
   const text = utf8.decode(bytes)
@@ -53,7 +57,7 @@ export function encodeLine(record: ReadRecord, key: LineKey, ordinal: number): B
   const extra: Extra = {
     s: text.slice(0, shownSourceMax),
     ...(!isWhole && { h: sha256Hex(bytes) }),
-    ...('rejected' in parsed && { r: parsed.rejected }),
+    ...('rejected' in parsed && { r: parsed.rejected, ...(text.length > shownSourceMax && { b: cutLength }) }),
     ...('skipped' in parsed && { k: parsed.skipped }),
   }
   return Buffer.from(`${JSON.stringify([...head, extra])}\t${'value' in parsed ? JSON.stringify(parsed.value) : ''}`)
@@ -94,6 +98,7 @@ export function decodeLine(line: string): StagedLine {
     parsed: parsedOf(record, extra),
     text,
     sourceSha256: () => extra?.h ?? sha256Hex(text),
+    unreadableBytes: extra?.r === undefined ? null : (extra.b ?? Buffer.byteLength(text)),
   }
 }
 

@@ -21,6 +21,12 @@ describe('a rehearsed job', () => {
     assert.equal(textOf({ rejected: 6 }, { ...plan, limits: { ...limits, maxRejectShare: 0.06 } }), null)
   })
 
+  it('stops for a single reject that is as long as many records', () => {
+    const text = textOf({ rejected: 1, heldByRejects: 99 })!
+    assert.match(text, /^What cannot be read is as long as about 99 records, so 50 % of the records are rejected; /)
+    assert.match(text, /--max-reject-share 50%$/)
+  })
+
   it('is told a share that would do, and of a mapping only where it has one', () => {
     const text = textOf({ rejected: 33 })!
     assert.match(text, /Mend the records or the --source and plan again, or allow more: .* --max-reject-share 33%$/)

@@ -25,7 +25,7 @@ const filesNamed = 3
  * @returns null for a job that may be approved.
  */
 export function stopOf(
-  { balance, days, skips = [], damagedFiles = [], looksLike = null, targetAnswer }: RehearsalReport,
+  { balance, days, skips = [], damagedFiles = [], looksLike = null, targetAnswer, heldByRejects }: RehearsalReport,
   { source, config, limits }: Pick<ImportPlan, 'source' | 'config' | 'limits'>,
   at: string,
 ): RehearsalStop | null {
@@ -72,11 +72,13 @@ export function stopOf(
       wayOut: oldWayOut(at),
       command: acceptingPlan(at),
     }
-  if (!isShareTooLarge(rejected, read, limits.maxRejectShare)) return null
-  const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(rejected, read)}`
+  const held = heldByRejects ?? rejected
+  const all = read - rejected + held
+  if (!isShareTooLarge(held, all, limits.maxRejectShare)) return null
+  const allow = `pennon import run ${at} --max-reject-share ${shareThatAllows(held, all)}`
   return {
     code: 'too_many_rejects',
-    problem: `${shareOfRejects(rejected / read, limits.maxRejectShare)}${other}`,
+    problem: `${shareOfRejects(held / all, limits.maxRejectShare, heldByRejects)}${other}`,
     wayOut: `${mend}, or allow more: ${allow}`,
     command: rejects,
   }

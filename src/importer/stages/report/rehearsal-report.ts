@@ -39,6 +39,9 @@ export interface RehearsalReport {
   readonly damagedFiles?: readonly DamagedFile[]
   /** The source that rejected records look like; null where they do not look like any other. */
   readonly looksLike?: string | null
+  /** About how many records the rejects hold, where some hold many; absent where each is one. */
+  readonly heldByRejects?: number
+  /** Of all records that were read or are held by rejects. */
   readonly rejectShare: number
   readonly maxRejectShare: number
   readonly distinctIds: DistinctEstimate
@@ -191,6 +194,7 @@ export const rehearsalReportSchema = Type.Object({
   skips: reasonCountsSchema,
   damagedFiles: Type.Optional(Type.Array(Type.Object({ object: text, records: count, line: count, why: text }))),
   looksLike: Type.Optional(orNull(text)),
+  heldByRejects: Type.Optional(count),
   rejectShare: count,
   maxRejectShare: count,
   distinctIds: Type.Object({ count, error: count }),

@@ -1,5 +1,6 @@
 // When so many records are refused that the mapping is probably wrong. Source: docs/wire/import.md §2.6.
 
+import { counted } from '#core/counted.ts'
 import { percent } from './suspicions.ts'
 
 /** A handful says nothing of the whole, however few records there are. */
@@ -9,8 +10,10 @@ export function isShareTooLarge(rejected: number, read: number, maxShare: number
   return rejected > rejectsMin && rejected / read > maxShare
 }
 
-export function shareOfRejects(share: number, maxShare: number): string {
-  return `${percent(share)} of the records are rejected; the job pauses above ${percent(maxShare)} (--max-reject-share) and ${rejectsMin} records.`
+/** @param held about how many records the rejects hold, where some hold many. */
+export function shareOfRejects(share: number, maxShare: number, held?: number): string {
+  const long = held === undefined ? '' : `What cannot be read is as long as about ${counted(held, 'record')}, so `
+  return `${long}${percent(share)} of the records are rejected; the job pauses above ${percent(maxShare)} (--max-reject-share) and ${rejectsMin} records.`
 }
 
 /** The least whole share, as the option takes it, that allows what was found. */

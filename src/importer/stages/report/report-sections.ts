@@ -62,12 +62,20 @@ export function number(value: number): string {
   return value.toLocaleString('en')
 }
 
-function summary({ predicted, range, rejectShare, maxRejectShare, looksLike, target }: RehearsalReport): Section {
+function summary({
+  predicted,
+  range,
+  heldByRejects,
+  rejectShare,
+  maxRejectShare,
+  looksLike,
+  target,
+}: RehearsalReport): Section {
   const where = target === null ? 'No target is planned yet.' : `Target: ${targetName(target)}.`
   const lines = [
     where,
     ...(range === null ? ['No record gives an event, so there is nothing to send.'] : whatIsSent(predicted, range)),
-    shareOfRejects(rejectShare, maxRejectShare),
+    shareOfRejects(rejectShare, maxRejectShare, heldByRejects),
     ...(looksLike == null ? [] : [looksLikeText(looksLike)]),
   ]
   return { title: 'What would happen', lines, tables: [] }

@@ -1,0 +1,169 @@
+// Where the values of a text of JSON begin and end: elements of lists, and objects that stand one behind the other, with
+// or without anything between them. It counts brackets and knows texts; whether a value can be read is for the parser.
+// Source: docs/wire/import.md §1.9.
+
+/** What comes next in the bytes. */
+export type ValueStep = 'nothing' | 'begins' | 'ends'
+
+export interface ValueRange {
+  readonly start: number
+  readonly end: number
+}
+
+const newline = 0x0a
+const blank = 0x20
+const quote = 0x22
+const comma = 0x2c
+const backslash = 0x5c
+const [braceOpen, braceClose] = [0x7b, 0x7d]
+const [bracketOpen, bracketClose] = [0x5b, 0x5d]
+
+/** A word is what is neither a list, an object nor a text, such as a number. */
+type Place = 'before list' | 'between' | 'nested' | 'word'
+
+export class JsonValues {
+  #place: Place
+  #isInList: boolean
+  #depth = 0
+  #isText = false
+  #isEscaped = false
+  /** Whether a line end ends whatever is open: what is broken in one line then spoils no other. */
+  #isByLine: boolean
+  /** Whether the list that is open, or the value outside of lists, has a line end in it. */
+  #spansLines = false
+  #isListEmpty = true
+
+  private constructor(place: Place, isInList: boolean, isByLine: boolean) {
+    this.#place = place
+    this.#isInList = isInList
+    this.#isByLine = isByLine
+  }
+
+  /** A file that begins with a list. Once a list or an object stands on one line, all do. */
+  static ofLists(): JsonValues {
+    return new JsonValues('before list', false, false)
+  }
+
+  static ofLine(isInList = false): JsonValues {
+    return new JsonValues('between', isInList, true)
+  }
+
+  get isInList(): boolean {
+    return this.#isInList
+  }
+
+  get isInValue(): boolean {
+    return this.#place === 'nested' || this.#place === 'word'
+  }
+
+  /**
+   * Looks for the next beginning or end of a value, which is the first byte of it, or the byte behind it.
+   * @param from behind the last beginning, or at the last end: the byte behind a value may begin another.
+   */
+  next(bytes: Uint8Array, from: number): { readonly step: ValueStep; readonly at: number } {
+    for (let at = from; at < bytes.length; at++) {
+      const unit = bytes[at]!
+      switch (this.#place) {
+        case 'nested':
+          if (meansSomething[unit] === 1) {
+            if (unit === newline && this.#isByLine) return this.#endOfLine(at)
+            if (this.#stepNested(unit)) return this.#end(at + 1)
+          } else if (this.#isEscaped) this.#isEscaped = false
+          break
+        case 'word':
+          if (unit <= blank || isPunctuation(unit)) return this.#end(at)
+          break
+        case 'before list':
+          if (unit === bracketOpen) this.#openList()
+          break
+        default:
+          if (this.#stepBetween(unit)) return { step: 'begins', at }
+      }
+    }
+    return { step: 'nothing', at: bytes.length }
+  }
+
+  /** @returns whether a value begins. */
+  #stepBetween(unit: number): boolean {
+    if (unit === newline) this.#spansLines = true
+    if (unit <= blank || unit === comma) return false
+    if (unit === bracketOpen && !this.#isInList) {
+      this.#openList()
+      return false
+    }
+    if (unit === bracketClose && this.#isInList) {
+      this.#isInList = false
+      if (!this.#isListEmpty && !this.#spansLines) this.#isByLine = true
+      return false
+    }
+    if (!this.#isInList) this.#spansLines = false
+    this.#isListEmpty = false
+    this.#isText = unit === quote
+    this.#depth = unit === braceOpen || unit === bracketOpen ? 1 : 0
+    this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
+    return true
+  }
+
+  /** @returns whether the value ends with that byte. */
+  #stepNested(unit: number): boolean {
+    if (unit === newline) this.#spansLines = true
+    if (this.#isText) {
+      if (this.#isEscaped) this.#isEscaped = false
+      else if (unit === backslash) this.#isEscaped = true
+      else if (unit === quote) this.#isText = false
+      return !this.#isText && this.#depth === 0
+    }
+    if (unit === quote) this.#isText = true
+    else if (unit === braceOpen || unit === bracketOpen) this.#depth++
+    else if (unit === braceClose || unit === bracketClose) return --this.#depth === 0
+    return false
+  }
+
+  #endOfLine(at: number): { step: ValueStep; at: number } {
+    this.#spansLines = true
+    this.#isInList = false
+    return this.#end(at)
+  }
+
+  #openList(): void {
+    this.#place = 'between'
+    this.#isInList = true
+    this.#isListEmpty = true
+    this.#spansLines = false
+  }
+
+  #end(at: number): { step: ValueStep; at: number } {
+    if (!this.#isInList && !this.#spansLines) this.#isByLine = true
+    this.#place = 'between'
+    this.#isText = this.#isEscaped = false
+    return { step: 'ends', at }
+  }
+}
+
+/** Which bytes say anything within a list, an object or a text. */
+const meansSomething = new Uint8Array(256)
+for (const unit of [newline, quote, backslash, braceOpen, braceClose, bracketOpen, bracketClose])
+  meansSomething[unit] = 1
+
+function isPunctuation(unit: number): boolean {
+  return unit === comma || (unit !== newline && unit !== backslash && meansSomething[unit] === 1)
+}
+
+/** The values of a line, or of a part of one; the last one reaches to the end where nothing ends it. */
+export function valuesOfLine(
+  bytes: Uint8Array,
+  isInList: boolean,
+): { readonly ranges: readonly ValueRange[]; readonly isListOpen: boolean; readonly isLastOpen: boolean } {
+  const values = JsonValues.ofLine(isInList)
+  const ranges: ValueRange[] = []
+  let start = 0
+  for (let at = 0; at < bytes.length; ) {
+    const found = values.next(bytes, at)
+    if (found.step === 'ends') ranges.push({ start, end: found.at })
+    else if (found.step === 'begins') start = found.at
+    at = found.step === 'begins' ? found.at + 1 : found.at
+  }
+  const isLastOpen = values.isInValue
+  if (isLastOpen) ranges.push({ start, end: bytes.length })
+  return { ranges, isListOpen: values.isInList, isLastOpen }
+}
