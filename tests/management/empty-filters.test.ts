@@ -34,7 +34,7 @@ describe('an empty filter', () => {
 
   it('is none where the empty text is in everything, and where pages are asked for', async t => {
     const api = await startManagement(t)
-    for (const query of ['search=&limit=&offset=', 'email=', 'unheard_of='])
+    for (const query of ['search=&limit=&offset=', 'email='])
       assert.equal((await api.call('GET', `${base}/persons/?${query}`)).status, 200, query)
     for (const path of ['/feature_flags/', '/cohorts/', '/surveys/', '/rejected_events/'])
       assert.equal((await api.call('GET', `${base}${path}?search=`)).status, 200, path)

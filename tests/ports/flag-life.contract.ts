@@ -118,8 +118,14 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
         }),
       })
       const nowMs = 1 + 30 * 86_400_000
-      const page = async (query: { limit?: number; offset?: number; search?: string; nowMs?: number } = {}) => {
-        const { count, results } = await store.listStaleFlags(1, { limit: 9, offset: 0, nowMs, ...query })
+      const page = async (query: { limit?: number; offset?: number; search?: string; staleAtMs?: number } = {}) => {
+        const { count, results } = await store.searchFlags(1, {
+          limit: 9,
+          offset: 0,
+          traits: {},
+          staleAtMs: nowMs,
+          ...query,
+        })
         return `${count}: ${results.map(({ key }) => key).join(' ')}`
       }
       // A page is cut where its flags are too large together, as in every list.
@@ -128,8 +134,8 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       assert.equal(await page({ offset: 2, limit: 1 }), '3: a')
       assert.equal(await page({ offset: 3 }), '3: ')
       assert.equal(await page({ search: 'C' }), '1: c')
-      assert.equal(await page({ nowMs: nowMs - 2 }), '0: ')
-      const all = await store.listStaleFlags(1, { limit: 9, offset: 0, nowMs: nowMs + 1 })
+      assert.equal(await page({ staleAtMs: nowMs - 2 }), '0: ')
+      const all = await store.searchFlags(1, { limit: 9, offset: 0, traits: {}, staleAtMs: nowMs + 1 })
       assert.equal(all.count, 5)
     })
   })

@@ -17,7 +17,7 @@ export type StateMethod = keyof StateCalls
  */
 export const searchMethods: ReadonlySet<StateMethod> = new Set<StateMethod>([
   'listProjectFlagVersions',
-  'listStaleFlags',
+  'searchFlags',
   'findLinks',
   'listCohortMembers',
   'listCohortMemberUuids',

@@ -3,6 +3,10 @@
 
 import type { JsonObject } from '../json.ts'
 
+/** A draft has not started, a complete one is over. */
+export const surveyStatuses = ['draft', 'running', 'complete'] as const
+export type SurveyStatus = (typeof surveyStatuses)[number]
+
 export interface Survey {
   /** UUID. */
   readonly id: string

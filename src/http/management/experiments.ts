@@ -1,5 +1,12 @@
 // Experiments: list, create, read, change, delete. Results are not served.
 
+import { definedOf } from '#core/defined-of.ts'
+import {
+  type ExperimentFilter,
+  type ExperimentStatus,
+  experimentOrders,
+  experimentStatuses,
+} from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -27,10 +34,20 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
 import { idNumber } from './kit/item-routes.ts'
+import { asFilter, authorsParam, labelsOfAuthors, mapParam } from './kit/list-filters.ts'
 import { flagNotWritable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
+import {
+  booleanParam,
+  choiceParam,
+  type QueryParam,
+  refusedParam,
+  searchParam,
+  wholeNumberParam,
+  withDefault,
+} from './kit/query-params.ts'
 
 type ExperimentsDeps = EndpointDeps &
-  ManageExperimentsDeps & { readonly management: ExperimentStore & Pick<FlagStore, 'listFlagsById'> }
+  ManageExperimentsDeps & { readonly management: ExperimentStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
 
 /** The experiment as shown; the answer to a PATCH that deletes it says so. */
 type ShownExperiment = Experiment & { readonly deleted?: true }
@@ -64,12 +81,27 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       destroy: 'Delete an experiment. Its flag stays.',
     },
     schemas: { item: experimentSchema, create: createExperimentSchema, update: updateExperimentSchema },
-    filters: {},
+    filters: {
+      search: searchParam('Part of a name, in any case.'),
+      status: statusParam(),
+      archived: withDefault(booleanParam('Only archived experiments, or only the others (unless given).'), false),
+      feature_flag_id: asFilter(wholeNumberParam({ description: 'Only experiments on this flag.', minimum: 1 })),
+      created_by_id: authorsParam(),
+      order: orderParam(),
+      event: refusedParam('metrics are kept as they were sent.'),
+      prompt_name: refusedParam('there are no prompts here.'),
+      tags: refusedParam('experiments have no tags here.'),
+      excluded_tags: refusedParam('experiments have no tags here.'),
+    },
     find: async (projectId, text): Promise<ShownExperiment | null> => {
       const id = idNumber(text)
       return id === null ? null : management.findExperiment(projectId, id)
     },
-    list: (projectId, page) => management.listExperiments(projectId, page),
+    list: async (projectId, { limit, offset, search, status, archived, order, ...query }) => {
+      const createdBy = await labelsOfAuthors(management, projectId, 'experiment', query.created_by_id)
+      const filters = definedOf({ search, status, createdBy, order, flagId: query.feature_flag_id })
+      return management.listExperiments(projectId, { limit, offset, archived, nowMs: clock.nowMs(), ...filters })
+    },
     encode: async (caller, projectId, experiments: readonly ShownExperiment[]) => {
       const ids = experiments.map(experiment => experiment.flagId)
       const flagOf = await linkedFlagsById(management, caller, projectId, ids)
@@ -90,6 +122,22 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
     },
     destroy: ({ caller, item }) => destroy(item, caller.label),
+  })
+}
+
+/** `all` is no filter, and PostHog's tools also say `complete` for `stopped`. */
+function statusParam(): QueryParam<ExperimentStatus | undefined> {
+  const words = ['all', 'complete', ...experimentStatuses] as const
+  const param = choiceParam(words, 'Running with its flag switched off is `paused`; `complete` is `stopped`.')
+  return asFilter(mapParam(param, word => (word === 'all' ? undefined : word === 'complete' ? 'stopped' : word)))
+}
+
+function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
+  const words = experimentOrders.flatMap(order => [order, `-${order}` as const])
+  const param = choiceParam(words, 'What to order by, with `-` from the last to the first; newest first unless given.')
+  return mapParam(param, word => {
+    const by = experimentOrders.find(order => word?.endsWith(order))
+    return by === undefined ? undefined : { by, isDescending: word!.startsWith('-') }
   })
 }
 

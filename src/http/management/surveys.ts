@@ -1,8 +1,9 @@
 // Surveys: list, create, read, change, delete.
 
+import { definedOf } from '#core/defined-of.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { Survey } from '#core/surveys/survey.ts'
+import { type Survey, surveyStatuses } from '#core/surveys/survey.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { SurveyStore } from '#ports/state/survey-store.ts'
 import type { ManageSurveysDeps } from '#services/manage/manage-surveys.ts'
@@ -27,11 +28,12 @@ import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
 import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
+import { asFilter, authorsParam, commaListParam, labelsOfAuthors } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
-import { booleanParam, type QuerySpec, searchParam } from './kit/query-params.ts'
+import { booleanParam, choiceParam, type QuerySpec, searchParam, textParam } from './kit/query-params.ts'
 
 type SurveysDeps = EndpointDeps &
-  ManageSurveysDeps & { readonly management: SurveyStore & Pick<FlagStore, 'listFlagsById'> }
+  ManageSurveysDeps & { readonly management: SurveyStore & Pick<FlagStore, 'listFlagsById' | 'listAuthors'> }
 
 export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
   const { management, clock } = deps
@@ -77,16 +79,20 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     },
     schemas: { item: surveySchema, create: createSurveySchema, update: updateSurveySchema },
     filters: {
-      search: searchParam('Part of a name, in any case.'),
+      search: searchParam('Part of a name or description, in any case.'),
       archived: booleanParam('Only archived surveys, or only others.'),
+      status: asFilter(choiceParam(surveyStatuses, 'Only drafts, surveys that run, or those that are over.')),
+      type: textParam('Only surveys of this type.'),
+      ids: commaListParam('Only surveys with these ids, separated by commas.'),
+      created_by: authorsParam(),
     },
     find: (projectId, id) => management.findSurvey(projectId, id.toLowerCase()),
-    list: (projectId, { limit, offset, search, archived }) =>
-      management.listSurveys(projectId, {
-        ...{ limit, offset },
-        ...(search === undefined ? {} : { search }),
-        ...(archived === undefined ? {} : { archived }),
-      }),
+    list: async (projectId, { limit, offset, search, archived, status, type, ids, created_by: authors }) => {
+      const createdBy = await labelsOfAuthors(management, projectId, 'survey', authors)
+      const wanted = ids?.map(id => id.toLowerCase())
+      const filters = definedOf({ search, archived, status, type, ids: wanted, createdBy })
+      return management.listSurveys(projectId, { limit, offset, ...filters })
+    },
     encode: async (caller, projectId, surveys) => {
       const ids = surveys.flatMap(each => [each.linkedFlagId, each.targetingFlagId, each.internalTargetingFlagId])
       const flagOf = await linkedFlagsById(management, caller, projectId, ids)

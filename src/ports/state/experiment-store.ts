@@ -1,5 +1,6 @@
 // Experiments as the private API reads and writes them. Every write shares its transaction with the flag's.
 
+import type { ExperimentFilter } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Result } from '#core/result.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
@@ -9,6 +10,13 @@ export type NewExperiment = Omit<Experiment, 'id' | 'flagId' | 'flagIsOwn' | 'up
 export type ExperimentPatch = Partial<
   Pick<Experiment, 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>
 > & { readonly updatedAtMs: number }
+
+export interface ExperimentQuery extends ExperimentFilter {
+  readonly limit: number
+  readonly offset: number
+  /** For the order by duration. */
+  readonly nowMs: number
+}
 
 export interface ExperimentStore {
   /** The experiment's flag is the one that `flag` creates or changes; a created flag is the experiment's own. */
@@ -31,6 +39,6 @@ export interface ExperimentStore {
     change: { readonly nowMs: number; readonly changedBy: string | null },
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findExperiment(projectId: number, id: number): Promise<Experiment | null>
-  /** Newest first, without deleted experiments. */
-  listExperiments(projectId: number, page: { limit: number; offset: number }): Promise<Page<Experiment>>
+  /** Without deleted experiments. */
+  listExperiments(projectId: number, query: ExperimentQuery): Promise<Page<Experiment>>
 }

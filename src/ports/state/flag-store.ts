@@ -3,6 +3,7 @@
 
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { FlagTraits } from '#core/flags/definitions/flag-traits.ts'
 import type { Result } from '#core/result.ts'
 import type { LinkedWrite } from './definition-links.ts'
 import type { FlagPatch, NewFlag } from './flag-write.ts'
@@ -18,6 +19,8 @@ export interface FlagVersion {
 }
 
 export interface FlagStore {
+  /** Labels of the keys that flags, surveys or experiments of a project were made with, in any order. */
+  listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly string[]>
   createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
    * Applies the patch, adds 1 to the version and keeps a snapshot of the new version. If `expectedVersion` is not the
@@ -36,13 +39,10 @@ export interface FlagStore {
   findFlagByKey(projectId: number, key: string): Promise<Flag | null>
   /** In any order, deleted flags included. Unknown ids are left out. */
   listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
-  /** Newest first, without deleted flags. */
+  /** Newest first, without deleted flags and those that a survey made for itself. */
   listFlags(projectId: number, query: FlagQuery): Promise<Page<Flag>>
-  /**
-   * Those flags whose status at `nowMs` is `STALE` (`core/flags/definitions/flag-status.ts`), newest first. Reads every
-   * flag that may be, so it takes longer than `listFlags`.
-   */
-  listStaleFlags(projectId: number, query: Omit<FlagQuery, 'active'> & { readonly nowMs: number }): Promise<Page<Flag>>
+  /** Those of them that have the traits. Reads every flag that may, so it takes longer than `listFlags`. */
+  searchFlags(projectId: number, query: FlagSearch): Promise<Page<Flag>>
   /** Newest first. */
   listFlagVersions(
     projectId: number,
@@ -71,9 +71,17 @@ export interface FlagQuery {
   readonly offset: number
   /** Part of a key or a name, in any case. */
   readonly search?: string
+  /** The key, in any case. */
+  readonly key?: string
   readonly active?: boolean
   /** Archived flags are left out unless this says otherwise. */
   readonly archived?: boolean | 'all'
+}
+
+export interface FlagSearch extends FlagQuery {
+  readonly traits: FlagTraits
+  /** Only flags whose status is `STALE` at this time (`core/flags/definitions/flag-status.ts`). */
+  readonly staleAtMs?: number
 }
 
 export interface FlagUse {

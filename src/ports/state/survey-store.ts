@@ -1,7 +1,7 @@
 // Surveys as the private API reads and writes them. Every write shares its transaction with those of the survey's flags.
 
 import type { Result } from '#core/result.ts'
-import type { Survey } from '#core/surveys/survey.ts'
+import type { Survey, SurveyStatus } from '#core/surveys/survey.ts'
 import type { FlagWrite, FlagWriteRefusal } from './flag-write.ts'
 import type { Page, Written } from './written.ts'
 
@@ -15,6 +15,20 @@ export type SurveyPatch = Partial<Omit<Survey, 'id' | 'projectId' | 'createdAtMs
 export interface SurveyFlagWrites {
   readonly targeting?: FlagWrite | null
   readonly internal?: FlagWrite | null
+}
+
+/** All filters have to hold. */
+export interface SurveyQuery {
+  readonly limit: number
+  readonly offset: number
+  /** Part of a name or a description, in any case. */
+  readonly search?: string
+  readonly archived?: boolean
+  readonly status?: SurveyStatus
+  readonly type?: string
+  readonly ids?: readonly string[]
+  /** Labels of keys; the survey was made with one of them. */
+  readonly createdBy?: readonly string[]
 }
 
 export interface SurveyStore {
@@ -34,9 +48,6 @@ export interface SurveyStore {
     basedOn?: Survey,
   ): Promise<Result<Written<null>, FlagWriteRefusal | 'not_found'>>
   findSurvey(projectId: number, id: string): Promise<Survey | null>
-  /** Newest first. `archived` selects surveys that are archived or those that are not; absent, it selects both. */
-  listSurveys(
-    projectId: number,
-    query: { limit: number; offset: number; search?: string; archived?: boolean },
-  ): Promise<Page<Survey>>
+  /** Newest first. */
+  listSurveys(projectId: number, query: SurveyQuery): Promise<Page<Survey>>
 }

@@ -4,6 +4,7 @@
 
 import type { Experiment } from '#core/experiments/experiment.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
+import { variantCount } from '#core/flags/definitions/flag-traits.ts'
 import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
@@ -149,10 +150,4 @@ function takenFlag(
   if (flag.archived && startDateMs !== null) return err('flag_archived')
   const active = startDateMs !== null ? { active: true } : {}
   return ok(changeOf(flag, { ...active, hasExperiment: true }, change))
-}
-
-function variantCount(filters: JsonObject): number {
-  const multivariate = ownValue(filters, 'multivariate')
-  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
-  return Array.isArray(variants) ? variants.length : 0
 }

@@ -1,6 +1,7 @@
 // Experiments. Everything apart from their flag and dates is kept and returned as it is.
 
 import Type, { type Static } from 'typebox'
+import { experimentStatuses, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
 import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
@@ -59,6 +60,10 @@ export const experimentSchema = Type.Object({
   ...contentFields,
   start_date: nullable(instantSchema),
   end_date: nullable(instantSchema),
+  status: Type.Union(
+    experimentStatuses.map(status => Type.Literal(status)),
+    { description: '`paused` runs with its flag switched off.' },
+  ),
   archived: Type.Boolean(),
   deleted: Type.Boolean(),
   created_at: instantSchema,
@@ -78,6 +83,7 @@ export function encodeExperiment(experiment: Experiment, flag: LinkedFlagJson | 
     ...content,
     start_date: experiment.startDateMs === null ? null : instant(experiment.startDateMs),
     end_date: experiment.endDateMs === null ? null : instant(experiment.endDateMs),
+    status: statusOfExperiment(experiment, flag?.active === true),
     archived: experiment.archived,
     deleted,
     created_at: instant(experiment.createdAtMs),

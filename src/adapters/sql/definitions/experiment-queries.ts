@@ -2,6 +2,7 @@
 
 import { type Kysely, type Selectable, sql } from 'kysely'
 import { definedOf } from '#core/defined-of.ts'
+import { chooseExperiments, type ListedExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { err, ok } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
@@ -70,16 +71,42 @@ export function experimentQueries(db: Kysely<StateSchema>): ExperimentStore {
 
     findExperiment: (projectId, id) => find(db, projectId, id),
 
-    async listExperiments(projectId, { limit, offset }) {
-      const experiments = db.selectFrom('experiment').where('project_id', '=', projectId).where('deleted', '=', 0)
-      const { count } = await experiments.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
-      const page = experiments.orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`octet_length(content)`.as('bytes')).limit(limit).execute()
-      const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
-      return { count: Number(count), results: rows.map(experimentOf) }
+    async listExperiments(projectId, { limit, offset, nowMs, ...filter }) {
+      const chosen = chooseExperiments(await listed(db, projectId), filter, nowMs)
+      const page = chosen.slice(offset, offset + limit)
+      const ids = page.slice(0, fittingRows(page)).map(({ id }) => id)
+      if (ids.length === 0) return { count: chosen.length, results: [] }
+      const rows = await db.selectFrom('experiment').selectAll().where('id', 'in', ids).execute()
+      const rowOf = new Map(rows.map(row => [Number(row.id), row]))
+      return { count: chosen.length, results: ids.map(id => experimentOf(rowOf.get(id)!)) }
     },
   }
 }
+
+/** Every experiment of a project, without its content. */
+async function listed(
+  db: Kysely<StateSchema>,
+  projectId: number,
+): Promise<(ListedExperiment & { readonly bytes: number })[]> {
+  const rows = await db
+    .selectFrom('experiment')
+    .leftJoin('feature_flag', 'feature_flag.id', 'experiment.feature_flag_id')
+    .select(narrowColumns)
+    .select(['feature_flag.active as flag_active', sql<number>`octet_length(content)`.as('bytes')])
+    .where('experiment.project_id', '=', projectId)
+    .where('experiment.deleted', '=', 0)
+    .execute()
+  return rows.map(({ flag_active: active, bytes, ...row }) => {
+    const { content: _none, ...experiment } = experimentOf({ ...row, content: '{}', deleted: 0 })
+    return { ...experiment, flagIsActive: active === 1, bytes: Number(bytes) }
+  })
+}
+
+const narrowColumns = [
+  ...(['experiment.id', 'experiment.project_id', 'experiment.name', 'feature_flag_id', 'flag_is_own'] as const),
+  ...(['start_date', 'end_date', 'experiment.archived', 'experiment.created_at', 'experiment.updated_at'] as const),
+  'experiment.created_by' as const,
+]
 
 async function find(db: Kysely<StateSchema>, projectId: number, id: number): Promise<Experiment | null> {
   const row = await db

@@ -5,8 +5,9 @@ import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
 import { changedFlag, type Flag, flagDefaults, withoutArchivedActive } from '#core/flags/definitions/flag.ts'
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
+import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagQuery, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
+import type { FlagQuery, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
 import { containsText } from '../tables/like.ts'
@@ -62,6 +63,17 @@ export function flagQueries(
       return found
     },
 
+    async listAuthors(projectId, ofWhat) {
+      const rows = await db
+        .selectFrom(ofWhat)
+        .select('created_by')
+        .distinct()
+        .where('project_id', '=', projectId)
+        .where('created_by', 'is not', null)
+        .execute()
+      return rows.map(row => row.created_by!)
+    },
+
     async listFlags(projectId, query) {
       const flags = chosenFlags(db, projectId, query)
       const { count } = await flags.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
@@ -71,8 +83,8 @@ export function flagQueries(
       return { count: Number(count), results: rows.map(flagOf) }
     },
 
-    async listStaleFlags(projectId, { nowMs, ...query }) {
-      const ids = await staleFlagIds(chosenFlags(db, projectId, { ...query, active: true }), nowMs)
+    async searchFlags(projectId, query) {
+      const ids = await searchedFlagIds(chosenFlags(db, projectId, query), query)
       const page = ids.slice(query.offset, query.offset + query.limit)
       if (page.length === 0) return { count: ids.length, results: [] }
       const flags = db.selectFrom('feature_flag').where('id', 'in', page).orderBy('id', 'desc')
@@ -173,9 +185,15 @@ export async function changeFlag(
 function chosenFlags(
   db: Kysely<StateSchema>,
   projectId: number,
-  { search, active, archived = false }: Pick<FlagQuery, 'search' | 'active' | 'archived'>,
+  { search, key, active, archived = false }: Omit<FlagQuery, 'limit' | 'offset'>,
 ) {
-  let flags = db.selectFrom('feature_flag').where('project_id', '=', projectId).where('deleted', '=', 0)
+  let flags = db
+    .selectFrom('feature_flag')
+    .where('project_id', '=', projectId)
+    .where('deleted', '=', 0)
+    .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'targeting_flag_id'))
+    .where('feature_flag.id', 'not in', flagsOfSurveys(projectId, 'internal_targeting_flag_id'))
+  if (key !== undefined) flags = flags.where(sql<boolean>`lower(key) = lower(${key})`)
   if (active !== undefined) flags = flags.where('active', '=', flagBit(active))
   if (archived !== 'all') flags = flags.where('archived', '=', flagBit(archived))
   if (search !== undefined && search !== '')
@@ -183,25 +201,37 @@ function chosenFlags(
   return flags
 }
 
+function flagsOfSurveys(projectId: number, column: 'targeting_flag_id' | 'internal_targeting_flag_id') {
+  return sql<number>`(SELECT ${sql.ref(column)} FROM survey
+    WHERE survey.project_id = ${projectId} AND ${sql.ref(column)} IS NOT NULL)`
+}
+
 /**
- * Ids of the stale ones among flags, descending. Whom a flag is rolled out to is decided by its filters, which no query
- * can read, so those of every flag that has not changed for long are read, a bounded number of bytes at a time.
+ * Ids of those among flags that are searched for, descending. What a flag's filters and lists hold no query can read, so
+ * every flag that may be one is read, a bounded number of bytes at a time; stale ones are not among those that changed
+ * lately.
  */
-async function staleFlagIds(flags: ReturnType<typeof chosenFlags>, nowMs: number): Promise<number[]> {
-  const beforeMs = nowMs - staleAfterMs
-  const candidates = flags
-    .leftJoin('flag_last_call as call', 'call.flag_id', 'feature_flag.id')
-    .where(eb => eb.or([eb('call.called_at', '<=', beforeMs), eb('conditions_since', '<=', beforeMs)]))
-    .orderBy('id', 'desc')
-  const stale: number[] = []
+async function searchedFlagIds(
+  flags: ReturnType<typeof chosenFlags>,
+  { staleAtMs, traits }: FlagSearch,
+): Promise<number[]> {
+  const called = flags.leftJoin('flag_last_call as call', 'call.flag_id', 'feature_flag.id').orderBy('id', 'desc')
+  const beforeMs = (staleAtMs ?? 0) - staleAfterMs
+  const candidates =
+    staleAtMs === undefined
+      ? called
+      : called.where(eb => eb.or([eb('call.called_at', '<=', beforeMs), eb('conditions_since', '<=', beforeMs)]))
+  const found: number[] = []
   for (let lastId: number | null = null; ; ) {
     const next: typeof candidates = lastId === null ? candidates : candidates.where('id', '<', lastId)
     const sizes = await next.select(flagBytes.as('bytes')).limit(idsPerQuery).execute()
-    if (sizes.length === 0) return stale
+    if (sizes.length === 0) return found
     const rows = await next.selectAll('feature_flag').select('call.called_at').limit(fittingRows(sizes)).execute()
     for (const row of rows) {
+      const flag = flagOf(row)
       const calledAtMs = row.called_at === null ? null : Number(row.called_at)
-      if (statusOfFlag(flagOf(row), calledAtMs, nowMs).status === 'STALE') stale.push(Number(row.id))
+      const isStale = staleAtMs === undefined || statusOfFlag(flag, calledAtMs, staleAtMs).status === 'STALE'
+      if (isStale && hasTraits(flag, traits)) found.push(flag.id)
     }
     lastId = Number(rows.at(-1)!.id)
   }

@@ -2,16 +2,22 @@
 
 import { type Kysely, sql } from 'kysely'
 import { definedOf } from '#core/defined-of.ts'
+import { ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { Survey } from '#core/surveys/survey.ts'
 import type { FlagWriteRefusal } from '#ports/state/flag-write.ts'
-import type { SurveyFlagWrites, SurveyStore } from '#ports/state/survey-store.ts'
+import type { SurveyFlagWrites, SurveyQuery, SurveyStore } from '#ports/state/survey-store.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
 import { containsText } from '../tables/like.ts'
 import { bumpRevision } from '../tables/revision-queries.ts'
+import { flagBit, jsonObjectOf } from '../tables/rows.ts'
 import type { StateSchema } from '../tables/schema.ts'
 import { surveyOf, surveyRowOf } from './definition-rows.ts'
 import { applyFlagWrite, isChanged, transactionUnlessRefused } from './flag-writes.ts'
+
+const contentBytes = sql<number>`octet_length(content)`.as('bytes')
+/** Rows that a search reads at a time, fewer where they are large. */
+const searchedPerQuery = 500
 
 export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
   return {
@@ -50,17 +56,55 @@ export function surveyQueries(db: Kysely<StateSchema>): SurveyStore {
 
     findSurvey: (projectId, id) => find(db, projectId, id),
 
-    async listSurveys(projectId, { limit, offset, search, archived }) {
-      let surveys = db.selectFrom('survey').where('project_id', '=', projectId)
-      if (archived !== undefined) surveys = surveys.where('archived', '=', archived ? 1 : 0)
-      if (search !== undefined && search !== '') surveys = surveys.where(sql<boolean>`${containsText('name', search)}`)
+    async listSurveys(projectId, { limit, offset, ...query }) {
+      const surveys = await chosenSurveys(db, projectId, query)
       const { count } = await surveys.select(eb => eb.fn.countAll().as('count')).executeTakeFirstOrThrow()
       const page = surveys.orderBy('created_at', 'desc').orderBy('id', 'desc').offset(offset)
-      const sizes = await page.select(sql<number>`octet_length(content)`.as('bytes')).limit(limit).execute()
+      const sizes = await page.select(contentBytes).limit(limit).execute()
       const rows = await page.selectAll().limit(fittingRows(sizes)).execute()
       return { count: Number(count), results: rows.map(surveyOf) }
     },
   }
+}
+
+async function chosenSurveys(
+  db: Kysely<StateSchema>,
+  projectId: number,
+  { search, archived, status, type, ids, createdBy }: Omit<SurveyQuery, 'limit' | 'offset'>,
+) {
+  let surveys = db.selectFrom('survey').where('project_id', '=', projectId)
+  if (archived !== undefined) surveys = surveys.where('archived', '=', flagBit(archived))
+  if (type !== undefined) surveys = surveys.where('type', '=', type)
+  if (ids !== undefined) surveys = surveys.where(isIn('id', ids))
+  if (createdBy !== undefined) surveys = surveys.where(isIn('created_by', createdBy))
+  if (status !== undefined) surveys = surveys.where('start_date', status === 'draft' ? 'is' : 'is not', null)
+  if (status === 'running' || status === 'complete')
+    surveys = surveys.where('end_date', status === 'running' ? 'is' : 'is not', null)
+  if (search === undefined || search === '') return surveys
+  // A description is in the JSON of the content, where its text is escaped; what is found there may be another field.
+  const escaped = JSON.stringify(search).slice(1, -1)
+  const candidates = surveys.where(
+    sql<boolean>`(${containsText('name', search)} OR ${containsText('content', escaped)})`,
+  )
+  const found: string[] = []
+  for (let offset = 0; ; ) {
+    const page = candidates.orderBy('id').offset(offset)
+    const sizes = await page.select(contentBytes).limit(searchedPerQuery).execute()
+    if (sizes.length === 0) break
+    const rows = await page.select(['id', 'name', 'content']).limit(fittingRows(sizes)).execute()
+    for (const { id, name, content } of rows) {
+      const description = ownValue(jsonObjectOf(content), 'description')
+      const texts = typeof description === 'string' ? [name, description] : [name]
+      if (texts.some(text => text.toLowerCase().includes(search.toLowerCase()))) found.push(id)
+    }
+    offset += rows.length
+  }
+  return surveys.where(isIn('id', found))
+}
+
+/** False for an empty list, which SQL has no form of. */
+function isIn(column: string, values: readonly string[]) {
+  return values.length === 0 ? sql<boolean>`1 = 0` : sql<boolean>`${sql.ref(column)} IN (${sql.join(values)})`
 }
 
 /** @returns ids of the flags that were made or changed, by the survey's names for them. */

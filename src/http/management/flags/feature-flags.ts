@@ -4,6 +4,7 @@ import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
+import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
 import { ok } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
@@ -22,11 +23,21 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
-import { booleanParam, pageParams, type QueryParam, searchParam, withDefault } from '../kit/query-params.ts'
+import { asFilter, authorsParam, labelsOfAuthors, namesParam } from '../kit/list-filters.ts'
+import {
+  booleanParam,
+  choiceParam,
+  pageParams,
+  type QueryParam,
+  type QueryValues,
+  searchParam,
+  textParam,
+  withDefault,
+} from '../kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 
 type FlagsDeps = FlagEndpointDeps &
-  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlags' | 'listStaleFlags'> }
+  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlags' | 'searchFlags' | 'listAuthors'> }
 
 const tag = 'feature_flags'
 
@@ -47,6 +58,37 @@ const archivedParam = withDefault<boolean | 'all'>(
   },
   false,
 )
+/** PostHog's, all of which have to hold. */
+const flagFilters = {
+  search: searchParam('Part of a key or name, in any case.'),
+  key: textParam('The key, in any case.'),
+  active: activeParam,
+  archived: archivedParam,
+  type: asFilter(
+    choiceParam(flagTypes, '`boolean` and `multivariant` by variants, `experiment` with one, `remote_config`.'),
+  ),
+  created_by_id: authorsParam(),
+  evaluation_runtime: asFilter(choiceParam(['all', 'client', 'server'], 'Where the flag is evaluated.')),
+  has_evaluation_contexts: booleanParam('Only flags with evaluation contexts, or only those without.'),
+  tags: namesParam('JSON list of tags, of which a flag has at least one.'),
+  excluded_tags: namesParam('JSON list of tags, of which a flag has none.'),
+  excluded_properties: namesParam('JSON list of keys of flags that are left out.'),
+  eligible_for_experiment: booleanParam('Only flags with 2 to 20 variants, or only others.'),
+}
+
+async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues<typeof flagFilters>) {
+  return definedOf({
+    type: query.type,
+    createdBy: await labelsOfAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
+    evaluationRuntime: query.evaluation_runtime,
+    hasEvaluationContexts: query.has_evaluation_contexts,
+    tags: query.tags,
+    excludedTags: query.excluded_tags,
+    excludedKeys: query.excluded_properties,
+    isEligibleForExperiment: query.eligible_for_experiment,
+  })
+}
+
 /** Fields that belong in `filters` or have another name. If they were ignored, the flag would be on for everyone. */
 const wrongNames = {
   groups: 'filters.groups',
@@ -71,23 +113,24 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       scope: 'feature_flag:read',
       query: {
         ...pageParams(),
-        search: searchParam('Part of a key or name, in any case.'),
-        active: activeParam,
-        archived: archivedParam,
+        ...flagFilters,
       },
       success: { status: 200, schema: countedPageSchema(flagSchema) },
-      handle: call => {
+      handle: async call => {
         const { caller, project, query } = call
-        const { search, active, archived } = query
-        const chosen = { archived, ...definedOf({ search }) }
-        const nowMs = deps.clock.nowMs()
+        const { search, key, active, archived } = query
+        const isStale = active === 'STALE'
+        const chosen = { archived, ...definedOf({ search, key, active: isStale ? true : active }) }
+        const traits = await readTraits(deps, project.id, query)
+        const isSearch = isStale || Object.keys(traits).length > 0
+        const searched = { ...chosen, traits, ...(isStale && { staleAtMs: deps.clock.nowMs() }) }
         return answerCountedList(
           call,
           query,
           slice =>
-            active === 'STALE'
-              ? deps.management.listStaleFlags(project.id, { ...chosen, ...slice, nowMs })
-              : deps.management.listFlags(project.id, { ...chosen, ...slice, ...definedOf({ active }) }),
+            isSearch
+              ? deps.management.searchFlags(project.id, { ...searched, ...slice })
+              : deps.management.listFlags(project.id, { ...chosen, ...slice }),
           encodeTogether(flags => encodeFlags(deps, caller, flags)),
         )
       },

@@ -1,7 +1,7 @@
 // Parameters of a query string, each with its schema (for OpenAPI) and its reader. An empty parameter counts as absent,
 // since browsers' forms send it; an empty filter is an error, because the answer would hold everything. The last of a
-// repeated parameter counts. Unknown ones are ignored, as in PostHog, unless they look like a known one misspelt: the
-// answer would then hold more than was asked for.
+// repeated parameter counts. Unknown ones are refused, unlike in PostHog: a filter that is not read answers more than was
+// asked for, and what was not done looks done.
 
 import Type, { type TSchema } from 'typebox'
 import { isUuid } from '#core/events/uuid.ts'
@@ -25,10 +25,10 @@ export type QueryValues<Q extends QuerySpec> = {
   readonly [K in keyof Q]: Q[K] extends QueryParam<infer T> ? T : never
 }
 
-/** All parameters of a request, or the error of the first one that cannot be read. */
+/** All parameters of a request, or the error of the first one that is unknown or cannot be read. */
 export function readQuery(spec: QuerySpec, query: object): Result<Record<string, unknown>, WireError> {
-  const misspelt = findMisspelt('parameter', query, Object.keys(spec))
-  if (misspelt !== null) return err(misspelt)
+  const unknown = unknownParam(spec, query)
+  if (unknown !== null) return err(unknown)
   const values: Record<string, unknown> = {}
   for (const [name, param] of Object.entries(spec)) {
     const sent: unknown = Object.hasOwn(query, name) ? query[name as keyof typeof query] : undefined
@@ -45,6 +45,29 @@ export function readQuery(spec: QuerySpec, query: object): Result<Record<string,
     values[name] = read.value
   }
   return ok(values)
+}
+
+/**
+ * What PostHog's tools add to any request, and what changes nothing in an answer that has everything: `basic` leaves fields
+ * out, `client_query_id` names a query to end it, `_` keeps caches away. Only `format=json` is what is answered.
+ */
+const idleParams: Readonly<Record<string, (texts: readonly unknown[]) => boolean>> = {
+  basic: () => true,
+  client_query_id: () => true,
+  _: () => true,
+  format: texts => texts.every(text => text === 'json'),
+}
+
+function unknownParam(spec: QuerySpec, query: object): WireError | null {
+  const known = Object.keys(spec)
+  const misspelt = findMisspelt('parameter', query, known, new Set(Object.keys(idleParams)))
+  if (misspelt !== null) return misspelt
+  for (const [name, sent] of Object.entries(query)) {
+    if (known.includes(name) || (Object.hasOwn(idleParams, name) && idleParams[name]!([sent].flat()))) continue
+    const read = known.filter(each => !('deprecated' in spec[each]!.schema)).join(', ')
+    return invalidInput(name, `Unknown parameter ${name}. ${read === '' ? 'This reads none' : `This reads ${read}`}.`)
+  }
+  return null
 }
 
 /** A parameter that may be absent but not empty. */

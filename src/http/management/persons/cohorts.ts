@@ -53,7 +53,11 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       tag,
       summary: 'List cohorts that are not deleted, newest first.',
       scope: 'cohort:read',
-      query: { ...pageParams(), search: searchParam('Part of a name, in any case.') },
+      query: {
+        ...pageParams(),
+        search: searchParam('Part of a name, in any case.'),
+        hide_behavioral_cohorts: booleanParam('There are no behavioral cohorts here, so it changes nothing.'),
+      },
       success: { status: 200, schema: countedPageSchema(cohortSchema) },
       handle: call => {
         const { project, query } = call

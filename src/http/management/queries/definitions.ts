@@ -2,7 +2,7 @@
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
-import { err, ok, type Result } from '#core/result.ts'
+import { err, ok } from '#core/result.ts'
 import type { EventQueries } from '#ports/events/event-queries.ts'
 import {
   encodeEventDefinition,
@@ -11,18 +11,16 @@ import {
   propertyDefinitionSchema,
 } from '#wire/management/definitions.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import type { WireError } from '#wire/wire-error.ts'
-import { answerFromEventStore, invalid, invalidInput } from '../kit/answers.ts'
+import { answerFromEventStore, invalidInput } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
-import { readJson } from '../kit/property-filters.ts'
+import { commaListParam, namesParam } from '../kit/list-filters.ts'
 import { booleanParam, optional, pageParams, type QueryParam, textParam, withDefault } from '../kit/query-params.ts'
 
 type DefinitionsDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listEventNames' | 'listPropertyNames'> }
 
 const tag = 'definitions'
-const namesMax = 100
 const search = textParam('Part of a name, in any case.')
 const kinds = ['event', 'person'] as const
 
@@ -63,9 +61,10 @@ export function definitionsRoutes(deps: DefinitionsDeps): ManagementRoute[] {
         type: withDefault(kindParam(), 'event'),
         event_names: namesParam('JSON list of events, of which `is_seen_on_filtered_events` tells.'),
         filter_by_event_names: withDefault(booleanParam('Only properties of events in `event_names`.'), false),
-        properties: listParam('Only these names, separated by commas.'),
+        properties: commaListParam('Only these names, separated by commas.'),
         is_feature_flag: booleanParam('Only `$feature/…`, or all but them.'),
         exclude_core_properties: withDefault(booleanParam('Without `$…`, which SDKs set.'), false),
+        exclude_hidden: booleanParam('No property is hidden here, so it changes nothing.'),
       },
       success: { status: 200, schema: countedPageSchema(propertyDefinitionSchema) },
       handle: call => {
@@ -96,23 +95,4 @@ function kindParam(): QueryParam<(typeof kinds)[number] | undefined> {
       ? err(invalidInput(name, `Must be one of: ${kinds.join(', ')}. Groups and sessions have no list here.`))
       : ok(kind)
   })
-}
-
-function namesParam(description: string): QueryParam<readonly string[] | undefined> {
-  return optional(Type.String({ description }), (text, name) => {
-    const names = readJson(text)
-    const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
-    return isList ? checked(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
-  })
-}
-
-function listParam(description: string): QueryParam<readonly string[] | undefined> {
-  return optional(Type.String({ description }), (text, name) => checked(text.split(','), name))
-}
-
-function checked(names: readonly string[], name: string): Result<readonly string[], WireError> {
-  if (names.length > namesMax) return err(invalidInput(name, `At most ${namesMax} names.`))
-  return names.some(one => one.length > 1_000 || one.includes('\0'))
-    ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))
-    : ok(names)
 }

@@ -1,0 +1,90 @@
+// Which experiments of a project a list shows, and in which order. Source: PostHog's list of experiments.
+
+import type { Experiment } from './experiment.ts'
+
+export const experimentStatuses = ['draft', 'running', 'paused', 'stopped'] as const
+export type ExperimentStatus = (typeof experimentStatuses)[number]
+
+export const experimentOrders = [
+  'name',
+  'created_at',
+  'updated_at',
+  'start_date',
+  'end_date',
+  'duration',
+  'status',
+] as const
+
+/** All filters have to hold. */
+export interface ExperimentFilter {
+  /** Part of a name, in any case. */
+  readonly search?: string
+  readonly status?: ExperimentStatus
+  readonly archived: boolean
+  readonly flagId?: number
+  /** Labels of keys; the experiment was made with one of them. */
+  readonly createdBy?: readonly string[]
+  /** Newest first unless given. */
+  readonly order?: { readonly by: (typeof experimentOrders)[number]; readonly isDescending: boolean }
+}
+
+/** An experiment without what is only shown, and whether its flag is active. */
+export type ListedExperiment = Omit<Experiment, 'content'> & { readonly flagIsActive: boolean }
+
+/** An experiment that runs with its flag switched off is paused. */
+export function statusOfExperiment(
+  { startDateMs, endDateMs }: Pick<Experiment, 'startDateMs' | 'endDateMs'>,
+  flagIsActive: boolean,
+): ExperimentStatus {
+  if (startDateMs === null) return 'draft'
+  if (endDateMs !== null) return 'stopped'
+  return flagIsActive ? 'running' : 'paused'
+}
+
+/** @param experiments of one project. @param nowMs until when an experiment that runs has lasted. */
+export function chooseExperiments<T extends ListedExperiment>(
+  experiments: readonly T[],
+  filter: ExperimentFilter,
+  nowMs: number,
+): T[] {
+  const search = filter.search?.toLowerCase() ?? ''
+  const chosen = experiments.filter(
+    experiment =>
+      experiment.archived === filter.archived &&
+      experiment.name.toLowerCase().includes(search) &&
+      (filter.flagId === undefined || experiment.flagId === filter.flagId) &&
+      (filter.status === undefined || statusOfExperiment(experiment, experiment.flagIsActive) === filter.status) &&
+      (filter.createdBy === undefined ||
+        (experiment.createdBy !== null && filter.createdBy.includes(experiment.createdBy))),
+  )
+  const { by, isDescending } = filter.order ?? { by: 'created_at', isDescending: true }
+  const direction = isDescending ? -1 : 1
+  const rank = (experiment: ListedExperiment) => rankOf(experiment, by, nowMs)
+  return chosen.sort((a, b) => direction * compare(rank(a), rank(b)) || b.id - a.id)
+}
+
+function rankOf(experiment: ListedExperiment, by: (typeof experimentOrders)[number], nowMs: number): string | number {
+  const { startDateMs, endDateMs } = experiment
+  switch (by) {
+    case 'name':
+      return experiment.name.toLowerCase()
+    case 'created_at':
+      return experiment.createdAtMs
+    case 'updated_at':
+      return experiment.updatedAtMs
+    case 'start_date':
+      return startDateMs ?? Number.NEGATIVE_INFINITY
+    case 'end_date':
+      return endDateMs ?? Number.NEGATIVE_INFINITY
+    case 'duration':
+      return startDateMs === null ? -1 : (endDateMs ?? nowMs) - startDateMs
+    case 'status':
+      return experimentStatuses.indexOf(statusOfExperiment(experiment, experiment.flagIsActive))
+    default:
+      return by satisfies never
+  }
+}
+
+function compare(a: string | number, b: string | number): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}

@@ -1,0 +1,66 @@
+// What a list of flags can be narrowed by that only the whole flag tells. Source: PostHog's list of feature flags.
+
+import { isJsonObject, ownValue } from '../../json.ts'
+import type { Flag } from './flag.ts'
+
+export const flagTypes = ['boolean', 'multivariant', 'experiment', 'remote_config'] as const
+
+/** All of them have to hold. */
+export interface FlagTraits {
+  readonly type?: (typeof flagTypes)[number]
+  /** Labels of keys; the flag was made with one of them. */
+  readonly createdBy?: readonly string[]
+  readonly evaluationRuntime?: string
+  readonly hasEvaluationContexts?: boolean
+  /** The flag has at least one of these. */
+  readonly tags?: readonly string[]
+  /** The flag has none of these. */
+  readonly excludedTags?: readonly string[]
+  readonly excludedKeys?: readonly string[]
+  /** The flag has as many variants as an experiment may have. */
+  readonly isEligibleForExperiment?: boolean
+}
+
+export function hasTraits(flag: Flag, traits: FlagTraits): boolean {
+  const { type, createdBy, evaluationRuntime, hasEvaluationContexts, tags, isEligibleForExperiment } = traits
+  return (
+    (type === undefined || isOfType(flag, type)) &&
+    (createdBy === undefined || (flag.createdBy !== null && createdBy.includes(flag.createdBy))) &&
+    (evaluationRuntime === undefined || flag.evaluationRuntime === evaluationRuntime) &&
+    (hasEvaluationContexts === undefined || flag.evaluationContexts.length > 0 === hasEvaluationContexts) &&
+    (tags === undefined || tags.some(tag => flag.tags.includes(tag))) &&
+    !traits.excludedTags?.some(tag => flag.tags.includes(tag)) &&
+    !traits.excludedKeys?.includes(flag.key) &&
+    (isEligibleForExperiment === undefined || mayBackExperiment(flag) === isEligibleForExperiment)
+  )
+}
+
+function isOfType(flag: Flag, type: (typeof flagTypes)[number]): boolean {
+  switch (type) {
+    case 'boolean':
+      return variantCount(flag.filters) === 0
+    case 'multivariant':
+      return variantCount(flag.filters) > 0
+    case 'experiment':
+      return flag.hasExperiment
+    case 'remote_config':
+      return flag.isRemoteConfiguration
+    default:
+      return type satisfies never
+  }
+}
+
+/** PostHog's own bound. */
+const experimentVariantsMax = 20
+
+function mayBackExperiment({ filters }: Flag): boolean {
+  const count = variantCount(filters)
+  return count >= 2 && count <= experimentVariantsMax
+}
+
+/** How many variants filters define; 0 for a flag that is just on or off. */
+export function variantCount(filters: Flag['filters']): number {
+  const multivariate = ownValue(filters, 'multivariate')
+  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  return Array.isArray(variants) ? variants.length : 0
+}

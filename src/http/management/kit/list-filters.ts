@@ -1,0 +1,78 @@
+// Readers of the filters that PostHog's lists take: lists of names and of ids, and who made a thing.
+
+import Type, { type TSchema } from 'typebox'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import { encodeAuthor } from '#wire/management/author.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput } from './answers.ts'
+import { readJson } from './property-filters.ts'
+import { filterParam, type QueryParam } from './query-params.ts'
+
+const namesMax = 100
+
+/** A JSON list of names. */
+export function namesParam(description: string): QueryParam<readonly string[] | undefined> {
+  return filterParam(Type.String({ description }), (text, name) => {
+    const names = readJson(text)
+    const isList = Array.isArray(names) && names.every(item => typeof item === 'string')
+    return isList ? checked(names, name) : err(invalid(name, 'Must be a JSON list of names, such as ["paid"].'))
+  })
+}
+
+/** Names that are separated by commas. */
+export function commaListParam(description: string): QueryParam<readonly string[] | undefined> {
+  return filterParam(Type.String({ description }), (text, name) => checked(text.split(','), name))
+}
+
+function checked(names: readonly string[], name: string): Result<readonly string[], WireError> {
+  if (names.length > namesMax) return err(invalidInput(name, `At most ${namesMax} names.`))
+  return names.some(one => one.length > 1_000 || one.includes('\0'))
+    ? err(invalidInput(name, 'A name has at most 1,000 characters and no NUL.'))
+    : ok(names)
+}
+
+/** One id of an author, several separated by commas, or a JSON list of them. */
+export function authorsParam(): QueryParam<readonly number[] | undefined> {
+  const schema: TSchema = Type.String({
+    description: '`created_by.id`: one, several separated by commas, or a JSON list.',
+  })
+  return filterParam(schema, (text, name) => {
+    const list = text.startsWith('[') ? readJson(text) : text.split(',')
+    const ids = Array.isArray(list)
+      ? list.map(id => (/^\d{1,15}$/.test(String(id).trim()) ? Number(id) : null))
+      : [null]
+    if (ids.length > namesMax) return err(invalidInput(name, `At most ${namesMax} ids.`))
+    return ids.includes(null) ? err(invalid(name, 'Must be ids of authors.')) : ok(ids as number[])
+  })
+}
+
+/** The labels that are shown with these ids; undefined when there is no such filter. */
+export async function labelsOfAuthors(
+  store: Pick<FlagStore, 'listAuthors'>,
+  projectId: number,
+  ofWhat: Parameters<FlagStore['listAuthors']>[1],
+  ids: readonly number[] | undefined,
+): Promise<readonly string[] | undefined> {
+  if (ids === undefined) return undefined
+  const labels = await store.listAuthors(projectId, ofWhat)
+  return labels.filter(label => ids.includes(encodeAuthor(label)!.id))
+}
+
+/** A parameter whose value means something else. */
+export function mapParam<T, U>(param: QueryParam<T>, meaning: (value: T) => U): QueryParam<U> {
+  const { schema, required } = param
+  return {
+    schema,
+    required,
+    read(text, name) {
+      const read = param.read(text, name)
+      return read.ok ? ok(meaning(read.value)) : read
+    },
+  }
+}
+
+/** A parameter that narrows the answer: an empty one is an error. */
+export function asFilter<T>(param: QueryParam<T>): QueryParam<T> {
+  return { ...param, isFilter: true }
+}

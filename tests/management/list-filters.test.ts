@@ -1,0 +1,165 @@
+// What a list is narrowed by: PostHog's filters are followed, and a parameter that is not followed is refused. A filter
+// that is not read answers more than was asked for.
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { type ManagementApi, startManagement } from '../support/management-api.ts'
+
+const project = '/api/projects/1'
+
+/** The values of a field in a list, in its order. */
+async function listed(api: ManagementApi, path: string, field = 'key'): Promise<unknown[]> {
+  const { status, body, text } = await api.call('GET', `${project}/${path}`)
+  assert.equal(status, 200, text)
+  assert.equal(body.count, body.results.length)
+  return body.results.map((row: Record<string, unknown>) => row[field])
+}
+
+async function made(api: ManagementApi, path: string, body: object, key?: string): Promise<Record<string, unknown>> {
+  const answer = await api.call('POST', `${project}/${path}/`, { body, ...(key === undefined ? {} : { key }) })
+  assert.equal(answer.status, 201, answer.text)
+  return answer.body
+}
+
+const variants = (...percentages: number[]) => ({
+  multivariate: {
+    variants: percentages.map((rollout_percentage, index) => ({
+      key: index === 0 ? 'control' : `v${index}`,
+      rollout_percentage,
+    })),
+  },
+})
+
+it('no endpoint leaves a parameter unread', async t => {
+  const api = await startManagement(t)
+  assert.ok(api.routes.length > 150)
+  for (const { method, path } of api.routes) {
+    const address = `${path.replaceAll(/:\w+/g, '1')}/?no_such_parameter=1`
+    const { status, body } = await api.call(method, address)
+    const told = [status, body?.type, body?.code, body?.attr]
+    assert.deepEqual(told, [400, 'validation_error', 'invalid_input', 'no_such_parameter'], `${method} ${address}`)
+  }
+  const { body } = await api.call('GET', `${project}/groups/?created_after=2026-01-01`)
+  assert.equal(body.detail, 'Unknown parameter created_after. This reads limit, offset, group_type_index, search.')
+  const { body: refused } = await api.call('GET', `${project}/persons/?format=csv`)
+  assert.equal(refused.attr, 'format')
+})
+
+describe('flags', () => {
+  async function withFlags(t: TestContext): Promise<ManagementApi> {
+    const api = await startManagement(t)
+    const other = await api.addKey(['feature_flag:write', 'experiment:write'])
+    await made(api, 'feature_flags', { key: 'Plain', tags: ['a', 'b'], evaluation_runtime: 'server' })
+    await made(api, 'feature_flags', { key: 'split', tags: ['b'], filters: { groups: [], ...variants(50, 50) } }, other)
+    await made(api, 'feature_flags', { key: 'config', is_remote_configuration: true, active: false }, other)
+    await made(api, 'experiments', { name: 'X', feature_flag_key: 'tried' })
+    return api
+  }
+
+  it('are found by key and by what they are', async t => {
+    const api = await withFlags(t)
+    const { body: config } = await api.call('GET', `${project}/feature_flags/config/`)
+    const { body: plain } = await api.call('GET', `${project}/feature_flags/Plain/`)
+    const authors = [config.created_by.id, plain.created_by.id]
+    for (const [query, keys] of [
+      ['', ['tried', 'config', 'split', 'Plain']],
+      ['key=plain', ['Plain']],
+      ['key=plai', []],
+      ['type=boolean', ['config', 'Plain']],
+      ['type=multivariant', ['tried', 'split']],
+      ['type=experiment', ['tried']],
+      ['type=remote_config', ['config']],
+      ['type=multivariant&active=true', ['split']],
+      ['eligible_for_experiment=true', ['tried', 'split']],
+      [`tags=${encodeURIComponent('["a","none"]')}`, ['Plain']],
+      [`excluded_tags=${encodeURIComponent('["a"]')}`, ['tried', 'config', 'split']],
+      [`excluded_properties=${encodeURIComponent('["tried","split"]')}`, ['config', 'Plain']],
+      ['evaluation_runtime=server', ['Plain']],
+      ['has_evaluation_contexts=true', []],
+      ['has_evaluation_contexts=false&search=pl', ['split', 'Plain']],
+      [`created_by_id=${authors[0]}`, ['config', 'split']],
+      [`created_by_id=${authors.join(',')}`, ['tried', 'config', 'split', 'Plain']],
+      [`created_by_id=${encodeURIComponent(JSON.stringify([authors[1]]))}`, ['tried', 'Plain']],
+      ['created_by_id=1', []],
+    ] as const)
+      assert.deepEqual(await listed(api, `feature_flags/?${query}`), keys, query)
+    const first = await api.call('GET', `${project}/feature_flags/?type=boolean&limit=1`)
+    assert.deepEqual([first.body.count, first.body.results[0].key], [2, 'config'])
+    const second = await api.call('GET', first.body.next.slice(api.url.length))
+    assert.deepEqual([second.body.results[0].key, second.body.next], ['Plain', null])
+    for (const query of ['type=', 'type=other', 'tags=a', 'created_by_id=ada', 'key=', 'order=key'])
+      assert.equal((await api.call('GET', `${project}/feature_flags/?${query}`)).status, 400, query)
+  })
+
+  it('that a survey made for itself are not among them', async t => {
+    const api = await startManagement(t)
+    const linked = await made(api, 'feature_flags', { key: 'linked' })
+    const survey = {
+      ...{ name: 'S', type: 'popover', linked_flag_id: linked.id },
+      targeting_flag_filters: { groups: [{ properties: [], rollout_percentage: 50 }] },
+    }
+    await made(api, 'surveys', survey)
+    assert.deepEqual(await listed(api, 'feature_flags/'), ['linked'])
+    assert.deepEqual(await listed(api, 'feature_flags/?search=survey'), [])
+    assert.deepEqual(await listed(api, 'feature_flags/?type=boolean'), ['linked'])
+  })
+})
+
+it('surveys are found by status, type, ids, author and description', async t => {
+  const api = await startManagement(t)
+  const other = await api.addKey(['survey:write'])
+  const questions = [{ type: 'open', question: 'Why?' }]
+  const dates = { start_date: '2026-04-01T00:00:00Z', questions }
+  const draft = await made(api, 'surveys', { name: 'Draft', type: 'popover', description: 'Say "Ünder" 100%' })
+  const running = await made(api, 'surveys', { name: 'Running', type: 'api', ...dates }, other)
+  await made(api, 'surveys', { name: 'Over', type: 'widget', ...dates, end_date: '2026-04-02T00:00:00Z' })
+  const author = (running.created_by as { id: number }).id
+  for (const [query, names] of [
+    ['status=draft', ['Draft']],
+    ['status=running', ['Running']],
+    ['status=complete', ['Over']],
+    ['type=api', ['Running']],
+    [`ids=${draft.id},${running.id}`, ['Draft', 'Running']],
+    [`created_by=${author}`, ['Running']],
+    ['created_by=1', []],
+    [`search=${encodeURIComponent('SAY "Ünder" 100%')}`, ['Draft']],
+    ['search=why', []],
+    ['search=r', ['Draft', 'Running', 'Over']],
+  ] as const)
+    assert.deepEqual((await listed(api, `surveys/?${query}`, 'name')).toSorted(), names.toSorted(), query)
+})
+
+it('experiments are found by what PostHog’s tools ask for, without archived ones, in the order asked for', async t => {
+  const api = await startManagement(t)
+  const other = await api.addKey(['experiment:write'])
+  const started = { start_date: '2026-04-01T00:00:00Z' }
+  const draft = await made(api, 'experiments', { name: 'b draft', feature_flag_key: 'one' }, other)
+  await made(api, 'experiments', { name: 'a runs', feature_flag_key: 'two', ...started })
+  await made(api, 'experiments', {
+    name: 'c over',
+    feature_flag_key: 'three',
+    ...started,
+    end_date: '2026-04-02T00:00:00Z',
+  })
+  await made(api, 'experiments', { name: 'd paused', feature_flag_key: 'four', start_date: '2026-04-03T00:00:00Z' })
+  const filed = await made(api, 'experiments', { name: 'filed', feature_flag_key: 'five', archived: true })
+  assert.equal((await api.call('PATCH', `${project}/feature_flags/four/`, { body: { active: false } })).status, 200)
+  const flagId = (draft.feature_flag as { id: number }).id
+  for (const [query, names] of [
+    ['', ['d paused', 'c over', 'a runs', 'b draft']],
+    ['archived=true', [filed.name]],
+    ['status=draft', ['b draft']],
+    ['status=running', ['a runs']],
+    ['status=paused', ['d paused']],
+    ['status=complete', ['c over']],
+    ['status=all&search=R', ['c over', 'a runs', 'b draft']],
+    [`feature_flag_id=${flagId}`, ['b draft']],
+    [`created_by_id=${(draft.created_by as { id: number }).id}`, ['b draft']],
+    ['order=name', ['a runs', 'b draft', 'c over', 'd paused']],
+    ['order=-duration', ['a runs', 'd paused', 'c over', 'b draft']],
+  ] as const)
+    assert.deepEqual(await listed(api, `experiments/?${query}`, 'name'), names, query)
+  assert.deepEqual(await listed(api, 'experiments/?order=name', 'status'), ['running', 'draft', 'stopped', 'paused'])
+  for (const query of ['event=paid', 'tags=%5B%5D', 'order=flag', 'status=exposure_frozen'])
+    assert.equal((await api.call('GET', `${project}/experiments/?${query}`)).status, 400, query)
+})
