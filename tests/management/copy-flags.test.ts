@@ -43,6 +43,25 @@ describe('copying a flag to another project', () => {
     assert.deepEqual([there.name, there.filters, there.tags, there.version], ['Better', filters, ['a'], 2])
   })
 
+  it('makes an inactive one on request, and refuses what it would not do', async t => {
+    const { api } = await withTwoProjects(t)
+    await create(api, flagsOf(1), { key: 'beta' })
+    const asked = { feature_flag_key: 'beta', from_project: 1, target_project_ids: [2] }
+    const copy = (fields: object) => api.call('POST', copyPath, { body: { ...asked, ...fields } })
+    for (const [fields, active] of [
+      [{ disable_copied_flag: true }, false],
+      [{ disable_copied_flag: false, copy_schedule: false, copy_dependencies: false }, true],
+      [{ disable_copied_flag: true }, false],
+    ] as const) {
+      assert.equal((await copy(fields)).body.success[0].active, active)
+      assert.equal((await api.call('GET', `${flagsOf(2)}beta/`)).body.active, active)
+    }
+    for (const name of ['copy_schedule', 'copy_dependencies']) {
+      const { status, body } = await copy({ [name]: true })
+      assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name])
+    }
+  })
+
   it('takes cohorts along, static ones without members, or finds them by name', async t => {
     const { api, copy } = await withTwoProjects(t)
     const leaf = { key: 'plan', type: 'person', value: 'pro' }

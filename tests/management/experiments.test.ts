@@ -43,6 +43,65 @@ describe('experiments', () => {
     assert.deepEqual((await create(api, body)).feature_flag.filters.multivariate.variants, variants)
   })
 
+  it('make and change their flag as `feature_flag` says', async t => {
+    const api = await startManagement(t)
+    const split = (...shares: number[]) => ({
+      variants: shares.map((rollout_percentage, index) => ({ key: `v${index}`, rollout_percentage })),
+    })
+    const filters = { multivariate: split(34, 33, 33), groups: [{ properties: [], rollout_percentage: 20 }] }
+    const feature_flag = { filters, ensure_experience_continuity: true }
+    const made = await create(api, { name: 'Thirds', feature_flag_key: 'thirds', feature_flag })
+    assert.deepEqual(made.feature_flag.filters, filters)
+    assert.equal(made.feature_flag.ensure_experience_continuity, true)
+    const patch = (body: object) => api.call('PATCH', `${experiments}1/`, { body })
+    const echoed = await patch({ ...made, name: 'Same' })
+    assert.deepEqual([echoed.status, echoed.body.feature_flag.version], [200, 1], 'what comes back changes nothing')
+    const halves = await patch({ feature_flag: { filters: { multivariate: split(50, 50) } } })
+    assert.deepEqual(halves.body.feature_flag.filters, { ...filters, multivariate: split(50, 50) })
+    await patch({ start_date: '2026-05-01T00:00:00Z' })
+    const changed = { feature_flag: { filters: { groups: [{ properties: [], rollout_percentage: 50 }] } } }
+    for (const [body, attr] of [
+      [changed, 'feature_flag'],
+      [{ feature_flag: { active: false } }, 'feature_flag.active'],
+      [{ feature_flag: { id: 99 } }, 'feature_flag.id'],
+      [
+        { feature_flag: { filters: { multivariate: split(50) } }, update_feature_flag_params: true },
+        'feature_flag.filters.multivariate.variants',
+      ],
+      [{ feature_flag_key: 'other' }, 'feature_flag_key'],
+    ] as const) {
+      const refused = await patch(body)
+      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+    const running = await patch({ ...changed, update_feature_flag_params: true })
+    assert.equal(running.body.feature_flag.filters.groups[0].rollout_percentage, 50)
+    const taken = await api.call('POST', experiments, {
+      body: { name: 'Two', feature_flag_key: 'thirds', feature_flag },
+    })
+    assert.deepEqual([taken.status, taken.body.attr], [400, 'feature_flag'])
+  })
+
+  it('change their flag by parameters, but not by those that come back as they were', async t => {
+    const api = await startManagement(t)
+    const variants = (share: number) => [
+      { key: 'control', rollout_percentage: share },
+      { key: 'test', rollout_percentage: 100 - share },
+    ]
+    const parameters = { feature_flag_variants: variants(30), rollout_percentage: 40 }
+    const made = await create(api, { name: 'Old', feature_flag_key: 'old', parameters })
+    assert.deepEqual(made.feature_flag.filters, {
+      groups: [{ properties: [], rollout_percentage: 40 }],
+      multivariate: { variants: variants(30) },
+    })
+    const filters = { ...made.feature_flag.filters, multivariate: { variants: variants(60) } }
+    assert.equal((await api.call('PATCH', `${flags}old/`, { body: { filters } })).status, 200)
+    const echoed = await api.call('PATCH', `${experiments}1/`, { body: { name: 'New', parameters } })
+    assert.deepEqual(echoed.body.feature_flag.filters, filters)
+    const body = { parameters: { ...parameters, feature_flag_variants: variants(70) } }
+    const changed = await api.call('PATCH', `${experiments}1/`, { body })
+    assert.deepEqual(changed.body.feature_flag.filters.multivariate.variants, variants(70))
+  })
+
   it('take a flag that is there, and keep what it says', async t => {
     const api = await startManagement(t)
     const variants = [

@@ -8,6 +8,8 @@ import {
   experimentStatuses,
 } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
+import { isJsonObject, ownValue } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
 import type { Project } from '#core/project.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
@@ -18,16 +20,19 @@ import {
   deleteExperiment,
   type ExperimentFields,
   type ExperimentRefusal,
+  type FlagConfig,
   updateExperiment,
 } from '#services/manage/manage-experiments.ts'
 import {
   createExperimentSchema,
   decodeExperimentContent,
+  decodeFlagFilters,
   encodeExperiment,
   experimentSchema,
   type UpdateExperimentJson,
   updateExperimentSchema,
 } from '#wire/management/experiments.ts'
+import type { LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
@@ -54,11 +59,19 @@ type ShownExperiment = Experiment & { readonly deleted?: true }
 
 export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
   const { management, clock } = deps
-  const readFields = (body: UpdateExperimentJson, project: Project): Result<ExperimentFields, WireError> => {
+  const readFields = (
+    body: UpdateExperimentJson,
+    project: Project,
+    own: Experiment | null,
+    flag: LinkedFlagJson | null,
+  ): Result<ExperimentFields, WireError> => {
     const dates = readBodyDates(body, project, clock)
     if (!dates.ok) return dates
     const content = decodeExperimentContent(body)
+    const flagConfig = readFlagConfig(body, own, flag)
+    if (!flagConfig.ok) return flagConfig
     return ok({
+      ...flagConfig.value,
       ...dates.value,
       ...(body.name === undefined ? {} : { name: body.name }),
       ...(content === undefined ? {} : { content }),
@@ -108,15 +121,18 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       return experiments.map(each => encodeExperiment(each, flagOf(each.flagId), each.deleted))
     },
     create: async ({ caller, project, body }) => {
-      const fields = readFields(body, project)
+      const fields = readFields(body, project, null, null)
       if (!fields.ok) return fields
       const input = { ...fields.value, name: body.name, flagKey: body.feature_flag_key }
-      return orError(await createExperiment(deps, project.id, input, writerOf(caller)))
+      return orError(await createExperiment(deps, project.id, input, writerOf(caller)), body)
     },
     update: async ({ caller, project, item, body }) => {
-      const fields = readFields(body, project)
+      const flagOf = await linkedFlagsById(management, caller, project.id, [item.flagId])
+      const flag = flagOf(item.flagId)
+      if ((body.feature_flag_key ?? flag?.key) !== flag?.key) return err(keepsItsFlag)
+      const fields = readFields(body, project, item, flag)
       if (!fields.ok) return fields
-      const updated = orError(await updateExperiment(deps, project.id, item.id, fields.value, writerOf(caller)))
+      const updated = orError(await updateExperiment(deps, project.id, item.id, fields.value, writerOf(caller)), body)
       if (!updated.ok || body.deleted !== true) return updated
       const deleted = await destroy(item, caller.label)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
@@ -141,6 +157,30 @@ function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
   })
 }
 
+/** What a body says about the flag; whatever else it names of the flag has to be as it is. */
+function readFlagConfig(
+  body: UpdateExperimentJson,
+  own: Experiment | null,
+  flag: LinkedFlagJson | null,
+): Result<{ flagConfig?: FlagConfig }, WireError> {
+  const { filters: _filters, ensure_experience_continuity: continuity, ...others } = body.feature_flag ?? {}
+  const changed = Object.keys(others).find(
+    name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
+  )
+  if (changed !== undefined)
+    return err(invalidInput(`feature_flag.${changed}`, 'This is changed at the flag itself: PATCH it.'))
+  const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
+  const filters = decodeFlagFilters(body, isJsonObject(parameters) ? parameters : null)
+  if (filters === undefined && typeof continuity !== 'boolean') return ok({})
+  const mayChangeRunning = body.update_feature_flag_params === true
+  const ensures = typeof continuity === 'boolean' ? { ensureExperienceContinuity: continuity } : {}
+  return ok({ flagConfig: { ...definedOf({ filters }), ...ensures, mayChangeRunning } })
+}
+
+const keepsItsFlag = invalidInput(
+  'feature_flag_key',
+  'An experiment keeps its flag: make another one for another flag.',
+)
 const noSuchExperiment = missing('There is no experiment with this id here.')
 const errors = {
   not_found: noSuchExperiment,
@@ -149,14 +189,25 @@ const errors = {
     'start_date',
     'The flag of the experiment is archived. Unarchive it first: PATCH the flag with `archived: false`.',
   ),
+  flag_taken_with_config: invalidInput(
+    'feature_flag',
+    'There is a flag with this key, and an experiment takes it as it is: change the flag, or leave feature_flag and the variants out.',
+  ),
+  flag_of_running: invalidInput(
+    'feature_flag',
+    'The experiment runs: send update_feature_flag_params=true to change its flag all the same.',
+  ),
   flag_not_writable: flagNotWritable,
 }
 
-function orError<T>(result: Result<T, ExperimentRefusal>): Result<T, WireError> {
-  return result.ok ? result : err(flagOwnerError(result.error, errors, attrOf))
-}
-
-function attrOf(flagPath: string): string {
-  if (flagPath === 'key') return 'feature_flag_key'
-  return flagPath.replace(/^filters\.multivariate\.variants/, 'parameters.feature_flag_variants')
+/** @param body what was sent, so that the error names the field that it came from. */
+function orError<T>(result: Result<T, ExperimentRefusal>, body: UpdateExperimentJson = {}): Result<T, WireError> {
+  if (result.ok) return result
+  const saysVariants = body.parameters != null && 'feature_flag_variants' in body.parameters
+  const variants = saysVariants ? 'parameters.feature_flag_variants' : 'feature_flag.filters.multivariate.variants'
+  const attrOf = (flagPath: string) =>
+    flagPath === 'key'
+      ? 'feature_flag_key'
+      : `feature_flag.${flagPath}`.replace(/^feature_flag\.filters\.multivariate\.variants/, variants)
+  return err(flagOwnerError(result.error, errors, attrOf))
 }

@@ -48,11 +48,14 @@ export function surveyStatsRoutes(deps: SurveyStatsDeps): ManagementRoute[] {
       tag,
       summary: 'How often one survey was shown, dismissed and answered.',
       scope,
-      query,
+      // PostHog's tools say the id twice.
+      query: { ...query, survey_id: textParam('The id in the path once more.') },
       success: { status: 200, schema: surveyStatsSchema },
       handle: async call => {
         const survey = await deps.management.findSurvey(call.project.id, call.params.surveyId!.toLowerCase())
         if (survey === null) return refusal(missing('There is no survey with this id here.'))
+        if ((call.query.survey_id ?? survey.id).toLowerCase() !== survey.id)
+          return refusal(invalidInput('survey_id', 'The path names another survey.'))
         const dateOf = (epochMs: number | null) => (epochMs === null ? null : instant(epochMs))
         const { id, startDateMs, endDateMs } = survey
         return count(call, [id], { survey_id: id, start_date: dateOf(startDateMs), end_date: dateOf(endDateMs) })

@@ -30,6 +30,8 @@ export interface CopyFlagDeps extends ManageFlagsDeps {
 export interface CopyOptions {
   readonly by: string
   readonly mayWriteCohorts: boolean
+  /** The copy is inactive, whatever the source is. */
+  readonly isDisabled: boolean
 }
 
 export interface CopiedFlag {
@@ -86,10 +88,16 @@ function cohortProblem(error: { kind: string; issues?: readonly { message: strin
   return error.issues?.[0]?.message ?? error.kind
 }
 
-async function write(deps: CopyFlagDeps, flag: Flag, filters: JsonObject, projectId: number, { by }: CopyOptions) {
+async function write(
+  deps: CopyFlagDeps,
+  flag: Flag,
+  filters: JsonObject,
+  projectId: number,
+  { by, isDisabled }: CopyOptions,
+) {
   // A flag that is deleted there at this moment stays deleted.
   const { deleted: _leftAsItIs, ...written } = writableOf(flag)
-  const fields = { ...written, filters }
+  const fields = { ...written, filters, ...(isDisabled && { active: false }) }
   const there = await deps.management.findFlagByKey(projectId, flag.key)
   return there === null
     ? createFlag(deps, projectId, fields, { skipValidation: false, by })

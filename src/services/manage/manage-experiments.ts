@@ -3,25 +3,31 @@
 // Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Experiment } from '#core/experiments/experiment.ts'
-import type { Flag } from '#core/flags/definitions/flag.ts'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { variantCount } from '#core/flags/definitions/flag-traits.ts'
-import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
+import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { ExperimentStore } from '#ports/state/experiment-store.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import {
   type Change,
   changeOf,
+  checkedChange,
   type FlagOwnerDeps,
   findUndeletedFlag,
+  relyingOnReferences,
   type Writer,
   writeWithFlags,
 } from './flag-with-owner.ts'
 import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
 
 export interface ManageExperimentsDeps extends FlagOwnerDeps {
-  readonly management: Omit<ExperimentStore, 'listExperiments'> & Pick<FlagStore, 'findFlag' | 'findFlagByKey'>
+  readonly management: Omit<ExperimentStore, 'listExperiments'> &
+    Pick<FlagStore, 'findFlag' | 'findFlagByKey'> &
+    DefinitionLinkReader
 }
 
 export interface ExperimentFields {
@@ -31,6 +37,16 @@ export interface ExperimentFields {
   readonly startDateMs?: number | null
   readonly endDateMs?: number | null
   readonly archived?: boolean
+  readonly flagConfig?: FlagConfig
+}
+
+/** What a write of an experiment says about its flag. */
+export interface FlagConfig {
+  /** Members of the flag's filters; absent members stay. */
+  readonly filters?: JsonObject
+  readonly ensureExperienceContinuity?: boolean
+  /** A running experiment's flag changes only where the caller says that it may. */
+  readonly mayChangeRunning: boolean
 }
 
 export type ExperimentRefusal =
@@ -39,14 +55,18 @@ export type ExperimentRefusal =
   | 'flag_without_variants'
   /** The experiment would start with a flag that is archived, so inactive. */
   | 'flag_archived'
+  /** The flag was there before, and the body says what it should be like. */
+  | 'flag_taken_with_config'
+  /** The flag of a running experiment would change, and the body does not say that it may. */
+  | 'flag_of_running'
   /** The flag was not made for the experiment, and the key may not write flags. */
   | 'flag_not_writable'
   | FlagWriteRefusal
   | InvalidFlag
 
 /**
- * Uses the flag with this key. If there is none, makes one with the variants of `parameters.feature_flag_variants`, or
- * with `control` and `test` at 50 % each, on for everyone and active once the experiment has started.
+ * Uses the flag with this key as it is. If there is none, makes one as `flagConfig` says, with `control` and `test` at 50 %
+ * each unless it names others, on for everyone and active once the experiment has started.
  */
 export function createExperiment(
   deps: ManageExperimentsDeps,
@@ -54,7 +74,7 @@ export function createExperiment(
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { flagKey, ...fields } = input
+  const { flagKey, flagConfig, ...fields } = input
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const experiment = {
       ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
@@ -63,13 +83,16 @@ export function createExperiment(
     }
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
-    const flag = taken === null ? newFlagFor(flagKey, experiment, change) : takenFlag(taken, experiment, change)
+    if (taken !== null && Object.keys(configChange(taken, flagConfig)).length > 0) return err('flag_taken_with_config')
+    const flag =
+      taken === null ? newFlagFor(flagKey, experiment, flagConfig, change) : takenFlag(taken, experiment, change)
     if (!flag.ok) return flag
-    return deps.management.createExperiment(experiment, flag.value)
+    const relying = await relyingOnReferences(deps.management, projectId, flagKey, flag.value)
+    return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
   })
 }
 
-/** The first start of an experiment switches its flag on. */
+/** The first start of an experiment switches its flag on, and `flagConfig` changes it. */
 export function updateExperiment(
   deps: ManageExperimentsDeps,
   projectId: number,
@@ -77,21 +100,29 @@ export function updateExperiment(
   fields: ExperimentFields,
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { content, ...others } = fields
+  const { content, flagConfig, ...others } = fields
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const current = await deps.management.findExperiment(projectId, id)
     if (current === null) return err('not_found')
     const starts = current.startDateMs === null && typeof fields.startDateMs === 'number'
-    const flag = starts ? await findUndeletedFlag(deps.management, projectId, current.flagId) : null
-    if (flag?.archived === true) return err('flag_archived')
-    const flagWrite = flag === null || flag.active ? null : changeOf(flag, { active: true }, change)
-    if (flagWrite !== null && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
+    const flag =
+      starts || flagConfig !== undefined ? await findUndeletedFlag(deps.management, projectId, current.flagId) : null
+    if (starts && flag?.archived === true) return err('flag_archived')
+    const config = flag === null ? {} : configChange(flag, flagConfig)
+    const isRunning = current.startDateMs !== null && current.endDateMs === null
+    if (isRunning && Object.keys(config).length > 0 && flagConfig?.mayChangeRunning !== true)
+      return err('flag_of_running')
+    const fieldsOfFlag = { ...config, ...(starts && flag?.active === false && { active: true }) }
+    const isUntouched = flag === null || Object.keys(fieldsOfFlag).length === 0
+    if (!isUntouched && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
+    const flagWrite = isUntouched ? ok(null) : await checkedWrite(deps, flag, fieldsOfFlag, change)
+    if (!flagWrite.ok) return flagWrite
     const patch = {
       ...others,
       ...(content && { content: mergeObjects(current.content, content) }),
       updatedAtMs: change.nowMs,
     }
-    return deps.management.updateExperiment(projectId, id, patch, flagWrite, current)
+    return deps.management.updateExperiment(projectId, id, patch, flagWrite.value, current)
   })
 }
 
@@ -107,20 +138,50 @@ export function deleteExperiment(
   )
 }
 
-type NewExperimentFields = Required<Pick<ExperimentFields, 'name' | 'content' | 'startDateMs'>> & {
+/** The flag's fields that the configuration changes; none where it says what is there already. */
+function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
+  const filters = mergeObjects(flag.filters, config?.filters ?? {})
+  const { ensureExperienceContinuity = flag.ensureExperienceContinuity } = config ?? {}
+  return {
+    ...(!isSameJson(filters, flag.filters) && { filters }),
+    ...(ensureExperienceContinuity !== flag.ensureExperienceContinuity && { ensureExperienceContinuity }),
+  }
+}
+
+/** A flag that only becomes active is not validated: the rest of it was stored before. */
+async function checkedWrite(
+  deps: ManageExperimentsDeps,
+  flag: Flag,
+  fields: FlagFields,
+  change: Change,
+): Promise<Result<FlagWrite, InvalidFlag>> {
+  if (fields.filters === undefined) return ok(changeOf(flag, fields, change))
+  const checked = checkedChange(flag, fields, change)
+  if (!checked.ok) return checked
+  if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
+  return relyingOnReferences(deps.management, flag.projectId, flag.key, checked.value)
+}
+
+type NewExperimentFields = Required<Pick<ExperimentFields, 'name' | 'startDateMs'>> & {
   readonly projectId: number
 }
 
 function newFlagFor(
   key: string,
-  { projectId, name, content, startDateMs }: NewExperimentFields,
+  { projectId, name, startDateMs }: NewExperimentFields,
+  config: FlagConfig | undefined,
   { by, nowMs }: Change,
 ): Result<FlagWrite, InvalidFlag> {
-  const parameters = ownValue(content, 'parameters')
-  const asked = isJsonObject(parameters) ? ownValue(parameters, 'feature_flag_variants') : undefined
-  const variants: JsonValue = Array.isArray(asked) && asked.length > 0 ? asked : evenVariants()
-  const filters: JsonObject = { groups: [{ properties: [], rollout_percentage: 100 }], multivariate: { variants } }
-  const fields = { key, name: `Feature flag for experiment ${name}`, filters, active: startDateMs !== null }
+  const usual: JsonObject = {
+    groups: [{ properties: [], rollout_percentage: 100 }],
+    multivariate: { variants: evenVariants() },
+  }
+  const filters = mergeObjects(usual, config?.filters ?? {})
+  const { ensureExperienceContinuity } = config ?? {}
+  const fields = {
+    ...{ key, name: `Feature flag for experiment ${name}`, filters, active: startDateMs !== null },
+    ...(ensureExperienceContinuity === undefined ? {} : { ensureExperienceContinuity }),
+  }
   const prepared = prepareNewFlag(projectId, fields, { skipValidation: false, by }, nowMs)
   if (!prepared.ok) return prepared
   return variantCount(filters) < 2
@@ -129,7 +190,7 @@ function newFlagFor(
 }
 
 const tooFewVariants = {
-  path: 'parameters.feature_flag_variants',
+  path: 'filters.multivariate.variants',
   code: 'invalid_input',
   message: 'An experiment needs at least two variants.',
 } as const

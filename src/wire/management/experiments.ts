@@ -4,7 +4,8 @@ import Type, { type Static } from 'typebox'
 import { experimentStatuses, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { isSameJson } from '#core/json-equal.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
 import { instant, instantSchema, jsonObjectSchema, nullable } from './shapes.ts'
@@ -28,6 +29,18 @@ const contentFields = {
 }
 const contentNames = Object.keys(contentFields) as (keyof typeof contentFields)[]
 
+/** The flag as PostHog's tools configure it; one that is sent back as it was answered says the same again. */
+const flagConfigSchema = nullable(
+  Type.Object(
+    {
+      ...Type.Partial(linkedFlagSchema).properties,
+      filters: Type.Optional(nullable(jsonObjectSchema('What it names replaces that of the flag.'))),
+      ensure_experience_continuity: Type.Optional(nullable(Type.Boolean())),
+    },
+    { description: 'Only `filters` and `ensure_experience_continuity` are taken; all else is changed at the flag.' },
+  ),
+)
+
 const instantText = Type.String({ maxLength: 64, description: 'An instant, a date, or a wall time of the project.' })
 const fields = {
   name: Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' }),
@@ -35,10 +48,14 @@ const fields = {
   start_date: nullable(instantText),
   end_date: nullable(instantText),
   archived: Type.Boolean(),
+  feature_flag: flagConfigSchema,
+  update_feature_flag_params: Type.Boolean({ description: 'The flag may change although the experiment runs.' }),
+  allow_unknown_events: Type.Boolean({ description: 'Events of metrics are never checked here.' }),
 }
 
 export const updateExperimentSchema = Type.Object({
   ...Type.Partial(Type.Object(fields)).properties,
+  feature_flag_key: Type.Optional(nullable(Type.String({ description: 'As it is: an experiment keeps its flag.' }))),
   deleted: Type.Optional(Type.Boolean({ description: 'true deletes it, as DELETE does.' })),
 })
 export type UpdateExperimentJson = Static<typeof updateExperimentSchema>
@@ -107,4 +124,31 @@ export function decodeExperimentContent(body: UpdateExperimentJson): JsonObject 
     if (value !== undefined) setOwn(content, name, value)
   }
   return Object.keys(content).length === 0 ? undefined : content
+}
+
+/** Parts of `parameters` that PostHog's older tools configure the flag with. */
+const legacyFlagParameters = ['feature_flag_variants', 'rollout_percentage', 'aggregation_group_type_index'] as const
+
+/**
+ * What a body says about the filters of the flag; undefined when it says nothing. `feature_flag` wins over `parameters`.
+ * @param stored the parameters that an experiment has: what is sent back as it was says nothing.
+ */
+export function decodeFlagFilters(body: UpdateExperimentJson, stored: JsonObject | null): JsonObject | undefined {
+  const sent = body as unknown as JsonObject
+  const parameters = ownValue(sent, 'parameters')
+  const said = (name: (typeof legacyFlagParameters)[number]) => {
+    const value = isJsonObject(parameters) ? (ownValue(parameters, name) ?? undefined) : undefined
+    const before = stored === null ? undefined : (ownValue(stored, name) ?? undefined)
+    return value === undefined || isSameJson(value, before) ? undefined : value
+  }
+  const [variants, percentage, groupType] = legacyFlagParameters.map(said)
+  const flag = ownValue(sent, 'feature_flag')
+  const filters = isJsonObject(flag) ? ownValue(flag, 'filters') : undefined
+  const decoded: JsonObject = {
+    ...(Array.isArray(variants) && variants.length > 0 && { multivariate: { variants } }),
+    ...(percentage !== undefined && { groups: [{ properties: [], rollout_percentage: percentage }] }),
+    ...(groupType !== undefined && { aggregation_group_type_index: groupType }),
+  }
+  if (isJsonObject(filters)) for (const [name, value] of Object.entries(filters)) setOwn(decoded, name, value)
+  return Object.keys(decoded).length === 0 ? undefined : decoded
 }

@@ -18,6 +18,9 @@ const copySchema = Type.Object({
   feature_flag_key: Type.String({ minLength: 1, maxLength: 1_600 }),
   from_project: idSchema,
   target_project_ids: Type.Array(idSchema, { minItems: 1, maxItems: targetCountMax }),
+  disable_copied_flag: Type.Optional(Type.Boolean({ description: 'The copy is inactive, whatever its source is.' })),
+  copy_schedule: Type.Optional(Type.Boolean({ description: 'Only false: flags have no scheduled changes here.' })),
+  copy_dependencies: Type.Optional(Type.Boolean({ description: 'Only false: copy flags that it depends on first.' })),
 })
 
 const copiedSchema = Type.Object({
@@ -42,6 +45,8 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
     body: copySchema,
     success: { status: 200, schema: copiedSchema },
     handle: async ({ caller, body }) => {
+      if (body.copy_schedule === true) return refusal(noSchedules)
+      if (body.copy_dependencies === true) return refusal(noDependencies)
       if (!mayUseProject(caller, body.from_project))
         return refusal(permissionDenied('This key is limited to other projects.'))
       const flag = await deps.management.findFlagByKey(body.from_project, body.feature_flag_key)
@@ -50,7 +55,11 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
         return refusal(invalidInput('target_project_ids', 'A flag cannot be copied onto itself.'))
       const success: object[] = []
       const failed: { project_id: number; errors: readonly string[] }[] = []
-      const options = { by: caller.label, mayWriteCohorts: holdsScope(caller, 'cohort:write') }
+      const options = {
+        by: caller.label,
+        mayWriteCohorts: holdsScope(caller, 'cohort:write'),
+        isDisabled: body.disable_copied_flag === true,
+      }
       for (const projectId of new Set(body.target_project_ids)) {
         const fail = (errors: readonly string[]) => failed.push({ project_id: projectId, errors })
         if (!mayUseProject(caller, projectId)) fail(['This key is limited to other projects.'])
@@ -67,6 +76,12 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
     },
   })
 }
+
+const noSchedules = invalidInput('copy_schedule', 'Flags have no scheduled changes here that could be copied.')
+const noDependencies = invalidInput(
+  'copy_dependencies',
+  'Flags that this one depends on are found by key: copy those that the project lacks first.',
+)
 
 function errorsOf(error: CopyRefusal): readonly string[] {
   switch (error.kind) {
