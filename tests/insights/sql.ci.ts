@@ -275,6 +275,25 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(await refusal("SELECT throwIf(1, 'PENNON: own')"), /^400 invalid_query query.query: PENNON: own/)
   })
 
+  it('says that a state of an aggregate is none, whichever part of the engine notices', async t => {
+    const { refusal, results } = await startSql(t)
+    const states: [bytes: string, type: string][] = [
+      ["'garbage'", 'sum, UInt64'],
+      ["unhex('ff')", 'uniq, String'],
+      ["unhex('ffffffffffffffff7f')", 'groupArray, String'],
+      ["repeat('a', 100)", 'quantilesGK(100, 0.5), Float64'],
+      // A library within the engine, whose errors have a form of their own.
+      ["unhex('010102030405')", 'groupBitmap, UInt32'],
+    ]
+    for (const [bytes, type] of states)
+      assert.match(
+        await refusal(`SELECT finalizeAggregation(CAST(${bytes}, 'AggregateFunction(${type})'))`),
+        /^400 invalid_query query.query: /,
+        type,
+      )
+    assert.deepEqual(await results("SELECT finalizeAggregation(initializeAggregation('sumState', 7))"), [[7]])
+  })
+
   it('says of a query that ends too early that something is missing', async t => {
     const { refusal, results } = await startSql(t)
     for (const sql of [

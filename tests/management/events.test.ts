@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { EventQuery, EventView } from '#ports/events/event-queries.ts'
 import type { EventStore } from '#ports/events/event-store.ts'
-import { PortError, type PortErrorCode } from '#ports/port-error.ts'
+import { PortError, type PortErrorCode, QueryTooLargeError } from '#ports/port-error.ts'
 import { eventually } from '../support/eventually.ts'
 import { startManagement } from '../support/management-api.ts'
 
@@ -235,6 +235,21 @@ describe('events', () => {
       }
     })
   }
+
+  it('answer 400 query_too_large for what the store can never answer', async t => {
+    for (const [portCode, status, code] of [
+      ['full', 400, 'query_too_large'],
+      ['timeout', 503, 'event_store_timeout'],
+    ] as const) {
+      const fail = async () => {
+        throw new QueryTooLargeError('event-store', portCode, new Error('too much'))
+      }
+      const api = await startManagement(t, scripted({ listEvents: fail }))
+      const answer = await api.call('GET', path)
+      assert.deepEqual([answer.status, answer.body.code], [status, code])
+      assert.equal(answer.headers.has('retry-after'), status === 503)
+    }
+  })
 
   it('cancel the query of a caller that went away', async t => {
     const { running, cancelled, events } = hangingStore(t)

@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ClickHouseError } from '@clickhouse/client'
 import { PortError, QueryTooLargeError } from '#ports/port-error.ts'
-import { storeError } from './clickhouse-errors.ts'
+import { sqlFailureOf } from '../sql/sql-errors.ts'
+import { isEndpointFailure, storeError } from './clickhouse-errors.ts'
 
 const refusal = (code: string) => new ClickHouseError({ message: 'refused', code })
 
@@ -19,6 +20,34 @@ describe('failures of the event store', () => {
     }
     const tooLong = Object.assign(new Error('Cannot create a string'), { code: 'ERR_STRING_TOO_LONG' })
     assert.ok(storeError(tooLong, 'read') instanceof QueryTooLargeError)
+  })
+
+  it('are others’ when the memory of all is used up', () => {
+    const exceeded = (whose: string) =>
+      new ClickHouseError({ message: `${whose} memory limit exceeded: would`, code: '241' })
+    assert.ok(storeError(exceeded('Query'), 'read') instanceof QueryTooLargeError)
+    for (const whose of ['User', '(total)']) {
+      const error = storeError(exceeded(whose), 'read')
+      assert.ok(error instanceof PortError && !(error instanceof QueryTooLargeError), whose)
+      assert.equal(error.code, 'full')
+    }
+  })
+
+  it('are none of the connection where a library within the engine failed', () => {
+    const version = '(version 26.7.2.1)'
+    for (const text of [
+      `std::exception. Code: 1001, type: std::runtime_error, e.what() = failed alloc while reading ${version}`,
+      `Poco::Exception. Code: 1000, e.code() = 0, Exception ${version}`,
+    ])
+      assert.equal(isEndpointFailure(new Error(text)), false)
+    assert.deepEqual(
+      sqlFailureOf(new Error(`std::exception. Code: 1001, type: std::runtime_error, e.what() = no ${version}`), 'p'),
+      {
+        kind: 'failed',
+        detail: 'no',
+      },
+    )
+    assert.equal(isEndpointFailure(new Error('socket hang up')), true)
   })
 
   it('are not a read that waits for others, nor a write that finds no memory', () => {

@@ -53,8 +53,28 @@ export function isContentError(error: unknown): error is ClickHouseError {
   return error instanceof ClickHouseError && contentCodes.has(error.code)
 }
 
+/**
+ * What a library within the engine threw has a form of its own (`std::exception. Code: 1001, type: …`), which the client does
+ * not read: it would pass for a connection that broke. Source: observed, a state of `groupBitmap` that is none.
+ */
+export function engineErrorOf(error: unknown): unknown {
+  if (!(error instanceof Error) || error instanceof ClickHouseError) return error
+  const form = /^(?:std::exception|Poco::Exception)\. Code: (\d+), (?:type: [^,]*, e\.what\(\) = )?(.*)$/s.exec(
+    error.message,
+  )
+  return form === null ? error : new ClickHouseError({ code: form[1]!, message: form[2]! })
+}
+
+/** Memory that all queries of a user, or of the server, have together: others took it, and the same query may work later. */
+export function lacksSharedMemory({ code, message }: ClickHouseError): boolean {
+  return (
+    code === '241' && /\b(?:user|total)\)? memory limit exceeded|memory limit \((?:total|for user)\)/i.test(message)
+  )
+}
+
 /** The engine was restarted on another port or with other passwords, or is gone: read the endpoint again. */
-export function isEndpointFailure(error: unknown): boolean {
+export function isEndpointFailure(thrown: unknown): boolean {
+  const error = engineErrorOf(thrown)
   if (error instanceof ClickHouseError) return accessCodes.has(error.code)
   return isConnectionError(error) && !isClientTimeout(error)
 }
@@ -71,10 +91,12 @@ export function isUnknownDatabase(error: unknown): boolean {
  * @param during `read`: running out of memory or time is the query's own size; `write`: it is the server's state, and
  *   so is every refusal that is not listed: nothing may be lost, so it counts as `unavailable` and is tried again.
  */
-export function storeError(error: unknown, during: 'read' | 'write'): unknown {
+export function storeError(thrown: unknown, during: 'read' | 'write'): unknown {
+  const error = engineErrorOf(thrown)
   if (error instanceof PortError) return error
   if (error instanceof ClickHouseError) {
     if (error.code === '395' && error.message.includes(fillingMessage)) return new MirrorFillingError(error)
+    if (during === 'read' && lacksSharedMemory(error)) return new PortError('event-store', 'full', error)
     const ownLimit = during === 'read' ? ownLimitCodes[error.code] : undefined
     if (ownLimit !== undefined) return new QueryTooLargeError('event-store', ownLimit, error)
     return new PortError('event-store', portCodes[error.code] ?? 'unavailable', error)

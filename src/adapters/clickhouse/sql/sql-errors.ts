@@ -4,7 +4,7 @@
 import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFailure } from '#ports/events/sql-queries.ts'
 import { viewsUser } from '../connection/analyst.ts'
-import { fillingMessage, storeError } from '../connection/clickhouse-errors.ts'
+import { engineErrorOf, fillingMessage, lacksSharedMemory, storeError } from '../connection/clickhouse-errors.ts'
 
 /** The server's own state: the same query may work later. */
 const serverCodes: ReadonlySet<string> = new Set([
@@ -33,8 +33,10 @@ const tooLargeCodes: ReadonlySet<string> = new Set(['158', '241', '307', '396', 
 const detailLengthMax = 500
 
 /** @throws PortError when the store is at fault, and whatever else was thrown. */
-export function sqlFailureOf(error: unknown, database: string): SqlFailure {
+export function sqlFailureOf(thrown: unknown, database: string): SqlFailure {
+  const error = engineErrorOf(thrown)
   if (!(error instanceof ClickHouseError)) throw storeError(error, 'write')
+  if (lacksSharedMemory(error)) throw storeError(error, 'read')
   return failureOfMessage(error.code, error.message, database) ?? throwing(storeError(error, 'write'))
 }
 

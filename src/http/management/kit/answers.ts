@@ -1,6 +1,6 @@
 // Answers of the private API as values, and the answer when a store fails.
 
-import { MirrorFillingError, PortError } from '#ports/port-error.ts'
+import { MirrorFillingError, PortError, QueryTooLargeError } from '#ports/port-error.ts'
 import { encodeWireError, type WireError, wireError } from '#wire/wire-error.ts'
 
 export interface Answer {
@@ -65,13 +65,17 @@ export function permissionDenied(detail: string): WireError {
   return wireError(403, 'permission_denied', detail)
 }
 
-/** Runs a query; a failure of the event store becomes a 503 that says what failed. Source: ours. */
+/**
+ * Runs a query; a failure of the event store becomes a 503 that says what failed, and a 400 when the query is too large for it,
+ * however often it is asked. One that took too long may have waited for others. Source: ours.
+ */
 export async function answerFromEventStore<A>(query: () => Promise<A>): Promise<A | Answer> {
   try {
     return await query()
   } catch (error) {
     if (!(error instanceof PortError)) throw error
     if (error instanceof MirrorFillingError) return refusal(mirrorFilling)
+    if (error instanceof QueryTooLargeError && error.code === 'full') return refusal(queryTooLarge)
     return refusal(eventStoreErrors.get(error.code) ?? eventStoreUnavailable)
   }
 }
@@ -83,6 +87,11 @@ const mirrorFilling = wireError(
   'persons_filling',
   'Persons and groups are being copied into the event store; queries that use them work when that is done. Try again.',
 )
+const queryTooLarge = wireError(
+  400,
+  'query_too_large',
+  'The query needs more memory than one may use, or its answer is too large. Ask for a shorter span, longer intervals or fewer values.',
+)
 const eventStoreErrors = new Map([
   ['timeout', wireError(503, 'event_store_timeout', 'The query took too long. Ask for less, or try again.')],
   [
@@ -90,7 +99,7 @@ const eventStoreErrors = new Map([
     wireError(
       503,
       'event_store_busy',
-      'Too many queries of this project are waiting, or this one needs more memory than a query may use. Ask for less, or try again.',
+      'Too many queries of this project are waiting, or queries use all the memory that they may. Try again.',
     ),
   ],
 ])
