@@ -42,7 +42,7 @@ async function waitingStore(t: TestContext) {
   }
 }
 
-const askedCount = 20
+const askedCount = 30
 const questions: readonly {
   readonly name: string
   readonly running: number
@@ -50,18 +50,23 @@ const questions: readonly {
   readonly ask: (store: EventStore, projectId: number) => Promise<unknown>
 }[] = [
   {
+    name: 'lists',
+    ...{ running: 4, waiting: 16 },
+    ask: (store, projectId) => store.countRejected({ projectId }),
+  },
+  {
     name: 'the counts of an import report',
-    ...{ running: 4, waiting: 2 },
+    ...{ running: 4, waiting: 16 },
     ask: (store, projectId) => store.countImportedRows(projectId, 5),
   },
   {
     name: 'the counts by day and name of an import',
-    ...{ running: 4, waiting: 2 },
+    ...{ running: 4, waiting: 16 },
     ask: (store, projectId) => store.listImportedCounts({ projectId, importJobId: 5, after: null, limit: 10 }),
   },
   {
     name: 'the single events of an import',
-    ...{ running: 4, waiting: 2 },
+    ...{ running: 4, waiting: 16 },
     ask: (store, projectId) => store.findImportedRows(projectId, 5, [uuid]),
   },
   {

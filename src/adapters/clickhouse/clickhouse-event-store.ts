@@ -71,11 +71,10 @@ export interface ClickHouseEventStoreOptions {
   readonly exports?: Partial<ExportLimits & ExportQueriesOptions>
 }
 
-/** How many queries of one project run and wait; further ones are refused. */
-const queueLimits = { runningMax: 4, waitingMax: 2 }
+/** How many queries of one project for lists run and wait, as scripts ask for them side by side; further ones are refused. */
+const queueLimits = { runningMax: 4, waitingMax: 16 }
 /**
- * The same for insights. Each may keep a core busy for seconds, so few run at once; a dashboard asks for all of its
- * insights together, so more of them may wait.
+ * The same for insights, which a dashboard asks for together. Each may keep a core busy for seconds, so fewer run at once.
  */
 const insightQueueLimits = { runningMax: 2, waitingMax: 16 }
 /**
