@@ -4,7 +4,7 @@ import { setTimeout } from 'node:timers/promises'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
-import { createFlagUsageKeeper } from './keep-flag-usage.ts'
+import { createFlagUsageKeeper, keepFlagUsageEveryMs } from './keep-flag-usage.ts'
 
 describe('counts of flags that are kept ahead', () => {
   it('are made for every project, also while late calls make those of one wrong all the time', async () => {
@@ -13,7 +13,7 @@ describe('counts of flags that are kept ahead', () => {
     const keeper = createFlagUsageKeeper({
       clock,
       logger: silentLogger(),
-      roundMs: 20,
+      roundMs: 300,
       projects: {
         listProjectIds: async () => [1, 2, 3],
         findProject: async id => ({ id, timezone: 'UTC' }) as never,
@@ -25,11 +25,48 @@ describe('counts of flags that are kept ahead', () => {
         listKeptUsage: async () => [],
         keepUsage: async ({ projectId }) => {
           counted.push(projectId)
-          await setTimeout(25)
+          await setTimeout(310)
         },
       },
     })
     for (let round = 0; round < 3; round++) assert.equal(await keeper.keepNow(), false)
     assert.deepEqual(counted, [1, 2, 3])
+  })
+
+  it('begin soon after the calls came, unless looking for them takes long', async () => {
+    for (const { lookMs, looksAfterRound } of [
+      { lookMs: 0, looksAfterRound: 2 },
+      { lookMs: 700, looksAfterRound: 1 },
+    ]) {
+      const clock = fixedClock('2026-11-10T12:00:00Z')
+      let lookCount = 0
+      const counted: number[] = []
+      const keeper = createFlagUsageKeeper({
+        clock,
+        logger: silentLogger(),
+        projects: {
+          listProjectIds: async () => [1],
+          findProject: async id => ({ id, timezone: 'UTC' }) as never,
+        },
+        events: {
+          listBusyFlags: async () => {
+            await setTimeout(lookMs)
+            return lookCount++ === 0
+              ? []
+              : [{ flagKey: 'f', callsOfDay: new Map([[clock.nowMs() - (clock.nowMs() % dayMs) - dayMs, 1_000_000]]) }]
+          },
+          listMovedDays: async () => [],
+          listKeptUsage: async () => [],
+          keepUsage: async ({ projectId }) => void counted.push(projectId),
+        },
+      })
+      await keeper.keepNow()
+      clock.advance(2 * keepFlagUsageEveryMs)
+      await keeper.keepNow()
+      assert.deepEqual([lookCount, counted.length > 0], [looksAfterRound, looksAfterRound > 1])
+      clock.advance(3_600_000)
+      await keeper.keepNow()
+      assert.ok(counted.length > 0)
+    }
   })
 })

@@ -23,8 +23,12 @@ const callsPerQuery = 2_000_000
 const roundMsMax = 3_000
 /** How much later than its time an override may become visible, by the clocks of two workers. */
 const clockSlackMs = 120_000
-/** Which flags are busy changes slowly, and finding out reads a column of all calls. */
-const busyForMs = 3_600_000
+/**
+ * Finding out which flags are busy reads a column of all calls, so it takes a hundredth of the time. With few calls it is done
+ * in every round: a flag whose calls come at once, by an import or after a start, is busy from then on.
+ */
+const busyShare = 1 / 100
+const busyForMsMax = 3_600_000
 
 export interface FlagUsageKeeper {
   run(signal: AbortSignal): Promise<void>
@@ -81,10 +85,11 @@ export function createFlagUsageKeeper(options: FlagUsageKeeperOptions): FlagUsag
     }
     known.delete(project.id)
     known.set(project.id, about)
-    if (about.busyUntilMs <= nowMs || about.busyUntilMs > nowMs + busyForMs) {
+    if (about.busyUntilMs <= nowMs || about.busyUntilMs > nowMs + busyForMsMax) {
+      const startedMs = performance.now()
       const since = { fromMs: nowMs - keptDays.day * dayMs, callsMin, limit: busyFlagsMax }
       about.busyFlags = await events.listBusyFlags(project.id, since)
-      about.busyUntilMs = nowMs + busyForMs
+      about.busyUntilMs = nowMs + Math.min(busyForMsMax, (performance.now() - startedMs) / busyShare)
     }
     if (about.busyFlags.length === 0) return true
     noteMoved(about, await events.listMovedDays(project.id, about.movedUntilMs - clockSlackMs))
