@@ -85,6 +85,7 @@ describe('POST …/query/ with a HogQLQuery', () => {
       limit: 100,
       offset: 0,
       error: null,
+      complete: true,
       results: [
         ['paid', 1, ''],
         ['seen', 1, 'Firefox'],
@@ -273,6 +274,14 @@ describe('POST …/query/ with a HogQLQuery', () => {
     assert.match(said[6]!, /no value for \{x\}.*line 1, col 8/)
     assert.match(said[10]!, /invalid query.query/)
     assert.match(await refusal("SELECT throwIf(1, 'PENNON: own')"), /^400 invalid_query query.query: PENNON: own/)
+    const asInHogQL: [sql: string, expected: string][] = [
+      ['SELECT sum(properties.price) FROM events', "JSONExtractFloat(properties, 'price')"],
+      ['SELECT e.properties.`$os` FROM events e', "JSONExtractString(e.properties, '$os')"],
+      ['SELECT properties.$os FROM events', "JSONExtractString(properties, '$os')"],
+      ["SELECT properties['price'] FROM events", "JSONExtractString(properties, 'price')"],
+      ['SELECT person.properties.email FROM events', "JSONExtractString(person_properties, 'email')"],
+    ]
+    for (const [sql, expected] of asInHogQL) assert.ok((await refusal(sql)).includes(expected), await refusal(sql))
   })
 
   it('says that a state of an aggregate is none, whichever part of the engine notices', async t => {

@@ -25,7 +25,7 @@ export function composeManagement(
   parts: FrontParts,
   { decide, rejects, version, addressBase, otherRoutes }: ManagementFeatures,
 ): { api: readonly ManagementRoute[]; routes: readonly Route[] } {
-  const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs } = parts
+  const { clock, newUuid, randomBytes, noteStateAway, logger, definitions, liveEvents, monotonicNowMs, host } = parts
   const { management, eventStore, logReader, payloadCipher } = parts.stores
   const api = managementRoutes({
     addressBase,
@@ -38,6 +38,8 @@ export function composeManagement(
     keyCheck: definitions.keyCheck,
     exportPlaces: createExportPlaces(),
     openParquetFile,
+    startedAtMs: clock.nowMs(),
+    isProcessing: () => host.processingState() === 'ok',
     ...{ decide, liveEvents, payloadCipher, clock, newUuid, randomBytes, noteStateAway, logger, monotonicNowMs },
   })
   return { api, routes: [...api, ...openApiRoutes({ version, managementRoutes: api, otherRoutes })] }

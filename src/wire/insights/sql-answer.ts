@@ -1,6 +1,7 @@
 // The answer to a HogQLQuery, in PostHog's shape.
 
 import Type from 'typebox'
+import { completeSchema } from './complete.ts'
 
 export const sqlAnswerSchema = Type.Object(
   {
@@ -14,6 +15,7 @@ export const sqlAnswerSchema = Type.Object(
     limit: Type.Integer(),
     offset: Type.Literal(0),
     error: Type.Null(),
+    complete: completeSchema,
   },
   { title: 'HogQLQuery' },
 )

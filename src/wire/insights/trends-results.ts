@@ -4,6 +4,7 @@ import Type, { type Static } from 'typebox'
 import type { Buckets } from '#core/insights/buckets.ts'
 import type { TrendBreakdowns, TrendMath, TrendSeries, TrendsQuery } from '#core/insights/trends-query.ts'
 import { bucketLabels } from './bucket-labels.ts'
+import { completeSchema } from './complete.ts'
 
 /** What a line is for. */
 export interface TrendResult {
@@ -44,6 +45,7 @@ export const trendsAnswerSchema = Type.Object(
     results: Type.Array(trendResultSchema, { description: 'The lines, series by series.' }),
     timezone: Type.String({ description: 'The IANA zone of `days` and `labels`.' }),
     is_cached: Type.Literal(false),
+    complete: completeSchema,
   },
   { title: 'TrendsQuery' },
 )

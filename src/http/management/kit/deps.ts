@@ -47,6 +47,10 @@ export interface ManagementDeps {
   readonly liveEvents: Pick<LiveEvents, 'enter'>
   readonly payloadCipher: PayloadCipher
   readonly clock: Clock
+  /** When this process started, epoch ms. */
+  readonly startedAtMs: number
+  /** Whether the worker is there, and fills nothing up again. */
+  readonly isProcessing: () => boolean
   readonly monotonicNowMs: () => number
   readonly newUuid: () => string
   readonly randomBytes: RandomBytes

@@ -3,6 +3,7 @@
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import { propertyHint } from '#core/sql/property-hint.ts'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalid, invalidInput, permissionDenied, refusal, required } from '../kit/answers.ts'
@@ -19,6 +20,7 @@ export async function answerHogQLQuery(
   { events }: HogQLQueryDeps,
   project: Project,
   query: JsonObject,
+  complete: boolean,
   signal: AbortSignal,
 ): Promise<Answer> {
   const { query: sql, values = {} } = query
@@ -45,6 +47,7 @@ export async function answerHogQLQuery(
     limit: rowCountMax,
     offset: 0,
     error: null,
+    complete,
   }
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${rows.join(',')}]}` }
 }
@@ -52,13 +55,17 @@ export async function answerHogQLQuery(
 /** The error for a query that has to change. */
 export function sqlError(failure: SqlFailure, sql: string): WireError {
   switch (failure.kind) {
-    case 'refused':
-      return invalidInput(
-        'query.query',
-        `${failure.detail}${failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`}`,
-      )
+    case 'refused': {
+      const place = failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`
+      return invalidInput('query.query', withHint(`${failure.detail}${place}`, propertyHint(failure, sql)))
+    }
     case 'failed':
-      return wireError(400, 'invalid_query', failure.detail, 'query.query')
+      return wireError(
+        400,
+        'invalid_query',
+        withHint(failure.detail, propertyHint({ ...failure, at: null }, sql)),
+        'query.query',
+      )
     case 'too_large':
       return wireError(400, 'query_too_large', failure.detail, 'query.query')
     case 'forbidden':
@@ -68,6 +75,10 @@ export function sqlError(failure: SqlFailure, sql: string): WireError {
     case 'not_set_up':
       return wireError(503, 'sql_not_set_up', failure.detail)
   }
+}
+
+function withHint(detail: string, hint: string | null): string {
+  return hint === null ? detail : `${detail}${detail.endsWith('.') ? '' : '.'} ${hint}`
 }
 
 function placeIn(sql: string, at: number): string {

@@ -1,8 +1,9 @@
 // Queries in PostHog's shape: one endpoint, and a table of the kinds of query there are.
 
 import Type from 'typebox'
-import type { JsonObject } from '#core/json.ts'
+import { isJsonObject, type JsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import { type CaughtUpDeps, isCaughtUp } from '#services/progress/is-caught-up.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
 import { jsonObjectSchema } from '#wire/management/shapes.ts'
@@ -12,10 +13,22 @@ import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
 import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
 
-export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps
+export type QueryDeps = EndpointDeps &
+  TrendsQueryDeps &
+  HogQLQueryDeps &
+  Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing'> & { readonly management: CaughtUpDeps['positions'] }
 
-/** What a kind of query is answered with. Errors name fields from `query`; failures of the event store may be thrown. */
-export type AnswerQuery = (deps: QueryDeps, project: Project, query: JsonObject, signal: AbortSignal) => Promise<Answer>
+/**
+ * What a kind of query is answered with. Errors name fields from `query`; failures of the event store may be thrown.
+ * @param isComplete whether the worker has processed what was accepted, for the answer to say.
+ */
+export type AnswerQuery = (
+  deps: QueryDeps,
+  project: Project,
+  query: JsonObject,
+  isComplete: boolean,
+  signal: AbortSignal,
+) => Promise<Answer>
 
 /** By the `kind` of the query. */
 const kinds = new Map<string, AnswerQuery>([
@@ -24,6 +37,9 @@ const kinds = new Map<string, AnswerQuery>([
 ])
 
 const kindNames = [...kinds.keys()].join(', ')
+
+/** Kinds that say how their `source` is shown, which is for the caller to do. */
+const wrappers = new Set(['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
 
 const body = Type.Object({
   query: jsonObjectSchema(`The query: \`kind\` is one of ${kindNames}, and its other fields depend on it.`),
@@ -39,12 +55,30 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     scope: 'query:read',
     body,
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
-    handle: async ({ project, body: { query }, signal }) => {
-      const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
-      if (answerQuery === undefined) {
-        return refusal(invalidInput('query.kind', `The kinds of query that there are: ${kindNames}.`))
-      }
-      return answerFromEventStore(() => answerQuery(deps, project, query, signal))
+    handle: async ({ project, body, signal }) => {
+      const isWrapped = wrappers.has(String(body.query.kind)) && isJsonObject(body.query.source)
+      const query = isWrapped ? (body.query.source as JsonObject) : body.query
+      const answered = await answerFromEventStore(async () => {
+        const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
+        if (answerQuery === undefined) return refusal(unknownKind)
+        const { log, management: positions, clock, startedAtMs, isProcessing } = deps
+        const isComplete = await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, project.id)
+        return answerQuery(deps, project, query, isComplete, signal)
+      })
+      return isWrapped ? namedFromSource(answered) : answered
     },
   })
+}
+
+const unknownKind = invalidInput(
+  'query.kind',
+  `The kinds of query that there are: ${kindNames}, also as the source of ${[...wrappers].join(', ')}.`,
+)
+
+/** An error whose field is named from the query that was sent. */
+function namedFromSource(answered: Answer): Answer {
+  if (answered.status !== 400) return answered
+  const error = JSON.parse(String(answered.json)) as { readonly attr: string | null }
+  const attr = error.attr?.replace(/^query/, 'query.source') ?? null
+  return { ...answered, json: JSON.stringify({ ...error, attr }) }
 }

@@ -20,6 +20,7 @@ export async function answerTrendsQuery(
   { events: insights, management, clock }: TrendsQueryDeps,
   project: Project,
   json: JsonObject,
+  complete: boolean,
   signal: AbortSignal,
 ): Promise<Answer> {
   const query = readTrendsQuery(json)
@@ -33,7 +34,7 @@ export async function answerTrendsQuery(
   const counted = await answerTrends({ insights, management, clock }, project, { ...query.value, condition }, signal)
   if (!counted.ok) return refusal(issueError(counted.error))
   const results = counted.value.map(line => encodeTrendResult(line, project.timezone, query.value))
-  return answer(200, { results, timezone: project.timezone, is_cached: false })
+  return answer(200, { results, timezone: project.timezone, is_cached: false, complete })
 }
 
 function unreadableFilters({ attr, detail }: WireError): WireError {

@@ -1,0 +1,44 @@
+// Tells whoever wrote a property as in HogQL (`properties.price`) how it is read here.
+
+const path = String.raw`((?:[\w$]+\.)*)(person_properties|properties)`
+const inMessage = new RegExp(`['\`]${path}\\.([^'\`]+)['\`]`)
+const beforePlace = new RegExp(`${path}\\.$`)
+const inBrackets = new RegExp(`${path}\\s*\\[\\s*'([^'\\\\]+)'\\s*\\]`)
+
+/**
+ * @param error the refusal, and where in the SQL it found something, in UTF-16 units.
+ * @returns null for an error about something else.
+ */
+export function propertyHint(
+  error: { readonly detail: string; readonly at: number | null },
+  sql: string,
+): string | null {
+  const found = propertyIn(error, sql)
+  if (found === null) return null
+  const [table, column, name] = found
+  const keys = name.split('.').map(key => `'${key}'`)
+  const isPerson = column === 'person_properties' || table.endsWith('person.')
+  const of = `${table.replace(/person\.$/, '')}${isPerson ? 'person_properties' : 'properties'}`
+  const read = (as: string) => `JSONExtract${as}(${of}, ${keys.join(', ')})`
+  const today = isPerson
+    ? ' They are those of the time of the event; for those of today, join persons by person_id.'
+    : ''
+  return `Properties are read with functions here: ${read('String')}, or for numbers ${read('Float')}.${today}`
+}
+
+type Found = readonly [table: string, column: string, name: string]
+
+function propertyIn(
+  { detail, at }: { readonly detail: string; readonly at: number | null },
+  sql: string,
+): Found | null {
+  const named = inMessage.exec(detail)
+  if (named !== null) return [named[1]!, named[2]!, named[3]!]
+  if (/'arrayElement'/.test(detail)) {
+    const bracketed = inBrackets.exec(sql)
+    if (bracketed !== null) return [bracketed[1]!, bracketed[2]!, bracketed[3]!]
+  }
+  const before = at === null ? null : beforePlace.exec(sql.slice(0, at))
+  const name = at === null ? null : /^[\w$]+/.exec(sql.slice(at))
+  return before === null || name === null ? null : [before[1]!, before[2]!, name[0]]
+}

@@ -1,0 +1,8 @@
+// What every answer to a query says about the events that it was made of.
+
+import Type from 'typebox'
+
+export const completeSchema = Type.Boolean({
+  description:
+    'False while accepted events are still to be processed, as after a start: figures and rows may lack some of them.',
+})

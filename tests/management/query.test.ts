@@ -1,0 +1,49 @@
+// `POST …/query/` apart from what each kind counts: nodes around a query, and whether an answer is complete.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { ok } from '#core/result.ts'
+import { startManagement } from '../support/management-api.ts'
+
+const path = '/api/projects/1/query/'
+const trend = { kind: 'TrendsQuery', series: [{ kind: 'EventsNode', event: null }] }
+const sql = { kind: 'HogQLQuery', query: 'SELECT 1' }
+const events = {
+  countTrend: async () => [{ value: null, data: [1, 2, 3, 4, 5, 6, 7, 8] }],
+  runSql: async () => ok({ columns: ['1'], types: ['UInt8'], rows: ['[1]'], rowCountMax: 100, hasMore: false }),
+}
+
+describe('a query', () => {
+  it('is answered as it is within a node that says how it is shown', async t => {
+    const api = await startManagement(t, { events })
+    const ask = async (query: object) => (await api.call('POST', path, { body: { query } })).body
+    for (const source of [trend, sql])
+      for (const kind of ['InsightVizNode', 'DataVisualizationNode', 'DataTableNode'])
+        assert.deepEqual(await ask({ kind, source, full: true, chartSettings: {} }), await ask(source))
+    const refused: [query: object, attr: string][] = [
+      [{ kind: 'InsightVizNode', source: { kind: 'FunnelsQuery' } }, 'query.source.kind'],
+      [{ kind: 'InsightVizNode', source: { ...trend, interval: 'minute' } }, 'query.source.interval'],
+      [{ kind: 'DataVisualizationNode', source: { kind: 'HogQLQuery' } }, 'query.source.query'],
+      [{ kind: 'InsightVizNode' }, 'query.kind'],
+      [{ kind: 'InsightVizNode', source: { kind: 'InsightVizNode', source: trend } }, 'query.source.kind'],
+      [{ kind: 'SavedInsightNode', source: trend }, 'query.kind'],
+    ]
+    for (const [query, attr] of refused) {
+      const { status, body } = await api.call('POST', path, { body: { query } })
+      assert.deepEqual([status, body.attr], [400, attr], JSON.stringify(query))
+    }
+  })
+
+  it('says whether the worker has processed what was accepted', async t => {
+    let appendedAtMs: number | null = null
+    const status = async () => ({ endOffset: 12, appendedAtMs })
+    const api = await startManagement(t, { events, log: { status } })
+    const answers = async () => {
+      const asked = [trend, sql].map(query => api.call('POST', path, { body: { query } }))
+      return (await Promise.all(asked)).map(({ body }) => body.complete)
+    }
+    assert.deepEqual(await answers(), [true, true])
+    appendedAtMs = api.clock.nowMs() - 60_000
+    assert.deepEqual(await answers(), [false, false])
+  })
+})
