@@ -110,9 +110,9 @@ async function* parsedRecords(stdin: AsyncIterable<Buffer>, format: 'json' | 'cs
     if (isCut) yield new RecordReject('record_too_large', null).outcome()
     else if (ending === 'unclosed') yield new RecordReject('truncated_record', null).outcome()
     else if (format === 'json') yield parseJsonLine(bytes)
-    else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter)
+    else if (columns !== null) yield parseCsvRow(bytes, columns, shape.delimiter, shape.hasEscapes)
     else if (line !== 1 || !isSeparatorLine(bytes)) {
-      const header = parseCsvHeader(bytes, shape.delimiter)
+      const header = parseCsvHeader(bytes, shape.delimiter, shape.hasEscapes)
       // Without the names of columns no row says anything.
       if ('rejected' in header) return yield header
       columns = header.columns

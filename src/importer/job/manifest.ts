@@ -23,6 +23,8 @@ export interface RawObject {
   readonly columns?: readonly string[]
   /** What is between the cells of CSV, where that is no comma. */
   readonly delimiter?: CsvDelimiter
+  /** As in `CsvShape`, where it is so. */
+  readonly hasEscapes?: boolean
   /** Where it cannot be read any further: how many records came before, and why. */
   readonly damage?: { readonly records: number; readonly line: number; readonly why: string }
   /** Lines without a record: counted, since there may be any number of them, and not staged. */
@@ -60,6 +62,7 @@ export const rawObjectSchema = Type.Object({
   table: orNull(Type.String()),
   columns: Type.Optional(Type.Array(Type.String())),
   delimiter: Type.Optional(Type.Unsafe<CsvDelimiter>(Type.String())),
+  hasEscapes: Type.Optional(Type.Boolean()),
   damage: Type.Optional(Type.Object({ records: Type.Number(), line: Type.Number(), why: Type.String() })),
   blank: Type.Optional(Type.Object({ count: Type.Number(), firstLine: Type.Number() })),
 })

@@ -20,10 +20,15 @@ export type CsvRowEnd = '\n' | '\r'
 export interface CsvShape {
   readonly delimiter: CsvDelimiter
   readonly rowEnd: CsvRowEnd
+  /**
+   * A backslash in a quoted cell takes from a quote, a delimiter, a line end or another backslash what it means, as
+   * Spark, Redshift and MySQL write them. Elsewhere two quotes stand for one, and a backslash for itself.
+   */
+  readonly hasEscapes: boolean
 }
 
 /** What most programs write. */
-export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n' }
+export const plainCsv: CsvShape = { delimiter: ',', rowEnd: '\n', hasEscapes: false }
 
 /**
  * Spreadsheets write semicolons wherever the comma is a decimal sign, and nothing in a file says so but its header.
@@ -45,15 +50,20 @@ export function csvDelimiter(header: Uint8Array): CsvDelimiter {
  * @param row one row; line breaks between quotes belong to their cell, one at the end to nothing.
  * @returns null for more cells than that.
  */
-export function csvCells(row: string, delimiter: CsvDelimiter = ',', cellsMax = Infinity): string[] | null {
+export function csvCells(
+  row: string,
+  delimiter: CsvDelimiter = ',',
+  cellsMax = Infinity,
+  hasEscapes = false,
+): string[] | null {
   const end = row.length - lineEndLength(row)
   const cells: string[] = []
   for (let at = 0; at <= end; at++) {
     let cell = ''
     while (row[at] === '"' && at < end) {
       // A cell is its quoted stretches; two quotes in a row stand for one and begin the next stretch.
-      const close = closingQuote(row, at + 1, end)
-      cell += row.slice(at + 1, close)
+      const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
+      cell += unescaped(row.slice(at + 1, close), hasEscapes)
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
     }
@@ -73,8 +83,28 @@ function lineEndLength(row: string): number {
   return row.length - start
 }
 
-/** @returns where the quote is that closes a cell; the end of the row when none does. */
-function closingQuote(row: string, from: number, end: number): number {
-  const at = row.indexOf('"', from)
-  return at < 0 || at > end ? end : at
+/** @returns where the quote is that closes a cell, or stands before another; the end of the row when none does. */
+function closingQuote(row: string, from: number, end: number, delimiter: CsvDelimiter, hasEscapes: boolean): number {
+  for (let at = row.indexOf('"', from); at >= 0 && at <= end; at = row.indexOf('"', at + 1))
+    if (!isEscaped(row, from, at) || (!hasEscapes && mayClose(row[at + 1], delimiter))) return at
+  return end
+}
+
+function isEscaped(row: string, from: number, at: number): boolean {
+  let backslashes = 0
+  while (at - backslashes > from && row[at - backslashes - 1] === '\\') backslashes++
+  return backslashes % 2 === 1
+}
+
+/**
+ * Whether a quote behind a backslash may end its cell, or be the first of two. Before anything else nothing but the
+ * backslash explains it, whatever the rest of the file is like: `rowEnds` decides the same.
+ */
+export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boolean {
+  return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
+}
+
+function unescaped(text: string, hasEscapes: boolean): string {
+  if (!text.includes('\\')) return text
+  return hasEscapes ? text.replaceAll(/\\(["\\,;\t|\r\n])/g, '$1') : text.replaceAll('\\"', '"')
 }

@@ -9,13 +9,25 @@ export const headerBytesMax = 64 * 1024
 const quote = 0x22
 const returnByte = 0x0d
 
-/** Takes nothing from the reader, and waits for no more than its first line. */
-export async function csvShape(reader: ByteReader): Promise<CsvShape> {
+/**
+ * Takes nothing from the reader, and waits for no more than its first line.
+ * @param sampledBytes wait for so many, where only rows may show how their quotes are written.
+ */
+export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<CsvShape> {
   const line = await reader.peekLine(headerBytesMax)
   const delimiter = csvDelimiter(line)
   const isOpen = line.reduce((quotes, unit) => (unit === quote ? quotes + 1 : quotes), 0) % 2 === 1
   const beginning = isOpen ? await reader.peek(headerBytesMax) : line
-  return { delimiter, rowEnd: rowEndIn(beginning, delimiter) }
+  const rowEnd = rowEndIn(beginning, delimiter)
+  const sample = sampledBytes > 0 ? await reader.peek(sampledBytes) : beginning
+  return { delimiter, rowEnd, hasEscapes: hasEscapesIn(sample, { delimiter, rowEnd, hasEscapes: false }) }
+}
+
+/** Rows in which two quotes stand for one have no quote that only a backslash explains. */
+function hasEscapesIn(sample: Buffer, shape: CsvShape): boolean {
+  const ends = rowEnds(shape)
+  for (let at = 0; at >= 0; ) at = ends.next(sample, at)
+  return ends.sawEscape()
 }
 
 /** Excel says in a first line what is between the cells, which counting what stands in that line has found already. */
@@ -29,10 +41,10 @@ const separatorLineBytesMax = 20
 
 /** Only a first line end outside of quotes that is a carriage return alone says that all are. */
 function rowEndIn(beginning: Buffer, delimiter: CsvDelimiter): CsvRowEnd {
-  let behind = rowEnds({ delimiter, rowEnd: '\r' }).next(beginning, 0)
+  let behind = rowEnds({ delimiter, rowEnd: '\r', hasEscapes: false }).next(beginning, 0)
   if (behind < 0) return '\n'
   // What a program that writes both on Windows leaves, where the system makes two bytes of each line feed.
   while (beginning[behind] === returnByte) behind++
-  const lineFeed = rowEnds({ delimiter, rowEnd: '\n' }).next(beginning, 0)
+  const lineFeed = rowEnds({ delimiter, rowEnd: '\n', hasEscapes: false }).next(beginning, 0)
   return lineFeed < 0 || behind < lineFeed - 1 ? '\r' : '\n'
 }

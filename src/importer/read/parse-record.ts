@@ -23,9 +23,14 @@ export function parseJsonLine(line: Uint8Array): ParsedRecord {
  * @param row with or without its line end.
  * @param columns as `parseCsvHeader` gives them.
  */
-export function parseCsvRow(row: Uint8Array, columns: readonly string[], delimiter: CsvDelimiter = ','): ParsedRecord {
+export function parseCsvRow(
+  row: Uint8Array,
+  columns: readonly string[],
+  delimiter: CsvDelimiter = ',',
+  hasEscapes = false,
+): ParsedRecord {
   return parsed(row, text => {
-    const cells = cellsOf(text, delimiter)
+    const cells = cellsOf(text, delimiter, hasEscapes)
     if (cells.length !== columns.length) {
       const header = `the header names ${namedColumns(columns.length, delimiter)}`
       throw new RecordReject('csv_column_count', null, `${header}, and the row has ${cells.length}`)
@@ -36,8 +41,8 @@ export function parseCsvRow(row: Uint8Array, columns: readonly string[], delimit
   })
 }
 
-function cellsOf(row: string, delimiter: CsvDelimiter): string[] {
-  const cells = csvCells(row, delimiter, recordValuesMax)
+function cellsOf(row: string, delimiter: CsvDelimiter, hasEscapes: boolean): string[] {
+  const cells = csvCells(row, delimiter, recordValuesMax, hasEscapes)
   if (cells === null) throw tooManyValues()
   return cells
 }
@@ -52,8 +57,9 @@ function namedColumns(count: number, delimiter: CsvDelimiter): string {
 export function parseCsvHeader(
   header: Uint8Array,
   delimiter: CsvDelimiter = ',',
+  hasEscapes = false,
 ): { readonly columns: readonly string[] } | Rejected {
-  return orReject(() => ({ columns: distinctNames(cellsOf(textOf(header), delimiter)) }))
+  return orReject(() => ({ columns: distinctNames(cellsOf(textOf(header), delimiter, hasEscapes)) }))
 }
 
 /** Names for the columns that have none, or that of one before them: no cell is lost for its header. */

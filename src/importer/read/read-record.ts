@@ -32,6 +32,8 @@ export interface ReadRecord {
   readonly columns?: readonly string[]
   /** What is between the cells of a row, where that is no comma. */
   readonly delimiter?: CsvDelimiter
+  /** As in `CsvShape`, where it is so. */
+  readonly hasEscapes?: boolean
   /** As in `SourceRecord`. */
   readonly table: string | null
 }

@@ -1,7 +1,7 @@
 // Cuts the bytes of a file into its lines or rows, wherever its chunks end, and says where each stands.
 // Source: docs/wire/import.md §1.9, §2.6.
 
-import { type CsvShape, plainCsv } from './csv-cells.ts'
+import { type CsvShape, mayClose, plainCsv } from './csv-cells.ts'
 import { JsonValues } from './json-values.ts'
 
 export interface RawRecord {
@@ -34,6 +34,8 @@ const lineBytesMax = 1024 * 1024
 
 const newline = 0x0a
 const quote = 0x22
+const backslash = 0x5c
+const byteOrderMark = Buffer.from('\ufeff')
 
 export async function* splitRecords(
   chunks: AsyncIterable<Uint8Array>,
@@ -99,14 +101,39 @@ function lineEnds(): EndFinder {
 }
 
 /** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
-export function rowEnds({ delimiter, rowEnd }: CsvShape): EndFinder {
+export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder & { sawEscape(): boolean } {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
-  let place: 'beginning' | 'plain' | 'quoted' | 'behind quote' = 'beginning'
+  let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
+  let sawEscape = false
+  /** How much of a byte order mark was read. */
+  let markBytes = 0
+  const stepQuoted = (unit: number): void => {
+    if (unit === quote) place = 'behind quote'
+    else if (unit === backslash) place = 'escaped'
+  }
   const step = (unit: number): boolean => {
-    if (place === 'quoted') {
-      if (unit === quote) place = 'behind quote'
-      return false
+    switch (place) {
+      case 'quoted':
+        stepQuoted(unit)
+        return false
+      case 'escaped':
+        place = unit === quote && !hasEscapes ? 'behind escaped quote' : 'quoted'
+        return false
+      case 'behind escaped quote':
+        if (!mayClose(String.fromCharCode(unit), delimiter)) {
+          sawEscape = true
+          place = 'quoted'
+          stepQuoted(unit)
+          return false
+        }
+        break
+      default:
+        if (markBytes < byteOrderMark.length && unit === byteOrderMark[markBytes]) {
+          markBytes++
+          return false
+        }
     }
+    markBytes = byteOrderMark.length
     if (unit === quote && place !== 'plain') place = 'quoted'
     else place = unit === between || unit === end ? 'beginning' : 'plain'
     return unit === end
@@ -116,7 +143,8 @@ export function rowEnds({ delimiter, rowEnd }: CsvShape): EndFinder {
       for (let at = from; at < chunk.length; at++) if (step(chunk[at]!)) return at + 1
       return -1
     },
-    isOpen: () => place === 'quoted',
+    isOpen: () => place === 'quoted' || place === 'escaped',
+    sawEscape: () => sawEscape,
   }
 }
 

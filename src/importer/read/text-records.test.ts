@@ -232,6 +232,53 @@ describe('rows of CSV', () => {
       )
   })
 
+  it('may have a byte order mark before a quoted name with a line break', async () => {
+    assert.deepEqual(await read('\ufeff"a\n(1)",b\n1,2\n', 'csv'), [['3:13', { 'a\n(1)': '1', b: '2' }]])
+  })
+
+  it('may have quotes and backslashes behind a backslash, as Spark, Redshift and MySQL write them', async () => {
+    const text = String.raw`id,said
+1,"a \\"
+2,"He said \"hi\""
+3,"{\"a\":\"x\\\"y\",\"b\":\"C:\temp\"}"
+4,"two\
+lines, \"
+more"
+5,"\",\""
+6,""
+`
+    const expected = [
+      { id: '1', said: 'a \\' },
+      { id: '2', said: 'He said "hi"' },
+      { id: '3', said: '{"a":"x\\"y","b":"C:\\temp"}' },
+      { id: '4', said: 'two\nlines, "\nmore' },
+      { id: '5', said: '","' },
+      { id: '6' },
+    ]
+    for (const cuts of [[], [...Buffer.from(text).keys()]])
+      assert.deepEqual(
+        (await read(text, 'csv', { cuts })).map(([, value]) => value),
+        expected,
+      )
+    assert.equal((await records(text, 'csv'))[0]!.hasEscapes, true)
+  })
+
+  it('keep backslashes where two quotes stand for one', async () => {
+    const text = String.raw`id,said,next
+1,"C:\dir\",x
+2,"{""a"":""x\""y""}","\"
+3,"\""x\""",\"
+`
+    assert.deepEqual(
+      (await read(text, 'csv')).map(([, value]) => value),
+      [
+        { id: '1', said: 'C:\\dir\\', next: 'x' },
+        { id: '2', said: '{"a":"x\\"y"}', next: '\\' },
+        { id: '3', said: '\\"x\\"', next: '\\"' },
+      ],
+    )
+  })
+
   it('say that nothing known is between the names of a header of one', async () => {
     const [record] = await records('id:event\n1,2\n', 'csv')
     assert.ok(record !== undefined && 'rejected' in record.parsed)

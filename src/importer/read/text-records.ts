@@ -21,6 +21,8 @@ const bracketOpen = 0x5b
 const braceOpen = 0x7b
 const byteOrderMark = Buffer.from('\ufeff')
 const markBytes = byteOrderMark.length
+/** How much of the beginning of CSV is looked at for how its quotes are written. */
+const sampledBytes = 1024 * 1024
 /** How much of the beginning may be blank before the first record. */
 const lookaheadBytes = 1024
 
@@ -41,12 +43,17 @@ export async function* textRecords(
   bytesMax?: number,
 ): AsyncGenerator<ReadRecord> {
   const { object, bytes, damage } = file
-  const shape = format === 'csv' ? await csvShape(bytes) : plainCsv
-  const { delimiter } = shape
+  const shape = format === 'csv' ? await csvShape(bytes, sampledBytes) : plainCsv
+  const { delimiter, hasEscapes } = shape
   const lineEnd = shape.rowEnd.charCodeAt(0)
   const parsers = { json: lineParser, array: elementParser, csv: () => rowParser(shape) }
   const { parse, columns = () => null } = parsers[format]()
-  const about = { table: tableOf(object), isJson: format !== 'csv', ...(delimiter !== ',' && { delimiter }) }
+  const about = {
+    table: tableOf(object),
+    isJson: format !== 'csv',
+    ...(delimiter !== ',' && { delimiter }),
+    ...(hasEscapes && { hasEscapes }),
+  }
   let end = { line: 1, byte: 0 }
   let isListOpen = false
   for await (const record of splitRecords(bytes, format === 'json' ? 'values' : format, bytesMax, shape)) {
@@ -146,16 +153,16 @@ function elementParser(): Parser {
   return { parse }
 }
 
-function rowParser({ delimiter }: CsvShape): Parser {
+function rowParser({ delimiter, hasEscapes }: CsvShape): Parser {
   let columns: readonly string[] | null = null
   let isHeaderBroken = false
   const parseRow = (bytes: Uint8Array, { isCut, ending, line }: RawRecord): ParsedRecord | null => {
     if (isHeaderBroken) return null
     if (isCut) return tooLarge()
     if (ending === 'unclosed') return rejectOf('csv_column_count')
-    if (columns !== null) return parseCsvRow(bytes, columns, delimiter)
+    if (columns !== null) return parseCsvRow(bytes, columns, delimiter, hasEscapes)
     if (line === 1 && isSeparatorLine(bytes)) return null
-    const header = parseCsvHeader(bytes, delimiter)
+    const header = parseCsvHeader(bytes, delimiter, hasEscapes)
     if ('columns' in header) {
       columns = header.columns
       return null

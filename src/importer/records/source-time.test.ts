@@ -28,6 +28,23 @@ describe('the time of a record', () => {
       assert.equal(read(text), expected)
     })
 
+  const yearLast: [string, string, string][] = [
+    ['01.09.2026', '2026-09-01T00:00:00.000Z', '2026-01-09T00:00:00.000Z'],
+    ['1/9/2026 14:05', '2026-09-01T14:05:00.000Z', '2026-01-09T14:05:00.000Z'],
+    ['01-09-2026, 14:05:30.25 +02:00', '2026-09-01T12:05:30.250Z', '2026-01-09T12:05:30.250Z'],
+    ['2026-09-01', '2026-09-01T00:00:00.000Z', '2026-09-01T00:00:00.000Z'],
+  ]
+  for (const [text, dayFirst, monthFirst] of yearLast)
+    it(`is read from ${text} once the order of its parts is known`, () => {
+      const ordered = (dateOrder: 'dmy' | 'mdy') => timeText(readTime(text, { zone: 'UTC', dateOrder }, 'at')!)
+      assert.deepEqual([ordered('dmy'), ordered('mdy')], [dayFirst, monthFirst])
+    })
+
+  it('is none where a date has no such day in the order of its parts, or mixes what is between them', () => {
+    for (const text of ['31.09.2026', '09.31.2026', '01.09.26', '01.09/2026', '01.09.2026 25:00', '2.30.2026 14:05'])
+      assert.equal(readTime(text, { zone: 'UTC', dateOrder: 'dmy' }, 'at'), null, text)
+  })
+
   it('is none where a text is no date, or one that no calendar has', () => {
     for (const text of [
       '',

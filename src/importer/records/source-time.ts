@@ -15,11 +15,17 @@ export interface TimeForm {
   readonly zone: string | null
   /** The unit of numbers; by their size unless given. */
   readonly unit?: EpochUnit
+  /** What comes first in dates such as `01.09.2026` and `1/9/2026`, which are no times unless it is known. */
+  readonly dateOrder?: DateOrder
 }
+
+export type DateOrder = 'dmy' | 'mdy'
 
 const usPerUnit: Record<EpochUnit, number> = { s: usPerSecond, ms: usPerMs, us: 1, ns: 0.001 }
 const text =
   /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
+const yearLast =
+  /^(\d{1,2})([./-])(\d{1,2})\2(\d{4})(?:[T ,]\s*(\d{1,2}):(\d\d)(?::(\d\d)(?:[.,](\d{1,9}))?)?)?\s*(Z|UTC|GMT|[+-]\d\d(?::?\d\d)?)?$/i
 const numeral = /^-?\d+(?:\.\d+)?$/
 
 /**
@@ -32,7 +38,7 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   if (typeof value !== 'string') return null
   const trimmed = value.trim()
   if (numeral.test(trimmed)) return fromNumeral(trimmed, form.unit)
-  const parts = text.exec(trimmed)
+  const parts = text.exec(trimmed) ?? yearFirst(trimmed, form.dateOrder)
   if (parts === null) return null
   const [, year, month, day, hour = '00', minute = '00', second = '00', fraction = '', zone] = parts
   const wallUs = wallClock(Number(year), Number(month), Number(day), Number(hour), Number(minute), Number(second))
@@ -44,6 +50,14 @@ export function readTime(value: JsonValue, form: TimeForm, field: string): numbe
   }
   if (form.zone === null) throw new RecordReject('timestamp_zone_unknown', field)
   return wallClockToUtc(wallUs, form.zone) + inSecondUs
+}
+
+/** The parts of a date whose year stands last, as `text` has them. */
+function yearFirst(trimmed: string, order: DateOrder | undefined): readonly (string | undefined)[] | null {
+  const parts = order === undefined ? null : yearLast.exec(trimmed)
+  if (parts === null) return null
+  const [, first, , second, year, ...time] = parts
+  return ['', year, ...(order === 'dmy' ? [second, first] : [first, second]), ...time]
 }
 
 /**

@@ -164,13 +164,15 @@ const noObject: RawObject = { object: '', table: null }
 /** The text of a CSV row counts where it was changed, else its cells by the names of their columns. */
 function repairedSource(
   reject: JsonObject,
-  { columns, delimiter }: Pick<RawObject, 'columns' | 'delimiter'>,
+  { columns, delimiter, hasEscapes }: Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'>,
 ): ParsedRecord {
   const { source, record, source_sha256 } = reject
   if (isJsonObject(source)) return { value: source }
   const text = String(source)
   if (isJsonObject(record) && sha256Hex(text) === source_sha256) return { value: withoutEmptyCells(record) }
-  return columns === undefined ? parseJsonLine(Buffer.from(text)) : parseCsvRow(Buffer.from(text), columns, delimiter)
+  return columns === undefined
+    ? parseJsonLine(Buffer.from(text))
+    : parseCsvRow(Buffer.from(text), columns, delimiter, hasEscapes)
 }
 
 /** As rows of CSV are read, so a repaired row has the id that it would have had at once. */

@@ -151,9 +151,17 @@ async function spillFile(
 const keptHeaderMax = 64 * 1024
 
 /** Rejects show the names beside the cells, and repaired rows are read by them. */
-function columnsOf({ columns, delimiter }: ReadRecord): Pick<RawObject, 'columns' | 'delimiter'> {
+function columnsOf({
+  columns,
+  delimiter,
+  hasEscapes,
+}: ReadRecord): Pick<RawObject, 'columns' | 'delimiter' | 'hasEscapes'> {
   if (columns === undefined || columns.reduce((sum, name) => sum + name.length, 0) > keptHeaderMax) return {}
-  return { columns, ...(delimiter !== undefined && { delimiter }) }
+  return {
+    columns,
+    ...(delimiter !== undefined && { delimiter }),
+    ...(hasEscapes !== undefined && { hasEscapes }),
+  }
 }
 
 /** When a record happened; null when it is rejected or skipped, so that it has a line but no day. */

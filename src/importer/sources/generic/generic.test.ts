@@ -100,6 +100,32 @@ describe('a record with a mapping', () => {
     assert.deepEqual(outcome.notes, ['type_mismatch:bad'])
   })
 
+  it('has numbers with a comma and dates that end in the year where the mapping says so', () => {
+    const texts = { a: '1.234,50', b: '0,5', c: '-1 234', d: "1'234'567,25", e: '12.5', f: '1,2,3', g: '1.5e3' }
+    const types = Object.fromEntries(Object.keys(texts).map(key => [key, 'number']))
+    const mapping = { ...base, types: { ...types, on: 'timestamp' }, decimal_separator: ',', date_order: 'dmy' }
+    const given = { ...row, [base.timestamp]: '01.09.2024 14:05:06', ...texts, on: '2.9.2024' }
+    const [outcome] = convertRecords(generic, [given], { mapping, source_timezone: 'UTC' })
+    assert.ok(outcome !== undefined && 'events' in outcome)
+    const [event] = outcome.events
+    assert.equal(event!.timestamp, '2024-09-01T14:05:06.000Z')
+    const numbers = { a: 1234.5, b: 0.5, c: -1234, d: 1234567.25 }
+    assert.deepEqual(event!.properties, { ...texts, ...numbers, on: '2024-09-02T00:00:00.000Z' })
+    assert.deepEqual(outcome.notes, ['type_mismatch:e', 'type_mismatch:f', 'type_mismatch:g'])
+  })
+
+  it('is counted where what should be spread is no object, and keeps it', () => {
+    const spread = (extra: JsonValue) =>
+      convertRecords(generic, [{ ...row, extra }], { mapping: { ...base, spread: ['extra'] } })[0]!
+    for (const broken of ['{"a":', '[1]', 5] as const) {
+      const outcome = spread(broken)
+      assert.ok('events' in outcome)
+      assert.equal(outcome.events[0]!.properties.extra, broken)
+      assert.deepEqual(outcome.notes, ['spread_no_object:extra'])
+    }
+    for (const fine of ['{"a":1}', { a: 1 }, '', null]) assert.partialDeepStrictEqual(spread(fine), { notes: [] })
+  })
+
   it('is counted once for a field that is not of its type, whatever is made of it', () => {
     const mapping = { ...base, types: { n: 'number' }, properties: { n: 'n', m: 'n' }, set: { n: 'n' } }
     assert.partialDeepStrictEqual(convertRecords(generic, [{ ...row, n: 'x' }], { mapping }), [

@@ -23,7 +23,7 @@ import {
 import { eventName, isEmptyValue, put, putAll, putPersonUpdates } from '#importer/records/record-fields.ts'
 import { recordTime } from '#importer/records/record-time.ts'
 import { SourceConfig } from '#importer/records/source-config.ts'
-import type { EpochUnit, TimeForm } from '#importer/records/source-time.ts'
+import type { EpochUnit } from '#importer/records/source-time.ts'
 import { isZoneName } from '#importer/records/source-time.ts'
 import type { TimeWindow } from '#importer/records/time-window.ts'
 import {
@@ -33,6 +33,7 @@ import {
   selectedFields,
   TypedFields,
 } from '#importer/sources/generic/mappings/field-selection.ts'
+import type { TypeForm } from '#importer/sources/generic/mappings/field-types.ts'
 import { checkMapping, type Mapping, type RenamedEvent } from '#importer/sources/generic/mappings/mapping-schema.ts'
 import { MappingWatch } from '#importer/sources/generic/mappings/mapping-watch.ts'
 import { recordFilter } from '#importer/sources/generic/mappings/record-filters.ts'
@@ -72,7 +73,7 @@ export function mappedSource(name: string, summary: string, mapping: JsonObject)
 interface Conversions {
   readonly source: string
   readonly mapping: Mapping
-  readonly form: TimeForm
+  readonly form: TypeForm
   readonly window: TimeWindow
   /** Identical records without an id are events of their own. */
   readonly keepsIdentical: boolean
@@ -98,7 +99,12 @@ function converterOf(
   const conversions: Conversions = {
     source,
     mapping,
-    form: { zone, ...(unit !== undefined && { unit: unit as EpochUnit }) },
+    form: {
+      zone,
+      ...(unit !== undefined && { unit: unit as EpochUnit }),
+      ...(mapping.date_order !== undefined && { dateOrder: mapping.date_order }),
+      hasDecimalComma: mapping.decimal_separator === ',',
+    },
     window: context,
     keepsIdentical: config.flag('keep_identical'),
     isWanted: recordFilter(mapping.filters),

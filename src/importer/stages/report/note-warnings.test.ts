@@ -22,13 +22,20 @@ it('a warning counts records, or what one record may have several of', () => {
 })
 
 it('a warning of a single record speaks of one', () => {
-  const notes = ['amplitude_id_used', 'type_mismatch:Amount', 'group_key_illegal:Company', 'invalid_uuid']
+  const notes = [
+    'amplitude_id_used',
+    'type_mismatch:Amount',
+    'group_key_illegal:Company',
+    'invalid_uuid',
+    'spread_no_object:extra',
+  ]
   assert.deepEqual(
     noteWarnings(new Map(notes.map(note => [note, 1])), 2).map(({ text }) => text),
     [
       '1 record (50 %) has neither a user nor a device id, so it is of its amplitude_id.',
       '1 record (50 %) has a value in Company that is no key of a group, neither text nor a number; it belongs to none of its type.',
       '1 record (50 %) has an id that is no UUID; it gets one made of it.',
+      '1 record (50 %) has something else than an object in extra, whose members spread makes properties; it stays as it is.',
       '1 record (50 %) has a value in Amount that is not of the type that the mapping gives it; it stays as it is.',
     ],
   )

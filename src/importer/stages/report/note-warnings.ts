@@ -15,6 +15,8 @@ const ofRecords: Readonly<Record<string, (count: string, detail: string, isOne: 
     `${count} ${isOne ? 'has' : 'have'} groups and no $groups, so no filter finds them. Rename with --promote-groups.`,
   type_mismatch: (count, detail, isOne) =>
     `${count} ${isOne ? 'has' : 'have'} a value in ${detail} that is not of the type that the mapping gives it; it stays as it is.`,
+  spread_no_object: (count, detail, isOne) =>
+    `${count} ${isOne ? 'has' : 'have'} something else than an object in ${detail}, whose members spread makes properties; it stays as it is.`,
   person_data_left_out: (count, _, isOne) =>
     `${count} ${isOne ? 'loses what it says of its' : 'lose what they say of their'} person ($set, $set_once, $unset); "Not carried over" has each property. Planned with --keep-person-data ${isOne ? 'it keeps' : 'they keep'} it.`,
   group_key_illegal: (count, detail, isOne) =>

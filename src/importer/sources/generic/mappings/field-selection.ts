@@ -34,13 +34,12 @@ export class TypedFields {
     const type = Object.hasOwn(this.#types, path) ? this.#types[path] : undefined
     if (type === undefined || value === undefined || isEmptyValue(value)) return value
     const typed = typedValue(value, type, this.#form, path)
-    if (typed === undefined) this.#noteMismatch(path)
+    if (typed === undefined) this.note(`type_mismatch:${path}`)
     return typed ?? value
   }
 
   /** Once, however many parts of the event are made of the field. */
-  #noteMismatch(path: string): void {
-    const note = `type_mismatch:${path}`
+  note(note: RecordNote): void {
     if (!this.#notes.includes(note)) this.#notes.push(note)
   }
 }
@@ -70,6 +69,7 @@ export function remainingFields(fields: TypedFields, mapping: Mapping): JsonObje
   for (const [key, value] of Object.entries(fields.record)) {
     if (used.has(key)) continue
     const members = spread.has(key) ? membersOf(value) : null
+    if (members === null && spread.has(key) && !isEmptyValue(value)) fields.note(`spread_no_object:${key}`)
     if (members === null) put(remaining, key, fields.typed(value, key))
     else for (const [name, member] of Object.entries(members)) put(inner, name, fields.typed(member, `${key}.${name}`))
   }

@@ -1,7 +1,7 @@
 // Texts of CSV read as what they stand for. Source: docs/wire/import.md §1.9 (`types`).
 
 import { isRawNumber, type JsonValue, numberOrLiteral, parseJson } from '#core/json.ts'
-import { type EpochUnit, readTime, timeText } from '#importer/records/source-time.ts'
+import { readTime, type TimeForm, timeText } from '#importer/records/source-time.ts'
 import type { FieldType } from './mapping-schema.ts'
 
 const decimal = /^[+-]?(?:\d+(?:\.\d*)?|\.\d+)(?:e[+-]?\d+)?$/i
@@ -17,9 +17,9 @@ const truths: ReadonlyMap<string, boolean> = new Map([
   ['0', false],
 ])
 
-export interface TypeForm {
-  readonly zone: string | null
-  readonly unit?: EpochUnit
+export interface TypeForm extends TimeForm {
+  /** Whether numbers have a comma before their fraction, and may have points between thousands. */
+  readonly hasDecimalComma?: boolean
 }
 
 /**
@@ -34,10 +34,10 @@ export function typedValue(value: JsonValue, type: FieldType, form: TypeForm, fi
       return textOf(value)
     case 'number':
     case 'float':
-      return numberIn(value)
+      return numberIn(value, form)
     case 'integer':
     case 'int': {
-      const number = numberIn(value)
+      const number = numberIn(value, form)
       return Number.isInteger(number) || (isRawNumber(number) && integer.test(number.rawJSON)) ? number : undefined
     }
     case 'boolean':
@@ -58,15 +58,25 @@ function textOf(value: JsonValue): JsonValue {
   return typeof value === 'number' || typeof value === 'boolean' ? String(value) : value
 }
 
-function numberIn(value: JsonValue): JsonValue | undefined {
+function numberIn(value: JsonValue, { hasDecimalComma }: TypeForm): JsonValue | undefined {
   if (typeof value === 'number' || isRawNumber(value)) return value
-  const text = typeof value === 'string' ? value.trim() : ''
+  const written = typeof value === 'string' ? value.trim() : ''
+  const text = hasDecimalComma === true ? withPoint(written) : written
   if (!decimal.test(text)) return undefined
   // Only whole numbers keep their literal: a price of `12.50` is the number 12.5.
   if (integer.test(text)) return numberOrLiteral(text)
   const number = Number(text)
   return Number.isFinite(number) ? number : undefined
 }
+
+/** @returns what is no number with a comma as it is, and nothing where it would be one with a point. */
+function withPoint(text: string): string {
+  const [whole = '', ...fraction] = text.split(',')
+  const digits = thousands.test(whole) ? whole.replaceAll(/[.'\s]/g, '') : whole
+  return digits.includes('.') ? '' : [digits, ...fraction].join('.')
+}
+
+const thousands = /^[+-]?\d{1,3}(?:([.'\s])\d{3}(?:\1\d{3})*)$/
 
 function parsed(text: string): JsonValue | undefined {
   try {

@@ -85,6 +85,14 @@ export const mappingSchema = Type.Object(
     distinct_id: paths,
     timestamp: paths,
     unit: Type.Optional(unit),
+    date_order: Type.Optional(
+      Type.Enum(['dmy', 'mdy'], { description: 'What comes first in dates such as `01.09.2026` and `1/9/2026`.' }),
+    ),
+    decimal_separator: Type.Optional(
+      Type.Enum([',', '.'], {
+        description: 'What stands before the fraction of numbers in texts; a point unless given.',
+      }),
+    ),
     uuid: Type.Optional(paths),
     properties: Type.Optional(selection('The properties; without it every field that nothing else uses')),
     /** Objects, or texts that hold one, whose members are properties like those beside them. */
