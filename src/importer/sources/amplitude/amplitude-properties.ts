@@ -10,7 +10,7 @@ const ownFields: ReadonlySet<string> = new Set([
   ...['event_type', 'user_id', 'device_id', 'amplitude_id', 'app', '$insert_id', 'uuid', 'event_id', 'session_id'],
   ...['event_time', 'client_event_time', 'client_upload_time', 'server_received_time', 'server_upload_time'],
   ...['processed_time', 'event_properties', 'user_properties', 'groups', 'group_properties', 'data', 'platform'],
-  ...['os_name', 'os_version', 'device_type', 'country', 'region', 'city', 'ip_address'],
+  ...['version_name', 'os_name', 'os_version', 'device_type', 'country', 'region', 'city', 'ip_address'],
 ])
 const updatedKey = 'user_properties_updated'
 const truthFields: ReadonlySet<string> = new Set(['paying', 'is_attribution_event'])
@@ -50,6 +50,7 @@ export function propertiesOf(record: JsonObject, sourceName: string, ids: Record
   putIds(properties, record, ids)
   putPage(properties, own)
   for (const [key, value] of Object.entries(device.properties)) putValue(properties, key, value)
+  putValue(properties, '$app_version', ownValue(record, 'version_name'))
   putValue(properties, '$geoip_country_name', ownValue(record, 'country'))
   putValue(properties, '$geoip_city_name', ownValue(record, 'city'))
   putValue(properties, '$geoip_subdivision_1_name', ownValue(record, 'region'))

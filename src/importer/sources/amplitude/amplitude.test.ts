@@ -149,7 +149,7 @@ describe('the properties of an event of Amplitude', () => {
     assert.deepEqual(properties, {
       amount: 7,
       library: 'own',
-      version_name: '1.2',
+      $app_version: '1.2',
       device_family: 'Linux',
       location_lat: 52.5,
       ...own,

@@ -49,15 +49,18 @@ export function identityOf(sourceName: string, from: JsonObject): Identity {
 }
 
 /**
- * The id from before an identification stands in for that of a device alone: where the id is absent, or a text that means
- * nobody, the record's user is known better.
+ * The id from before an identification stands in for that of a device, and where the record has neither an id nor a user.
+ * It does not where the id is a text that means nobody.
  * @throws RecordReject
  */
 function distinctIdOf(from: JsonObject): string {
-  const resolved = ownValue(from, 'distinct_id')
-  const isDevice = isOfDevice(legalId(resolved, illegalForMixpanel))
-  const earlier = isDevice ? [ownValue(from, '$distinct_id_before_identity')] : []
-  return chosenId([...earlier, resolved, ownValue(from, '$user_id'), ownValue(from, '$device_id')])
+  const [resolved, userId] = [ownValue(from, 'distinct_id'), ownValue(from, '$user_id')]
+  const earlier = ownValue(from, '$distinct_id_before_identity')
+  const id = legalId(resolved, illegalForMixpanel)
+  // Some products make the ids of their users of capitals; then the record says so itself.
+  if (isOfDevice(id) && id !== legalId(userId, illegalForMixpanel))
+    return chosenId([earlier, resolved, userId, ownValue(from, '$device_id')])
+  return chosenId([resolved, userId, ...(isEmptyValue(resolved) ? [earlier] : []), ownValue(from, '$device_id')])
 }
 
 /** @throws RecordReject */

@@ -141,7 +141,7 @@ describe('the id of an event of Mixpanel', () => {
     assert.equal(idOf({ distinct_id: 12345 }), '12345')
   })
 
-  it('is the earlier one in no other case, in whatever order the fields stand', () => {
+  it('is the earlier one for a device or for nobody, in whatever order the fields stand', () => {
     type Ids = readonly [resolved: JsonObject[string], earlier: string, userId: string, deviceId: string]
     const cases: readonly (readonly [ids: Ids, chosen: string | null])[] = [
       // A device: the earlier id, then itself, then the user.
@@ -152,11 +152,17 @@ describe('the id of an event of Mixpanel', () => {
       [['$device:undefined', 'guest', 'u-2', 'd-2'], 'u-2'],
       [['1A2B-3C4D', 'ada', 'u-2', 'd-2'], 'ada'],
       [['1A2B-3C4D', '', 'u-2', 'd-2'], '1A2B-3C4D'],
+      // A user whose id has capitals alone, as the record itself says.
+      [['CUST-7', 'ada', 'CUST-7', 'd-2'], 'CUST-7'],
+      [['$device:CUST-7', 'ada', 'CUST-7', 'd-2'], 'ada'],
       // A user.
       [['u-1', 'ada', 'u-2', 'd-2'], 'u-1'],
       [['12345', 'ada', 'u-2', 'd-2'], '12345'],
       // Nobody, also where capitals make it look like a device.
       [[null, 'ada', 'u-2', 'd-2'], 'u-2'],
+      [['', 'ada', '', 'd-2'], 'ada'],
+      [[null, 'ada', 'guest', 'd-2'], 'ada'],
+      [['', 'guest', '', 'd-2'], 'd-2'],
       [['anonymous', 'ada', 'u-2', 'd-2'], 'u-2'],
       [['UNDEFINED', 'ada', 'u-2', 'd-2'], 'u-2'],
       [['NIL', 'ada', 'guest', 'd-2'], 'd-2'],
