@@ -21,9 +21,12 @@ import { anEvent } from '../support/an-event.ts'
 import { startEngine, type TestEngine } from '../support/engine.ts'
 import { eventually } from '../support/eventually.ts'
 import { freePort } from '../support/free-port.ts'
+import { jarMissing, mavenJar } from '../support/maven-jar.ts'
 import { startPennon, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
 
 const password = 'a-password-of-a-dashboard'
+const driver = 'com.clickhouse:clickhouse-jdbc:0.9.4:jar:all-dependencies'
 const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }
 const uuid = (n: number) => `0192a4b0-0000-7000-8000-${String(n).padStart(12, '0')}`
 
@@ -118,8 +121,9 @@ describe('the port for dashboards', () => {
       (await lines('SELECT displayName(), version(), revision(), timezone()'))[0]!,
       /^pennon\t2\d\.[\d.]+\t\d+\tUTC$/,
     )
-    assert.deepEqual(await lines('SHOW DATABASES'), ['pennon_sql'])
-    assert.deepEqual(await lines('SELECT name FROM system.databases'), ['pennon_sql'])
+    const databases = ['INFORMATION_SCHEMA', 'information_schema', 'pennon_sql', 'system']
+    assert.deepEqual(await lines('SHOW DATABASES'), databases)
+    assert.deepEqual(await lines('SELECT name FROM system.databases ORDER BY name'), databases)
     const tables = ['events', 'flag_calls', 'groups', 'persons']
     assert.deepEqual(await lines('SHOW TABLES FROM "pennon_sql"'), tables)
     assert.deepEqual(await lines("SELECT name FROM system.tables WHERE database = 'pennon_sql' ORDER BY name;"), tables)
@@ -247,10 +251,10 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
         name,
       )
     for (const sql of [
-      'SELECT * FROM pennon.events',
+      'SELECT * FROM pennon.events_pending',
       "SELECT file('/etc/passwd')",
       "INSERT INTO events (event) VALUES ('x')",
-      'SELECT 1 SETTINGS readonly = 0',
+      'SELECT 1 SETTINGS readonly = [0]',
       "SELECT 1 INTO OUTFILE '/tmp/x'",
       'SELECT * FROM {t:Identifier}',
       'SELECT 1; SELECT 2',
@@ -258,7 +262,7 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
       'SHOW CREATE USER pennon_writer',
       'SHOW PROCESSLIST',
       'SHOW USERS',
-      'DESCRIBE pennon.events',
+      'DESCRIBE pennon.events_pending',
       "DESCRIBE url('http://127.0.0.1:1')",
     ]) {
       const { status, text } = await post(sql, '?param_t=pennon.events')
@@ -277,6 +281,57 @@ print(client.query('SELECT count(), any(event) FROM events WHERE distinct_id != 
       await response.text()
     }
     assert.equal((await fetch(url, { method: 'DELETE', headers: basic('project_1') })).status, 405)
+  })
+
+  it('reads what drivers write around a query, and leaves it out', async () => {
+    const counted = 'SELECT event, count() AS n FROM `pennon`.`events` GROUP BY event SETTINGS readonly = 0'
+    const named = { ...basic('project_1'), 'X-ClickHouse-Format': 'JSONEachRow', 'X-ClickHouse-Database': 'default' }
+    assert.equal((await post(counted, '?default_format=CSV', named)).text, '{"event":"of-1","n":3}\n')
+    assert.equal((await post(`${counted} FORMAT CSV`, '', named)).text, '"of-1",3\n')
+    assert.match((await post('EXPLAIN SELECT 1')).text, /^Plans are not shown here/)
+    const { headers, text } = await post('SELECT number FROM numbers(300000)', '?wait_end_of_query=1')
+    assert.equal(text.length, 1_988_890)
+    const summary = JSON.parse(headers.get('x-clickhouse-summary')!)
+    assert.deepEqual(
+      [Object.keys(summary).sort(), summary.result_rows],
+      [['elapsed_ns', 'result_bytes', 'result_rows'], '300000'],
+    )
+  })
+
+  it('describes its four views as INFORMATION_SCHEMA has it, and nothing behind them', async () => {
+    const schemas = "table_schema NOT IN ('INFORMATION_SCHEMA', 'information_schema', 'system')"
+    const tables = await post(
+      `SELECT DISTINCT table_name FROM INFORMATION_SCHEMA.TABLES WHERE ${schemas} ORDER BY table_name`,
+    )
+    assert.equal(tables.text, 'events\nflag_calls\ngroups\npersons\n')
+    const columns = await post("SELECT column_name FROM information_schema.columns WHERE table_name = 'persons'")
+    assert.match(columns.text, /^properties$/m)
+    for (const table of ['system.parts', 'information_schema.statistics'])
+      assert.equal((await post(`SELECT * FROM ${table}`)).text, '', table)
+    assert.equal((await post('SELECT * FROM system.parts_columns')).status, 403)
+  })
+
+  it('is read by ClickHouse’s driver for Java, and by its client', { skip: jarMissing(driver, 'javac') }, async t => {
+    const jar = mavenJar(driver)
+    const folder = tempDir(t)
+    await promisify(execFile)('javac', ['-cp', jar, '-d', folder, 'tests/sdk/jdbc/ReadThePort.java'])
+    const args = ['-XX:TieredStopAtLevel=1', '-cp', `${jar}:${folder}`, 'ReadThePort', new URL(url).port, password]
+    const { stdout } = await promisify(execFile)('java', args)
+    const answers = Object.fromEntries(
+      stdout
+        .trim()
+        .split('\n')
+        .map(line => line.split(/ (.*)/)),
+    )
+    assert.match(answers.columns, /properties/)
+    assert.deepEqual(
+      { ...answers, columns: '' },
+      {
+        ...{ valid: 'true', product: 'ClickHouse', tables: '[events, flag_calls, groups, persons]', columns: '' },
+        ...{ types: 'true', keys: '[]', counted: '[of-1]', settings: '[3]', plan: '1', prepared: '[d1, d2, d3]' },
+        ...{ information_schema: '[events, flag_calls]', client: '3', many: '200000' },
+      },
+    )
   })
 
   it('has nothing at paths that are no part of an address, and calls none of them its own failure', async () => {

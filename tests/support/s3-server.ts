@@ -1,15 +1,15 @@
 // A real S3 server, s3proxy over a folder. Its jar is S3PROXY_JAR, or comes by Maven once.
 
-import { execFileSync, spawn } from 'node:child_process'
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { spawn } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { S3Client } from '@aws-sdk/client-s3'
 import { eventually } from './eventually.ts'
 import { freePort } from './free-port.ts'
+import { jarMissing, mavenJar } from './maven-jar.ts'
 import { tempDir } from './temp-dir.ts'
 
-const jarName = 's3proxy-4.1.0-jar-with-dependencies.jar'
-const cacheFolder = resolve('node_modules/.cache/s3proxy')
+const artifact = 'org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies'
 
 export interface S3Server {
   readonly endpoint: string
@@ -19,7 +19,7 @@ export interface S3Server {
 }
 
 /** Why there is no S3 server on this machine; false when there is. */
-export const s3Missing: string | false = whyMissing()
+export const s3Missing: string | false = process.env.S3PROXY_JAR === undefined ? jarMissing(artifact, 'java') : false
 
 export async function startS3(t: { after(end: () => void | Promise<void>): void }): Promise<S3Server> {
   const folder = tempDir(t)
@@ -35,7 +35,13 @@ export async function startS3(t: { after(end: () => void | Promise<void>): void 
     `jclouds.filesystem.basedir=${join(folder, 'data')}`,
   ]
   writeFileSync(join(folder, 's3proxy.conf'), `${config.join('\n')}\n`)
-  const java = ['-Xmx384m', '-XX:+UseSerialGC', '-XX:TieredStopAtLevel=1', '-jar', jarPath()]
+  const java = [
+    '-Xmx384m',
+    '-XX:+UseSerialGC',
+    '-XX:TieredStopAtLevel=1',
+    '-jar',
+    process.env.S3PROXY_JAR ?? mavenJar(artifact),
+  ]
   const child = spawn('java', [...java, '--properties', join(folder, 's3proxy.conf')], { cwd: folder, stdio: 'ignore' })
   t.after(() => void child.kill('SIGKILL'))
   const endpoint = `http://127.0.0.1:${port}`
@@ -49,30 +55,4 @@ export async function startS3(t: { after(end: () => void | Promise<void>): void 
   })
   t.after(() => client.destroy())
   return { endpoint, client, credentials }
-}
-
-function whyMissing(): string | false {
-  try {
-    execFileSync('java', ['-version'], { stdio: 'ignore' })
-  } catch {
-    return 'needs java, and s3proxy (S3PROXY_JAR)'
-  }
-  if (process.env.S3PROXY_JAR !== undefined || existsSync(join(cacheFolder, jarName))) return false
-  try {
-    execFileSync('mvn', ['-v'], { stdio: 'ignore' })
-    return false
-  } catch {
-    return 'needs s3proxy: S3PROXY_JAR, or mvn to bring it'
-  }
-}
-
-function jarPath(): string {
-  const path = process.env.S3PROXY_JAR ?? join(cacheFolder, jarName)
-  if (!existsSync(path)) {
-    const artifact = '-Dartifact=org.gaul:s3proxy:4.1.0:jar:jar-with-dependencies'
-    execFileSync('mvn', ['-q', '-B', 'dependency:copy', artifact, `-DoutputDirectory=${cacheFolder}`], {
-      timeout: 600_000,
-    })
-  }
-  return path
 }

@@ -4,6 +4,7 @@
 import { createHash } from 'node:crypto'
 import {
   analystSettings,
+  describedBy,
   isRowOfProject,
   rowsOfProjects,
   viewedTables,
@@ -203,7 +204,7 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
         networks: { ip: '127.0.0.1' },
         profile: 'pennon_analyst',
         quota: 'default',
-        grants: { query: [`GRANT SELECT ON ${views}.*`] },
+        grants: { query: [`GRANT SELECT ON ${views}.*`, ...describedBy.map(each => `GRANT SELECT ON ${each}`)] },
       },
       // In whose name the views read. Nobody can log in as this user: no listener lets the name through.
       [viewsUser]: {

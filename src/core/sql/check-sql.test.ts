@@ -64,6 +64,11 @@ describe('SQL of people', () => {
       'SELECT * FROM (SELECT 1 SETTINGS max_execution_time = 0)',
       'SELECT * FROM (SELECT 1.SETTINGS max_execution_time = 0)',
       "SELECT * FROM values('a String', 'x')",
+      "SELECT * FROM values(('a String DEFAULT file(1)'), ('x'))",
+      "SELECT * FROM values((('a String DEFAULT file(1)', 1).1), ('x'))",
+      "SELECT * FROM values(('a String DEFAULT file(1)', 1).1, ('x'))",
+      "SELECT * FROM values(('a', 1)[1], ('x'))",
+      "SELECT * FROM values(concat('a', 'b'), (1, 2))",
       'SELECT * FROM zeros(3)',
     ])
       assert.match(check(sql), /^(?:\d+|null): /, sql)

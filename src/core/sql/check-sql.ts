@@ -109,6 +109,7 @@ export function checkSql(
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
+    if (lower === 'values' && isTuple(tokens, index + 2)) continue
     return refused(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
   }
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
@@ -142,6 +143,25 @@ function isColumn(tokens: readonly SqlToken[], index: number): boolean {
   const { text } = tokens[index]!
   const next = tokens[index + 1]
   return text.startsWith('_') && !(next?.kind === 'symbol' && next.text === '(')
+}
+
+/**
+ * Whether an argument begins there that is a tuple of at least two, and nothing else. `VALUES ((1, 2), …)` has rows; a text
+ * as its first argument, however it is put together, would be read as a structure, whose defaults may call anything.
+ */
+function isTuple(tokens: readonly SqlToken[], open: number): boolean {
+  let depth = 0
+  let hasComma = false
+  for (let index = open; index < tokens.length; index++) {
+    const { kind, text } = tokens[index]!
+    if (kind === 'symbol' && text === '(') depth++
+    if (kind === 'symbol' && text === ')') depth--
+    if (depth === 1 && kind === 'symbol' && text === ',') hasComma = true
+    if (depth > 0) continue
+    const next = tokens[index + 1]
+    return hasComma && next?.kind === 'symbol' && (next.text === ',' || next.text === ')')
+  }
+  return false
 }
 
 /** `LIMIT 1 BY x` keeps one row of each x, however many there are. */

@@ -87,7 +87,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
     response.once('close', () => ended.abort(new Error('the client has left')))
     const signal = AbortSignal.any([ended.signal, AbortSignal.timeout(timeouts.downloadMs)])
     try {
-      const params = passedParams(url)
+      const params = passedParams(url, request)
       const passed = await events.passSql({ projectId, sql, params, acceptEncoding: encodingsOf(request) }, signal)
       if (!passed.ok) return sendError(response, errorOf(passed.error))
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
@@ -133,12 +133,18 @@ function digestOf(text: string): Buffer {
 const formatParams: Readonly<Record<string, RegExp>> = {
   default_format: /^[A-Za-z0-9]{1,64}$/,
   compress: /^[01]$/,
+  // Drivers that take the number of rows from a header ask for it, and read none where it is not there yet.
+  wait_end_of_query: /^[01]$/,
   client_protocol_version: /^[0-9]{1,9}$/,
 }
 const queryParam = /^param_[A-Za-z_][A-Za-z0-9_]{0,99}$/
 
-function passedParams({ searchParams }: URL): [string, string][] {
-  return [...searchParams].filter(([name, value]) => formatParams[name]?.test(value) === true || queryParam.test(name))
+/** A format that stands in the query wins over both of these, and a header over the parameter. */
+function passedParams({ searchParams }: URL, { headers }: IncomingMessage): [string, string][] {
+  const format = headers['x-clickhouse-format']
+  const asked: [string, string][] = [...searchParams]
+  if (typeof format === 'string') asked.push(['default_format', format])
+  return asked.filter(([name, value]) => formatParams[name]?.test(value) === true || queryParam.test(name))
 }
 
 function encodingsOf({ headers }: IncomingMessage): string | null {

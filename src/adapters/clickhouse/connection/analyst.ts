@@ -10,6 +10,9 @@ export function viewsDatabase(database: string): string {
   return `${database}_sql`
 }
 
+/** What drivers ask for the tables: each lists what its reader may read, and nothing else. */
+export const describedBy = ['INFORMATION_SCHEMA.*', 'information_schema.*', 'system.parts']
+
 /** In whose name the views read the tables. It has no password that anybody knows. */
 export const viewsUser = 'pennon_views'
 

@@ -6,6 +6,7 @@ import { ClickHouseError } from '@clickhouse/client'
 import type { SqlFunctions } from '#core/sql/check-sql.ts'
 import {
   analystSettings,
+  describedBy,
   isRowOfProject,
   rowsOfProjects,
   viewedTables,
@@ -69,8 +70,10 @@ async function makeAll(
 ): Promise<{ lacking: string | null }> {
   const views = viewsDatabase(database)
   try {
-    if (analyst !== null)
+    if (analyst !== null) {
       for (const query of userStatements(database, analyst, queryTimeoutSeconds)) await client.command({ query })
+      await grantDescriptions(client, analyst.username)
+    }
     const result = await client.query({
       query: 'SELECT name, comment FROM system.tables WHERE database = {views:String}',
       query_params: { views },
@@ -86,6 +89,16 @@ async function makeAll(
     if (error.code !== accessDenied && error.code !== noWritableUsers) throw error
     return { lacking: grantsFor(database) }
   }
+}
+
+/** Without these grants only the lists of tables that some drivers ask for are refused, so they are not asked of anybody. */
+async function grantDescriptions(client: ClickHouseClient, username: string): Promise<void> {
+  for (const each of describedBy)
+    try {
+      await client.command({ query: `GRANT SELECT ON ${each} TO ${username}` })
+    } catch (error) {
+      if (!(error instanceof ClickHouseError) || error.code !== accessDenied) throw error
+    }
 }
 
 /** What the user of `CLICKHOUSE_URL` needs, as a sentence for the operator. */

@@ -3,6 +3,7 @@
 
 import { err, ok, type Result } from '#core/result.ts'
 import { checkSql, namesSystemTables } from '#core/sql/check-sql.ts'
+import { plainSql } from '#core/sql/plain-sql.ts'
 import { bindValues } from '#core/sql/sql-values.ts'
 import type { SqlAnswer, SqlFailure, SqlQueries, SqlRows } from '#ports/events/sql-queries.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -96,7 +97,7 @@ export function sqlQueries(deps: SqlQueriesDeps): SqlQueries {
     },
 
     async passSql({ projectId, sql, params, acceptEncoding }, signal) {
-      const checked = checkSql(sql, await setUp.functions(), 'read')
+      const checked = checkSql(plainSql(sql), await setUp.functions(), 'read')
       if (!checked.ok) return err({ kind: 'refused', ...checked.error })
       const typed = bindValues(checked.value, null)
       if (!typed.ok) return err({ kind: 'refused', ...typed.error })
@@ -209,7 +210,16 @@ function answerHeaders(headers: Readonly<Record<string, string | string[] | unde
     const value = headers[name]
     if (typeof value === 'string') passed[name] = value
   }
+  const summary = summaryOf(headers['x-clickhouse-summary'])
+  if (summary !== null) passed['x-clickhouse-summary'] = summary
   return passed
+}
+
+/** Only what is of the answer: rows that were read may be of other projects, where they lie side by side. */
+function summaryOf(header: string | string[] | undefined): string | null {
+  if (typeof header !== 'string') return null
+  const parts = header.match(/"(?:result_rows|result_bytes|elapsed_ns)":"\d+"/g)
+  return parts === null ? null : `{${parts.join(',')}}`
 }
 
 async function* released(stream: AsyncIterable<Uint8Array> & { destroy(): unknown }, release: () => void) {
