@@ -1,13 +1,15 @@
 // When a visit's actions happened. Matomo writes the seconds of actions shifted into the zone of the site, as if its
 // wall clock were UTC, while those of the visit are true; so each visit shows its own shift, on either side of a clock
-// change. Source: docs/wire/import.md §1.6.
+// change, and two during one. Source: docs/wire/import.md §1.6.
 
 import { type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { idText } from '#importer/records/distinct-ids.ts'
 import { RecordReject } from '#importer/records/imported-event.ts'
 import { isEmptyValue } from '#importer/records/record-fields.ts'
 import { readTime, usPerSecond, wallClockToUtc } from '#importer/records/source-time.ts'
 import { checkTime, type TimeWindow } from '#importer/records/time-window.ts'
 import type { MatomoAction } from './matomo-actions.ts'
+import { timesAcrossClockChange } from './matomo-clock-changes.ts'
 
 /** All zones are whole quarters of an hour away from UTC. */
 const shiftStepUs = 900 * usPerSecond
@@ -27,18 +29,30 @@ export function matomoTimes(
   window: TimeWindow,
 ): ReadonlyMap<MatomoAction, number> {
   const written = new Map(wanted.map(action => [action, writtenTime(action)]))
-  const toUtc = unshifting(
-    all.flatMap(({ value }) => secondsOf(ownValue(value, 'timestamp')) ?? []),
+  const timed = inOrder(all).flatMap(action => {
+    const writtenUs = secondsOf(ownValue(action.value, 'timestamp'))
+    return writtenUs === null ? [] : { action, writtenUs }
+  })
+  const trueUs = trueTimes(
+    timed.map(({ writtenUs }) => writtenUs),
     visit,
     zone,
   )
-  const times = new Map<MatomoAction, number>()
-  for (const [action, writtenUs] of written) {
-    const timeUs = toUtc(writtenUs)
-    checkTime(timeUs, window, timeField(action))
-    times.set(action, timeUs)
-  }
+  const times = new Map(timed.map(({ action }, index) => [action, trueUs[index]!]))
+  for (const action of written.keys()) checkTime(times.get(action)!, window, timeField(action))
   return times
+}
+
+/** As they happened: Matomo lists them by what its clocks showed, and newer versions number them beside. */
+function inOrder(actions: readonly MatomoAction[]): readonly MatomoAction[] {
+  const positions = new Map(actions.map(action => [action, positionOf(action)]))
+  if ([...positions.values()].includes(null)) return actions
+  return actions.toSorted((a, b) => positions.get(a)! - positions.get(b)!)
+}
+
+function positionOf({ value }: MatomoAction): number | null {
+  const position = Number(idText(ownValue(value, 'interactionPosition')) ?? Number.NaN)
+  return Number.isSafeInteger(position) ? position : null
 }
 
 /** @returns microseconds since 1970; null when the visit does not say when it began. */
@@ -55,18 +69,21 @@ function writtenTime(action: MatomoAction): number {
 }
 
 /** The begin of a visit fits its first action; where only its end is told, that fits the last. */
-function unshifting(written: readonly number[], visit: JsonObject, zone: string | null): (writtenUs: number) => number {
+function trueTimes(written: readonly number[], visit: JsonObject, zone: string | null): readonly number[] {
   const firstUs = matomoStart(visit)
-  if (firstUs !== null) return lessShift(Math.min(...written) - firstUs)
-  const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp'))
-  if (lastUs !== null) return lessShift(Math.max(...written) - lastUs)
-  if (zone !== null) return writtenUs => wallClockToUtc(writtenUs, zone)
+  const lastUs = secondsOf(ownValue(visit, 'lastActionTimestamp')) ?? secondsOf(ownValue(visit, 'serverTimestamp'))
+  if (firstUs !== null) {
+    const across = lastUs === null ? null : timesAcrossClockChange(written, { firstUs, lastUs }, zone)
+    return across ?? lessShift(written, Math.min(...written) - firstUs)
+  }
+  if (lastUs !== null) return lessShift(written, Math.max(...written) - lastUs)
+  if (zone !== null) return written.map(writtenUs => wallClockToUtc(writtenUs, zone))
   throw new RecordReject('timestamp_zone_unknown', 'firstActionTimestamp')
 }
 
-function lessShift(differenceUs: number): (writtenUs: number) => number {
+function lessShift(written: readonly number[], differenceUs: number): readonly number[] {
   const shiftUs = Math.round(differenceUs / shiftStepUs) * shiftStepUs
-  return writtenUs => writtenUs - shiftUs
+  return written.map(writtenUs => writtenUs - shiftUs)
 }
 
 function secondsOf(value: JsonValue | undefined): number | null {

@@ -52,6 +52,60 @@ describe('the times of a Matomo visit', () => {
     assert.deepEqual(timesOf(matomo, visits), ['2024-01-10T09:00:00.000Z', '2024-05-01T10:00:00.000Z'])
   })
 
+  const autumn = Date.UTC(2024, 9, 27, 1) / 1_000
+  const spring = Date.UTC(2024, 2, 31, 1) / 1_000
+  /** Minutes before and after the clocks of Berlin change. */
+  const across = (change: number, minutes: readonly number[], value: JsonObject = {}) => {
+    const [winter, summer] = [3_600, 7_200]
+    const shiftOf = (minute: number) => (minute < 0 === (change === autumn) ? summer : winter)
+    const seconds = minutes.map(minute => change + minute * 60)
+    const actions = minutes.map((minute, index) =>
+      action({ pageId: index + 1, timestamp: seconds[index]! + shiftOf(minute) }),
+    )
+    const span = { firstActionTimestamp: Math.min(...seconds), lastActionTimestamp: Math.max(...seconds) }
+    return {
+      visit: visit(actions, { ...span, ...value }),
+      expected: seconds.map(second => new Date(second * 1_000).toISOString()),
+    }
+  }
+  for (const [name, change, minutes] of [
+    ['go back', autumn, [-10, -5, 5, 20]],
+    ['go back, with pages of both hours that look in order', autumn, [-50, -40, 80]],
+    ['go back, at the moment itself', autumn, [-1, 0]],
+    ['go forward', spring, [-10, -1, 0, 70]],
+  ] as const)
+    it(`are right in a visit during which clocks ${name}`, () => {
+      const { visit: visited, expected } = across(change, minutes)
+      assert.deepEqual(timesOf(matomo, [visited]), expected)
+      assert.deepEqual(timesOf(matomo, [visited], { source_timezone: 'Europe/Berlin' }), expected)
+    })
+
+  it('are those of the order in which actions are numbered, where a visit across a clock change lists them by its clock', () => {
+    const { visit: visited, expected } = across(autumn, [-10, 5, 10, 15])
+    const actions = (visited.actionDetails as JsonObject[]).map((each, interactionPosition) => ({
+      ...each,
+      interactionPosition,
+    }))
+    const actionDetails = actions.toSorted(
+      (a, b) => Number((a as JsonObject).timestamp) - Number((b as JsonObject).timestamp),
+    )
+    const found = eventsOf(matomo, [{ ...visited, actionDetails }])
+    assert.deepEqual(found.map(({ timestamp }) => timestamp).toSorted(), expected)
+    const { lastActionTimestamp, ...untold } = visited
+    assert.deepEqual(timesOf(matomo, [{ ...untold, serverTimestamp: lastActionTimestamp! }]), expected)
+  })
+
+  it('have one shift where the clocks of another zone change meanwhile, or pings go on after the last action', () => {
+    const actions = [action({ timestamp: autumn }), action({ timestamp: autumn + 60, pageId: 2 })]
+    const inUtc = visit(actions, { firstActionTimestamp: autumn, lastActionTimestamp: autumn + 1_800 })
+    assert.deepEqual(timesOf(matomo, [inUtc]), ['2024-10-27T01:00:00.000Z', '2024-10-27T01:01:00.000Z'])
+    const early = visit(
+      actions.map(each => ({ ...each, timestamp: Number(each.timestamp) - 600 + 7_200 })),
+      { firstActionTimestamp: autumn - 600, lastActionTimestamp: autumn + 3_060 },
+    )
+    assert.deepEqual(timesOf(matomo, [early]), ['2024-10-27T00:50:00.000Z', '2024-10-27T00:51:00.000Z'])
+  })
+
   it('count from the end of the visit where only that is told', () => {
     const actions = [action({ timestamp: start + 7_200 }), action({ timestamp: start + 7_260, pageId: 2 })]
     const ended = visit(actions, { firstActionTimestamp: null, lastActionTimestamp: start + 60 })

@@ -42,7 +42,7 @@ function convertVisit(visit: JsonObject, zone: string | null, window: TimeWindow
   const candidates = ['userId', 'visitorId'].map(field => ({ value: ownValue(visit, field), field }))
   const distinctId = chooseId(candidates, 'distinct_id')
   const times = matomoTimes(visit, all, actions, zone, window)
-  const firstUs = Math.min(...times.values())
+  const firstUs = Math.min(...actions.map(action => times.get(action)!))
   const ofVisit = visitProperties(visit, matomoStart(visit) ?? firstUs)
   const events = actions.map(
     (action): ImportedEvent => ({

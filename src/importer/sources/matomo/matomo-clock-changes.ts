@@ -1,0 +1,100 @@
+// The times of a Matomo visit during which the clocks of its site changed: its actions are shifted by two offsets, and
+// where an hour came twice, the later one may show the earlier time. Source: docs/wire/import.md §1.6.
+
+import { usPerMs, usPerSecond } from '#importer/records/source-time.ts'
+
+/** A moment at which the clocks of some zones changed. */
+interface ClockChange {
+  readonly atUs: number
+  /** By how much they were ahead of UTC before it, and after. */
+  readonly beforeUs: number
+  readonly afterUs: number
+}
+
+/** What a visit says of its begin and its end, in microseconds since 1970. */
+export interface VisitSpan {
+  readonly firstUs: number
+  readonly lastUs: number
+}
+
+/** How far begin and end may be from the first and the last action: Matomo takes them from different clocks. */
+const toleranceUs = 60 * usPerSecond
+/** No visit lasts longer, and each day more is looked through for changes. */
+const spanMaxUs = 2 * 86_400 * usPerSecond
+
+/**
+ * @param written the times of the actions in the order in which they happened, each ahead of UTC as the site's clocks were.
+ * @param zone of the site; any zone may be it unless given.
+ * @returns the true times in the same order; null where no change explains them, as of all but a few visits a year.
+ */
+export function timesAcrossClockChange(
+  written: readonly number[],
+  span: VisitSpan,
+  zone: string | null,
+): readonly number[] | null {
+  if (span.lastUs <= span.firstUs || span.lastUs - span.firstUs > spanMaxUs) return null
+  for (const change of changesWithin(span, zone)) {
+    const times = trueTimes(written, change, span)
+    if (times !== null) return times
+  }
+  return null
+}
+
+/** @returns null unless the first action fits the begin of the visit, the last its end, and both offsets are needed. */
+function trueTimes(
+  written: readonly number[],
+  { atUs, beforeUs, afterUs }: ClockChange,
+  { firstUs, lastUs }: VisitSpan,
+): readonly number[] | null {
+  const times: number[] = []
+  let isAfter = false
+  let earlierWritten = Number.NEGATIVE_INFINITY
+  for (const writtenUs of written) {
+    const [before, after] = [writtenUs - beforeUs, writtenUs - afterUs]
+    const mayBeBefore = before < atUs && before >= firstUs - toleranceUs
+    const mayBeAfter = after >= atUs && after <= lastUs + toleranceUs
+    if (!mayBeBefore && !mayBeAfter) return null
+    // In the hour that comes twice, clocks that go back say that it is the second time.
+    isAfter = !mayBeBefore || (mayBeAfter && (isAfter || writtenUs < earlierWritten))
+    earlierWritten = writtenUs
+    times.push(isAfter ? after : before)
+  }
+  const [first, last] = [Math.min(...times), Math.max(...times)]
+  const isWhole = Math.abs(first - firstUs) <= toleranceUs && Math.abs(last - lastUs) <= toleranceUs
+  return isWhole && first < atUs && last >= atUs ? times : null
+}
+
+function changesWithin({ firstUs, lastUs }: VisitSpan, zone: string | null): readonly ClockChange[] {
+  const [firstYear, lastYear] = [firstUs, lastUs].map(us => new Date(us / usPerMs).getUTCFullYear())
+  const years = firstYear === lastYear ? [firstYear!] : [firstYear!, lastYear!]
+  return years.flatMap(year => changesOfYear(year, zone)).filter(({ atUs }) => atUs > firstUs && atUs <= lastUs)
+}
+
+const yearsKept = new Map<string, readonly ClockChange[]>()
+const yearsKeptMax = 200
+
+/** Each once, however many zones have it. */
+function changesOfYear(year: number, zone: string | null): readonly ClockChange[] {
+  const key = `${year} ${zone}`
+  const kept = yearsKept.get(key)
+  if (kept !== undefined) return kept
+  const changes = new Map<string, ClockChange>()
+  for (const name of zone === null ? Intl.supportedValuesOf('timeZone') : [zone])
+    for (const change of changesOf(name, year))
+      changes.set(`${change.atUs} ${change.beforeUs} ${change.afterUs}`, change)
+  if (yearsKept.size >= yearsKeptMax) yearsKept.clear()
+  const all = [...changes.values()]
+  yearsKept.set(key, all)
+  return all
+}
+
+function* changesOf(zone: string, year: number): Generator<ClockChange> {
+  const endMs = Date.UTC(year + 1, 0, 1)
+  let before = Temporal.Instant.fromEpochMilliseconds(Date.UTC(year, 0, 1)).toZonedDateTimeISO(zone)
+  for (let next = before.getTimeZoneTransition('next'); next !== null; next = before.getTimeZoneTransition('next')) {
+    if (next.epochMilliseconds >= endMs) return
+    const [beforeUs, afterUs] = [before, next].map(each => each.offsetNanoseconds / 1_000)
+    yield { atUs: next.epochMilliseconds * usPerMs, beforeUs: beforeUs!, afterUs: afterUs! }
+    before = next
+  }
+}
