@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict'
-import { text } from 'node:stream/consumers'
 import { describe, it } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { openInstalledScripts } from './installed-scripts.ts'
@@ -9,11 +8,16 @@ describe('openInstalledScripts', () => {
     const scripts = openInstalledScripts()
     assert.match(scripts.version, /^1\.\d+\.\d+$/)
     const array = (await scripts.find('array.js'))!
-    const whole = await array.read()
+    const whole = await array.bytes()
     assert.equal(whole.length, array.byteCount)
-    assert.equal(await text(array.stream()), whole.toString())
     assert.deepEqual(gunzipSync((await array.packed('gzip'))!), whole)
     assert.equal((await scripts.find('array.js'))!.hash, array.hash)
+  })
+
+  it('reads a script once for all who need it at a time', async () => {
+    const array = (await openInstalledScripts().find('array.js.map'))!
+    const atOnce = await Promise.all(Array.from({ length: 5 }, () => array.bytes()))
+    assert.equal(new Set([...atOnce, await array.bytes()]).size, 1)
   })
 
   it('packs a script once, however many ask at the same time', async () => {

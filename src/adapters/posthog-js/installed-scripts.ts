@@ -1,11 +1,11 @@
-// The scripts of the installed `posthog-js` package. Files are read on each request; only their packed form, which
-// nearly every browser accepts, is cached, up to a bound. Adds the one file that the package leaves out.
+// The scripts of the installed `posthog-js` package. A file is in memory while somebody needs it, once for all of them;
+// only its packed form, which nearly every browser accepts, is kept, up to a bound. Adds the one file that the package
+// leaves out.
 
 import { createHash } from 'node:crypto'
-import { createReadStream, existsSync, readdirSync, readFileSync } from 'node:fs'
+import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import { Readable } from 'node:stream'
 import { fileURLToPath } from 'node:url'
 import { promisify } from 'node:util'
 import { brotliCompress, constants, gzip } from 'node:zlib'
@@ -45,8 +45,8 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
       if (known !== undefined) return known
       const stub = stubs.get(name)
       if (stub === undefined && !names.has(name)) return null
-      const source = stub === undefined ? fileSource(join(dist, name)) : bufferSource(stub)
-      const script = describe(source, name.endsWith('.map') ? noRoom : room)
+      const bytes = stub === undefined ? sharedFile(join(dist, name)) : async () => stub
+      const script = describe(bytes, name.endsWith('.map') ? noRoom : room)
       opened.set(name, script)
       // A file that could not be read may exist the next time.
       script.catch(() => opened.delete(name))
@@ -58,40 +58,42 @@ export function openInstalledScripts(options: InstalledScriptsOptions = {}): Bro
 /** Source maps are half of all bytes and only for a browser's developer tools: not worth keeping. */
 const noRoom = { bytes: 0 }
 
-interface Source {
-  read(): Promise<Buffer>
-  stream(): NodeJS.ReadableStream
-}
+/** Reads a file, unless its bytes are still in somebody's hands. */
+function sharedFile(path: string): () => Promise<Buffer> {
+  let held: WeakRef<Buffer> | null = null
+  let reading: Promise<Buffer> | null = null
+  return async () => {
+    const bytes = held?.deref()
+    if (bytes !== undefined) return bytes
+    reading ??= read()
+    return reading
+  }
 
-function fileSource(path: string): Source {
-  return {
-    read: async () => {
-      try {
-        return await readFile(path)
-      } catch (cause) {
-        throw new PortError('browser-scripts', 'unavailable', cause)
-      }
-    },
-    stream: () => createReadStream(path),
+  async function read(): Promise<Buffer> {
+    try {
+      const bytes = await readFile(path)
+      held = new WeakRef(bytes)
+      return bytes
+    } catch (cause) {
+      throw new PortError('browser-scripts', 'unavailable', cause)
+    } finally {
+      reading = null
+    }
   }
 }
 
-function bufferSource(bytes: Buffer): Source {
-  return { read: async () => bytes, stream: () => Readable.from([bytes]) }
-}
-
-async function describe(source: Source, room: { bytes: number }): Promise<BrowserScript> {
-  const bytes = await source.read()
+async function describe(bytes: () => Promise<Buffer>, room: { bytes: number }): Promise<BrowserScript> {
+  const contents = await bytes()
   const packings = new Map<ScriptPacking, Promise<Buffer | null>>()
   return {
-    ...source,
-    byteCount: bytes.length,
-    hash: createHash('sha256').update(bytes).digest('base64url').slice(0, 22),
+    bytes,
+    byteCount: contents.length,
+    hash: createHash('sha256').update(contents).digest('base64url').slice(0, 22),
     packed: packing => {
       let packed = packings.get(packing)
       if (packed === undefined) {
         if (room.bytes <= 0) return Promise.resolve(null)
-        packed = source.read().then(whole => pack(whole, packing, room))
+        packed = bytes().then(whole => pack(whole, packing, room))
         packings.set(packing, packed)
         packed.catch(() => packings.delete(packing))
       }

@@ -29,7 +29,8 @@ export interface FlagDefinitionsOptions extends ServerKeyDeps {
 }
 
 interface PreparedBody {
-  readonly text: string
+  /** All answers share it. */
+  readonly bytes: Buffer
   readonly etag: string
 }
 
@@ -101,16 +102,16 @@ function answerWith(options: FlagDefinitionsOptions, encode: Encode): ServerKeyH
   }
 }
 
-function send({ text, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
+function send({ bytes, etag }: PreparedBody, request: FastifyRequest, reply: FastifyReply): void {
   reply.header('etag', etag).header('cache-control', 'private, must-revalidate')
   if (matchesEtag(request.headers['if-none-match'], etag)) reply.code(304).send()
-  else sendJson(reply, 200, text)
+  else sendJson(reply, 200, bytes)
 }
 
 /** Encodes in slices, so that a project of thousands of flags does not hold the event loop. */
 async function prepareBody(steps: Iterator<void, string>): Promise<PreparedBody> {
   const text = await inSlices(steps)
-  return { text, etag: `W/"${contentHash(text)}"` }
+  return { bytes: Buffer.from(text), etag: `W/"${contentHash(text)}"` }
 }
 
 /** The project key from the query, or from the header of clients that keep keys out of addresses. */

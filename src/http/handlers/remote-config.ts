@@ -3,7 +3,6 @@
 // pages has one for those and one for the others, and again others while its quota of recordings is used up.
 // Source: docs/wire/evaluation.md 7.6; docs/wire/clients.md 10.1.
 
-import { Readable } from 'node:stream'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { CompiledProject } from '#core/flags/evaluation/compile-project.ts'
 import type { Project } from '#core/project.ts'
@@ -89,7 +88,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
   function answerScript(token: string, request: FastifyRequest, reply: FastifyReply): Promise<void> {
     const known = configOf(token, request)
     const { script, scriptHash } = known ?? prepare(token, offConfig)
-    const answer = { packing: null, byteCount: script.length, body: [script] }
+    const answer = { packing: null, byteCount: script.length, pieces: async () => [script] }
     return sendScript(request, reply, answer, headersOf(scriptHash, known !== null))
   }
 
@@ -103,7 +102,7 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const answer = packed ?? {
       packing: null,
       byteCount: config.script.length + library.byteCount,
-      body: () => joined(config.script, library.stream()),
+      pieces: async () => [config.script, await library.bytes()],
     }
     await sendScript(request, reply, answer, headersOf(`${config.scriptHash}.${library.hash}`, known !== null))
   }
@@ -150,22 +149,13 @@ export function remoteConfigRoutes(options: RemoteConfigOptions): Route[] {
     const library = await scripts.find(libraryName)!
     const packed = await library.packed('gzip')
     if (packed === null) return null
-    const body = prependToGzip(prefix, packed, await library.read())
-    return { packing: 'gzip', byteCount: body.reduce((sum, { length }) => sum + length, 0), body }
+    const pieces = prependToGzip(prefix, packed, await library.bytes())
+    const byteCount = pieces.reduce((sum, { length }) => sum + length, 0)
+    return { packing: 'gzip', byteCount, pieces: async () => pieces }
   }
 }
 
 const libraryName = 'array.js'
-
-/** Streams one after the other, at the reader's pace. */
-function joined(first: Buffer, rest: NodeJS.ReadableStream): NodeJS.ReadableStream {
-  return Readable.from(
-    (async function* () {
-      yield first
-      yield* rest
-    })(),
-  )
-}
 
 function headersOf(hash: string, isKnown: boolean): ScriptHeaders {
   return { contentType: javascript, cacheControl: isKnown ? keptFiveMinutes : notKept, vary, hash }

@@ -1,19 +1,17 @@
 // Sends a script in a packing that the client accepts, with an entity tag per packing, to pages of every origin. The
 // caller decides which script it is and how long it may be cached. Source: docs/wire/clients.md 10.1, 10.4.
 
-import { Readable } from 'node:stream'
+import type { OutgoingHttpHeaders } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { BrowserScript, ScriptPacking } from '#ports/browser-scripts.ts'
 import { matchesEtag } from '../shared/etag.ts'
-
-/** A body in pieces that must not change, or a function that opens its stream when it is sent. */
-export type ScriptBody = readonly Buffer[] | (() => NodeJS.ReadableStream)
 
 /** A body in one packing; `packing` is null when it is unpacked. */
 export interface PackedScript {
   readonly packing: ScriptPacking | null
   readonly byteCount: number
-  readonly body: ScriptBody
+  /** The body in pieces that must not change: all answers share them. */
+  readonly pieces: () => Promise<readonly Buffer[]>
 }
 
 export interface ScriptHeaders {
@@ -27,7 +25,7 @@ export interface ScriptHeaders {
 
 export const javascript = 'application/javascript; charset=utf-8'
 
-/** Sends the script, or 304 when the client has it; HEAD gets the headers alone. Resolves when all is sent. */
+/** Sends the script, or 304 when the client has it; HEAD gets the headers alone. */
 export async function sendScript(
   request: FastifyRequest,
   reply: FastifyReply,
@@ -43,29 +41,30 @@ export async function sendScript(
     .header('x-content-type-options', 'nosniff')
     // Cross-origin isolated pages load only scripts that allow it.
     .header('cross-origin-resource-policy', 'cross-origin')
-  if (matchesEtag(request.headers['if-none-match'], etag)) {
-    reply.code(304).send()
-  } else {
-    reply.header('content-type', headers.contentType).header('content-length', script.byteCount)
-    if (script.packing !== null) reply.header('content-encoding', script.packing)
-    reply.send(request.method === 'HEAD' ? undefined : payloadOf(script.body))
-  }
-  // Wait for a stream: if the handler ended before it, Fastify would answer with an empty body.
-  await reply
+  if (matchesEtag(request.headers['if-none-match'], etag)) return void reply.code(304).send()
+  reply.header('content-type', headers.contentType).header('content-length', script.byteCount)
+  if (script.packing !== null) reply.header('content-encoding', script.packing)
+  if (request.method === 'HEAD') return void reply.send()
+  const pieces = await script.pieces()
+  if (pieces.length === 1) reply.send(pieces[0])
+  else sendPieces(reply, pieces)
 }
 
-function payloadOf(body: ScriptBody): Buffer | NodeJS.ReadableStream {
-  if (typeof body === 'function') return body()
-  return body.length === 1 ? body[0]! : Readable.from(body)
+/** Fastify takes one buffer or a stream; a copy or a stream for each request is what many slow readers would hold. */
+function sendPieces(reply: FastifyReply, pieces: readonly Buffer[]): void {
+  const { raw, statusCode } = reply.hijack()
+  raw.writeHead(statusCode, reply.getHeaders() as OutgoingHttpHeaders)
+  for (const piece of pieces) raw.write(piece)
+  raw.end()
 }
 
 /** The smallest available form of the script that the client accepts. */
 export async function packedFor(request: FastifyRequest, script: BrowserScript): Promise<PackedScript> {
   for (const packing of acceptedPackings(request.headers['accept-encoding'])) {
     const packed = await script.packed(packing)
-    if (packed !== null) return { packing, byteCount: packed.length, body: [packed] }
+    if (packed !== null) return { packing, byteCount: packed.length, pieces: async () => [packed] }
   }
-  return { packing: null, byteCount: script.byteCount, body: script.stream }
+  return { packing: null, byteCount: script.byteCount, pieces: async () => [await script.bytes()] }
 }
 
 /** The packings that an `Accept-Encoding` accepts and we may have, smallest first. `q=0` refuses one. */

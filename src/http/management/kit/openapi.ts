@@ -19,7 +19,7 @@ export interface OpenApiDeps {
 
 /** `GET /api/schema/` and `/openapi.json`, which are open: they hold nothing that is not in the source. */
 export function openApiRoutes(deps: OpenApiDeps): Route[] {
-  const document = JSON.stringify(openApiDocument(deps))
+  const document = Buffer.from(JSON.stringify(openApiDocument(deps)))
   return ['/api/schema', '/openapi.json'].map(path => ({
     method: 'GET',
     path,
