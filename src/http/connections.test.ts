@@ -6,7 +6,13 @@ import { describe, it, type TestContext } from 'node:test'
 import { eventually } from '../../tests/support/eventually.ts'
 import { Connections, connectionBound, unansweredMax } from './connections.ts'
 
-/** A server that answers `/now` at once and everything else when the test ends the response. */
+/** More than the system takes for a connection whose client reads nothing. */
+const largeAnswer = Buffer.alloc(32 * 1024 * 1024)
+
+/**
+ * A server that answers `/now` and `/large` at once, `/last` as the connection's last, and everything else when the test
+ * ends the response.
+ */
 async function boundedServer(t: TestContext, max: number) {
   const ended: string[] = []
   const connections = new Connections(max, why => void ended.push(why))
@@ -15,6 +21,8 @@ async function boundedServer(t: TestContext, max: number) {
   const answer = connections.noting((request, response) => {
     requestCount++
     if (request.url === '/now') response.end('now')
+    else if (request.url === '/large') response.end(largeAnswer)
+    else if (request.url === '/last') response.setHeader('connection', 'close').end('last')
     else waiting.push(response)
   })
   const server = createServer(answer)
@@ -136,7 +144,7 @@ describe('requests that come before the last one is answered', () => {
       client.write(requests(path, 8_000))
       await isGone(client)
       assert.deepEqual(ended, ['pipelined'])
-      assert.equal(requestCount(), unansweredMax + 1)
+      assert.equal(requestCount(), 1)
     })
 
   it('are answered while they are few, however many come one after the other', async t => {
@@ -150,17 +158,39 @@ describe('requests that come before the last one is answered', () => {
     assert.deepEqual([ended, client.closed], [[], false])
   })
 
-  it('may follow each other without a gap, as long as their answers do', async t => {
+  it('are begun one after the other, in their order', async t => {
     const { ended, waiting, open } = await boundedServer(t, 4)
     const client = await open(crowd)
     const answers = countAnswers(client)
     client.write(requests('/later', 3))
     for (let answered = 0; answered < 2 * unansweredMax; answered++) {
-      await eventually(() => waiting.length === answered + 3)
+      await eventually(() => waiting.length === answered + 1)
+      client.write(requests('/later', 1))
       waiting[answered]!.end('later')
       await eventually(() => answers() === answered + 1)
-      client.write(requests('/later', 1))
     }
     assert.deepEqual([ended, client.closed], [[], false])
+  })
+
+  it('are begun when the answer before them was taken', async t => {
+    const { open, ask, waiting, requestCount } = await boundedServer(t, 4)
+    const client = await open(crowd)
+    client.pause().write(requests('/large', 1) + requests('/later', 1))
+    // The requests of another connection are not held up.
+    await ask(await open(other), '/now')
+    await eventually(() => requestCount() === 2)
+    assert.equal(waiting.length, 0)
+    client.resume()
+    await eventually(() => waiting.length === 1)
+    waiting[0]!.end()
+  })
+
+  it('are left where the answer before them is the last of the connection', async t => {
+    const { open, isGone, requestCount } = await boundedServer(t, 4)
+    const client = await open(crowd)
+    const answers = countAnswers(client)
+    client.write(requests('/last', 1) + requests('/now', 3))
+    await isGone(client)
+    assert.deepEqual([answers(), requestCount()], [1, 1])
   })
 })

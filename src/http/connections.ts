@@ -1,11 +1,12 @@
 // Bounds the connections of a process below its limit of open files: at that limit nothing can be opened any more, not
 // even by the thread that writes the log. At the bound, the address with the most connections loses one, so an address
-// with many connections pays for them itself, not the next newcomer. A connection with too many unanswered requests is
-// closed.
+// with many connections pays for them itself, not the next newcomer. The requests of a connection are begun one after the
+// other: the next one when all of the last answer was taken by the system. A connection with too many that wait is closed.
 
-import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http'
+import type { IncomingMessage, RequestListener, Server, ServerOptions, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 import { networkOf, withoutMapping } from '#wire/address/client-address.ts'
+import type { AnswerRoom } from './answers/answer-room.ts'
 
 /** Open files kept free for the stores, the decode threads and queries; an idle front has some 60 open. */
 const filesReserved = 256
@@ -28,23 +29,29 @@ export function connectionBound(openFilesMax: number | null): number {
 export type ConnectionEnd = 'idle' | 'crowded' | 'refused' | 'pipelined'
 
 /**
- * How many requests of one connection may be unanswered. One read of 64 KiB may bring two thousand requests, and Node
- * hands over all of them before anything else runs. No SDK sends a second request before the first is answered.
+ * How many requests of one connection may wait for the answer to the first. One read of 64 KiB may bring two thousand
+ * requests, and Node hands over all of them before anything else runs. No SDK sends a second request before the first is
+ * answered.
  */
 export const unansweredMax = 16
+/**
+ * How many of the requests that waited for an answer before theirs are begun in one turn of the event loop, so that those
+ * of many connections do not hold up everybody else's.
+ */
+const begunPerTurn = 8
 
 interface Connection {
   readonly socket: Socket
   readonly network: Network
   /**
-   * The latest request and response. Null before the first request, and again after `release`: otherwise each
-   * collection of young objects would copy those of every idle connection.
+   * The latest request that was begun, and its response. Null before the first one, and again after `release`: otherwise
+   * each collection of young objects would copy those of every idle connection.
    */
   request: IncomingMessage | null
   response: ServerResponse | null
   isAnswered: boolean
-  /** Unfinished answers before the latest one, oldest first: a connection's answers are sent in order. */
-  readonly earlier: ServerResponse[]
+  /** The responses of requests that are not begun. */
+  readonly waiting: ServerResponse[]
 }
 
 const connectionOf = Symbol('connection')
@@ -63,22 +70,34 @@ interface Network {
 const looksMax = 64
 
 export class Connections {
+  readonly #answers: AnswerRoom | null
   readonly #max: number
   readonly #onEnd: (why: ConnectionEnd) => void
+  /** What begins the next request of a connection, for those whose last answer was taken. */
+  readonly #due: (() => void)[] = []
   readonly #networks = new Map<string, Network>()
   /** At index n, the networks that have n connections. */
   readonly #bySize: Set<Network>[] = []
   #fullestSize = 0
   #count = 0
 
-  /** @param onEnd called for each connection that is ended for a bound. */
-  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined) {
+  /**
+   * @param onEnd called for each connection that is ended for a bound.
+   * @param answers bounds what the connections have to take; unbounded when absent.
+   */
+  constructor(max: number, onEnd: (why: ConnectionEnd) => void = () => undefined, answers: AnswerRoom | null = null) {
     this.#max = max
     this.#onEnd = onEnd
+    this.#answers = answers
   }
 
   get count(): number {
     return this.#count
+  }
+
+  /** Options for the server that is to be watched. */
+  get serverOptions(): ServerOptions {
+    return this.#answers === null ? {} : { ServerResponse: this.#answers.responses }
   }
 
   /** Call it before the server listens. The server's request listener must be one that `noting` returned. */
@@ -86,20 +105,71 @@ export class Connections {
     server.on('connection', (socket: Socket) => this.#admit(socket))
   }
 
-  /** Wraps `answer` to note each request first. With two listeners, Node would copy their list for each request. */
+  /**
+   * Wraps `answer` so that each request is begun when it is its turn. With two listeners, Node would copy their list for
+   * each request.
+   */
   noting(answer: RequestListener): RequestListener {
     return (request, response) => {
       const connection = (request.socket as BoundSocket)[connectionOf]
-      if (connection !== undefined) this.#note(connection, request, response)
-      answer(request, response)
+      if (connection === undefined) return void answer(request, response)
+      const isItsTurn = connection.waiting.length === 0 && !isUnfinished(connection.response)
+      if (isItsTurn && this.#answers?.isFull !== true) this.#begin(connection, request, response, answer)
+      else this.#wait(connection, response, answer)
     }
   }
 
-  #note(connection: Connection, request: IncomingMessage, response: ServerResponse): void {
-    if (connection.response !== null && !isOver(connection.response)) this.#notePipelined(connection)
+  #begin(connection: Connection, request: IncomingMessage, response: ServerResponse, answer: RequestListener): void {
     connection.request = request
     connection.response = response
     connection.isAnswered = false
+    answer(request, response)
+  }
+
+  /** Keeps a request for later; closes the connection when too many are unanswered. */
+  #wait(connection: Connection, response: ServerResponse, answer: RequestListener): void {
+    const { socket, waiting } = connection
+    if (socket.destroyed) return
+    const unansweredCount = waiting.push(response) + (isUnfinished(connection.response) ? 1 : 0)
+    if (unansweredCount > unansweredMax) {
+      this.#onEnd('pipelined')
+      socket.destroy()
+      stopParsing(socket)
+    } else if (waiting.length === 1) this.#awaitTurn(connection, answer)
+    else this.#chargeWaiting(connection)
+  }
+
+  /** Begins the next request of the connection after the answer to the last one, or once there is room for its answer. */
+  #awaitTurn(connection: Connection, answer: RequestListener): void {
+    const { socket, response, waiting } = connection
+    const begin = () => {
+      // The answer before may have been the last one of the connection.
+      if (!socket.writable) return
+      const next = waiting.shift()!
+      this.#begin(connection, next.req, next, answer)
+      if (waiting.length > 0) this.#awaitTurn(connection, answer)
+    }
+    this.#chargeWaiting(connection)
+    if (isUnfinished(response)) response.once('close', () => this.#beginInTurn(begin))
+    else if (this.#answers?.isFull === true) this.#answers.whenFree(begin)
+    else this.#beginInTurn(begin)
+  }
+
+  #beginInTurn(begin: () => void): void {
+    if (this.#due.push(begin) === 1) setImmediate(() => this.#beginDue())
+  }
+
+  #beginDue(): void {
+    if (this.#answers?.isFull !== true) {
+      const begun = this.#due.slice(0, begunPerTurn)
+      for (const begin of begun) begin()
+      this.#due.splice(0, begun.length)
+    }
+    if (this.#due.length > 0) setImmediate(() => this.#beginDue())
+  }
+
+  #chargeWaiting({ response, waiting }: Connection): void {
+    if (isUnfinished(response)) this.#answers?.note(response, waiting)
   }
 
   /** Releases a finished request early. Optional: a connection's state is checked whenever it matters. */
@@ -108,16 +178,6 @@ export class Connections {
     if (connection === undefined || connection.response !== response || !complete) return
     connection.request = connection.response = null
     connection.isAnswered = true
-  }
-
-  /** Notes a request that arrived before the last one was answered; closes the connection when there are too many. */
-  #notePipelined({ socket, response, earlier }: Connection): void {
-    while (earlier.length > 0 && isOver(earlier[0]!)) earlier.shift()
-    earlier.push(response!)
-    if (earlier.length < unansweredMax || socket.destroyed) return
-    this.#onEnd('pipelined')
-    socket.destroy()
-    stopParsing(socket)
   }
 
   #admit(socket: Socket): void {
@@ -132,7 +192,7 @@ export class Connections {
       network = { key, connections: new Set() }
       this.#networks.set(key, network)
     }
-    const connection: Connection = { socket, network, request: null, response: null, isAnswered: false, earlier: [] }
+    const connection: Connection = { socket, network, request: null, response: null, isAnswered: false, waiting: [] }
     const bound: BoundSocket = socket
     bound[connectionOf] = connection
     this.#resize(network, () => network.connections.add(connection))
@@ -214,7 +274,9 @@ function stateOf({ request, response, isAnswered }: Connection): ConnectionState
   return response.writableFinished ? 'idle' : 'answering'
 }
 
-const isOver = (response: ServerResponse): boolean => response.writableFinished || response.destroyed
+function isUnfinished(response: ServerResponse | null): response is ServerResponse {
+  return response !== null && !response.writableFinished && !response.destroyed
+}
 
 /** Undocumented: Node's own `_http_server.js` sets this. */
 interface ParsedSocket {

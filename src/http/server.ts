@@ -286,8 +286,9 @@ function bareServer(answer: RequestListener, connections: Connections | undefine
     // By default Node checks every 30 s, and would give headers that never end four times their time.
     connectionsCheckingInterval: checkedEveryMs,
   }
-  const server = createServer(timeouts, connections?.noting(answer) ?? answer)
-  connections?.watch(server)
+  if (connections === undefined) return createServer(timeouts, answer)
+  const server = createServer({ ...timeouts, ...connections.serverOptions }, connections.noting(answer))
+  connections.watch(server)
   return server
 }
 

@@ -144,6 +144,17 @@ export function createMetrics(options: { process?: 'serve' | 'front' | 'work' } 
       labelNames: ['why'],
       registers,
     }),
+    answerBytes: new Gauge({
+      name: 'pennon_answer_bytes',
+      help: 'Bytes of answers that wait for their readers to take them.',
+      registers,
+    }),
+    answersEnded: new Counter({
+      name: 'pennon_answers_ended_total',
+      help: 'Answers that were broken off: stalled, since their reader took nothing, or too slow while others needed the room.',
+      labelNames: ['why'],
+      registers,
+    }),
     connections: new Gauge({
       name: 'pennon_connections',
       help: 'Open connections of clients.',

@@ -22,16 +22,26 @@ export interface RawOptions {
   readonly text?: string | Buffer
   /** On Linux, 127.0.0.2 and so on count as different client addresses. */
   readonly localAddress?: string
+  /** Whether answers are read, as they are unless this is false. */
+  readonly reads?: boolean
 }
 
 /** Resolves when every connection is established or refused. */
-export async function rawConnections({ port, count, text, localAddress }: RawOptions): Promise<RawConnections> {
+export async function rawConnections({
+  port,
+  count,
+  text,
+  localAddress,
+  reads = true,
+}: RawOptions): Promise<RawConnections> {
   const sockets: Socket[] = []
   const atOnce = 200
   while (sockets.length < count) {
     const batch = Array.from({ length: Math.min(atOnce, count - sockets.length) }, () => {
       const socket = connect({ port, host: '127.0.0.1', ...(localAddress !== undefined && { localAddress }) })
-      socket.on('error', () => undefined).resume()
+      socket.on('error', () => undefined)
+      if (reads) socket.resume()
+      else socket.pause()
       if (text !== undefined) socket.write(text)
       return socket
     })

@@ -122,9 +122,10 @@ const rooms: Record<string, readonly string[]> = {
 
   'http/shared': [],
   'http/openapi': [],
+  'http/answers': ['http/shared'],
   'http/bodies': ['http/shared'],
   'http/management/kit': ['http/bodies', 'http/openapi', 'http/shared'],
-  'http/management/exports': ['http/management/kit'],
+  'http/management/exports': ['http/answers', 'http/management/kit'],
   'http/management/flags': ['http/management/kit'],
   'http/management/ingestion': ['http/management/kit'],
   'http/management/persons': ['http/management/kit'],
@@ -138,7 +139,7 @@ const rooms: Record<string, readonly string[]> = {
     'http/management/queries',
   ],
   'http/handlers': ['http/bodies', 'http/management/kit', 'http/shared'],
-  http: ['http/bodies', 'http/shared'],
+  http: ['http/answers', 'http/bodies', 'http/shared'],
   'http/events-port': ['http'],
 
   'adapters/sql/migrations': [],

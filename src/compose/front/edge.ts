@@ -1,12 +1,16 @@
-// Divides room for bodies and connections between the ports of a process. A separate port of the private API has its
-// own part of both, so that the operator can reach and configure the instance whatever happens on the public port.
+// Divides room for bodies, answers and connections between the ports of a process. A separate port of the private API has
+// its own part of each, so that the operator can reach and configure the instance whatever happens on the public port.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
+import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
+import { type AnswerEnd, AnswerRoom, adminAnswerRoomBytes, answerRoomBytes } from '#http/answers/answer-room.ts'
 import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { occasionally } from '#telemetry/occasionally.ts'
+import { clientAddress, networkOf } from '#wire/address/client-address.ts'
+import type { TrustedProxies } from '#wire/address/trusted-proxies.ts'
 
 export interface Edge {
   readonly bodyRoom: BodyRoom
@@ -18,6 +22,8 @@ export interface EdgeOptions {
   readonly logger: Logger
   readonly metrics: Metrics
   readonly monotonicNowMs: () => number
+  /** Who of several clients behind a proxy has which answers. */
+  readonly trustedProxies: TrustedProxies
 }
 
 export function composeEdges(options: EdgeOptions): {
@@ -26,7 +32,7 @@ export function composeEdges(options: EdgeOptions): {
   /** For the port of dashboards. */
   eventsConnections: Connections
 } {
-  const { hasAdminPort, logger, metrics, monotonicNowMs } = options
+  const { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies } = options
   const openFilesMax = readOpenFilesMax()
   const bound = connectionBound(openFilesMax)
   const adminBound = hasAdminPort ? Math.ceil(bound / 8) : 0
@@ -49,22 +55,45 @@ export function composeEdges(options: EdgeOptions): {
         ),
       )
   }
+  const logReaders: Record<AnswerEnd, ReturnType<typeof occasionally>> = {
+    stalled: occasionally(monotonicNowMs),
+    no_room: occasionally(monotonicNowMs),
+  }
+  const onAnswerEnd = (why: AnswerEnd) => {
+    metrics.answersEnded.inc({ why })
+    logReaders[why](times => logger.warn({ times, why }, answerEndTexts[why]))
+  }
+  const answerRoom = (bytesMax: number) =>
+    new AnswerRoom({
+      bytesMax,
+      senderOf: ({ headers, socket }) => networkOf(clientAddress(headers, socket.remoteAddress, trustedProxies)),
+      onEnded: onAnswerEnd,
+      readUnacknowledged: readTcpQueues,
+    })
+  const answers = { public: answerRoom(answerRoomBytes), admin: answerRoom(adminAnswerRoomBytes) }
   const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
   const edges = {
     publicEdge: {
       bodyRoom: new BodyRoom({ limits: bodyRoomLimits, onEnded }),
-      connections: new Connections(bound - adminBound, onConnectionEnd),
+      connections: new Connections(bound - adminBound, onConnectionEnd, answers.public),
     },
     adminEdge: {
       bodyRoom: new BodyRoom({ limits: adminRoomLimits, onEnded }),
-      connections: new Connections(adminBound, onConnectionEnd),
+      connections: new Connections(adminBound, onConnectionEnd, answers.admin),
     },
   }
   const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd)
   metrics.onCollect(() => {
     const { publicEdge, adminEdge } = edges
     metrics.requestBodyBytes.set(publicEdge.bodyRoom.heldBytes + adminEdge.bodyRoom.heldBytes)
+    metrics.answerBytes.set(answers.public.heldBytes + answers.admin.heldBytes)
     metrics.connections.set(publicEdge.connections.count + adminEdge.connections.count)
   })
   return { ...edges, eventsConnections }
+}
+
+const answerEndTexts: Record<AnswerEnd, string> = {
+  stalled: 'answers are broken off whose readers take nothing',
+  no_room:
+    'the room for answers is full; those of the slowest readers are broken off, of the address first that has most. A proxy that reads answers to their end keeps slow clients away',
 }

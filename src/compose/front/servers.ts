@@ -23,11 +23,12 @@ export function composeServers(
   adminRoutes: readonly Route[] | null,
   opened: AsyncDisposableStack,
 ): FrontServers {
-  const { config, logger, metrics, monotonicNowMs, noteStateAway, liveEvents } = parts
+  const { config, logger, metrics, monotonicNowMs, trustedProxies, noteStateAway, liveEvents } = parts
   const { keyCheck, changes } = parts.definitions
   const authorize = createAuthorizer({ keyCheck, noteStateAway, operatorsNeedKey: config.metricsRequireKey })
   const hasAdminPort = adminRoutes !== null
-  const { publicEdge, adminEdge, eventsConnections } = composeEdges({ hasAdminPort, logger, metrics, monotonicNowMs })
+  const forEdges = { hasAdminPort, logger, metrics, monotonicNowMs, trustedProxies }
+  const { publicEdge, adminEdge, eventsConnections } = composeEdges(forEdges)
   const publicServer = createHttpServer({ routes: publicRoutes, logger, metrics, authorize, ...publicEdge })
   const adminServer = hasAdminPort
     ? createHttpServer({ routes: adminRoutes, logger, metrics, authorize, ...adminEdge })

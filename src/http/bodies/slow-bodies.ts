@@ -2,6 +2,8 @@
 // connection cannot be kept busy with a byte now and then. When room is short, the body that takes longest to bring
 // what it holds is ended first: a sender that holds much and brings little keeps others out, a steady one does not.
 
+import { everySecond, type StartTicks } from '../shared/every-second.ts'
+
 /** A body that is still arriving. */
 export interface IncomingBody {
   /** Bytes that have arrived. */
@@ -45,13 +47,12 @@ export const paceLimits = {
 export class SlowBodies {
   #first: IncomingBody | null = null
   #count = 0
-  readonly #startTicks: (tick: () => void) => () => void
+  readonly #startTicks: StartTicks
   #stopTicks: (() => void) | null = null
   /** The bodies that may be ended for others, slowest last; null until `takeSlowest` is called after a tick. */
   #slow: IncomingBody[] | null = null
 
-  /** @param startTicks calls its argument once a second, until the function that it returned is called. */
-  constructor(startTicks: (tick: () => void) => () => void = startSeconds) {
+  constructor(startTicks: StartTicks = everySecond) {
     this.#startTicks = startTicks
   }
 
@@ -130,9 +131,4 @@ function isStalled({ pace, arrivedBytes, isPaused }: IncomingBody): boolean {
 function freshShare({ pace, arrivedBytes, isPaused }: IncomingBody): number {
   if (isPaused || pace.ticks < paceLimits.youngTicks || arrivedBytes === 0) return 1
   return pace.bytesLately / arrivedBytes
-}
-
-function startSeconds(tick: () => void): () => void {
-  const timer = setInterval(tick, 1_000).unref()
-  return () => clearInterval(timer)
 }

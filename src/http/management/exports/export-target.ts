@@ -8,6 +8,7 @@ import { constants, createGzip, type Gzip } from 'node:zlib'
 import type { ExportPlace } from '#services/exports/export-places.ts'
 import { ExportStopped, type ExportTarget } from '#services/exports/run-export.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
+import { keepOwnTime } from '../../answers/answer-room.ts'
 
 export interface ExportResponse extends ExportTarget {
   /** Completes the response. */
@@ -33,6 +34,7 @@ export interface OpenResponseOptions {
 
 export function openExportResponse(response: ServerResponse, options: OpenResponseOptions): ExportResponse {
   const { headers, isGzip, signal, place } = options
+  keepOwnTime(response)
   // HTTP/1.0, as nginx speaks it to what is behind it unless told otherwise, has neither chunks nor trailers.
   const hasTrailers = response.req.httpVersion !== '1.0'
   response.writeHead(200, {

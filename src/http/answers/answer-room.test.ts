@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import { type AddressInfo, connect, type Socket } from 'node:net'
+import { describe, it, type TestContext } from 'node:test'
+import { eventually } from '../../../tests/support/eventually.ts'
+import { Connections } from '../connections.ts'
+import { AnswerRoom, keepOwnTime, readerLimits } from './answer-room.ts'
+
+const MiB = 1024 * 1024
+/** More than the system takes for a connection whose client reads nothing. */
+const answer = Buffer.alloc(32 * MiB)
+/** What has to wait of it in any case. */
+const waitsMin = 16 * MiB
+
+interface Asked {
+  readonly client: Socket
+  isEnded(): boolean
+}
+
+async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
+  const ended: string[] = []
+  let begunCount = 0
+  let unacknowledged = () => 0
+  let tick: () => void = () => undefined
+  let onAnswered: () => void = () => undefined
+  const room = new AnswerRoom({
+    bytesMax,
+    senderOf: ({ headers }) => String(headers['x-sender']),
+    onEnded: why => void ended.push(why),
+    readUnacknowledged: async files => new Map([...files].map(file => [file, unacknowledged()])),
+    startTicks: onTick => {
+      tick = onTick
+      return () => undefined
+    },
+  })
+  const connections = new Connections(100, () => undefined, room)
+  const server = createServer(
+    connections.serverOptions,
+    connections.noting((request, response) => {
+      begunCount++
+      if (request.url === '/own-time') keepOwnTime(response)
+      response.end(request.url === '/small' ? 'small' : answer)
+      onAnswered()
+    }),
+  )
+  connections.watch(server)
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo
+  const clients: Socket[] = []
+  t.after(() => {
+    for (const client of clients) client.destroy()
+    server.closeAllConnections()
+    server.close()
+  })
+  /** Sends a request and reads nothing of its answer. Resolves when it was begun. */
+  const ask = async (sender: string, path = '/large'): Promise<Asked> => {
+    const before = begunCount
+    const client = connect({ port, host: '127.0.0.1' }).pause()
+    client.on('error', () => undefined)
+    client.write(`GET ${path} HTTP/1.1\r\nHost: x\r\nX-Sender: ${sender}\r\n\r\n`)
+    clients.push(client)
+    await eventually(() => begunCount > before)
+    return { client, isEnded: () => client.destroyed }
+  }
+  /** As many ticks, and what the room does after each. */
+  const ticks = async (count: number) => {
+    for (let index = 0; index < count; index++) {
+      tick()
+      await new Promise(setImmediate)
+    }
+  }
+  const holdUnacknowledged = (read: () => number) => {
+    unacknowledged = read
+  }
+  const callOnAnswered = (call: () => void) => {
+    onAnswered = call
+  }
+  return { room, ended, ask, ticks, holdUnacknowledged, onAnswered: callOnAnswered, begunCount: () => begunCount }
+}
+
+/** Reads until so many bytes have come, then stops. */
+async function readSome({ client }: Asked, bytes: number): Promise<void> {
+  let left = bytes
+  const onData = (part: Buffer) => {
+    left -= part.length
+    if (left <= 0) client.pause()
+  }
+  client.on('data', onData).resume()
+  await eventually(() => left <= 0)
+  client.off('data', onData)
+}
+
+/** A client that reads nothing does not see that its connection has ended. */
+async function endedOf(asked: readonly Asked[]): Promise<boolean[]> {
+  for (const { client } of asked) client.resume()
+  await eventually(() => asked.every(({ client }) => client.destroyed || client.bytesRead > answer.length))
+  return asked.map(({ isEnded }) => isEnded())
+}
+
+describe('the room for answers', () => {
+  it('is taken by what waits for its reader, until it is read', async t => {
+    const { room, ask, ended } = await roomyServer(t)
+    await ask('one', '/small')
+    assert.equal(room.heldBytes, 0)
+    const slow = await ask('one')
+    assert.ok(room.heldBytes >= waitsMin && room.heldBytes <= answer.length + 1_000, `${room.heldBytes}`)
+    slow.client.resume()
+    await eventually(() => room.heldBytes === 0 && slow.client.bytesRead > answer.length)
+    assert.deepEqual(ended, [])
+  })
+
+  it('is given back by whoever leaves', async t => {
+    const { room, ask } = await roomyServer(t)
+    const { client } = await ask('one')
+    client.destroy()
+    await eventually(() => room.heldBytes === 0)
+  })
+
+  it('is taken by the requests behind such an answer, and by their bodies', async t => {
+    const { room, ask, begunCount } = await roomyServer(t)
+    const { client } = await ask('one')
+    const before = room.heldBytes
+    client.write(`POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 100000\r\n\r\n${'x'.repeat(30_000)}`)
+    await eventually(() => room.heldBytes >= before + 30_000)
+    assert.equal(begunCount(), 1)
+  })
+
+  it('when it is full, is taken from who has most, for others and for its own', async t => {
+    const { ask, ended } = await roomyServer(t, 80 * MiB)
+    const crowd = [await ask('crowd'), await ask('crowd')]
+    const other = await ask('other')
+    assert.deepEqual(ended, ['no_room'])
+    crowd.push(await ask('crowd'))
+    assert.deepEqual(ended, ['no_room', 'no_room'])
+    const all = await endedOf([other, ...crowd])
+    assert.equal(all[0], false)
+    assert.equal(all.filter(isEnded => isEnded).length, 2)
+  })
+
+  it('is taken from the slowest of a sender', async t => {
+    const { ask, ended, ticks } = await roomyServer(t, 80 * MiB)
+    const reading = await ask('crowd')
+    const standing = await ask('crowd')
+    await readSome(reading, 16 * MiB)
+    await ticks(readerLimits.youngTicks)
+    const next = await ask('crowd')
+    assert.deepEqual(ended, ['no_room'])
+    assert.deepEqual(await endedOf([reading, standing, next]), [false, true, false])
+  })
+
+  it('lets requests wait for the end of the turn in which it was full, in their order', async t => {
+    const { room, ask, ended, onAnswered } = await roomyServer(t, 48 * MiB)
+    await ask('one')
+    const seen: [string, boolean][] = []
+    onAnswered(() => {
+      seen.push(['when a reader was ended', room.isFull])
+      for (const name of ['first', 'second']) room.whenFree(() => seen.push([name, room.isFull]))
+    })
+    await ask('one')
+    await eventually(() => seen.length === 3)
+    const inTurn = [
+      ['when a reader was ended', true],
+      ['first', false],
+      ['second', false],
+    ]
+    assert.deepEqual([seen, ended], [inTurn, ['no_room']])
+  })
+})
+
+describe('a reader that takes nothing', () => {
+  it('is ended after half a minute', async t => {
+    const { ask, ended, ticks } = await roomyServer(t)
+    await ask('one')
+    await ticks(readerLimits.stalledTicks - 1)
+    assert.deepEqual(ended, [])
+    await ticks(1)
+    assert.deepEqual(ended, ['stalled'])
+  })
+
+  it('is served for as long as its peer acknowledges a byte now and then', async t => {
+    const { ask, ended, ticks, holdUnacknowledged } = await roomyServer(t)
+    let unacknowledged = 1_000
+    holdUnacknowledged(() => unacknowledged--)
+    await ask('one')
+    await ticks(5 * readerLimits.stalledTicks)
+    assert.deepEqual(ended, [])
+  })
+
+  it('is served where it reads now and then', async t => {
+    const { ask, ended, ticks } = await roomyServer(t)
+    const slow = await ask('one')
+    for (let round = 0; round < 2; round++) {
+      await ticks(readerLimits.stalledTicks - 1)
+      await readSome(slow, 12 * MiB)
+    }
+    await ticks(readerLimits.stalledTicks - 1)
+    assert.deepEqual(ended, [])
+  })
+
+  it('has the time that its answer gives it', async t => {
+    const { ask, ended, ticks } = await roomyServer(t)
+    await ask('one', '/own-time')
+    await ticks(3 * readerLimits.stalledTicks)
+    assert.deepEqual(ended, [])
+  })
+})

@@ -1,0 +1,282 @@
+// Answers that are made and wait for their reader. They share a bound, so that memory suffices however many readers take
+// nothing: when it is reached, the address whose answers take most of it loses its slowest readers. A reader that takes
+// nothing for half a minute is ended in any case. Whoever keeps reading is served, however slowly.
+
+import { type IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+import { everySecond, type StartTicks } from '../shared/every-second.ts'
+
+const MiB = 1024 * 1024
+
+export const answerRoomBytes = 256 * MiB
+/** The room of a private API with its own port, whose answers come whatever happens on the public port. */
+export const adminAnswerRoomBytes = 64 * MiB
+
+/** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its room. */
+export type AnswerEnd = 'stalled' | 'no_room'
+
+/** Returns how many bytes the system still holds for the peers of some sockets, by the numbers of their open files. */
+export type ReadUnacknowledged = (files: ReadonlySet<number>) => Promise<ReadonlyMap<number, number>>
+
+export interface AnswerRoomOptions {
+  readonly bytesMax?: number
+  /** Whose answer it is: answers of one sender give way to those of others. */
+  readonly senderOf: (request: IncomingMessage) => string
+  readonly onEnded?: (why: AnswerEnd) => void
+  readonly readUnacknowledged?: ReadUnacknowledged
+  readonly startTicks?: StartTicks
+}
+
+export const readerLimits = {
+  /** Ticks after which a reader that takes nothing is ended. A tick is a second unless the event loop was held. */
+  stalledTicks: 30,
+  /** Each time so many of them are over, the system is asked whether the peer still acknowledges something. */
+  examinedTicks: 10,
+  /** A reader of fewer ticks has not shown yet how fast it is. */
+  youngTicks: 2,
+  /** What is left of a full room once readers were ended, so that the next answers need not look for others. */
+  shareLeft: 7 / 8,
+}
+/** What a request that waits behind an answer is charged beside its body. */
+const waitingRequestBytes = 4 * 1024
+
+interface Reader {
+  readonly answer: ServerResponse
+  readonly socket: Socket
+  /** Answers of the connection whose requests wait for this one. */
+  behind: readonly ServerResponse[]
+  heldBytes: number
+  /** Bytes that the system has taken from us for this connection. */
+  takenBytes: number
+  /** Average bytes taken per tick; each older tick weighs half as much as the next. */
+  takenLately: number
+  ticks: number
+  stillTicks: number
+  /** What the system held at the last look; null before the first one, or when it does not say. */
+  unacknowledgedBytes: number | null
+  isEnded: boolean
+}
+
+const keepsOwnTime = Symbol('keeps its own time')
+
+/** Exempts an answer that bounds itself how long its reader may take nothing; its bytes are charged all the same. */
+export function keepOwnTime(answer: ServerResponse): void {
+  ;(answer as { [keepsOwnTime]?: true })[keepsOwnTime] = true
+}
+
+export class AnswerRoom {
+  readonly #bytesMax: number
+  readonly #senderOf: (request: IncomingMessage) => string
+  readonly #onEnded: (why: AnswerEnd) => void
+  readonly #readUnacknowledged: ReadUnacknowledged
+  readonly #startTicks: StartTicks
+  #stopTicks: (() => void) | null = null
+  readonly #readers = new Map<ServerResponse, Reader>()
+  #heldBytes = 0
+  /** The part of `#heldBytes` that is about to be free: connections are closed at the end of a turn of the event loop. */
+  #endedBytes = 0
+  readonly #waiting: (() => void)[] = []
+
+  constructor(options: AnswerRoomOptions) {
+    this.#bytesMax = options.bytesMax ?? answerRoomBytes
+    this.#senderOf = options.senderOf
+    this.#onEnded = options.onEnded ?? (() => undefined)
+    this.#readUnacknowledged = options.readUnacknowledged ?? (async () => new Map())
+    this.#startTicks = options.startTicks ?? everySecond
+  }
+
+  get heldBytes(): number {
+    for (const reader of this.#readers.values()) this.#measure(reader)
+    return this.#heldBytes
+  }
+
+  /** Whether a request should wait for `whenFree` before its answer is made. */
+  get isFull(): boolean {
+    return this.#heldBytes > this.#bytesMax
+  }
+
+  /** Calls back in a later turn of the event loop, first come, first served. */
+  whenFree(begin: () => void): void {
+    if (this.#waiting.push(begin) === 1) setImmediate(() => this.#beginWaiting())
+  }
+
+  /** For the option `ServerResponse` of a server: notes what cannot be sent at once. */
+  readonly responses = responsesNotedBy(answer => this.note(answer))
+
+  /** Charges what waits of an answer. @param behind answers of its connection whose requests wait for it. */
+  note(answer: ServerResponse, behind?: readonly ServerResponse[]): void {
+    const { socket } = answer
+    if (socket === null || socket.destroyed) return
+    if (socket.writableLength === 0 && behind === undefined) return
+    const reader = this.#readers.get(answer) ?? this.#add(answer, socket)
+    if (behind !== undefined) reader.behind = behind
+    this.#measure(reader)
+    if (this.#isOverfull) this.#makeRoom()
+  }
+
+  get #isOverfull(): boolean {
+    return this.#heldBytes - this.#endedBytes > this.#bytesMax
+  }
+
+  #add(answer: ServerResponse, socket: Socket): Reader {
+    const reader: Reader = {
+      answer,
+      socket,
+      behind: [],
+      heldBytes: 0,
+      takenBytes: takenBytesOf(socket),
+      takenLately: 0,
+      ticks: 0,
+      stillTicks: 0,
+      unacknowledgedBytes: null,
+      isEnded: false,
+    }
+    this.#readers.set(answer, reader)
+    answer.once('close', () => this.#remove(reader))
+    this.#stopTicks ??= this.#startTicks(() => this.#tick())
+    return reader
+  }
+
+  #remove(reader: Reader): void {
+    this.#readers.delete(reader.answer)
+    this.#heldBytes -= reader.heldBytes
+    if (reader.isEnded) this.#endedBytes -= reader.heldBytes
+  }
+
+  #measure(reader: Reader): void {
+    if (reader.isEnded) return
+    const { socket, behind } = reader
+    let heldBytes = Math.max(socket.writableLength, handleOf(socket)?.writeQueueSize ?? 0)
+    for (const { req } of behind) heldBytes += waitingRequestBytes + req.readableLength
+    this.#heldBytes += heldBytes - reader.heldBytes
+    reader.heldBytes = heldBytes
+  }
+
+  #beginWaiting(): void {
+    let begun = 0
+    while (begun < this.#waiting.length && !this.isFull) this.#waiting[begun++]!()
+    this.#waiting.splice(0, begun)
+    if (this.#waiting.length > 0) setImmediate(() => this.#beginWaiting())
+  }
+
+  /** Ends the slowest reader of whoever holds most, again and again, until there is room. */
+  #makeRoom(): void {
+    const senders = new Map<string, { heldBytes: number; readers: Reader[] }>()
+    for (const reader of this.#readers.values()) {
+      this.#measure(reader)
+      if (reader.isEnded || reader.heldBytes === 0) continue
+      const name = this.#senderOf(reader.answer.req)
+      const sender = senders.get(name) ?? { heldBytes: 0, readers: [] }
+      senders.set(name, sender)
+      sender.heldBytes += reader.heldBytes
+      sender.readers.push(reader)
+    }
+    if (!this.#isOverfull) return
+    for (const { readers } of senders.values()) readers.sort(slowestLast)
+    while (this.#heldBytes - this.#endedBytes > this.#bytesMax * readerLimits.shareLeft) {
+      let fullest = { heldBytes: 0, readers: [] as Reader[] }
+      for (const sender of senders.values()) if (sender.heldBytes > fullest.heldBytes) fullest = sender
+      const slowest = fullest.readers.pop()
+      if (slowest === undefined) return
+      fullest.heldBytes -= slowest.heldBytes
+      this.#end(slowest, 'no_room')
+    }
+  }
+
+  #end(reader: Reader, why: AnswerEnd): void {
+    reader.isEnded = true
+    this.#endedBytes += reader.heldBytes
+    this.#onEnded(why)
+    // Without a reset the system would keep its megabytes of the answer for minutes, and has a bound for all of them.
+    reader.socket.resetAndDestroy()
+  }
+
+  #tick(): void {
+    if (this.#readers.size === 0) {
+      this.#stopTicks?.()
+      this.#stopTicks = null
+      return
+    }
+    const still: Reader[] = []
+    for (const reader of this.#readers.values()) {
+      if (reader.isEnded) continue
+      this.#measure(reader)
+      countTick(reader)
+      if (reader.stillTicks > 0 && reader.stillTicks % readerLimits.examinedTicks === 0) still.push(reader)
+    }
+    if (this.#isOverfull) this.#makeRoom()
+    if (still.length > 0) void this.#examine(still)
+  }
+
+  /**
+   * The system takes megabytes for a connection and then none before a third of them was acknowledged, which takes a slow
+   * reader longer than it may take nothing. So it is asked what it still holds.
+   */
+  async #examine(readers: readonly Reader[]): Promise<void> {
+    const files = new Map(readers.map(reader => [reader, handleOf(reader.socket)?.fd ?? -1]))
+    const unacknowledged = await this.#readUnacknowledged(new Set(files.values()))
+    for (const [reader, file] of files) {
+      const { answer, socket, stillTicks, unacknowledgedBytes } = reader
+      if (reader.isEnded || socket.destroyed || stillTicks === 0) continue
+      reader.unacknowledgedBytes = unacknowledged.get(file) ?? null
+      const isFirstLook = stillTicks <= readerLimits.examinedTicks
+      if (!isFirstLook && reader.unacknowledgedBytes !== unacknowledgedBytes) reader.stillTicks = 0
+      else if (stillTicks >= readerLimits.stalledTicks && this.#readers.has(answer)) this.#end(reader, 'stalled')
+    }
+  }
+}
+
+function countTick(reader: Reader): void {
+  const takenBytes = takenBytesOf(reader.socket)
+  const took = takenBytes - reader.takenBytes
+  reader.takenBytes = takenBytes
+  reader.takenLately = (reader.takenLately + took) / 2
+  reader.ticks++
+  const waits = reader.socket.writableLength > 0 && !(keepsOwnTime in reader.answer)
+  reader.stillTicks = waits && took === 0 ? reader.stillTicks + 1 : 0
+}
+
+/** By how long a reader needs for what it holds; of those that take nothing, the one that holds most is last. */
+function slowestLast(a: Reader, b: Reader): number {
+  return shareTaken(b) - shareTaken(a) || a.heldBytes - b.heldBytes
+}
+
+/** The share of its held bytes that a reader has lately taken per tick; 1 when it cannot be called slow. */
+function shareTaken({ ticks, takenLately, heldBytes }: Reader): number {
+  return ticks < readerLimits.youngTicks ? 1 : takenLately / heldBytes
+}
+
+/** Undocumented: what `net.Socket` itself asks. */
+interface SocketHandle {
+  readonly bytesWritten: number
+  /** Bytes of what was written that the system has not taken. */
+  readonly writeQueueSize: number
+  /** Negative where there are no numbers of files. */
+  readonly fd: number
+}
+
+function handleOf(socket: Socket): SocketHandle | null {
+  return (socket as { _handle?: SocketHandle | null })._handle ?? null
+}
+
+/** Were the handle another one in some version of Node, this would be NaN, and no reader would seem to stand still. */
+function takenBytesOf(socket: Socket): number {
+  const handle = handleOf(socket)
+  return handle === null ? Number.NaN : handle.bytesWritten - handle.writeQueueSize
+}
+
+function responsesNotedBy(note: (answer: ServerResponse) => void): typeof ServerResponse {
+  return class NotedResponse extends ServerResponse {
+    override write(chunk: unknown, encoding?: unknown, written?: unknown): boolean {
+      const isTaken = super.write(chunk, encoding as BufferEncoding, written as () => void)
+      note(this)
+      return isTaken
+    }
+
+    override end(chunk?: unknown, encoding?: unknown, ended?: unknown): this {
+      super.end(chunk, encoding as BufferEncoding, ended as () => void)
+      note(this)
+      return this
+    }
+  } as typeof ServerResponse
+}

@@ -1,0 +1,9 @@
+// A tick once a second for whatever watches the pace of clients. It keeps no process alive.
+
+/** Calls its argument at each tick until the function that it returned is called; tests pass their own. */
+export type StartTicks = (tick: () => void) => () => void
+
+export function everySecond(tick: () => void): () => void {
+  const timer = setInterval(tick, 1_000).unref()
+  return () => clearInterval(timer)
+}

@@ -1,0 +1,85 @@
+import assert from 'node:assert/strict'
+import { readFileSync } from 'node:fs'
+import { describe, it } from 'node:test'
+import { bystander, figures, type RawConnections, rawConnections } from '../support/attack.ts'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testPersonalKey, testProjectKey } from '../support/pennon.ts'
+
+const MiB = 1024 * 1024
+/** The system itself holds megabytes for each connection, and has a bound for those of the whole machine. */
+const attackers = { count: 100, requestsEach: 12, localAddress: '127.0.0.1' }
+const bystanders = '127.0.0.2'
+
+const get = (path: string) => `GET ${path} HTTP/1.1\r\nHost: x\r\n\r\n`
+
+function postFlags(): string {
+  const body = JSON.stringify({ api_key: testProjectKey, distinct_id: 'silent' })
+  return `POST /flags?v=2 HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`
+}
+
+async function addPayloads(pennon: Pennon, count: number, bytesEach: number): Promise<void> {
+  for (let index = 0; index < count; index++) {
+    const payloads = { true: JSON.stringify('p'.repeat(bytesEach)) }
+    const filters = { groups: [{ rollout_percentage: 100 }], payloads }
+    await pennon.api('POST', '/api/projects/@current/feature_flags/', { key: `large-${index}`, filters })
+  }
+}
+
+function residentMiB(pennon: Pennon, field: 'VmRSS' | 'VmHWM'): number {
+  const status = readFileSync(`/proc/${pennon.pid}/status`, 'utf8')
+  return Math.round(Number(new RegExp(`^${field}:\\s+(\\d+)`, 'm').exec(status)![1]) / 1024)
+}
+
+/** Of all threads of the front. */
+function cpuMs(pennon: Pennon): number {
+  const fields = readFileSync(`/proc/${pennon.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return 10 * (Number(fields[11]) + Number(fields[12]))
+}
+
+async function metric(pennon: Pennon, name: string): Promise<number> {
+  const response = await fetch(`${pennon.url}/metrics`, { headers: { authorization: `Bearer ${testPersonalKey}` } })
+  const values = [...(await response.text()).matchAll(new RegExp(`^${name}(?:\\{.*\\})? (\\d+)`, 'gm'))]
+  return values.reduce((sum, [, value]) => sum + Number(value), 0)
+}
+
+describe('answers that nobody reads', () => {
+  it('take no more memory than their room, hold nobody up, and end', { timeout: 240_000 }, async t => {
+    const pennon = await startPennon({ settings: { PENNON_LOG_LEVEL: 'error' } })
+    const attacks: RawConnections[] = []
+    t.after(() => {
+      for (const attack of attacks) attack.end()
+      return pennon.stop()
+    })
+    await addPayloads(pennon, 16, 250_000)
+    await bystander(pennon, { rounds: 10, localAddress: bystanders })
+    const before = residentMiB(pennon, 'VmRSS')
+
+    const attempts = [
+      ['the schema', get('/openapi.json'), before + 75],
+      ['the map of a script', get('/static/array.full.js.map'), before + 75],
+      ['flags with large payloads', postFlags(), before + 700],
+      ['the map once more', get('/static/array.full.js.map'), before + 700],
+    ] as const
+    const { count, requestsEach, localAddress } = attackers
+    for (const [what, request, residentMax] of attempts) {
+      for (const attack of attacks.splice(0)) attack.end()
+      const cpuBeforeMs = cpuMs(pennon)
+      const text = request.repeat(requestsEach)
+      attacks.push(await rawConnections({ port: pennon.port, count, text, localAddress, reads: false }))
+      const answered = await bystander(pennon, { rounds: 40, localAddress: bystanders })
+      const waiting = await metric(pennon, 'pennon_answer_bytes')
+      const ended = await metric(pennon, 'pennon_answers_ended_total')
+      const resident = residentMiB(pennon, 'VmRSS')
+      t.diagnostic(
+        `${count} connections × ${requestsEach} of ${what}, ${Math.round((count * text.length) / 1024)} KiB: ${resident} MiB resident, at most ${residentMiB(pennon, 'VmHWM')}, ${before} before; ${cpuMs(pennon) - cpuBeforeMs} ms of CPU; ${Math.round(waiting / MiB)} MiB wait, ${ended} readers were ended; ${figures(answered)}`,
+      )
+      assert.deepEqual([answered.flags.counts, answered.capture.counts], [{ 200: 40 }, { 200: 40 }])
+      assert.deepEqual(answered.writes.counts, { 201: 40 })
+      assert.ok(waiting <= 256 * MiB, `${waiting} bytes wait`)
+      assert.ok(resident <= residentMax, `${resident} MiB`)
+    }
+    await eventually(async () => (await metric(pennon, 'pennon_answer_bytes')) === 0, {
+      what: 'the end of the readers',
+    })
+  })
+})
