@@ -180,6 +180,12 @@ export class Connections {
     connection.isAnswered = true
   }
 
+  /** Whether a part of an answer was sent and the rest is to come: another answer would be taken for the rest. */
+  isWithinAnswer(socket: Socket): boolean {
+    const response = (socket as BoundSocket)[connectionOf]?.response ?? null
+    return isUnfinished(response) && response.headersSent && !response.writableEnded
+  }
+
   #admit(socket: Socket): void {
     const key = networkOf(withoutMapping(socket.remoteAddress ?? ''))
     if (this.#count >= this.#max && !this.#makeRoom(this.#networks.get(key))) {

@@ -85,7 +85,10 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       const answer = error.code === 'FST_ERR_BAD_URL' ? malformedUrl : nothingHere
       sendError(reply as unknown as FastifyReply, answer)
     },
-    clientErrorHandler: answerUnreadableRequest,
+    clientErrorHandler: (error, socket) => {
+      if (options.connections?.isWithinAnswer(socket) === true) socket.destroy()
+      else answerUnreadableRequest(error, socket)
+    },
     genReqId: requestIdMaker(newUuid),
     serverFactory: answer => bareServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',

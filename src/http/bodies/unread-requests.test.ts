@@ -5,6 +5,7 @@ import { describe, it, type TestContext } from 'node:test'
 import { silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { wireError } from '#wire/wire-error.ts'
+import { Connections } from '../connections.ts'
 import { createHttpServer } from '../server.ts'
 import { type Route, sendJson } from '../shared/route.ts'
 
@@ -24,6 +25,16 @@ const special: Route = {
   retryAfterSeconds: 7,
   echoes: ['x-id'],
 }
+const unended: Route = {
+  ...plain,
+  method: 'GET',
+  path: '/unended',
+  handler: (_request, reply) => {
+    reply.hijack()
+    reply.raw.writeHead(200, { 'content-type': 'text/plain' })
+    reply.raw.write('begun')
+  },
+}
 const forPages: Route = { ...plain, path: '/pages', group: 'capture' }
 
 interface Connection {
@@ -37,7 +48,8 @@ interface Connection {
 /** A connection to a server, with the server's end of it. */
 async function connection(t: TestContext): Promise<Connection> {
   const server = createHttpServer({
-    routes: [plain, special, forPages],
+    routes: [plain, special, unended, forPages],
+    connections: new Connections(10),
     logger: silentLogger(),
     metrics: createMetrics(),
     authorize: async () => false,
@@ -112,5 +124,21 @@ describe('a request whose body never ends', () => {
     await send('/pages', 3, { origin })
     await answered
     assert.doesNotMatch(await timeOut(), allowed)
+  })
+})
+
+describe('what is no request', () => {
+  it('is not answered in the middle of an answer', async t => {
+    const { client } = await connection(t)
+    let received = ''
+    client.setEncoding('utf8').on('data', text => {
+      received += text
+    })
+    client.write('GET /unended HTTP/1.1\r\nHost: x\r\n\r\n')
+    await once(client, 'data')
+    client.write('no request\r\n\r\n')
+    await once(client, 'close')
+    assert.equal(received.split('HTTP/1.1').length, 2, received)
+    assert.match(received, /begun/)
   })
 })
