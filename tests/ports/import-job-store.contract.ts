@@ -53,6 +53,20 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.ok(lengths.length > 1, `pages of ${lengths}`)
     })
 
+    it('finds the jobs among public ids, and nothing for ids that no job has', async t => {
+      const { store } = await open(t)
+      const jobs = [await create(store, aNewJob()), await create(store, aNewJob({ projectId: 2 }))]
+      await move(store, jobs[0]!.id, 'sending', {})
+      const found = await store.findNamedImportJobs([7, jobs[1]!.publicId!, jobs[0]!.publicId!])
+      assert.deepEqual(
+        found.toSorted((a, b) => a.id - b.id),
+        jobs.map(({ id, projectId, publicId }, index) => ({
+          ...{ id, projectId, publicId },
+          state: index === 0 ? 'sending' : 'planned',
+        })),
+      )
+    })
+
     it('lists what the worker has to do without what clients say of their jobs', async t => {
       const { store } = await open(t)
       await store.createProject(aNewProject())

@@ -5,7 +5,7 @@ import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { findNamedJob, type ImportRequestDeps, refusedForJob } from './import-request.ts'
 
 function prepare() {
-  const jobs = { findImportJobByPublicId: async () => null }
+  const jobs = { findNamedImportJobs: async () => [] }
   const openJobs = createOpenJobs({ jobs, clock: fixedClock('2026-11-01T00:00:00Z') })
   const reply = { header: () => undefined }
   return async (address: string, id = 5): Promise<string> => {

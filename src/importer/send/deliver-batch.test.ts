@@ -6,6 +6,7 @@ import { silentProgress } from '../job/progress.ts'
 import { rootUuid } from '../records/deterministic-uuid.ts'
 import { type DeliveryDeps, deliverBatch } from './deliver-batch.ts'
 import { encodeEvent } from './encode-event.ts'
+import { RateControl } from './rate-control.ts'
 import type { OutgoingEvent } from './rounds.ts'
 import { ServiceWaits } from './service-waits.ts'
 
@@ -40,7 +41,7 @@ function depsOf({ url }: BatchStandIn, isShort: (wait: number) => boolean, signa
     target: { address: url, projectKey: 'phc_x', serviceJobId: '7' },
     ...{ clock, progress, signal, waits: new ServiceWaits(clock, progress) },
     // Never the reason to wait.
-    rate: { take: () => 0, limitTo: () => {}, accepted: () => {}, refused: () => {} },
+    rate: { take: () => 0, giveBack: () => {}, limitTo: () => {}, accepted: () => {}, refused: () => {} },
   }
   return { deps, shown }
 }
@@ -94,5 +95,28 @@ describe('lanes that wait for one service', () => {
     assert.equal(standIn.requests, 5)
     ended.abort(new Error('the end'))
     await assert.rejects(faulty, /the end/)
+  })
+})
+
+describe('a service that says how long its lane needs', () => {
+  it('is waited for so long, however often it says so, and what it did not take costs no room', async t => {
+    const standIn = await startBatchStandIn(t)
+    const headers = { 'retry-after': '5', 'x-import-rate': '100' }
+    standIn.fault = () => (standIn.requests <= 20 ? { status: 429, headers } : null)
+    let nowMs = 0
+    const clock: FetchClock = {
+      nowMs: () => nowMs,
+      random: () => 0.99,
+      sleep: async ms => {
+        nowMs += ms
+      },
+    }
+    const { deps } = depsOf(standIn, () => true)
+    const rate = new RateControl({ nowMs: () => nowMs, rate: 100 })
+    const waits = new ServiceWaits(clock, silentProgress)
+    const events = Array.from({ length: 500 }, (_, index) => batchOf(`e-${index}`)[0]!)
+    assert.equal((await deliverBatch(events, { ...deps, clock, rate, waits })).sent, 500)
+    assert.equal(standIn.requests, 21)
+    assert.ok(nowMs >= 20 * 5_000 && nowMs <= 20 * 6_000, `${nowMs} ms`)
   })
 })

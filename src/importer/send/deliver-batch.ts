@@ -29,7 +29,7 @@ export interface Delivered {
 export interface DeliveryDeps {
   readonly target: BatchTarget
   readonly clock: FetchClock
-  readonly rate: Pick<RateControl, 'take' | 'limitTo' | 'accepted' | 'refused'>
+  readonly rate: Pick<RateControl, 'take' | 'giveBack' | 'limitTo' | 'accepted' | 'refused'>
   readonly progress: StageProgress
   /** Shared by all lanes of a run. */
   readonly waits: ServiceWaits
@@ -78,6 +78,7 @@ async function answerFor(
     }
     // A service that names a rate knows it better than a guess, from which it would take an hour to come back.
     if (answer.isOverload && allowed === null) rate.refused()
+    if (answer.isOverload) rate.giveBack(events.length)
     const now = clock.nowMs()
     troubleSinceMs ??= now
     progress.add({ retries: 1 })
@@ -87,9 +88,18 @@ async function answerFor(
         `WARNING: nothing could be sent for ${spanInWords(loudMs)}: ${answer.words}. Nothing is lost; it goes on by itself.`,
       )
     }
-    const untilMs = now + backOffMs(tries, clock.random(), answer.retryAfterMs)
+    const untilMs = now + pauseMs(answer.retryAfterMs, allowed, tries, clock.random())
     await waits.wait(events, { reason: answer.words, untilMs, isAsked: answer.retryAfterMs !== null }, signal)
   }
+}
+
+/** Lanes that were refused together come back within this time, not all at once. */
+const spreadMs = 1_000
+
+/** A service that names a rate knows how long it needs; of any other, a pause that was too short says to wait longer. */
+function pauseMs(retryAfterMs: number | null, allowed: number | null, tries: number, random: number): number {
+  if (retryAfterMs === null || allowed === null) return backOffMs(tries, random, retryAfterMs)
+  return backOffMs(1, 0, retryAfterMs) + Math.ceil(random * spreadMs)
 }
 
 function after(clock: FetchClock, ms: number): () => number {

@@ -65,6 +65,12 @@ export class RateControl {
     return 0
   }
 
+  /** Puts back the room of a batch that the service did not take: it is paid for when it goes out again. */
+  giveBack(events: number): void {
+    this.#fill()
+    this.#tokens = Math.min(this.rate * burstSeconds, this.#tokens + events)
+  }
+
   /** @param answerMs from the last byte sent to the answer. */
   accepted(answerMs: number): void {
     const now = this.#nowMs()

@@ -26,6 +26,9 @@ export type ImportJobChange = Partial<
   Pick<DescribedImportJob, 'name' | 'day' | 'state' | 'step' | 'plan' | 'progress' | 'publishedAtMs' | 'discardedAtMs'>
 > & { readonly updatedAtMs: number }
 
+/** What is asked of a job for each of its batches. Its plan and progress, which may be long, are for those who look at it. */
+export type NamedImportJob = Pick<DescribedImportJob, 'id' | 'projectId' | 'publicId' | 'state'>
+
 export interface ImportJobStore {
   /**
    * Makes a job in state `planned`. Its `id` ascends from 2 and is never reused. However many are created at once, the
@@ -42,6 +45,8 @@ export interface ImportJobStore {
   createJobOfDay(projectId: number, day: string, nowMs: number): Promise<void>
   findImportJob(id: number): Promise<DescribedImportJob | null>
   findImportJobByPublicId(publicId: number): Promise<DescribedImportJob | null>
+  /** Those of up to 1,000 public ids that a job has, in any order. */
+  findNamedImportJobs(publicIds: readonly number[]): Promise<readonly NamedImportJob[]>
   /** The numbers of the project's jobs whose flag calls count in experiments. */
   listJobsInExperiments(projectId: number): Promise<readonly number[]>
   /** The newest first, as many as fit into a page of a mebibyte. */

@@ -17,6 +17,9 @@ function aPace() {
   return {
     clock,
     pace,
+    workTo: (ms: number) => {
+      appendedBeforeMs = ms
+    },
     processed: () => {
       appendedBeforeMs = clock.nowMs()
     },
@@ -53,6 +56,29 @@ describe('the pace of imports', () => {
     clock.advance(2_000)
     assert.ok(pace.pauseSeconds(1)! >= 1)
     processed()
+    assert.equal(pace.pauseSeconds(1), null)
+  })
+
+  it('pauses for as long as the worker needs to come near, not until all that waited is done', () => {
+    const { clock, pace, send, workTo } = aPace()
+    clock.advance(1)
+    const startMs = clock.nowMs()
+    for (let second = 0; second < 20; second++) {
+      send(1)
+      clock.advance(1_000)
+    }
+    workTo(startMs + 1)
+    clock.advance(15_000)
+    assert.equal(
+      pace.pauseSeconds(1),
+      null,
+      'what waits came within 20 seconds, though it is older than a pause begins',
+    )
+    send(1)
+    assert.equal(pace.pauseSeconds(1), 20)
+    // The worker is as fast as the importer was, so the oldest that waits stays as old as it is.
+    workTo(startMs + 6_000)
+    clock.advance(6_000)
     assert.equal(pace.pauseSeconds(1), null)
   })
 

@@ -63,6 +63,18 @@ export function createImportPace(options: {
     return Math.max(0, clock.nowMs() - Math.max(until.appendedBeforeMs, stored.firstMs))
   }
 
+  /**
+   * How long the worker has to work on what waits, at the pace at which that came. The age of the oldest of it would keep
+   * importers away until all of it is done: it falls only when the worker is faster than they were.
+   */
+  function waitingMs(): number {
+    const lag = lagMs()
+    const until = processedUntil()
+    // A worker that has done nothing since has no pace.
+    if (lag === 0 || until === null || until.appendedBeforeMs <= stored!.firstMs) return lag
+    return stored!.lastMs - until.appendedBeforeMs
+  }
+
   function grow(pace: Pace, elapsedMs: number): void {
     const factor = Math.min(growthMax, growthPerSecond ** (elapsedMs / 1_000))
     pace.ratePerSecond = Math.min(rateMax, pace.ratePerSecond * factor)
@@ -94,9 +106,9 @@ export function createImportPace(options: {
       return Math.round(pace.ratePerSecond)
     },
     pauseSeconds: projectId => {
-      const lag = lagMs()
-      if (lag >= pauseFromMs && !isBelowShare(projectId))
-        return Math.min(pauseSecondsMax, Math.ceil((lag - pauseFromMs / 2) / 1_000))
+      const waiting = waitingMs()
+      if (waiting >= pauseFromMs && !isBelowShare(projectId))
+        return Math.min(pauseSecondsMax, Math.ceil((waiting - pauseFromMs / 2) / 1_000))
       return null
     },
     noteStored: () => {

@@ -1,26 +1,21 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import type { DescribedImportJob } from '#core/imports/import-job.ts'
+import type { NamedImportJob } from '#ports/state/import-job-store.ts'
 import { fixedClock } from '../../../tests/support/fixed-clock.ts'
 import { createOpenJobs, unknownPerMinuteMax } from './open-jobs.ts'
 
-const known = { id: 3, projectId: 1, state: 'sending' } as const
-const job = {
-  ...known,
-  publicId: 2 ** 45,
-  plan: { text: 'x' },
-  progress: { text: 'x' },
-} as unknown as DescribedImportJob
+const job: NamedImportJob = { id: 3, projectId: 1, state: 'sending', publicId: 2 ** 45 }
 
 function prepare() {
   const clock = fixedClock('2026-11-01T00:00:00Z')
-  const asked: number[] = []
+  const asked: (readonly number[])[] = []
   const failing = { is: false }
   const jobs = {
-    findImportJobByPublicId: async (id: number) => {
-      asked.push(id)
+    findNamedImportJobs: async (ids: readonly number[]) => {
+      asked.push(ids)
+      await new Promise(setImmediate)
       if (failing.is) throw new Error('away')
-      return id === job.publicId ? job : null
+      return ids.includes(job.publicId) ? [job] : []
     },
   }
   return { clock, asked, failing, openJobs: createOpenJobs({ jobs, clock }) }
@@ -35,40 +30,36 @@ describe('the jobs that a front takes events for', () => {
     const { clock, asked, openJobs } = prepare()
     for (const advanceMs of [0, 500, 600]) {
       clock.advance(advanceMs)
-      assert.deepEqual(await openJobs.find(job.publicId, 'a'), known, 'without its plan and progress')
+      assert.deepEqual(await openJobs.find(job.publicId, 'a'), job)
     }
-    assert.deepEqual(asked, [job.publicId, job.publicId])
+    assert.deepEqual(asked, [[job.publicId], [job.publicId]])
   })
 
-  it('are not looked up for an address that named too many unknown ones, until the next minute', async () => {
-    const { clock, asked, openJobs } = prepare()
-    await guess(openJobs, unknownPerMinuteMax, 'guesser')
-    assert.equal(await openJobs.find(job.publicId, 'guesser'), 'too_many')
-    assert.equal(asked.length, unknownPerMinuteMax)
-    assert.deepEqual(await openJobs.find(job.publicId, 'importer'), known)
-    clock.advance(60_000)
-    assert.equal(await openJobs.find(99, 'guesser'), null)
-  })
-
-  it('stay open to an importer that has the address of a guesser', async () => {
+  it('are open to the first batch of an importer, whatever others behind its address have guessed', async () => {
     const { clock, openJobs } = prepare()
-    await openJobs.find(job.publicId, 'shared')
     await guess(openJobs, unknownPerMinuteMax, 'shared')
-    clock.advance(5_000)
-    assert.deepEqual(await openJobs.find(job.publicId, 'shared'), known)
+    assert.equal(await openJobs.find(99, 'shared'), 'too_many')
+    assert.deepEqual(await openJobs.find(job.publicId, 'shared'), job)
+    assert.equal(await openJobs.find(99, 'another'), null)
+    clock.advance(60_000)
+    assert.equal(await openJobs.find(99, 'shared'), null)
   })
 
-  it('are looked up for so many guesses alone, also when all of them come side by side', async () => {
+  it('are asked for in one question at a time, however many ids are guessed side by side', async () => {
     const { asked, openJobs } = prepare()
-    const answers = await Promise.all(Array.from({ length: 400 }, (_, id) => openJobs.find(id + 1, 'guesser')))
-    assert.equal(asked.length, unknownPerMinuteMax)
-    assert.equal(answers.filter(answer => answer === 'too_many').length, 400 - unknownPerMinuteMax)
+    const guesses = Promise.all(Array.from({ length: 2_500 }, (_, id) => openJobs.find(id + 1, 'guesser')))
+    assert.deepEqual(await openJobs.find(job.publicId, 'guesser'), job)
+    assert.equal((await guesses).filter(answer => answer === 'too_many').length, 2_500 - unknownPerMinuteMax)
+    assert.deepEqual(
+      asked.map(ids => ids.length),
+      [1, 1_000, 1_000, 500],
+    )
   })
 
   it('do not count against the network that names them, nor do questions that fail', async () => {
     const { clock, failing, openJobs } = prepare()
     for (let time = 0; time < 2 * unknownPerMinuteMax; time++) {
-      assert.deepEqual(await openJobs.find(job.publicId, 'a'), known)
+      assert.deepEqual(await openJobs.find(job.publicId, 'a'), job)
       failing.is = true
       await assert.rejects(openJobs.find(7, 'a'), /away/)
       failing.is = false

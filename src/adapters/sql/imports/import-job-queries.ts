@@ -118,6 +118,20 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
       return row === undefined ? null : describedJobOf(row)
     },
 
+    async findNamedImportJobs(publicIds) {
+      const rows = await db
+        .selectFrom('import_job')
+        .select(['id', 'project_id', 'public_id', 'state'])
+        .where('public_id', 'in', publicIds)
+        .execute()
+      return rows.map(row => ({
+        id: Number(row.id),
+        projectId: Number(row.project_id),
+        publicId: Number(row.public_id),
+        state: row.state as ImportJobState,
+      }))
+    },
+
     async listJobsInExperiments(projectId) {
       const rows = await db
         .selectFrom('import_job')
