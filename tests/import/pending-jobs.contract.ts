@@ -112,6 +112,21 @@ export function pendingJobsContract(engine: string, open: OpenImportState): void
       )
     })
 
+    it('that were sent again are not missed once the client has compared what is stored', async t => {
+      for (const [verified, reasons] of [
+        [2, []],
+        [3, ['rows_fewer_than_stored']],
+      ] as const) {
+        const { world, job, event } = await twoEvents(t)
+        await world.apply(event)
+        assert.equal((await world.management.findImportJob(job.id))?.storedRows, 3)
+        const told = { progress: { verified_rows: verified }, updatedAtMs: 1 }
+        assert.ok(await world.management.updateImportJob(job.id, told, { states: ['planned', 'sending'] }))
+        await world.publish(job)
+        assert.deepEqual(Object.keys(await world.notes(job)), reasons)
+      }
+    })
+
     it('are published uncounted when the event store cannot count so many', async t => {
       const { world, job } = await twoEvents(t)
       const tooLarge = () => Promise.reject(new QueryTooLargeError('event-store', 'full', new Error('memory')))

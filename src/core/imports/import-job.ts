@@ -103,11 +103,11 @@ export interface ImportJob {
   readonly failure: JobFailure | null
 }
 
-/** A job with what its client says of it, which nobody but clients reads. */
+/** A job with what its client says of it. */
 export interface DescribedImportJob extends ImportJob {
   /** The plan: range, zone, hashes, tool version. Up to 64 KiB. */
   readonly plan: JsonObject
-  /** The progress; shown as it is. Up to 64 KiB. */
+  /** The progress; shown as it is, and `verified_rows` says what is missed when it is published. Up to 64 KiB. */
   readonly progress: JsonObject
 }
 

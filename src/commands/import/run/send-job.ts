@@ -1,6 +1,7 @@
 // What `pennon import run` does once a job is approved: sends it, compares what is stored, and writes the final report.
 // Source: docs/wire/import.md §2.1 (stages 6 and 7), §2.11 (guards).
 
+import type { JsonObject } from '#core/json.ts'
 import { changesSince, readApproval } from '#importer/job/approval.ts'
 import { JobStopped } from '#importer/job/job-paused.ts'
 import { checkLedger } from '#importer/job/ledger.ts'
@@ -103,9 +104,9 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     // What was verified before says nothing of what is sent from here on.
     folder.remove(verifyFile)
     const repaired = readRetryOutcomes(folder)
-    const tell = (state: OpenJobState, checkpoint: Checkpoint | null) => {
+    const tell = (state: OpenJobState, checkpoint: Checkpoint | null, more: JsonObject = {}) => {
       told = state
-      return tellState(api, serviceJob.id, state, toldFigures(checkpoint, manifest, repaired))
+      return tellState(api, serviceJob.id, state, { ...toldFigures(checkpoint, manifest, repaired), ...more })
     }
     await tell('sending', readCheckpoint(folder))
     const sending = new ToldProgress(() => tell('sending', readCheckpoint(folder)), wallClock.nowMs)
@@ -141,7 +142,8 @@ export async function sendJob(run: StageRun, options: SendJobOptions): Promise<S
     })
     // Nothing runs once this is said, so a job of which the rest is to come waits for that, and verifies nothing.
     if (state === 'canary') await tell('sending', checkpoint)
-    else if (report.verification.ok && report.balance.isBalanced) await tell('pending', checkpoint)
+    else if (report.verification.ok && report.balance.isBalanced)
+      await tell('pending', checkpoint, { verified_rows: report.verification.stored_rows })
     return { state, report }
   } catch (error) {
     if (isInterruption(error, signal)) await tellLast(run, serviceJob.id, told)
