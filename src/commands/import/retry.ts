@@ -13,6 +13,8 @@ import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, tellState } from '#importer/send/service-job.ts'
 import { toldFigures } from '#importer/send/told-figures.ts'
 import { type RejectedOutcome, rejectLine } from '#importer/stages/reject-files.ts'
+import { keepFinalReport } from '#importer/verify/final-pages.ts'
+import { repairedReport } from '#importer/verify/final-report.ts'
 import { verifyFile } from '#importer/verify/verify-stage.ts'
 import { endWithOutput } from '../client/end-with-output.ts'
 import { widthOf } from '../client/terminal.ts'
@@ -95,6 +97,8 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
     const counts = sumCounts(checkpoint.parts.map(part => part.counts))
     const outcomes = await retryOutcomes(openRetries(context))
     keepRetryOutcomes(folder, outcomes)
+    const report = repairedReport(folder, sent, outcomes)
+    if (report !== null) keepFinalReport(folder, report)
     await tellState(api, serviceJob.id, 'verifying', toldFigures(sent, context.manifest, outcomes))
     const count = (value: number) => value.toLocaleString('en')
     say(

@@ -13,6 +13,8 @@ export interface ImportedEvent {
   readonly distinctId: string
   /** Microseconds since 1970, a safe integer. */
   readonly timeUs: number
+  /** The record says a day, or nothing, so many events of the source have this time. */
+  readonly isTimeFilledIn?: true
   readonly properties: JsonObject
 }
 

@@ -75,7 +75,12 @@ export function sumOutcomes(outcomes: RetryOutcomes): RetrySums {
 
 /** How many of the rejected records are sent now; repaired records that are no lines of `rejects/` are others, for all we know. */
 export function repairedRejects(outcomes: RetryOutcomes): number {
-  return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && key.includes(':')).length
+  return [...outcomes].filter(([key, { kind }]) => kind === 'sent' && isOfReject(key)).length
+}
+
+/** Whether the key of a record says which reject it was. */
+export function isOfReject(key: string): boolean {
+  return key.includes(':')
 }
 
 /** Kept for commands that only look. */

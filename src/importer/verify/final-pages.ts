@@ -34,9 +34,13 @@ import type { Verification } from './verify-stage.ts'
 /** Writes the report in its three forms. */
 export function writeFinalReport(parts: FinalReportParts): FinalReport {
   const report = finalReport(parts)
-  parts.folder.writeJson(finalReportNames.json, report)
-  writeFinalPages(parts.folder, report, null)
+  keepFinalReport(parts.folder, report)
   return report
+}
+
+export function keepFinalReport(folder: JobFolder, report: FinalReport): void {
+  folder.writeJson(finalReportNames.json, report)
+  writeFinalPages(folder, report, null)
 }
 
 /** The pages alone, once it is published or taken back; the figures stay what they were. */
@@ -107,7 +111,7 @@ function outcome(report: FinalReport, ending: Ending | null): Section {
     title: 'What happened',
     lines: [
       ...endingLines(ending),
-      `${counted(sums.sent, 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
+      `${counted(sums.sent - (repaired?.sent ?? 0), 'event was', 'events were')} sent to ${report.rehearsal.target?.projectName ?? `project ${report.project}`} on ${report.target}${job}. Charged: 0.`,
       ...(repaired === null ? [] : [repairedWords(repaired)]),
       verification.ok
         ? `What ${isGone ? 'was' : 'is'} stored ${isGone ? 'was' : 'is'} what was sent.`
@@ -143,9 +147,9 @@ function balance(report: FinalReport): Section {
   ]
   if (repaired !== null)
     rows.push(
-      ['Rejected records tried again', repaired.read],
-      ['Events sent from repaired records', repaired.sent],
-      ['Repaired records still rejected', repaired.rejected],
+      ['Of the records: rejected once, and tried again', repaired.read],
+      ['Of the events: sent from repaired records', repaired.sent],
+      ['Of the rejected: tried again', repaired.rejected],
     )
   return {
     title: 'Balance',

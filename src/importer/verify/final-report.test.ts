@@ -6,10 +6,11 @@ import { generic } from '#importer/sources/generic/generic.ts'
 import { TestJob } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { newCheckpoint, newProgress } from '../send/checkpoint.ts'
+import type { RetryOutcomes } from '../send/retry-outcomes.ts'
 import type { Ending } from '../send/service-job.ts'
 import type { ExpectedEvents } from './expected-events.ts'
-import { finalSections, sentSoFarSection } from './final-pages.ts'
-import { type FinalReport, finalReport } from './final-report.ts'
+import { finalSections, sentSoFarSection, writeFinalReport } from './final-pages.ts'
+import { type FinalReport, finalReport, repairedReport } from './final-report.ts'
 import type { Verification } from './verify-stage.ts'
 
 const identity = {
@@ -51,6 +52,27 @@ describe('the balance of a final report', () => {
     checkpoint.parts.push(progress)
     return finalReport({ folder: job.folder, checkpoint, rehearsal, verification, expected: nothing })
   }
+
+  it('has repaired records as what they are now, at once and after the next comparison', async t => {
+    const { job, rehearsal } = await rehearsedJob(t, [paid('u'), 'broken', 'too', 'as well'])
+    const checkpoint = { ...newCheckpoint(identity, 0, ''), phase: 'sent' as const }
+    const progress = newProgress('2024-05-01/0', '')
+    progress.counts = { ...progress.counts, read: 4, records: 1, sent: 1, rejected: 3 }
+    checkpoint.parts.push(progress)
+    const parts = { folder: job.folder, checkpoint, rehearsal, verification, expected: nothing }
+    const { balance: before } = writeFinalReport(parts)
+    const retried: RetryOutcomes = new Map([
+      ['raw.jsonl:2:0', { kind: 'sent', events: 2, refused: 0 }],
+      ['raw.jsonl:3:0', { kind: 'rejected', events: 0, refused: 0 }],
+      ['raw.jsonl:4:0', { kind: 'skipped', events: 0, refused: 0 }],
+      ['of no reject', { kind: 'sent', events: 1, refused: 0 }],
+    ])
+    const after = { ...before, givingEvents: 2, skipped: 1, rejected: 1, fromRecords: 4, sent: 4, isBalanced: true }
+    assert.deepEqual([before.rejected, before.isBalanced], [3, true])
+    assert.deepEqual(repairedReport(job.folder, checkpoint, retried)?.balance, after)
+    assert.deepEqual(finalReport({ ...parts, retried }).balance, after)
+    assert.equal(after.read, after.givingEvents + after.skipped + after.rejected + after.collapsed)
+  })
 
   it('is one of what was sent so far, while the rest is to be sent', async t => {
     const report = await sentReport(t, 'send', 2)

@@ -13,7 +13,7 @@ import {
 import { orNull } from '../job/file-schema.ts'
 import type { JobFolder } from '../job/job-folder.ts'
 import { type Checkpoint, type SendCounts, sumCounts } from '../send/checkpoint.ts'
-import { type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
+import { isOfReject, type RetryOutcomes, type RetrySums, sumOutcomes } from '../send/retry-outcomes.ts'
 import type { ExpectedEvents } from './expected-events.ts'
 import { verificationSchema } from './verification-file.ts'
 import type { Verification } from './verify-stage.ts'
@@ -47,7 +47,7 @@ export interface FinalReport {
   readonly seconds: number
   readonly eventsPerSecond: number
   readonly retries: number
-  /** Records that were repaired and sent later; null when there are none. They are no part of the balance. */
+  /** Records that were repaired and sent later; null when there are none. The balance has them as what they are now. */
   readonly repaired: RetrySums | null
   readonly verification: Verification
   /** What was found before sending: rejects and skips by reason, ids, what is not carried over, the mapping in words. */
@@ -57,7 +57,7 @@ export interface FinalReport {
 /**
  * Holds for a whole import only: while the rest is to be sent nothing is balanced.
  * `read = givingEvents + skipped + rejected + collapsed`, `sent = fromRecords + generated`, and what was sent or refused
- * is what the rehearsal promised.
+ * is what the rehearsal promised, before any record was repaired.
  */
 export interface FinalBalance {
   readonly read: number
@@ -148,7 +148,7 @@ export function finalReport({
     project: checkpoint.project,
     hashes: { mapping: checkpoint.mapping_sha256, approval: checkpoint.approval_sha256 },
     isAll: checkpoint.phase === 'sent',
-    balance: finalBalance(fromParts, generated, rehearsal),
+    balance: withRepaired(finalBalance(fromParts, generated, rehearsal), retried),
     events: [...expected.names]
       .map(([event, span]) => ({ event, sources: sources.get(event) ?? [], ...span }))
       .toSorted((a, b) => b.count - a.count || (a.event < b.event ? -1 : 1)),
@@ -187,6 +187,30 @@ function finalBalance(parts: SendCounts, generated: SendCounts, { balance }: Reh
     ...{ read, givingEvents, skipped, rejected, collapsed },
     ...{ sent, fromRecords, generated: generated.sent, refused, isBalanced },
   }
+}
+
+/** A repaired record is no reject any more. One that is no line of `rejects/` may be any record, so only its events count. */
+function withRepaired(balance: FinalBalance, retried: RetryOutcomes): FinalBalance {
+  const moved = { sent: 0, skipped: 0, rejected: 0 }
+  for (const [key, { kind }] of retried) if (isOfReject(key)) moved[kind]++
+  const { sent } = sumOutcomes(retried)
+  return {
+    ...balance,
+    givingEvents: balance.givingEvents + moved.sent,
+    skipped: balance.skipped + moved.skipped,
+    rejected: balance.rejected - moved.sent - moved.skipped,
+    fromRecords: balance.fromRecords + sent,
+    sent: balance.sent + sent,
+  }
+}
+
+/** The report as it is after records were repaired; null before there is one. */
+export function repairedReport(folder: JobFolder, checkpoint: Checkpoint, retried: RetryOutcomes): FinalReport | null {
+  const report = readFinalReport(folder)
+  if (report === null) return null
+  const fromParts = sumCounts(checkpoint.parts.map(({ counts }) => counts))
+  const sent = finalBalance(fromParts, checkpoint.identity.progress.counts, report.rehearsal)
+  return { ...report, balance: withRepaired(sent, retried), repaired: retried.size === 0 ? null : sumOutcomes(retried) }
 }
 
 /** Whether every record that was read so far is accounted for, also where that is not all of them. */

@@ -34,7 +34,7 @@ function sentLines({ state, report }: SentJob, html: string, path: string): stri
           `The first ${counted(balance.fromRecords, 'event')} of records ${balance.fromRecords === 1 ? 'is' : 'are'} sent${before}, and nothing is visible yet. The report has their names, times and counts; pennon import report ${quoted(path)} --samples shows properties.`,
         ]
       : [
-          `${counted(balance.sent, 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
+          `${counted(balance.sent - (repaired?.sent ?? 0), 'event')} sent in ${duration(seconds)} (${count(eventsPerSecond)} a second, ${counted(retries, 'retry', 'retries')}), 0 charged.`,
           ...(repaired === null ? [] : [repairedWords(repaired)]),
           'Nothing is visible before it is published.',
         ]

@@ -42,7 +42,7 @@ export function convertProfile(record: JsonObject, timeUs: number | null, window
   putPersonUpdates(properties, { set })
   const uuid = rootUuid('mixpanel', 'profile', distinctId, timeText(timeUs))
   return {
-    events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, properties }],
+    events: [{ uuid, event: '$set', sourceName: 'profile', distinctId, timeUs, isTimeFilledIn: true, properties }],
     dropped: Object.keys(from).filter(key => key === '$last_seen' || isNamedTwice(from, key, profileRenames)),
   }
 }

@@ -30,5 +30,6 @@ export function plausibleSum(table: string, row: JsonObject, { site, zone, windo
   properties.$process_person_profile = false
   const event = eventName(`plausible_${table}`, 'table')
   const distinctId = checkedId(`plausible:${site}`)
-  return { events: [{ uuid: contentUuid('plausible', row), event, sourceName: table, distinctId, timeUs, properties }] }
+  const uuid = contentUuid('plausible', row)
+  return { events: [{ uuid, event, sourceName: table, distinctId, timeUs, isTimeFilledIn: true, properties }] }
 }

@@ -48,10 +48,10 @@ export class Suspicions {
   #longestRuns: { timeUs: number; count: number }[] = []
   #total = 0
 
-  add(object: string, { distinctId, timeUs, properties }: ImportedEvent): void {
+  add(object: string, { distinctId, timeUs, isTimeFilledIn, properties }: ImportedEvent): void {
     this.#total++
     this.#ids.add(distinctId)
-    this.#countTime(timeUs)
+    if (isTimeFilledIn !== true) this.#countTime(timeUs)
     this.#countKind(object, distinctId)
     for (const name of dollarProperties)
       if (Object.hasOwn(properties, name) && !Object.hasOwn(properties, `$${name}`))
