@@ -32,8 +32,8 @@ export interface EventExport {
   /** No fewer than the export has: repeats and events that only the finer filters leave out are counted as well. */
   readonly eventCountMax: number
   /**
-   * Some megabytes each, unless a single event is larger. A batch is read when it is asked for: between two of them
-   * nothing is open in the store.
+   * About half a mebibyte each, unless a single event is larger. A batch is read when it is asked for, or held as bytes until
+   * then: between two of them nothing is open in the store.
    */
   readonly batches: AsyncIterable<readonly ExportedEvent[]>
 }

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { after, before, describe, it } from 'node:test'
+import { holdRows } from '../exports/held-rows.ts'
 import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import { createClickHouseClients } from './clickhouse-clients.ts'
 
@@ -25,6 +26,7 @@ describe('an answer of the event store', () => {
   const readings = {
     'as a whole': async () => (await ask()).json(),
     'in turns': async () => rowsInTurns(await ask()),
+    'to be held as bytes': async () => [...(await holdRows(await ask())).pieces()].flat(),
   }
 
   before(() => new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve)))
@@ -55,4 +57,15 @@ describe('an answer of the event store', () => {
       }
     })
   }
+
+  it('becomes objects a few at a time when it is held as bytes', async () => {
+    const rows = Array.from({ length: 300 }, (_, index) => [index, `日本\n${'x'.repeat(9_000)}`])
+    ;[body, summary] = [rows.map(row => `${JSON.stringify(row)}\n`).join(''), {}]
+    const held = await holdRows<[number, string]>(await ask())
+    assert.deepEqual([held.rowCount, held.last], [300, rows.at(-1)])
+    const pieces = [...held.pieces()]
+    assert.deepEqual(pieces.flat(), rows)
+    const sizes = pieces.map(piece => JSON.stringify(piece).length)
+    assert.ok(pieces.length > 3 && Math.max(...sizes) < 600_000, `${sizes}`)
+  })
 })

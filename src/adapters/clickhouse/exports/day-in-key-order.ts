@@ -1,14 +1,14 @@
 // Reads a busy day in the order of the sort key, in which its rows lie: each page is a stretch of the key, so every row
 // is read a fixed number of times, however many there are and whatever their times.
 
-import type { ExportCursor, ExportedEvent } from '#ports/events/event-exports.ts'
+import type { ExportedEvent } from '#ports/events/event-exports.ts'
 import type { EventCursor } from '#ports/events/event-queries.ts'
 import { PortError } from '#ports/port-error.ts'
 import { type Filter, tieBreak } from '../queries/event-filter.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
-import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import type { Ask } from './export-queries.ts'
+import { type HeldRows, holdRows } from './held-rows.ts'
 import { type KeyPlace, rangeCondition } from './key-ranges.ts'
 import { narrowBytes, sizeOf } from './row-size.ts'
 
@@ -17,6 +17,8 @@ export interface PageLimits {
   readonly sliceRowsMax: number
   readonly sliceBytesMax: number
 }
+
+type ExportedRow = [...EventRow, tie: string]
 
 export interface DayToRead {
   readonly filter: Filter
@@ -45,8 +47,8 @@ export async function* readDayInKeyOrder(
     try {
       const upTo = await endOfPage(last, rowsMax, Math.floor(limits.sliceBytesMax / share))
       if (upTo === null) return
-      const events = await readPage(last, upTo)
-      if (events.length > 0) yield events
+      const page = await readPage(last, upTo)
+      for (const rows of page.pieces()) yield rows.map(exported)
       last = upTo
       share = 1
     } catch (error) {
@@ -81,7 +83,14 @@ export async function* readDayInKeyOrder(
     return row === undefined ? null : { event: row[0], distinctId: row[1], uuid: row[2] }
   }
 
-  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<readonly ExportedEvent[]> {
+  function exported(row: ExportedRow): ExportedEvent {
+    const event = viewOfRow(row as unknown as EventRow)
+    const { timestampMs, uuid, distinctId } = event
+    const key = { event: event.event, distinctId, base }
+    return { event, cursor: { timestampMs, uuid, tieBreak: row.at(-1) as string, key } }
+  }
+
+  async function readPage(last: KeyPlace | null, upTo: KeyPlace): Promise<HeldRows<ExportedRow>> {
     const range = rangeCondition({ above: last, upTo })
     const conditions = [...filter.conditions, ofDay, range.condition].join(' AND ')
     const inRange = [...filter.keyConditions, ofDay, range.condition].join(' AND ')
@@ -100,14 +109,7 @@ export async function* readDayInKeyOrder(
         format: 'JSONCompactEachRow',
         abort_signal: signal,
       })
-      const rows = await rowsInTurns<[...EventRow, tie: string]>(result)
-      return rows.map(row => {
-        const event = viewOfRow(row as unknown as EventRow)
-        const { timestampMs, uuid, distinctId } = event
-        const key = { event: event.event, distinctId, base }
-        const cursor: ExportCursor = { timestampMs, uuid, tieBreak: row.at(-1) as string, key }
-        return { event, cursor }
-      })
+      return holdRows<ExportedRow>(result)
     })
   }
 }

@@ -12,7 +12,6 @@ import { timeParam } from '../parameters/time-param.ts'
 import { type Filter, filterOf, tieBreak } from '../queries/event-filter.ts'
 import { type EventRow, storedColumns, viewColumns, viewOfRow } from '../queries/event-rows.ts'
 import { eventsWithPersons } from '../queries/persons-of-today.ts'
-import { rowsInTurns } from '../queries/rows-in-turns.ts'
 import { readDayInKeyOrder } from './day-in-key-order.ts'
 import type { Ask, ExportAsk } from './export-queries.ts'
 import {
@@ -23,7 +22,9 @@ import {
   slicesOf,
   windowsOf,
 } from './export-slices.ts'
+import { type HeldRows, holdRows } from './held-rows.ts'
 import { type KeyRange, keyRanges, rangeCondition } from './key-ranges.ts'
+import { comparePlaces } from './place-order.ts'
 import { narrowBytes, sizeOf } from './row-size.ts'
 
 export interface ExportLimits extends SliceLimits {
@@ -126,6 +127,26 @@ interface Page {
   readonly upTo: EventCursor | null
 }
 
+type ExportedRow = [...EventRow, tie: string]
+
+interface ReadEvents {
+  readonly count: number
+  readonly last: ExportedEvent | null
+  readonly batches: Iterable<readonly ExportedEvent[]>
+}
+
+function exported(row: ExportedRow): ExportedEvent {
+  const event = viewOfRow(row as unknown as EventRow)
+  return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row.at(-1) as string } }
+}
+
+function eventsOf({ rowCount, last, pieces }: HeldRows<ExportedRow>): ReadEvents {
+  const batches = function* () {
+    for (const rows of pieces()) yield rows.map(exported)
+  }
+  return { count: rowCount, last: last === null ? null : exported(last), batches: batches() }
+}
+
 class WindowReader {
   readonly #ask: Ask
   readonly #query: EventExportQuery
@@ -182,7 +203,7 @@ class WindowReader {
     let after: EventCursor | null = null
     for (;;) {
       const upTo: EventCursor | null = isLarge ? await this.#endOfPage(slice, after) : null
-      let events: readonly ExportedEvent[]
+      let events: ReadEvents
       try {
         events = await this.#readPage(slice, { after, upTo }, isLarge)
       } catch (error) {
@@ -191,10 +212,10 @@ class WindowReader {
         isLarge = true
         continue
       }
-      if (events.length > 0) yield events
-      const isCut: boolean = events.length > sliceRowsMax
+      yield* events.batches
+      const isCut: boolean = events.count > sliceRowsMax
       if (upTo === null && !isCut) return
-      after = isCut ? events.at(-1)!.cursor : upTo
+      after = isCut ? events.last!.cursor : upTo
     }
   }
 
@@ -279,7 +300,7 @@ class WindowReader {
   }
 
   /** At most `sliceRowsMax` and one more, which says that the page was cut. */
-  async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<readonly ExportedEvent[]> {
+  async #readPage(slice: Bucket, page: Page, isMeasured: boolean): Promise<ReadEvents> {
     const order = orderOf(this.#query.descending)
     const rowCountMax = this.#limits.sliceRowsMax + 1
     const { personId } = this.#filter
@@ -299,17 +320,17 @@ class WindowReader {
             format: 'JSONCompactEachRow',
             abort_signal: signal,
           })
-          return rowsInTurns<[...EventRow, tie: string]>(result)
+          return holdRows<ExportedRow>(result)
         })
       },
       isMeasured ? isTooMuch : isTimeout,
     )
-    const events = found.flat().map(row => {
-      const event = viewOfRow(row as unknown as EventRow)
-      return { event, cursor: { timestampMs: event.timestampMs, uuid: event.uuid, tieBreak: row.at(-1) as string } }
-    })
-    if (found.length > 1) events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
-    return events.slice(0, rowCountMax)
+    if (found.length === 1) return eventsOf(found[0]!)
+    // The ranges are of the key, and the order is that of time.
+    const events = found.flatMap(held => [...held.pieces()].flat().map(exported))
+    events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
+    const all = events.slice(0, rowCountMax)
+    return { count: all.length, last: all.at(-1) ?? null, batches: all.length === 0 ? [] : [all] }
   }
 
   #person(): Record<string, string> {
@@ -374,25 +395,4 @@ function isFull(error: unknown): boolean {
 
 function isTooMuch(error: unknown): boolean {
   return isTimeout(error) || isFull(error)
-}
-
-function comparePlaces(a: EventCursor, b: EventCursor, descending: boolean): number {
-  const ascending =
-    a.timestampMs - b.timestampMs ||
-    compare(sortedUuid(a.uuid), sortedUuid(b.uuid)) ||
-    compareNumbers(a.tieBreak, b.tieBreak)
-  return descending ? -ascending : ascending
-}
-
-/** ClickHouse compares the second half of a UUID first. */
-function sortedUuid(uuid: string): string {
-  return uuid.slice(19) + uuid.slice(0, 18)
-}
-
-function compareNumbers(a: string, b: string): number {
-  return a.length - b.length || compare(a, b)
-}
-
-function compare(a: string, b: string): number {
-  return a < b ? -1 : a > b ? 1 : 0
 }

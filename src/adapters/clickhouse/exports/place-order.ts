@@ -1,0 +1,24 @@
+// The order of events in a list, as the engine has it, for rows of several queries.
+
+import type { EventCursor } from '#ports/events/event-queries.ts'
+
+export function comparePlaces(a: EventCursor, b: EventCursor, descending: boolean): number {
+  const ascending =
+    a.timestampMs - b.timestampMs ||
+    compare(sortedUuid(a.uuid), sortedUuid(b.uuid)) ||
+    compareNumbers(a.tieBreak, b.tieBreak)
+  return descending ? -ascending : ascending
+}
+
+/** ClickHouse compares the second half of a UUID first. */
+function sortedUuid(uuid: string): string {
+  return uuid.slice(19) + uuid.slice(0, 18)
+}
+
+function compareNumbers(a: string, b: string): number {
+  return a.length - b.length || compare(a, b)
+}
+
+function compare(a: string, b: string): number {
+  return a < b ? -1 : a > b ? 1 : 0
+}
