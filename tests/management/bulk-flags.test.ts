@@ -13,7 +13,8 @@ const testing = (id: number) => ({
 async function start(t: Parameters<typeof startManagement>[0], options?: Parameters<typeof startManagement>[1]) {
   const api = await startManagement(t, options)
   const make = async (key: string, over: object = {}, at = 'feature_flags') => {
-    const made = await api.call('POST', `${project}${at}/`, { body: { key, filters: everybody, ...over } })
+    const body = at === 'feature_flags' ? { key, filters: everybody, ...over } : over
+    const made = await api.call('POST', `${project}${at}/`, { body })
     assert.equal(made.status, 201, made.text)
     return made.body
   }

@@ -57,6 +57,13 @@ describe('early access features', () => {
     assert.equal(feature.feature_flag.id, given.id)
     const after = await flag(api, given.id)
     assert.equal(after.version, 2)
+    for (const [feature_flag_id, status] of [
+      [given.id, 200],
+      [given.id + 1, 400],
+    ]) {
+      const path = `/api/projects/1/early_access_feature/${feature.id}/`
+      assert.equal((await api.call('PATCH', path, { body: { feature_flag_id } })).status, status)
+    }
     assert.deepEqual(after.filters, { ...filters, feature_enrollment: true })
   })
 

@@ -187,6 +187,36 @@ describe('feature flags', () => {
     assert.equal((await api.call('PATCH', `${path}beta/`, { body: { name: 'three' } })).body.version, 3)
   })
 
+  it('keep their version when a write changes nothing, restored ones and cohorts too, and their activity says nothing', async t => {
+    const api = await startManagement(t)
+    const filters = { groups: [{ properties: [], rollout_percentage: 40, variant: null }], payloads: { true: '"a"' } }
+    const { body: made } = await api.call('POST', path, { body: { key: 'same', filters, tags: ['a'] } })
+    const reordered = { payloads: filters.payloads, groups: filters.groups }
+    for (const [method, address, body] of [
+      ['PATCH', `${path}same/`, {}],
+      ['PATCH', `${path}same/`, { active: true, filters: reordered, tags: ['a'], version: 1 }],
+      ['PATCH', `${path}same/`, made],
+      ['POST', `${path}same/versions/1/restore/`, {}],
+    ] as const) {
+      const { status, body: answered } = await api.call(method, address, { body })
+      assert.deepEqual(
+        [status, answered.version, answered.updated_at],
+        [200, 1, made.updated_at],
+        `${method} ${address}`,
+      )
+    }
+    assert.equal((await api.call('PATCH', `${path}same/`, { body: { version: 2 } })).status, 409)
+    assert.equal((await api.call('GET', `${path}same/activity/`)).body.count, 1)
+    // 40.0 is another literal, and so another definition.
+    const literal = { body: '{"filters":{"groups":[{"rollout_percentage":40.0}]}}' }
+    assert.equal((await api.call('PATCH', `${path}same/`, literal)).body.version, 2)
+    const cohorts = '/api/projects/1/cohorts/'
+    const { body: cohort } = await api.call('POST', cohorts, { body: { name: 'Staff', is_static: true } })
+    const echoed = await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: cohort })
+    assert.deepEqual([echoed.status, echoed.body.version], [200, 1], echoed.text)
+    assert.equal((await api.call('PATCH', `${cohorts}${cohort.id}/`, { body: { name: 'All' } })).body.version, 2)
+  })
+
   it('are deleted softly and free their key', async t => {
     const api = await startManagement(t)
     await api.call('POST', path, { body: { key: 'a' } })

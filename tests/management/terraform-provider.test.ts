@@ -4,7 +4,8 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { rawNumber } from '#core/json.ts'
-import { keptSettingsFields, refusedSettingsFields } from '#wire/management/kept-settings.ts'
+import { keptSettingsFields } from '#wire/management/kept-settings.ts'
+import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import { startManagement } from '../support/management-api.ts'
 
 describe('an organization', () => {
@@ -71,7 +72,7 @@ describe('settings of a project', () => {
       [{ correlation_config: rawNumber('1.0') }, 'correlation_config'],
       [{ test_account_filters: [rawNumber('1.0')] }, 'test_account_filters.0'],
       [{ extra_settings: { a: 'x'.repeat(16_384) } }, 'extra_settings'],
-      ...Object.keys(refusedSettingsFields).map((name): [object, string] => [{ [name]: { on: true } }, name]),
+      ...postHogProjectFields.onlyOff.map((name): [object, string] => [{ [name]: { on: true } }, name]),
     ]
     for (const [body, attr] of refused) {
       const { status, body: error } = await api.call('PATCH', path, { body: { ...body, name: 'Renamed' } })

@@ -75,7 +75,7 @@ export function flagLifeContract(adapter: string, open: OpenManagement): void {
       await store.createFlag(aNewFlag({ key: 'filed' }))
       const filed = written(await change(store, 1, 3, { archived: true }))
       assert.deepEqual([filed.archived, filed.active, filed.version], [true, false, 2])
-      assert.equal(written(await change(store, 1, 3, { active: true })).active, false)
+      assert.equal(written(await change(store, 1, 3, { active: true, name: 'Filed' })).active, false)
       assert.deepEqual(await store.findFlag(1, 'filed'), (await store.findFlagVersion(1, 3, 3))?.flag)
       const keys = async (query: Partial<Parameters<typeof store.listFlags>[1]>) => {
         const { count, results } = await store.listFlags(1, { limit: 9, offset: 0, ...query })

@@ -33,6 +33,7 @@ import {
   updateExperimentSchema,
 } from '#wire/management/experiments.ts'
 import type { LinkedFlagJson } from '#wire/management/linked-flag.ts'
+import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
@@ -94,6 +95,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       destroy: 'Delete an experiment. Its flag stays.',
     },
     schemas: { item: experimentSchema, create: createExperimentSchema, update: updateExperimentSchema },
+    postHogFields: postHogExperimentFields,
     filters: {
       search: searchParam('Part of a name, in any case.'),
       status: statusParam(),

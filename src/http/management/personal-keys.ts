@@ -11,6 +11,7 @@ import {
   encodePersonalKey,
   personalKeySchema,
 } from '#wire/management/keys.ts'
+import { postHogKeyFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, notFoundHere, permissionDenied, refusal } from './kit/answers.ts'
@@ -51,6 +52,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       id: 'personal_api_keys_create',
       summary: 'Create a personal API key. `value`, the key itself, is in this answer only.',
       body: createPersonalKeySchema,
+      postHogFields: postHogKeyFields,
       success: { status: 201, schema: createdPersonalKeySchema },
       handle: async ({ body }) => {
         const created = await createPersonalKey(deps, {

@@ -17,7 +17,7 @@ import {
 import type { ManageSecretKeysDeps } from '#services/manage/manage-secret-keys.ts'
 import { deleteBackupSecretKey, rotateSecretKey } from '#services/manage/manage-secret-keys.ts'
 import { clientSettingsIssue } from '#wire/management/client-settings.ts'
-import { refusedSetting } from '#wire/management/kept-settings.ts'
+import { postHogProjectFields } from '#wire/management/posthog-fields.ts'
 import {
   createProjectSchema,
   decodeProject,
@@ -72,13 +72,14 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       summary: 'Create a project.',
       scope: 'project:write',
       body: createProjectSchema,
+      postHogFields: postHogProjectFields,
       success: { status: 201, schema: projectSchema },
       handle: async ({ caller, body }) => {
         if (isLimited(caller)) {
           return refusal(permissionDenied('A key that is limited to some projects cannot create another.'))
         }
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(body, fields.clientSettings)
+        const wrongSetting = settingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const created = await createProject(deps, {
           ...fields,
@@ -108,10 +109,11 @@ export function projectsRoutes(deps: ProjectsDeps): ManagementRoute[] {
       summary: 'Change some of a project. Quotas and settings that are not named stay as they are; null unsets one.',
       scope: 'project:write',
       body: updateProjectSchema,
+      postHogFields: postHogProjectFields,
       success: { status: 200, schema: projectSchema },
       handle: async ({ project, body }) => {
         const fields = decodeProject(body)
-        const wrongSetting = settingRefusal(body, fields.clientSettings)
+        const wrongSetting = settingRefusal(fields.clientSettings)
         if (wrongSetting !== null) return wrongSetting
         const updated = await updateProject(deps, project.id, fields)
         return answerProjectWrite(deps, 200, updated)
@@ -210,10 +212,7 @@ async function answerProjectWrite(
   return refusal(written.error === 'not_found' ? notFoundHere : projectErrors[written.error])
 }
 
-function settingRefusal(body: object, settings: Project['clientSettings'] | undefined): Answer | null {
-  const refused = refusedSetting(body)
-  if (refused !== null)
-    return refusal(invalidInput(refused, 'There is nothing here that follows this setting, so it is not kept.'))
+function settingRefusal(settings: Project['clientSettings'] | undefined): Answer | null {
   const issue = settings === undefined ? null : clientSettingsIssue(settings)
   return issue === null ? null : refusal(invalidInput(issue.name, issue.message))
 }

@@ -14,6 +14,7 @@ import {
   type SurveyRefusal,
   updateSurvey,
 } from '#services/manage/manage-surveys.ts'
+import { postHogSurveyFields } from '#wire/management/posthog-fields.ts'
 import {
   createSurveySchema,
   decodeSurveyContent,
@@ -78,6 +79,7 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       destroy: 'Delete a survey with the flags that were made for it. Answers stay: they are events.',
     },
     schemas: { item: surveySchema, create: createSurveySchema, update: updateSurveySchema },
+    postHogFields: postHogSurveyFields,
     filters: {
       search: searchParam('Part of a name or description, in any case.'),
       archived: booleanParam('Only archived surveys, or only others.'),

@@ -20,9 +20,9 @@ export type CohortPatch = Partial<Pick<Cohort, 'name' | 'description' | 'filters
 export interface CohortStore {
   createCohort(input: NewCohort, options: LinkedWrite): Promise<Result<Written<Cohort>, 'definitions_changed'>>
   /**
-   * Applies the patch and adds 1 to the version; new filters make the count of members unknown. If `expectedVersion` is not
-   * the current version, nothing is written and the current cohort comes back. A deleted cohort is `not_found` unless the
-   * patch has `deleted: false`.
+   * Applies the patch and adds 1 to the version, unless it changes nothing; new filters make the count of members
+   * unknown. If `expectedVersion` is not the current version, nothing is written and the current cohort comes back. A
+   * deleted cohort is `not_found` unless the patch has `deleted: false`.
    */
   updateCohort(
     projectId: number,

@@ -23,9 +23,10 @@ export interface FlagStore {
   listAuthors(projectId: number, ofWhat: 'feature_flag' | 'survey' | 'experiment'): Promise<readonly string[]>
   createFlag(input: NewFlag, options?: LinkedWrite): Promise<Result<Written<Flag>, 'key_taken' | 'definitions_changed'>>
   /**
-   * Applies the patch, adds 1 to the version and keeps a snapshot of the new version. If `expectedVersion` is not the
-   * current version, nothing is written and the current flag comes back. A deleted flag is `not_found` unless the patch
-   * has `deleted: false`, which restores the flag as long as its key is free.
+   * Applies the patch, adds 1 to the version and keeps a snapshot of the new version. If the patch changes nothing,
+   * nothing is written and the current flag comes back; the same if `expectedVersion` is not the current version, but as
+   * an error. A deleted flag is `not_found` unless the patch has `deleted: false`, which restores the flag as long as its
+   * key is free.
    */
   updateFlag(
     projectId: number,

@@ -14,7 +14,7 @@ import {
   setOwn,
 } from '#core/json.ts'
 import { recordingHost } from '#core/recording-domains.ts'
-import { keptSettingsDefaults, keptSettingsFields, refusedSettingsFields } from './kept-settings.ts'
+import { keptSettingsDefaults, keptSettingsFields } from './kept-settings.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const onOff = (description?: string) => nullable(Type.Boolean(description === undefined ? {} : { description }))
@@ -77,10 +77,7 @@ const keptNames = Object.keys(keptSettingsFields) as (keyof typeof keptSettingsF
 export const clientSettingsSchema = Type.Object(clientSettingsFields)
 export type ClientSettingsJson = Static<typeof clientSettingsSchema>
 /** The schema of a request body. */
-export const clientSettingsPatchSchema = Type.Object({
-  ...Type.Partial(clientSettingsSchema).properties,
-  ...refusedSettingsFields,
-})
+export const clientSettingsPatchSchema = Type.Partial(clientSettingsSchema)
 
 /** Values of settings that were never set, as in PostHog's answers. */
 const defaults: Readonly<Partial<Record<ClientSettingName, JsonValue>>> = {

@@ -1,9 +1,10 @@
 // Other settings of PostHog's project API, for screens and reports. Tools that manage projects write them and read them
-// back, so they are kept along with the settings for clients. Insights use `week_start_day`, and nothing uses the others. Settings that promise
-// something that Pennon does not do are refused, unless they are off. Source: PostHog's project API.
+// back, so they are kept along with the settings for clients. Insights use `week_start_day`, and nothing uses the
+// others. Settings that promise something that Pennon does not do are refused, unless they are off
+// (`posthog-fields.ts`). Source: PostHog's project API.
 
 import Type, { type TSchema } from 'typebox'
-import { isJsonObject, type JsonObject, type JsonValue } from '#core/json.ts'
+import type { JsonValue } from '#core/json.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
 const onOff = () => nullable(Type.Boolean())
@@ -66,40 +67,4 @@ export const keptSettingsDefaults: Readonly<Partial<Record<keyof typeof keptSett
   completed_snippet_onboarding: false,
   feature_flag_confirmation_enabled: false,
   base_currency: 'USD',
-}
-
-const refused = Type.Optional(
-  Type.Unknown({ description: 'Nothing here could follow it: refused, unless it is null, false or empty.' }),
-)
-export const refusedSettingsFields = {
-  session_recording_retention_period: refused,
-  default_evaluation_contexts_enabled: refused,
-  require_evaluation_contexts: refused,
-  web_analytics_pre_aggregated_tables_enabled: refused,
-  receive_org_level_activity_logs: refused,
-  conversations_enabled: refused,
-  conversations_settings: refused,
-  proactive_tasks_enabled: refused,
-  product_tours_opt_in: refused,
-  modifiers: refused,
-  primary_dashboard: refused,
-  default_data_theme: refused,
-  revenue_analytics_config: refused,
-  marketing_analytics_config: refused,
-  customer_analytics_config: refused,
-  workflows_config: refused,
-  access_control: refused,
-  slack_incoming_webhook: refused,
-}
-
-/** The first setting of a body that is refused, or null. */
-export function refusedSetting(body: object): string | null {
-  const sent = body as JsonObject
-  return Object.keys(refusedSettingsFields).find(name => Object.hasOwn(sent, name) && !isOff(sent[name]!)) ?? null
-}
-
-function isOff(value: JsonValue): boolean {
-  if (value === null || value === false || value === '') return true
-  if (Array.isArray(value)) return value.length === 0
-  return isJsonObject(value) && Object.keys(value).length === 0
 }

@@ -3,7 +3,7 @@
 
 import { type Kysely, sql } from 'kysely'
 import { definedOf } from '#core/defined-of.ts'
-import type { Cohort } from '#core/flags/definitions/cohort.ts'
+import { type Cohort, isSameCohort } from '#core/flags/definitions/cohort.ts'
 import { linkedDefinition, referencesOfCohort, referencesOfFlag } from '#core/flags/definitions/definition-links.ts'
 import { err, ok } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
@@ -41,6 +41,8 @@ export function cohortQueries(db: Kysely<StateSchema>): CohortStore & Definition
         if (expectedVersion !== undefined && expectedVersion !== current.version) return err({ staleVersion: current })
         if (await haveLinksChanged(trx, projectId, options)) return err('definitions_changed')
         const cohort: Cohort = { ...current, ...definedOf(patch), version: current.version + 1 }
+        if (isSameCohort(current, cohort))
+          return ok({ value: current, revision: await projectRevision(trx, projectId) })
         const isCountKept = patch.filters === undefined || current.isStatic
         // A new member count may be written at the same moment, so the old count is not written back.
         const { id: _, member_count: _count, counted_at: _at, ...columns } = cohortRowOf(cohort)

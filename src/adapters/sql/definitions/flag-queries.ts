@@ -3,7 +3,13 @@
 
 import type { Kysely } from 'kysely'
 import { sql } from 'kysely'
-import { changedFlag, type Flag, flagDefaults, withoutArchivedActive } from '#core/flags/definitions/flag.ts'
+import {
+  changedFlag,
+  type Flag,
+  flagDefaults,
+  isSameDefinition,
+  withoutArchivedActive,
+} from '#core/flags/definitions/flag.ts'
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
@@ -170,6 +176,7 @@ export async function changeFlag(
     const holder = await findByKey(trx, projectId, flag.key)
     if (holder !== null && holder.id !== flagId) return err('key_taken')
   }
+  if (isSameDefinition(current, flag)) return ok(current)
   // Checks the version again, since an engine may let two transactions read at the same time.
   const { numUpdatedRows } = await trx
     .updateTable('feature_flag')

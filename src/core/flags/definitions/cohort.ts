@@ -2,6 +2,7 @@
 // stays JSON, because stored definitions may be older than our validation or have skipped it.
 
 import type { JsonObject } from '../../json.ts'
+import { diffJson } from '../../json-diff.ts'
 
 export interface Cohort {
   /** Instance-wide, ascending from 1, never reused; filters of flags and of other cohorts refer to it. */
@@ -22,4 +23,14 @@ export interface Cohort {
   readonly updatedAtMs: number
   /** Label of the key that wrote it, or null. */
   readonly createdBy: string | null
+}
+
+/** Whether a change leaves all that writers decide as it was; such a change makes no version. */
+export function isSameCohort(before: Cohort, after: Cohort): boolean {
+  return (
+    before.name === after.name &&
+    before.description === after.description &&
+    before.deleted === after.deleted &&
+    diffJson(before.filters, after.filters).length === 0
+  )
 }

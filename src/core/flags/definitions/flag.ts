@@ -3,6 +3,7 @@
 
 import { definedOf } from '../../defined-of.ts'
 import type { JsonObject } from '../../json.ts'
+import { diffJson } from '../../json-diff.ts'
 
 /**
  * The fields that a flag's writer decides. A create, an update, a copy and a restore all take exactly these fields, so
@@ -76,6 +77,18 @@ export function changedFlag(current: Flag, change: Partial<Flag>): Flag {
     flag.deleted === current.deleted &&
     JSON.stringify(flag.filters) === JSON.stringify(current.filters)
   return decidesAlike ? flag : { ...flag, conditionsSinceMs: flag.updatedAtMs }
+}
+
+/** Whether a change leaves a flag as it was; such a change makes no version. */
+export function isSameDefinition(before: Flag, after: Flag): boolean {
+  return (
+    before.hasExperiment === after.hasExperiment &&
+    writableNames.every(name =>
+      name === 'filters'
+        ? diffJson(before.filters, after.filters).length === 0
+        : JSON.stringify(before[name]) === JSON.stringify(after[name]),
+    )
+  )
 }
 
 export function withoutArchivedActive<T extends Pick<Flag, 'active' | 'archived'>>(flag: T): T {

@@ -17,6 +17,7 @@ import {
   encodeEarlyAccessFeature,
   updateEarlyAccessFeatureSchema,
 } from '#wire/management/flags/early-access.ts'
+import { postHogFeatureFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput, missing } from '../kit/answers.ts'
 import type { EndpointDeps, ManagementRoute } from '../kit/endpoint.ts'
@@ -46,6 +47,7 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       create: createEarlyAccessFeatureSchema,
       update: updateEarlyAccessFeatureSchema,
     },
+    postHogFields: postHogFeatureFields,
     filters: {},
     find: (projectId, id) => management.findEarlyAccessFeature(projectId, id.toLowerCase()),
     list: (projectId, page) => management.listEarlyAccessFeatures(projectId, page),
@@ -62,6 +64,7 @@ export function earlyAccessFeaturesRoutes(deps: EarlyAccessDeps): ManagementRout
       return orError(await createEarlyAccessFeature(deps, project.id, input, writerOf(caller)))
     },
     update: async ({ caller, project, item, body }) => {
+      if ((body.feature_flag_id ?? item.flagId) !== item.flagId) return err(unfit('A feature keeps its flag.'))
       const fields = decodeEarlyAccessFeature(body)
       if (!isWebAddress(fields.documentationUrl)) return err(noWebAddress)
       return orError(await updateEarlyAccessFeature(deps, project.id, item.id, fields, writerOf(caller)))

@@ -2,10 +2,10 @@
 
 import Type from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
-import type { Flag } from '#core/flags/definitions/flag.ts'
 import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
-import { ok } from '#core/result.ts'
+import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
@@ -17,8 +17,10 @@ import {
   updateFlagSchema,
   writtenFlagSchema,
 } from '#wire/management/flags/flags.ts'
+import { postHogFlagFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
-import { answer, noContent } from '../kit/answers.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
@@ -144,18 +146,21 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: createFlagSchema,
+      postHogFields: postHogFlagFields,
       wrongNames,
       success: { status: 201, schema: writtenFlagSchema },
       handle: async ({ caller, project, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
+        const percentage = legacyPercentage(body, body.filters ?? {})
+        if (!percentage.ok) return refusal(percentage.error)
         const { deleted: _notOnCreate, ...fields } = decodeFlag(body)
         const created = await createFlag(
           deps,
           project.id,
           { ...fields, key: body.key },
-          { ...legacyPercentage(body), skipValidation: skips, by: caller.label },
+          { ...percentage.value, skipValidation: skips, by: caller.label },
         )
         return answerFlagWrite(deps, caller, 201, created, { withWarnings: skips })
       },
@@ -192,14 +197,17 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
       scope: 'feature_flag:write',
       query: { skip_validation: skipValidationParam },
       body: updateFlagSchema,
+      postHogFields: postHogFlagFields,
       wrongNames,
       success: { status: 200, schema: writtenFlagSchema },
       handle: async ({ caller, item: flag, query, body }) => {
         const skips = query.skip_validation === true
         const refused = refuseSkipping(skips, caller)
         if (refused !== null) return refused
+        const percentage = legacyPercentage(body, body.filters ?? flag.filters)
+        if (!percentage.ok) return refusal(percentage.error)
         const updated = await updateFlag(deps, flag, decodeFlag(body), {
-          ...legacyPercentage(body),
+          ...percentage.value,
           ...(typeof body.version === 'number' ? { expectedVersion: body.version } : {}),
           skipValidation: skips,
           by: caller.label,
@@ -223,8 +231,22 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
   ]
 }
 
-function legacyPercentage(body: { rollout_percentage?: unknown }) {
-  const { rollout_percentage: percentage } = body
+/**
+ * The flag's own percentage, for filters without sets. Where there are sets it would change nothing, so there it has to
+ * be what PostHog shows in it: the percentage of the first set, or null.
+ * @param filters the flag's filters after the write.
+ */
+function legacyPercentage(
+  body: { readonly rollout_percentage?: unknown },
+  filters: JsonObject,
+): Result<{ legacyRolloutPercentage?: JsonValue }, WireError> {
   // The body came from parseJson, so the value is JSON.
-  return percentage === undefined ? {} : { legacyRolloutPercentage: percentage as Flag['filters'] }
+  const percentage = body.rollout_percentage as JsonValue | undefined
+  if (percentage === undefined) return ok({})
+  const groups = ownValue(filters, 'groups')
+  if (groups === undefined) return ok({ legacyRolloutPercentage: percentage })
+  const first = Array.isArray(groups) ? groups[0] : undefined
+  const current = isJsonObject(first) ? (ownValue(first, 'rollout_percentage') ?? null) : null
+  if (percentage === null || compactJson(percentage) === compactJson(current)) return ok({})
+  return err(invalidInput('rollout_percentage', 'A percentage is one of a set: filters.groups.0.rollout_percentage.'))
 }

@@ -2,11 +2,12 @@
 // are both made from it, so neither can drift from the other. Authorization runs before it (`authenticate.ts`).
 
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import type { Static, TSchema } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import type { Project } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { ProjectStore } from '#ports/state/project-store.ts'
+import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { clientGone } from '../../bodies/client-gone.ts'
 import type { Route, RouteGroup } from '../../shared/route.ts'
@@ -64,7 +65,9 @@ interface EndpointBase<Q extends QuerySpec, S extends TSchema> {
   readonly bodyBytesMax?: number
   /** The body may also be multipart/form-data, as browsers' forms and file uploads send it. */
   readonly takesForms?: true
-  /** Unknown fields that resemble no known one but have an obvious meaning, with the right name; they are a 400. */
+  /** Fields of PostHog's object that the body's schema lacks; every other unknown field is a 400. */
+  readonly postHogFields?: PostHogFields
+  /** Unknown fields that resemble no known one but have an obvious meaning, with the right name. */
   readonly wrongNames?: Readonly<Record<string, string>>
   /** `contentType` is given when the answer is not JSON; its schema then only describes it. */
   readonly success: { readonly status: number; readonly schema?: TSchema; readonly contentType?: string }
@@ -159,14 +162,19 @@ function findProjectOf(
 /** Elsewhere an empty body means `{}`; a creation would then report only its first missing field, which helps less. */
 const noBody = wireError(400, 'required', 'The request has no body: send a JSON object that says what is to be made.')
 
+/** Of a write that takes no body: what is in one would be ignored. */
+const noFields = Type.Object({})
+
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {
+  const { body: schema = noFields, postHogFields, wrongNames } = endpoint
   const parseBody =
-    endpoint.body === undefined
+    endpoint.method === 'GET'
       ? null
-      : createBodyParser(endpoint.body, endpoint.success.schema ?? null, {
+      : createBodyParser(schema, endpoint.success.schema ?? null, {
           jsonBytesMax: managementBodyBytesMax,
           takesForms: endpoint.takesForms === true,
-          ...(endpoint.wrongNames === undefined ? {} : { wrongNames: endpoint.wrongNames }),
+          ...(postHogFields === undefined ? {} : { postHogFields }),
+          ...(wrongNames === undefined ? {} : { wrongNames }),
         })
   const makesSomething = endpoint.body !== undefined && endpoint.method === 'POST' && endpoint.success.status === 201
   return async (request: FastifyRequest, signal: AbortSignal): Promise<Call<Q, Static<S>> | Answer> => {

@@ -4,6 +4,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, noContent, refusal } from './answers.ts'
@@ -20,6 +21,8 @@ export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends 
   readonly scope: string
   readonly summaries: Readonly<Record<'list' | 'create' | 'retrieve' | 'update' | 'destroy', string>>
   readonly schemas: { readonly item: TSchema; readonly create: C; readonly update: U }
+  /** Fields of PostHog's object that the schemas lack. */
+  readonly postHogFields: PostHogFields
   /** Query parameters of the list, apart from those of pages. */
   readonly filters: Q
   readonly list: (
@@ -42,7 +45,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
   deps: EndpointDeps,
   owner: FlagOwner<T, Q, C, U>,
 ): ManagementRoute[] {
-  const { tag, summaries, schemas, replace } = owner
+  const { tag, summaries, schemas, postHogFields, replace } = owner
   const [read, write] = [`${owner.scope}:read`, `${owner.scope}:write`]
   const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
@@ -70,6 +73,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
     ...projectRoutes(deps, {
       ...{ method: 'POST', path: listPath, id: `${tag}_create`, tag, summary: summaries.create, scope: write },
       body: schemas.create,
+      postHogFields,
       success: { status: 201, schema: schemas.item },
       handle: async call => written(201, call, await owner.create(call)),
     }),
@@ -81,6 +85,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
     ...itemRoutes(deps, owner, {
       ...{ method: 'PATCH', path: '', id: `${tag}_partial_update`, tag, summary: summaries.update, scope: write },
       body: schemas.update,
+      postHogFields,
       success: { status: 200, schema: schemas.item },
       handle: async call => written(200, call, await owner.update(call)),
     }),
@@ -89,6 +94,7 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
       : itemRoutes(deps, owner, {
           ...{ method: 'PUT', path: '', id: `${tag}_update`, tag, summary: replace.summary, scope: write },
           body: schemas.create,
+          postHogFields,
           success: { status: 200, schema: schemas.item },
           handle: async call => written(200, call, await replace.update(call)),
         })),

@@ -1,13 +1,15 @@
-// Misspelt names in a request. Unknown names are ignored, since PostHog's tools send many that mean nothing here. A
-// name that is nearly one of ours is refused: a flag with `filter` for `filters` would be on for every person.
+// Names in a request that are none of ours. A field of a body is used, or is one that tools send back as they read it,
+// or is refused: ignored, it would answer 200 for what was not done. An unknown parameter of a query is ignored, since
+// PostHog's tools send many, unless it is nearly one of ours.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'
 import { nearMiss, shortenedName } from '#core/nearest-name.ts'
+import { asksForNothing, type PostHogFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { invalidInput } from './answers.ts'
 
-/** PostHog's tools send some thirty. A body full of unknown names must not hold the event loop. */
+/** A query full of unknown names must not hold the event loop. */
 const unknownCountMax = 200
 
 /**
@@ -15,7 +17,6 @@ const unknownCountMax = 200
  * @param kind the kind of the names, for the sentence.
  * @param known names that mean something here; the suggestion is one of them.
  * @param ignored names that are correct although they have no effect.
- * @param wrong unknown names with an obvious meaning, with the right name.
  * Source: ours, docs/wire/private-api.md §2.
  */
 export function findMisspelt(
@@ -23,14 +24,44 @@ export function findMisspelt(
   sent: object,
   known: readonly string[],
   ignored: ReadonlySet<string> = new Set(),
-  wrong: Readonly<Record<string, string>> = {},
 ): WireError | null {
   let unknownCount = 0
   for (const name of Object.keys(sent)) {
     if (known.includes(name) || ignored.has(name)) continue
     if (++unknownCount > unknownCountMax) return null
+    const meant = meantBy(name, known)
+    if (meant !== null) return misspelt(kind, name, meant)
+  }
+  return null
+}
+
+/** Which fields a body may have. */
+export interface TakenFields {
+  /** They mean something here. */
+  readonly known: readonly string[]
+  /** The fields of the answer: a client may send back what it received. */
+  readonly answered: ReadonlySet<string>
+  readonly ofPostHog: PostHogFields
+  /** Unknown names with an obvious meaning, with the right name. */
+  readonly wrong: Readonly<Record<string, string>>
+}
+
+/**
+ * The error for the first field that the request does not take; null when it takes all of them.
+ * Source: ours, docs/wire/private-api.md §2.
+ */
+export function findUntaken(sent: JsonObject, taken: TakenFields): WireError | null {
+  const { known, answered, ofPostHog, wrong } = taken
+  for (const [name, value] of Object.entries(sent)) {
+    if (known.includes(name) || ofPostHog.withoutEffect.includes(name)) continue
+    if (ofPostHog.onlyOff.includes(name)) {
+      if (asksForNothing(value)) continue
+      return invalidInput(name, 'Nothing here follows this field, so it is not kept.')
+    }
+    if (answered.has(name)) continue
     const meant = Object.hasOwn(wrong, name) ? wrong[name]! : meantBy(name, known)
-    if (meant !== null) return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
+    if (meant !== null) return misspelt('field', name, meant)
+    return invalidInput(shown(name), `Unknown field ${shown(name)}: nothing would come of it.`)
   }
   return null
 }
@@ -56,6 +87,17 @@ export function findMisspeltWithin(sent: JsonObject, schema: TSchema): WireError
 /** The names of an object schema's properties; none for any other schema. */
 export function propertyNames(schema: TSchema): readonly string[] {
   return 'properties' in schema ? Object.keys(schema.properties as object) : []
+}
+
+function misspelt(kind: 'field' | 'parameter', name: string, meant: string): WireError {
+  return invalidInput(name, `Unknown ${kind} ${name}. Did you mean ${meant}?`)
+}
+
+/** Far longer than any field's name. */
+const shownCharsMax = 200
+
+function shown(name: string): string {
+  return name.length > shownCharsMax ? `${name.slice(0, shownCharsMax)}…` : name
 }
 
 function meantBy(name: string, known: readonly string[]): string | null {

@@ -4,9 +4,10 @@ import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, parseJson, withPlainNumbers } from '#core/json.ts'
 import { nestsDeeperThan } from '#core/json-depth.ts'
 import { err, ok, type Result } from '#core/result.ts'
+import type { PostHogFields } from '#wire/management/posthog-fields.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalid, invalidInput, required } from './answers.ts'
-import { findMisspelt, findMisspeltWithin, propertyNames } from './misspelt.ts'
+import { findMisspeltWithin, findUntaken, propertyNames, type TakenFields } from './misspelt.ts'
 import { isMultipart, parseForm } from './request-form.ts'
 
 /** A cohort's groups may be nested 64 deep, two levels each. Recursive code can handle far more than this bound. */
@@ -18,13 +19,15 @@ export interface BodyParserOptions {
   /** The largest JSON body; the route's own limit may be larger, for forms. */
   readonly jsonBytesMax: number
   readonly takesForms: boolean
+  /** Fields of PostHog's object that are none of the schema's. */
+  readonly postHogFields?: PostHogFields
   /** Unknown names with an obvious meaning, with the schema's name for it. */
   readonly wrongNames?: Readonly<Record<string, string>>
 }
 
 /**
  * Compiles the schema at the first body, because the compiler takes 8 MiB and most starts never need it. An empty body
- * means `{}`. Fields that the schema does not name are let through, unless they look like a misspelt one of its own.
+ * means `{}`. A field that the schema does not name is refused, unless it is one that tools send back.
  * @param answerSchema the schema of the endpoint's answer: a client may send back every field that it received.
  */
 export function createBodyParser(
@@ -33,17 +36,19 @@ export function createBodyParser(
   options: BodyParserOptions,
 ): BodyParser {
   let compiled: ReturnType<typeof compile> | undefined
-  const fields = propertyNames(schema)
-  const answered = new Set(answerSchema === null ? [] : propertyNames(answerSchema))
+  const taken: TakenFields = {
+    known: propertyNames(schema),
+    answered: new Set(answerSchema === null ? [] : propertyNames(answerSchema)),
+    ofPostHog: options.postHogFields ?? { withoutEffect: [], onlyOff: [] },
+    wrong: options.wrongNames ?? {},
+  }
   return async (bytes, contentType) => {
     const isForm = options.takesForms && isMultipart(contentType)
     if (!isForm && bytes.length > options.jsonBytesMax) return err(jsonTooLarge(options.jsonBytesMax))
     const parsed = isForm ? await parseForm(bytes, contentType, schema) : parseBody(bytes)
     if (!parsed.ok) return parsed
-    const misspelt =
-      findMisspelt('field', parsed.value, fields, answered, options.wrongNames) ??
-      findMisspeltWithin(parsed.value, schema)
-    if (misspelt !== null) return err(misspelt)
+    const untaken = findUntaken(parsed.value, taken) ?? findMisspeltWithin(parsed.value, schema)
+    if (untaken !== null) return err(untaken)
     compiled ??= compile(schema)
     const validator = await compiled
     // To the validator, a number kept as its literal is an object, so the body also has to fit with plain numbers.

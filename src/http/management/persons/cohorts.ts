@@ -21,6 +21,7 @@ import {
   writtenCohortSchema,
 } from '#wire/management/persons/cohorts.ts'
 import { MemberTable } from '#wire/management/persons/member-csv.ts'
+import { postHogCohortFields } from '#wire/management/posthog-fields.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import type { WireError } from '#wire/wire-error.ts'
 import { answer, invalidInput, noContent, refusal } from '../kit/answers.ts'
@@ -79,6 +80,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       scope: 'cohort:write',
       query: { skip_validation: skipValidationParam },
       body: createCohortSchema,
+      postHogFields: postHogCohortFields,
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 201, schema: writtenCohortSchema },
@@ -116,6 +118,7 @@ export function cohortsRoutes(deps: CohortsDeps): ManagementRoute[] {
       scope: 'cohort:write',
       query: { skip_validation: skipValidationParam },
       body: updateCohortSchema,
+      postHogFields: postHogCohortFields,
       bodyBytesMax: formBytesMax,
       takesForms: true,
       success: { status: 200, schema: writtenCohortSchema },

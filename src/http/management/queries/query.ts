@@ -6,6 +6,7 @@ import type { Project } from '#core/project.ts'
 import { type CaughtUpDeps, isCaughtUp } from '#services/progress/is-caught-up.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
+import { postHogQueryFields } from '#wire/management/posthog-fields.ts'
 import { jsonObjectSchema } from '#wire/management/shapes.ts'
 import { type Answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
@@ -54,6 +55,7 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     summary: `Counts over events, and SQL. Kinds of query: ${kindNames}.`,
     scope: 'query:read',
     body,
+    postHogFields: postHogQueryFields,
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
     handle: async ({ project, body, signal }) => {
       const isWrapped = wrappers.has(String(body.query.kind)) && isJsonObject(body.query.source)

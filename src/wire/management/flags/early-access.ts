@@ -31,14 +31,17 @@ const fields = {
   payload: jsonObjectSchema('Handed to pages as it is.'),
 }
 
-export const updateEarlyAccessFeatureSchema = Type.Partial(Type.Object(fields))
+const flagId = (description: string) => Type.Optional(nullable(Type.Integer({ minimum: 1, description })))
+
+export const updateEarlyAccessFeatureSchema = Type.Object({
+  ...Type.Partial(Type.Object(fields)).properties,
+  feature_flag_id: flagId('Only the id of its flag, which stays as it is.'),
+})
 export type UpdateEarlyAccessFeatureJson = Static<typeof updateEarlyAccessFeatureSchema>
 export const createEarlyAccessFeatureSchema = Type.Object({
   ...updateEarlyAccessFeatureSchema.properties,
   name: fields.name,
-  feature_flag_id: Type.Optional(
-    nullable(Type.Integer({ minimum: 1, description: 'A flag that people may try; without it, one is made.' })),
-  ),
+  feature_flag_id: flagId('A flag that people may try; without it, one is made.'),
 })
 
 /** @param flag null when the flag was deleted. */
