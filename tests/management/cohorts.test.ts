@@ -168,6 +168,17 @@ describe('cohorts', () => {
       unknown_count: 0,
       unknown: [],
     })
+    for (const encoding of ['utf16le', 'utf-16be'] as const) {
+      const bytes = Buffer.from('\ufeffName;Person .id\r\nJürgen;2', 'utf16le')
+      const sheet = new FormData()
+      sheet.set('csv', new File([encoding === 'utf16le' ? bytes : bytes.swap16()], 'ids.csv'))
+      const { body } = await send(api, 'PATCH', `${path}1/`, sheet)
+      assert.deepEqual([body.members.unchanged, body.members.unknown], [1, []], encoding)
+    }
+    const nobody = await api.call('PATCH', `${path}1/`, { body: { csv: 'uuid\nghost' } })
+    assert.deepEqual([nobody.status, nobody.body.warnings[0].code], [200, 'nobody_found'])
+    const none = await api.call('PATCH', `${path}1/`, { body: { csv: 'person_id,name\n' } })
+    assert.deepEqual([none.status, none.body.attr], [400, 'csv'])
     const text = await api.call('POST', path, { body: { is_static: true, csv: 'person_id,name\n2,"Ada, B."\n77,x' } })
     assert.deepEqual([text.body.count, text.body.members.unknown], [1, ['77']])
     const wide = await api.call('POST', path, { body: { is_static: true, csv: 'a,b\nuser-1,2' } })

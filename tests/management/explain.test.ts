@@ -94,6 +94,7 @@ describe('explain', () => {
     const body = await explain('beta', { distinct_id: 'ada', person_properties: { plan: 'pro', email: 'a@b.no' } })
     const [filter] = body.conditions[0].filters
     assert.deepEqual([filter.result, filter.compared.value, filter.cohort.name], ['failed', false, 'outer'])
+    assert.match(body.summary, /: No matching condition set \(set 1 failed at: in cohort outer\)\.$/)
     assert.deepEqual(
       filter.cohort.leaves.map((leaf: Record<string, unknown>) => [
         leaf.path,

@@ -239,6 +239,20 @@ describe('a misspelt parameter of a query', () => {
     const { status, body } = await api.call('GET', '/api/projects/?limits=1')
     assert.deepEqual([status, body.attr], [400, 'limits'])
   })
+
+  it('is a page or an offset behind the first where a list goes on by cursor', async t => {
+    const api = await startManagement(t)
+    for (const path of ['events', 'rejected_events', 'replay_messages']) {
+      for (const [query, name] of [
+        ['offset=100', 'offset'],
+        ['page=2&limit=5', 'page'],
+      ]) {
+        const { status, body } = await api.call('GET', `/api/projects/1/${path}/?${query}`)
+        assert.deepEqual([status, body.code, body.attr], [400, 'invalid_input', name], path)
+      }
+      assert.equal((await api.call('GET', `/api/projects/1/${path}/?offset=0&page=1`)).status, 200, path)
+    }
+  })
 })
 
 describe('a body that is no JSON', () => {

@@ -104,6 +104,7 @@ describe('pennon flags', () => {
     const lines = await linesOf(['explain', 'adult', 'ada', '--property', 'age=18'])
     assert.match(lines.join('\n'), /^adult is true .*\n {2}set 1: matched.*\n {6}✓ age gt 17: 18 \(request\)$/)
     const young = await linesOf(['explain', 'adult', 'ada', '--property', 'age=16', '--group', 'company=acme'])
+    assert.match(young[0]!, /No matching condition set \(set 1 failed at: age gt 17\)\.$/)
     assert.match(young.join('\n'), /set 1: no condition match\n {6}✗ age gt 17: 16 \(request\)$/)
   })
 

@@ -3,6 +3,7 @@
 import type { JsonObject, JsonValue } from '#core/json.ts'
 import { parseJson } from '#core/json.ts'
 import { printableName } from '#core/printable.ts'
+import { filterWords } from '#wire/management/flags/explanation-filters.ts'
 import type { ExplanationJson } from '#wire/management/flags/explanation-shapes.ts'
 import { ClientError } from '../client/private-api.ts'
 import { type ClientOptions, runClient } from '../client/run-client.ts'
@@ -59,15 +60,14 @@ export function explanationLines(explanation: ExplanationJson, terminal: Termina
     const words = `set ${condition_index + 1}: ${result.replaceAll('_', ' ')}${share}${named}${note === null ? '' : `; ${note}`}`
     const style = result === 'matched' ? 'green' : result === 'failed' ? 'red' : 'dim'
     lines.push(`  ${terminal.paint(style, printableName(words))}`)
-    for (const { key, type, operator, value, result, compared } of filters) {
+    for (const filter of filters) {
+      const { result, compared } = filter
       const sign = result === 'passed' ? '✓' : result === 'failed' ? '✗' : '·'
-      const name = type === 'person' ? key : `${type} ${key}`
       const found =
         compared === null
           ? ''
           : `: ${compared.source === 'absent' ? 'absent' : `${shown(compared.value)} (${compared.source})`}`
-      const asked = `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${shown(value)}`
-      lines.push(`      ${sign} ${printableName(`${asked}${found}`)}`)
+      lines.push(`      ${sign} ${printableName(`${filterWords(filter)}${found}`)}`)
     }
   }
   for (const problem of explanation.problems) lines.push(terminal.paint('yellow', `  ! ${printableName(problem)}`))

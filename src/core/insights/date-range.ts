@@ -114,7 +114,8 @@ interface ReadTime {
   readonly skippedDay?: string
 }
 
-function readTime(text: string, clock: RangeClock): ReadTime | null {
+function readTime(written: string, clock: RangeClock): ReadTime | null {
+  const text = written.trim()
   const span = spanForm.exec(text)
   if (span !== null) return readSpan(Number(span[1] ?? 0), span[2] as SpanUnit, span[3] as Position | undefined, clock)
   const date = dateForm.exec(text)

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { anEvent, anImportedEvent, applyingWorld } from '../../../tests/support/apply-events.ts'
-import type { JsonObject } from '../json.ts'
+import type { JsonObject, JsonValue } from '../json.ts'
 import { noIngestionSettings } from '../project.ts'
 
-const describeGroup = (set: JsonObject | string | undefined, more: JsonObject = {}, name = '$groupidentify') =>
+const describeGroup = (set: JsonValue | undefined, more: JsonObject = {}, name = '$groupidentify') =>
   anEvent(name, 'ada', {
     $group_type: 'company',
     $group_key: 'acme',
@@ -30,14 +30,16 @@ describe('groups', () => {
     const world = applyingWorld()
     await world.apply(describeGroup(undefined))
     await world.apply(describeGroup({ tags: [{ a: 1 }] }), describeGroup({ tags: [{ a: 1 }] }), describeGroup({}))
+    await world.apply(describeGroup([]))
     const [group] = [...world.state.groups.values()]
-    assert.equal(group?.version, 2)
+    assert.deepEqual([group?.version, world.warningTypes()], [2, []])
   })
 
   it('are left alone by a $group_set that is no object', async () => {
     const world = applyingWorld()
-    await world.apply(describeGroup('text'))
-    assert.deepEqual([world.state.groups.size, world.rows.length, world.warningTypes()], [0, 1, ['invalid_group_set']])
+    await world.apply(describeGroup('text'), describeGroup(['a']))
+    const warned = ['invalid_group_set', 'invalid_group_set']
+    assert.deepEqual([world.state.groups.size, world.rows.length, world.warningTypes()], [0, 2, warned])
   })
 
   it('need a type and a key: without them the event is an ordinary one', async () => {

@@ -13,7 +13,7 @@ import { emptyProfile, type Profile, ProfileDraft } from '../persons/profile.ts'
 import type { ProjectState } from './chunk-state.ts'
 
 export interface GroupEvent extends GroupIdentity {
-  /** `$group_set` as sent; undefined = `{}`. */
+  /** `$group_set` as sent; undefined and `[]` = `{}`. */
   readonly set: JsonValue | undefined
   /** The keys in `$group_unset`, which imports alone have: PostHog knows no such property, so live events are not read for it. */
   readonly unset: readonly string[]
@@ -28,7 +28,8 @@ export interface GroupEvent extends GroupIdentity {
  * @returns the type of the warning to raise, or null. Source: docs/wire/ingestion.md 6.7; docs/wire/import.md 3.4 R8.
  */
 export function applyGroupEvent(state: ProjectState, event: GroupEvent): WarningType | null {
-  const sent = event.set ?? null
+  // PHP writes an empty object as [].
+  const sent = Array.isArray(event.set) && event.set.length === 0 ? {} : (event.set ?? null)
   if (sent !== null && !isJsonObject(sent)) return 'invalid_group_set'
   const set = sent ?? {}
   const typeIndex = state.groupTypeIndex(event.typeName)

@@ -48,7 +48,7 @@ describe('dates', () => {
     assert.equal(filterAt('2026-03-29T02:30:00', 'Europe/Oslo'), null)
   })
 
-  it('read RFC 3339 with a blank before the offset, and no other shape', () => {
+  it('read RFC 3339 with a blank before the offset, and no shape that is far from it', () => {
     assert.equal(filterAt('2022-04-05 12:34:12 +01:00'), '2022-04-05T11:34:12.000Z')
     assert.equal(filterAt('2022-04-05t12:34:12.5z'), '2022-04-05T12:34:12.500Z')
     for (const text of [
@@ -57,12 +57,34 @@ describe('dates', () => {
       '05/04/2022',
       '2022-4-5',
       '2022-04-05T12:00:00+25:00',
-      '2022-04-05 12:34:12 Z',
-      '2022-04-05T12:34:12 z',
+      '2022-04-05T12:00:00+0',
+      '2022-04-05T12:00:00  Z',
+      '2022-04-05T12:00:00 CET',
+      '2022-04-05TUTC',
       '',
+      '  ',
     ]) {
       assert.equal(filterAt(text), null, text)
     }
+  })
+
+  it('read the forms of a zone that events may have, and that both SDKs read', () => {
+    for (const text of [
+      '2022-04-05T12:34:12+0000',
+      '2022-04-05T14:34:12+02',
+      '2022-04-05T12:34:12 UTC',
+      '2022-04-05 12:34:12 gmt',
+      '2022-04-05 12:34:12 Z',
+      '  2022-04-05T12:34:12Z ',
+      '2022-04-05T14:34:12 +0200',
+      '\t2022-04-05t12:34:12\n',
+    ]) {
+      assert.equal(filterAt(text), '2022-04-05T12:34:12.000Z', text)
+      assert.equal(propertyAt(text), '2022-04-05T12:34:12.000Z', text)
+    }
+    assert.equal(filterAt('2022-04-05T12:34Z', 'Europe/Oslo'), '2022-04-05T12:34:00.000Z')
+    assert.equal(filterAt('2022-04-05 12:34-0130'), '2022-04-05T14:04:00.000Z')
+    assert.equal(filterAt(' 2026-07-01 ', 'Europe/Oslo'), '2026-06-30T22:00:00.000Z')
   })
 
   it('read numbers and numeric texts as epoch seconds, to the nanosecond', () => {

@@ -1,5 +1,5 @@
-// Reads the instants that people write into date filters and properties: RFC 3339, dates and wall times in the
-// project's zone, epoch seconds, and `-7d`. In nanoseconds, because `is_date_exact` compares all digits.
+// Reads the instants that people write into date filters and properties: RFC 3339 and its looser forms, dates and wall
+// times in the project's zone, epoch seconds, and `-7d`. In nanoseconds, because `is_date_exact` compares all digits.
 // Source: docs/wire/evaluation.md 5.9.2.
 
 import { isRawNumber, type JsonValue } from '../../json.ts'
@@ -14,8 +14,10 @@ export type DateFilter =
   | { readonly kind: 'relative'; readonly at: (nowMs: number) => Instant | null }
 
 const relativeForm = /^-?0*(\d{1,4})([hdwmy])$/
-const zonedForm = /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d):(\d\d)(?:\.(\d+))?(?:[Zz]| ?([+-])(\d\d):(\d\d))$/
-const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[T ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
+/** The zone as in the times of events: `core/capture/timestamp-text.ts`. */
+const zonedForm =
+  /^(\d{4})-(\d\d)-(\d\d)[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)? ?(?:Z|UTC|GMT|([+-])(\d\d)(?::?(\d\d))?)$/i
+const wallForm = /^(\d{4})-(\d\d)-(\d\d)(?:[Tt ](\d\d):(\d\d)(?::(\d\d)(?:\.(\d+))?)?)?$/
 
 /** Null when the value is not a date in any readable form. */
 export function parseDateFilter(value: JsonValue, timezone: string): DateFilter | null {
@@ -70,11 +72,13 @@ function stepBack(nowMs: number, count: number, unit: Unit, timezone: string): I
   return instantOfWall(wall, timezone)
 }
 
-function parseInstant(text: string, timezone: string): Instant | null {
+/** @param written blanks around it do not count. */
+function parseInstant(written: string, timezone: string): Instant | null {
+  const text = written.trim()
   const zoned = zonedForm.exec(text)
   if (zoned !== null) {
-    const atUtc = utcMs(zoned[1]!, zoned[2]!, zoned[3]!, zoned[4]!, zoned[5]!, zoned[6]!)
-    const offsetMinutes = zoned[8] === undefined ? 0 : Number(zoned[9]) * 60 + Number(zoned[10])
+    const atUtc = utcMs(zoned[1]!, zoned[2]!, zoned[3]!, zoned[4]!, zoned[5]!, zoned[6] ?? '0')
+    const offsetMinutes = zoned[8] === undefined ? 0 : Number(zoned[9]) * 60 + Number(zoned[10] ?? 0)
     if (atUtc === null || Number(zoned[9] ?? 0) > 23 || Number(zoned[10] ?? 0) > 59) return null
     const epochMs = atUtc - (zoned[8] === '-' ? -offsetMinutes : offsetMinutes) * 60_000
     return BigInt(epochMs) * 1_000_000n + fractionNs(zoned[7])

@@ -31,6 +31,7 @@ import { propertyNames } from '../kit/misspelt.ts'
 import {
   booleanParam,
   filterParam,
+  firstPageParams,
   limitParam,
   optional,
   type QueryParam,
@@ -62,6 +63,7 @@ const listQuery = {
   before: textParam(`Only earlier receipts. ${timeDescription}`),
   replayed: booleanParam('Only those that were, or were not, replayed.'),
   limit: limitParam(),
+  ...firstPageParams(),
   cursor: cursorParam(),
 }
 

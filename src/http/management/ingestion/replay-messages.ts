@@ -19,7 +19,7 @@ import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList, encodeObjects } from '../kit/full-page.ts'
 import { pinnedBounds, readBounds } from '../kit/instants.ts'
-import { limitParam, optional, type QueryParam, textParam } from '../kit/query-params.ts'
+import { firstPageParams, limitParam, optional, type QueryParam, textParam } from '../kit/query-params.ts'
 
 type RecordingsDeps = EndpointDeps & { readonly events: RecordingStore; readonly clock: Clock }
 
@@ -33,6 +33,7 @@ const listQuery = {
   after: textParam(`Only later recordings. ${timeDescription}`),
   before: textParam(`Only earlier recordings. ${timeDescription}`),
   limit: limitParam(),
+  ...firstPageParams(),
   cursor: cursorParam(),
 }
 

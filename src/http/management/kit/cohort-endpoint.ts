@@ -1,11 +1,12 @@
 // What the endpoints of one cohort share: each is called with the cohort, and writes of it are answered alike. The
 // endpoints themselves are in `cohorts.ts` and `cohort-persons.ts`.
 
-import type { TSchema } from 'typebox'
+import type { Static, TSchema } from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { Result } from '#core/result.ts'
 import type { CohortStore } from '#ports/state/cohort-store.ts'
-import type { CohortRefusal, WrittenCohort } from '#services/manage/manage-cohorts.ts'
+import type { CohortRefusal, MemberReport, WrittenCohort } from '#services/manage/manage-cohorts.ts'
+import type { flagWarningSchema } from '#wire/management/flags/flags.ts'
 import { encodeCohort, encodeMemberReport } from '#wire/management/persons/cohorts.ts'
 import { type Answer, answer, invalidInput, missing, notFoundHere, refusal } from './answers.ts'
 import { refuseInvalid, refuseStale } from './definition-refusals.ts'
@@ -37,13 +38,27 @@ export function answerCohortWrite(
 ): Answer {
   if (!written.ok) return refuseCohort(written.error)
   const { cohort, members, warnings } = written.value
+  const shown: Static<typeof flagWarningSchema>[] = warnings.map(({ path, code, message }) => ({
+    attr: path,
+    code,
+    detail: message,
+  }))
+  if (members !== null && hasFoundNobody(members)) shown.push(nobodyFound)
   return answer(status, {
     ...encodeCohort(cohort, options),
     ...(members === null ? {} : { members: encodeMemberReport(members) }),
-    ...(options.withWarnings
-      ? { warnings: warnings.map(({ path, code, message }) => ({ attr: path, code, detail: message })) }
-      : {}),
+    ...(options.withWarnings || shown.length > 0 ? { warnings: shown } : {}),
   })
+}
+
+function hasFoundNobody({ changedCount, unchangedCount, unknownIds }: MemberReport): boolean {
+  return changedCount + unchangedCount === 0 && unknownIds.length > 0
+}
+
+const nobodyFound = {
+  attr: 'members',
+  code: 'nobody_found',
+  detail: 'None of the ids leads to a person, so nobody was added or removed. members.unknown has the ids as read.',
 }
 
 /** Source: ours; `attr` is the path of the first mistake, and its sentence is `detail`. */

@@ -1,6 +1,5 @@
 // Names in a request that are none of ours. A field of a body is used, or is one that tools send back as they read it,
-// or is refused: ignored, it would answer 200 for what was not done. An unknown parameter of a query is ignored, since
-// PostHog's tools send many, unless it is nearly one of ours.
+// or is refused: ignored, it would answer 200 for what was not done. Parameters of a query are in `query-params.ts`.
 
 import type { TSchema } from 'typebox'
 import { isJsonObject, type JsonObject, ownValue } from '#core/json.ts'

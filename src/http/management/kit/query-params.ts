@@ -199,6 +199,15 @@ export function refusedParam(instead: string): QueryParam<undefined> {
   }
 }
 
+/** For lists that go on by `cursor`: an offset or a page that went unread would answer the first page again and again. */
+export function firstPageParams() {
+  const param = (first: string): QueryParam<undefined> => {
+    const refused = refusedParam(`only ${first}, the first page. Pages follow each other by next.`)
+    return { ...refused, read: (text, name) => refused.read(text === first ? undefined : text, name) }
+  }
+  return { offset: param('0'), page: param('1') }
+}
+
 /** A UUID in lower case. */
 export function uuidParam(description: string): QueryParam<string | undefined> {
   return filterParam(Type.String({ format: 'uuid', description }), (text, name) =>

@@ -32,7 +32,7 @@ export async function parseForm(
   if (form === null) return err(unreadable)
   const object: JsonObject = {}
   for (const [name, value] of form) {
-    const text = typeof value === 'string' ? value : await value.text()
+    const text = typeof value === 'string' ? value : textOf(new Uint8Array(await value.arrayBuffer()))
     setOwn(object, name, wantsText(schema, name) ? text : jsonOrText(text))
   }
   return ok(object)
@@ -49,6 +49,21 @@ async function readForm(bytes: Buffer, contentType: string): Promise<FormData | 
     return null
   }
 }
+
+/** The text of a file: UTF-8, or UTF-16 as spreadsheets write it, by its mark or by the zeros of its first letter. */
+function textOf(bytes: Uint8Array): string {
+  const [first, second] = bytes
+  if ((first === 0xff && second === 0xfe) || (first !== 0 && second === 0)) return utf16le.decode(bytes)
+  if ((first === 0xfe && second === 0xff) || (first === 0 && second !== undefined && second !== 0))
+    return utf16be.decode(bytes)
+  return utf8.decode(bytes)
+}
+
+const [utf8, utf16le, utf16be] = ['utf-8', 'utf-16le', 'utf-16be'].map(name => new TextDecoder(name)) as [
+  TextDecoder,
+  TextDecoder,
+  TextDecoder,
+]
 
 function countOf(bytes: Buffer, text: string, countMax: number): number {
   let count = 0

@@ -163,7 +163,8 @@ async function membersOf(body: UpdateCohortJson): Promise<Result<MemberIds[], Wi
   if (body.csv === undefined) return ok(members)
   const table = await readTable(body.csv)
   if (!table.ok) return err(invalidInput('csv', table.error))
-  return ok(table.value.ids.length === 0 ? members : [...members, table.value])
+  if (table.value.ids.length > 0) return ok([...members, table.value])
+  return body.csv.trim() === '' ? ok(members) : err(invalidInput('csv', 'It has a head, and no ids below it.'))
 }
 
 /** How long reading may hold the event loop. */

@@ -12,7 +12,7 @@ import { type ManagementRoute, type ProjectCall, projectRoutes } from '../kit/en
 import { encodeEventCursor, eventFilters, readEventFilters } from '../kit/event-filters.ts'
 import { answerCursorList, encodeRows } from '../kit/full-page.ts'
 import { pinnedBounds } from '../kit/instants.ts'
-import { limitParam } from '../kit/query-params.ts'
+import { firstPageParams, limitParam } from '../kit/query-params.ts'
 
 type EventsDeps = EndpointDeps & {
   readonly events: Pick<EventQueries, 'listEvents' | 'findEvent'>
@@ -21,7 +21,7 @@ type EventsDeps = EndpointDeps & {
 
 const tag = 'events'
 
-const eventsQuery = { ...eventFilters, limit: limitParam() }
+const eventsQuery = { ...eventFilters, limit: limitParam(), ...firstPageParams() }
 
 export function eventsRoutes(deps: EventsDeps): ManagementRoute[] {
   return [

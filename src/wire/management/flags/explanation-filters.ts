@@ -253,6 +253,14 @@ export function encodeIdentifier(
   return short(bucketing.identifier)
 }
 
+/** What a filter asks for, in words; cohorts by their names. */
+export function filterWords({ type, key, operator, value, cohort }: ExplainedFilterJson): string {
+  if (type === 'cohort') return `${operator === 'not_in' ? 'not in' : 'in'} cohort ${cohort?.name ?? cohort?.id ?? key}`
+  const name = type === 'person' ? key : `${type} ${key}`
+  const asked = typeof value === 'string' ? value : JSON.stringify(value ?? null)
+  return `${name} ${(operator ?? 'exact').replaceAll('_', ' ')} ${asked}`
+}
+
 export function short(text: string): string {
   return text.length <= valueCharsMax ? text : `${text.slice(0, valueCharsMax)}…`
 }

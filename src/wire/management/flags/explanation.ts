@@ -11,7 +11,7 @@ import { ownValue } from '#core/json.ts'
 import { reasonCode, reasonDescription } from '#wire/flags/flag-texts.ts'
 import { instant } from '../shapes.ts'
 import { explainConditions } from './explanation-conditions.ts'
-import { type ExplanationView, encodeIdentifier, encodeRead, short } from './explanation-filters.ts'
+import { type ExplanationView, encodeIdentifier, encodeRead, filterWords, short } from './explanation-filters.ts'
 import type { ExplanationJson } from './explanation-shapes.ts'
 
 const dependencyCountMax = 100
@@ -23,9 +23,10 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   const outcome = flag === undefined ? undefined : evaluation.outcomes[position]
   const reason = outcome === undefined ? null : encodeReason(outcome)
   const value = outcome === undefined ? null : (flagValue(outcome) ?? null)
+  const steps = flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)
   return {
     flag: { id: stored.id, key: stored.key, version: stored.version, active: stored.active },
-    summary: summaryOf(explained, value, reason),
+    summary: summaryOf(explained, value, reason, reason?.code === 'no_condition_match' ? failedAt(steps) : ''),
     answered: leftOut === null,
     left_out: leftOut,
     value,
@@ -34,7 +35,7 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
     reason,
     evaluated_at: instant(subject.nowMs),
     loaded: encodeLoaded(explained),
-    ...(flag === undefined ? nothingEvaluated : encodeSteps(explained, flag, outcome, view)),
+    ...steps,
     ...encodeDependencies(explained),
     problems: explained.project.problems.slice(0, problemCountMax).map(({ flagKey, message }) => {
       return flagKey === stored.key ? message : `${short(flagKey)}: ${message}`
@@ -42,7 +43,13 @@ export function encodeExplanation(explained: ExplainedFlag, view: ExplanationVie
   }
 }
 
-const nothingEvaluated = { enrollment: null, holdout: null, conditions: [], conditions_left_out: 0, variant: null }
+const nothingEvaluated: Steps = {
+  enrollment: null,
+  holdout: null,
+  conditions: [],
+  conditions_left_out: 0,
+  variant: null,
+}
 
 function encodeReason(outcome: FlagOutcome): NonNullable<ExplanationJson['reason']> {
   const code = reasonCode(outcome.reason)
@@ -62,9 +69,10 @@ function summaryOf(
   { stored, leftOut, project, request }: ExplainedFlag,
   value: ExplanationJson['value'],
   reason: ExplanationJson['reason'],
+  details: string,
 ): string {
   const name = short(stored.key)
-  const why = reason === null ? '' : `: ${reason.description}`
+  const why = reason === null ? '' : `: ${reason.description}${details}`
   const result = value === null ? 'unknown, because it could not be computed' : JSON.stringify(value)
   if (leftOut === null) return `${name} is ${result} for ${short(request.distinctId ?? '')}${why}.`
   const problem = project.problems.find(({ flagId }) => flagId === stored.id)
@@ -73,12 +81,26 @@ function summaryOf(
   return `${name} ${leftOutTexts[leftOut]}${wouldBe}.`
 }
 
+const failedSetsShown = 3
+
+/** The filter at which each set failed. */
+function failedAt({ conditions }: Steps): string {
+  const failed = conditions.flatMap(({ condition_index, filters }) => {
+    const at = filters.find(({ result }) => result === 'failed' || result === 'error')
+    return at === undefined ? [] : [`set ${condition_index + 1} failed at: ${filterWords(at)}`]
+  })
+  const more = failed.length > failedSetsShown ? `; and ${failed.length - failedSetsShown} more` : ''
+  return failed.length === 0 ? '' : ` (${failed.slice(0, failedSetsShown).join('; ')}${more})`
+}
+
+type Steps = Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'conditions_left_out' | 'variant'>
+
 function encodeSteps(
   explained: ExplainedFlag,
   flag: CompiledFlag,
   outcome: FlagOutcome | undefined,
   view: ExplanationView,
-): Pick<ExplanationJson, 'enrollment' | 'holdout' | 'conditions' | 'conditions_left_out' | 'variant'> {
+): Steps {
   const definition = readFilters(explained.project.definitions.flags.find(({ id }) => id === flag.id)!.filters)
   const traced = explained.trace.of(flag)
   return {

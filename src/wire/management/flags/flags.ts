@@ -71,6 +71,9 @@ export const writtenFlagSchema = Type.Object({
 
 const optionalFlagFields = {
   name: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
+  description: Type.Optional(
+    nullable(Type.String({ maxLength: 10_000, description: 'What tools of PostHog call the `name`, which wins.' })),
+  ),
   filters: Type.Optional(jsonObjectSchema(filtersDescription)),
   active: Type.Optional(Type.Boolean()),
   archived: Type.Optional(
@@ -160,7 +163,7 @@ export function encodeFlagInUse(
 export function decodeFlag(body: UpdateFlagJson): FlagFields {
   const sent: { readonly [Name in keyof WritableFlag]: WritableFlag[Name] | null | undefined } = {
     key: body.key,
-    name: body.name,
+    name: body.name === undefined ? body.description : body.name,
     filters: body.filters,
     active: body.active,
     archived: body.archived ?? undefined,

@@ -39,7 +39,7 @@ export const memberReportSchema = Type.Object({
 })
 export type MemberReportJson = Static<typeof memberReportSchema>
 
-/** The answer to a write: `warnings` only with `skip_validation`, `members` only when ids were given. */
+/** The answer to a write: `warnings` with `skip_validation` or when no id was found, `members` when ids were given. */
 export const writtenCohortSchema = Type.Object({
   ...cohortSchema.properties,
   warnings: Type.Optional(Type.Array(flagWarningSchema)),
@@ -60,7 +60,7 @@ const optionalCohortFields = {
     Type.String({
       description:
         'A table: one column of distinct ids or uuids of persons, or any columns with a head that names one of them ' +
-        '`distinct_id` or `person_id`. Also as a file of multipart/form-data.',
+        '`person_id`, `distinct_id` or `uuid` (of a person). Also as a file of multipart/form-data.',
     }),
   ),
 }

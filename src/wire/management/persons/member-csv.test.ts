@@ -27,6 +27,15 @@ describe('a table of persons', () => {
     ['a quotation mark within an id', 'a"b', 'any', ['a"b']],
     ['a head of another name, as an id', 'user\na', 'any', ['user', 'a']],
     ['the name of a head in a later row, as an id', 'a\nperson_id', 'any', ['a', 'person_id']],
+    ['semicolons', 'name;distinct_id\nAda, B.;a\n"x;y";"b;c"', 'distinct_id', ['a', 'b;c']],
+    ['tabs', 'distinct_id\tname\na,b\tAda', 'distinct_id', ['a,b']],
+    ['bars, and a quoted head', '\ufeff"Name"|"person_id"\nAda|1', 'person', ['1']],
+    ['semicolons without a head as part of ids', 'a;b\nc', 'any', ['a;b', 'c']],
+    ['the heads of PostHog', 'Person.id,Name\nu1,Ada', 'person', ['u1']],
+    ['the other heads of PostHog', 'Email,Person .id\nada@x.test,u1', 'person', ['u1']],
+    ['an export of persons from here', 'cursor,uuid,name,distinct_ids\n9,u1,Ada,"[""a""]"', 'person', ['u1']],
+    ['person_id before others', 'uuid,distinct_id,person_id\ne1,a,u1', 'person', ['u1']],
+    ['distinct_id before the uuid of an event', 'uuid,event,distinct_id\ne1,x,a', 'distinct_id', ['a']],
     ['a comma at the end of the last row', 'distinct_id,name\na,', 'distinct_id', ['a']],
   ]
   for (const [what, text, kind, ids] of cases)

@@ -11,20 +11,31 @@ const cellCharsMax = 10_000
 const columnsMax = 1_000
 const cellsPerLook = 256
 
-/** The kinds of ids by head; heads are in lower case, without spaces, hyphens and underscores. */
+/**
+ * The kinds of ids by head, those before others that say more exactly who is meant: a `uuid` beside them may be that of
+ * an event. Heads are in lower case, without blanks, dots, hyphens and underscores: `Person .id` is one of PostHog's.
+ * `uuid` is the head in our own export of persons.
+ */
 const kindOfHead: ReadonlyMap<string, MemberIds['kind']> = new Map([
-  ['distinctid', 'distinct_id'],
   ['personid', 'person'],
   ['personuuid', 'person'],
+  ['distinctid', 'distinct_id'],
+  ['uuid', 'person'],
 ])
+const headNames = [...kindOfHead.keys()]
+/** Spreadsheets of some countries write semicolons. */
+const separators = [',', ';', '\t', '|']
 
 /**
- * Reads RFC 4180, with or without a head. A column whose head is `distinct_id` or `person_id` (in any spelling) holds
- * the ids. A single column without such a head holds ids from its first row on; any other head is then reported as an
- * id without a person. Empty rows are skipped.
+ * Reads RFC 4180, with or without a head. A column whose head is `person_id`, `distinct_id` or `uuid` (in any spelling)
+ * holds the ids, and what separates it from the others in the head separates all columns. A single column without such
+ * a head holds ids from its first row on; any other head is then reported as an id without a person. Empty rows are
+ * skipped.
  */
 export class MemberTable {
   readonly #text: string
+  readonly #separator: string
+  readonly #cellEnd: RegExp
   #at: number
   #cells: string[] = []
   /** Starts at 1; empty rows count. */
@@ -37,6 +48,8 @@ export class MemberTable {
   constructor(text: string) {
     this.#text = text
     this.#at = text.startsWith('\ufeff') ? 1 : 0
+    this.#separator = separatorOf(text.slice(this.#at, this.#at + headCharsMax))
+    this.#cellEnd = new RegExp(`[${this.#separator}\\r\\n]`, 'g')
   }
 
   /** Returns true when all is read, false when `isTimeUp` stopped it; call it again then. */
@@ -63,12 +76,12 @@ export class MemberTable {
     const end = text[this.#at] === '"' ? this.#readQuoted() : this.#readPlain()
     if (end === null) return
     this.#at = end + 1
-    if (text[end] === ',') return
+    if (text[end] === this.#separator) return
     if (text[end] === '\r' && text[this.#at] === '\n') this.#at++
     this.#endRow()
   }
 
-  /** @returns the offset where the cell ends: at a comma, a line end or the end of the text. */
+  /** @returns the offset where the cell ends: at a separator, a line end or the end of the text. */
   #readPlain(): number | null {
     const end = this.#endFrom(this.#at)
     if (end - this.#at > cellCharsMax) this.#refuse(cellTooLong)
@@ -83,7 +96,7 @@ export class MemberTable {
       if (quote === -1) this.#refuse('cannot be read: a quotation mark stands alone.')
       else if (quote - from > cellCharsMax) this.#refuse(cellTooLong)
       else if (text[quote + 1] === '"') continue
-      else if (quote + 1 < text.length && !',\r\n'.includes(text[quote + 1]!))
+      else if (quote + 1 < text.length && !`${this.#separator}\r\n`.includes(text[quote + 1]!))
         this.#refuse('cannot be read: something stands behind a closing quotation mark.')
       else {
         this.#cells.push(text.slice(from, quote).replaceAll('""', '"').trim())
@@ -94,8 +107,8 @@ export class MemberTable {
   }
 
   #endFrom(at: number): number {
-    cellEnd.lastIndex = at
-    return cellEnd.test(this.#text) ? cellEnd.lastIndex - 1 : this.#text.length
+    this.#cellEnd.lastIndex = at
+    return this.#cellEnd.test(this.#text) ? this.#cellEnd.lastIndex - 1 : this.#text.length
   }
 
   #endRow(): void {
@@ -116,10 +129,11 @@ export class MemberTable {
   }
 
   #readHead(cells: readonly string[]): boolean {
-    const column = cells.findIndex(cell => kindOfHead.has(folded(cell)))
-    if (column === -1) return false
-    this.#column = column
-    this.#kind = kindOfHead.get(folded(cells[column]!))!
+    const heads = cells.map(folded)
+    const name = headNames.find(name => heads.includes(name))
+    if (name === undefined) return false
+    this.#column = heads.indexOf(name)
+    this.#kind = kindOfHead.get(name)!
     return true
   }
 
@@ -128,9 +142,17 @@ export class MemberTable {
   }
 }
 
-const cellEnd = /[,\r\n]/g
+/** What separates the columns of a head that names ids; a comma when the text does not begin with such a head. */
+function separatorOf(text: string): string {
+  const head = text.trimStart().split(/[\r\n]/, 1)[0]!
+  const heads = (separator: string) => head.split(separator).map(cell => folded(cell.replaceAll('"', '')))
+  return separators.find(separator => heads(separator).some(cell => kindOfHead.has(cell))) ?? ','
+}
+
+/** A head may have this many characters for its separator to be looked for. */
+const headCharsMax = 100_000
 const cellTooLong = `has a cell of more than ${cellCharsMax} characters.`
 
 function folded(head: string): string {
-  return head.length > 40 ? head : head.toLowerCase().replaceAll(/[\s_-]/g, '')
+  return head.length > 40 ? head : head.toLowerCase().replaceAll(/[\s._-]/g, '')
 }
