@@ -240,7 +240,10 @@ export class Connections {
     if (found.state === 'answering' && this.#fullestSize < size + 2) return false
     this.#onEnd(found.state === 'idle' ? 'idle' : 'crowded')
     this.#remove(found.connection)
-    found.connection.socket.destroy()
+    const { socket } = found.connection
+    // Without a reset the system would keep what it has of the answer, megabytes of it, for minutes.
+    if (found.state === 'answering') socket.resetAndDestroy()
+    else socket.destroy()
     return true
   }
 
