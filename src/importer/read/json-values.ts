@@ -19,7 +19,7 @@ const [braceOpen, braceClose] = [0x7b, 0x7d]
 const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
 /** A word is what is neither a list, an object nor a text, such as a number. */
-type Place = 'before list' | 'between' | 'nested' | 'word'
+type Place = 'before values' | 'between' | 'nested' | 'word'
 
 export class JsonValues {
   #place: Place
@@ -39,9 +39,9 @@ export class JsonValues {
     this.#isByLine = isByLine
   }
 
-  /** A file that begins with a list. Once a list or an object stands on one line, all do. */
-  static ofLists(): JsonValues {
-    return new JsonValues('before list', false, false)
+  /** A file whose values span lines, as far as is known: once a list or an object stands on one line, all do. */
+  static ofFile(): JsonValues {
+    return new JsonValues('before values', false, false)
   }
 
   static ofLine(isInList = false): JsonValues {
@@ -73,8 +73,10 @@ export class JsonValues {
         case 'word':
           if (unit <= blank || isPunctuation(unit)) return this.#end(at)
           break
-        case 'before list':
-          if (unit === bracketOpen) this.#openList()
+        case 'before values':
+          if (unit !== bracketOpen && unit !== braceOpen) break
+          this.#place = 'between'
+          if (this.#stepBetween(unit)) return { step: 'begins', at }
           break
         default:
           if (this.#stepBetween(unit)) return { step: 'begins', at }

@@ -148,9 +148,9 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
   }
 }
 
-/** Elements of JSON lists, which may stand on any number of lines, and objects between and behind them. */
+/** Elements of JSON lists, and objects between and behind them, which may stand on any number of lines. */
 function elementEnds(): EndFinder {
-  const values = JsonValues.ofLists()
+  const values = JsonValues.ofFile()
   let lookedBytes = 0
   let leadBytes: number | null = null
   const next: EndFinder['next'] = (chunk, from) => {

@@ -168,6 +168,23 @@ describe('a JSON list', () => {
     ])
   })
 
+  it('may be none: objects over several lines are read alike', async () => {
+    assert.deepEqual(
+      await read('\ufeff{\n  "a": "}"\n}\n{\n  "b": [\n    1\n  ]\n}\n{"c":3}\n{"d":\n{"e":5}\n', 'array'),
+      [
+        ['1:3', { a: '}' }],
+        ['4:18', { b: [1] }],
+        ['9:41', { c: 3 }],
+        ['10:49', 'json_syntax'],
+        ['11:55', { e: 5 }],
+      ],
+    )
+    assert.deepEqual(await read('{\n  "a": 1\n}\n{\n  "b"', 'array'), [
+      ['1:0', { a: 1 }],
+      ['4:13', 'truncated_record'],
+    ])
+  })
+
   it('may be followed by others, and by objects', async () => {
     // Pages of an API, put into one file: thousands of visits were a single reject.
     assert.deepEqual(await read('[{"a":1}]\n[{"b":2},\n{"c":3}]\n[]{"d":4} {"e":5}\n', 'array'), [
@@ -314,6 +331,8 @@ describe('the format of a text', () => {
     ['x', '\n {"a":1}', 'json'],
     ['x', '\ufeff[{"a":1}]', 'array'],
     ['x.csv', '[', 'array'],
+    ['x', '\ufeff{ \r\n "a": 1}', 'array'],
+    ['x.csv', '{\n', 'csv'],
     ['x', 'a,b\n', 'csv'],
     ['x.json.gz', 'broken', 'json'],
     ['x.zip!y.csv', '{a},b', 'csv'],

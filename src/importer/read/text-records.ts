@@ -31,9 +31,12 @@ const lookaheadBytes = 1024
  * broken JSON is no CSV.
  */
 export async function textFormat({ object, bytes }: UnpackedFile): Promise<TextFormat> {
-  const first = (await bytes.peek(lookaheadBytes)).find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
+  const beginning = await bytes.peek(lookaheadBytes)
+  const first = beginning.find((byte, at) => byte > blank && byteOrderMark[at] !== byte)
   if (first === bracketOpen) return 'array'
   if (/\.[ct]sv\b/i.test(object)) return 'csv'
+  // An object over several lines, as `jq` and other programs lay them out.
+  if (/^\{[ \t\r]*\n/.test(beginning.toString().replace('\ufeff', '').trimStart())) return 'array'
   return first === braceOpen || /\.(?:json|jsonl|ndjson)\b/i.test(object) ? 'json' : 'csv'
 }
 
