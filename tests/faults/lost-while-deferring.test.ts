@@ -77,7 +77,12 @@ describe('the event store while a project is deferred', () => {
       await events.migrate()
       const keeper = createEventStoreKeeper({
         ...{ ...shared, metrics: createMetrics(), marks: management, rejectRetentionDays: 30 },
-        ...{ newUuid: () => crypto.randomUUID(), random: Math.random, onRestoring: () => undefined },
+        ...{
+          newUuid: () => crypto.randomUUID(),
+          random: Math.random,
+          onRestoring: () => undefined,
+          expiryClock: shared.clock,
+        },
       })
       await keeper.checkAtStart(new AbortController().signal)
     }

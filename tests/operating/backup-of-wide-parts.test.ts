@@ -24,7 +24,7 @@ async function wideInstance(t: TestContext, folder: string): Promise<{ dataFolde
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
   const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  await migrate(clients, { rejectRetentionDays: 30 })
+  await migrate(clients, { rejectRetentionDays: 30, isEmbedded: true })
   const tables: string[] = []
   await clients.write(async (client, database) => {
     const shown = await client.query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })

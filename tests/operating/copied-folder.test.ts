@@ -18,7 +18,7 @@ it('an event store that was copied with its links followed starts on the copy wi
   const engine = await startEngine({}, folder)
   t.after(() => engine.stop())
   const clients = createClickHouseClients({ endpoint: engine.endpoint, queryTimeoutSeconds: 8 })
-  await migrate(clients, { rejectRetentionDays: 30 })
+  await migrate(clients, { rejectRetentionDays: 30, isEmbedded: true })
   const insert = (database: string) => `INSERT INTO ${database}.events (project_id) VALUES (1)`
   await clients.write((client, database) => client.command({ query: insert(database) }))
   await clients.close()

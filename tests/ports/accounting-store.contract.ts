@@ -111,7 +111,10 @@ export function accountingStoreContract(adapter: string, open: OpenManagement): 
         { reason: 'invalid_json', count: 9, lastSeenMs: at('2026-03-03T01:00:00Z') },
       ])
       assert.equal((await store.listRefused(1, '2026-03-03'))[0]?.count, 4)
-      await store.deleteRefusedBefore('2026-03-03')
+      await store.addRefused([{ ...row, day: '2046-03-03', count: 9, lastSeenMs: noon }])
+      await store.deleteRefusedOutside('2026-03-03', null)
+      assert.equal((await store.listRefused(1, '2046-03-03'))[0]?.count, 9)
+      await store.deleteRefusedOutside('2026-03-03', '2026-04-03')
       assert.deepEqual(
         (await store.listRefused(1, '2026-03-01')).map(({ count }) => count),
         [4],

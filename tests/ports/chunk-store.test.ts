@@ -90,7 +90,7 @@ describe('ChunkStore on sqlite', () => {
     assert.deepEqual([ofMerges.count, ofMerges.warnings.length], [1_005, 1_000])
     const few = await management.listWarnings(1, { sinceMs: 6 * dayMs, sampleCountMax: 2 })
     assert.deepEqual([few[0]!.count, few[0]!.warnings.length], [1, 1])
-    await management.deleteWarningsBefore('1970-01-07')
+    await management.deleteWarningsOutside('1970-01-07', '1970-01-07')
     const kept = await management.listWarnings(1, { sinceMs: 0, sampleCountMax: 100 })
     assert.deepEqual([kept[0]!.count, kept[0]!.warnings.length], [1, 1])
   })

@@ -69,6 +69,48 @@ describe('how long the event store keeps rows', () => {
     ])
   })
 
+  it('ends by the clock that the worker believes where the engine is embedded, and not by that of the machine', async () => {
+    const store = createClickHouseEventStore({
+      endpoint: server.engine.endpoint,
+      clock: fixedClock(0),
+      isEmbedded: true,
+    })
+    const kept = async () => {
+      const ids = (table: string, column: string, where: string) =>
+        `(SELECT arraySort(groupArray(toString(${column}))) FROM pennon.${table} WHERE project_id = 7 AND ${where})`
+      const [found] = await select<{ rejects: string[]; recordings: string[]; items: string[] }>(
+        `SELECT ${ids('rejected_events', 'reject_id', '1')} AS rejects,
+          ${ids('replay_messages', 'session_id', '1')} AS recordings,
+          ${ids('replay_messages', 'session_id', "items = 'x'")} AS items`,
+      )
+      return [found!.rejects.join(' '), found!.recordings.join(' '), found!.items.join(' ')]
+    }
+    const now = Date.UTC(2020, 5, 15, 12)
+    try {
+      await store.migrate()
+      for (const table of ['rejected_events', 'replayed_rejects', 'replay_messages', 'kept_flag_usage'])
+        assert.deepEqual(await termsOf(table), { items: undefined, rows: undefined }, table)
+      for (const [id, days] of Object.entries({ a: -91, b: -31, c: -5, d: 0, e: 32, f: 92 })) {
+        const at = `toDateTime(${now / 1_000 + days * 86_400}, 'UTC')`
+        await command(
+          `INSERT INTO pennon.rejected_events (project_id, reject_id, received_at) VALUES (7, '${id}', ${at})`,
+        )
+        await command(`INSERT INTO pennon.replay_messages (project_id, session_id, uuid, stored_at, items)
+          VALUES (7, '${id}', generateUUIDv4(), ${at}, 'x')`)
+      }
+      for (const table of ['rejected_events', 'replay_messages']) await command(`OPTIMIZE TABLE pennon.${table} FINAL`)
+      assert.deepEqual(await kept(), ['a b c d e f', 'a b c d e f', 'a b c d e f'], 'all of it is years old')
+      await store.deleteExpired({ nowMs: 0, isBelieved: false })
+      assert.deepEqual(await kept(), ['a b c d e f', 'a b c d e f', 'a b c d e f'])
+      await store.deleteExpired({ nowMs: now, isBelieved: false })
+      assert.deepEqual(await kept(), ['c d e f', 'b c d e f', 'd e f'])
+      await store.deleteExpired({ nowMs: now, isBelieved: true })
+      assert.deepEqual(await kept(), ['c d', 'b c d e', 'd e'])
+    } finally {
+      await store.close()
+    }
+  })
+
   it('is left alone by a start that changes nothing: no definition of a table is written again', async () => {
     await migrate(30)
     // The engine writes a definition into a new file. On a full disk that one would be empty, and no start could read it.

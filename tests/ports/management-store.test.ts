@@ -25,6 +25,7 @@ import { managementStoreContract } from './management-store.contract.ts'
 import { scheduleOwnersContract } from './schedule-owners.contract.ts'
 import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
+import { trustedTimeStoreContract } from './trusted-time-store.contract.ts'
 
 const adapters: Record<string, OpenManagement> = {
   sqlite: t =>
@@ -50,6 +51,7 @@ for (const [adapter, openAdapter] of Object.entries(adapters)) {
   scheduleOwnersContract(adapter, openAdapter)
   deferredProjectsContract(adapter, openAdapter)
   subjectMirrorSourceContract(adapter, openAdapter)
+  trustedTimeStoreContract(adapter, openAdapter)
 }
 
 deferredProjectsContract('memory', async () => {

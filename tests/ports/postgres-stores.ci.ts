@@ -29,6 +29,7 @@ import { scheduleOwnersContract } from './schedule-owners.contract.ts'
 import { secretKeyStoreContract } from './secret-key-store.contract.ts'
 import { subjectMirrorSourceContract } from './subject-mirror-source.contract.ts'
 import { subjectStoreContract } from './subject-store.contract.ts'
+import { trustedTimeStoreContract } from './trusted-time-store.contract.ts'
 
 const skip = noPostgres()
 if (skip === false) await runSuites()
@@ -69,6 +70,7 @@ async function runSuites(): Promise<void> {
   importJobStoreContract('postgres', openManagement)
   deferredProjectsContract('postgres', openManagement)
   subjectMirrorSourceContract('postgres', openManagement)
+  trustedTimeStoreContract('postgres', openManagement)
   secretKeyStoreContract('postgres', openManagement)
   scheduleOwnersContract('postgres', openManagement)
   definitionStoreContract('postgres', openDefinitions)

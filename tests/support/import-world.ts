@@ -16,10 +16,9 @@ import { processChunk } from '#core/processing/process-chunk.ts'
 import { rejectRefusedRows } from '#core/processing/refused-rows.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
-import type { ImportWorkDeps } from '#services/imports/job-batch.ts'
 import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { discardJob, publishJob } from '#services/imports/manage-jobs.ts'
-import { createImportWork } from '#services/imports/run-import-work.ts'
+import { createImportWork, type ImportWorkOptions } from '#services/imports/run-import-work.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { recordsAt } from './captured-events.ts'
 import { fixedClock } from './fixed-clock.ts'
@@ -109,13 +108,15 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
   }
 
   const jobDeps = { management, clock }
+  /** Of a worker that has believed the clock for long. */
+  const retentionClock = { nowMs: clock.nowMs, isBelieved: () => true }
   /** @param over replaces stores, so that they can fail. */
-  function work(over: Partial<ImportWorkDeps> = {}) {
+  function work(over: Partial<ImportWorkOptions> = {}) {
     const deps = { state: chunks, jobs: management, events, log, clock, logger: silentLogger(), ownerId: 'w' }
-    return createImportWork({ ...deps, random: () => 0.5, ...over })
+    return createImportWork({ ...deps, random: () => 0.5, retentionClock, ...over })
   }
 
-  async function finish(job: ImportJob, state: ImportJob['state'], over?: Partial<ImportWorkDeps>): Promise<void> {
+  async function finish(job: ImportJob, state: ImportJob['state'], over?: Partial<ImportWorkOptions>): Promise<void> {
     clock.advance(10_000)
     await work(over).workNow(new AbortController().signal)
     assert.equal((await management.findImportJob(job.id))?.state, state)
@@ -153,11 +154,11 @@ export async function importWorld(t: TestContext, open: OpenImportState) {
       assert.ok(created.ok)
       return created.value
     },
-    async publish(job: ImportJob, over?: Partial<ImportWorkDeps>): Promise<void> {
+    async publish(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
       assert.ok((await publishJob(jobDeps, 1, job.id)).ok)
       await finish(job, 'published', over)
     },
-    async discard(job: ImportJob, over?: Partial<ImportWorkDeps>): Promise<void> {
+    async discard(job: ImportJob, over?: Partial<ImportWorkOptions>): Promise<void> {
       assert.ok((await discardJob(jobDeps, 1, job.id)).ok)
       await finish(job, 'discarded', over)
     },

@@ -48,6 +48,7 @@ import {
   writeRejectedRow,
   writeReplayedRow,
 } from './writing/event-rows.ts'
+import { deleteExpired } from './writing/expired-rows.ts'
 import { arrivalColumns, flagArrivals, writeArrivalRow } from './writing/flag-arrivals.ts'
 import { findFlagCalls, thinnedColumns, writeThinnedRow } from './writing/flag-calls.ts'
 import { findHeldRows, writeMark } from './writing/held-rows.ts'
@@ -65,6 +66,8 @@ export interface ClickHouseEventStoreOptions {
   readonly queryTimeoutSeconds?: number
   /** `PENNON_REJECT_RETENTION_DAYS`. Default 30. */
   readonly rejectRetentionDays?: number
+  /** Whether it is the embedded engine, whose rows expire by the worker's clock (`deleteExpired`). Default: it is not. */
+  readonly isEmbedded?: boolean
   /** Bytes that the disk of the tables has left, where it is known. */
   readonly freeBytes?: () => number
   /** How much of an export is read at once; small in tests. */
@@ -87,7 +90,7 @@ const sqlQueueLimits = { runningMax: 2, waitingMax: 16 }
 
 /** Opens no connection before the first call; every promise of `EventStore` holds. */
 export function createClickHouseEventStore(options: ClickHouseEventStoreOptions): EventStore {
-  const { clock, queryTimeoutSeconds = 8, rejectRetentionDays = 30 } = options
+  const { clock, queryTimeoutSeconds = 8, rejectRetentionDays = 30, isEmbedded = false } = options
   const clients = createClickHouseClients({ endpoint: options.endpoint, queryTimeoutSeconds })
   const inserter = createRowInserter(clients)
   const askIn =
@@ -97,7 +100,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
   const ask = askIn(new ProjectQueue(queueLimits))
   return {
     ...writer(clients, inserter, clock),
-    ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes }),
+    ...upkeep(clients, { rejectRetentionDays, freeBytes: options.freeBytes, isEmbedded }),
     ...queries(ask),
     ...insights(askIn(new ProjectQueue(insightQueueLimits))),
     ...rejects(ask, inserter),
@@ -162,6 +165,9 @@ function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventSto
     migrate: () => migrate(clients, migration),
     findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
     writeMark: mark => writeMark(clients, mark),
+    deleteExpired: async by => {
+      if (migration.isEmbedded) await deleteExpired(clients, { ...by, ...migration })
+    },
   }
 }
 

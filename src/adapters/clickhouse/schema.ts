@@ -5,11 +5,14 @@
 // Source: docs/wire/ingestion.md 8.1, 10.
 
 import { flagCallEventName, flagCallTextBytesMax } from '#core/processing/thin-flag-calls.ts'
+import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import { wideFlagSet } from './insights/property-access.ts'
 
 export interface SchemaOptions {
   readonly rejectRetentionDays: number
+  /** Whether rows are deleted by the worker (`writing/expired-rows.ts`) instead of by a TTL. */
+  readonly isEmbedded: boolean
 }
 
 /** A change of a table that may be there already. */
@@ -35,6 +38,22 @@ function modifyTtl(database: string, table: string, ttl: string): TableUpgrade {
     query: `ALTER TABLE ${database}.${table} MODIFY TTL ${ttl} DELETE`,
     isDone: definition => definition.slice(definition.indexOf(' ENGINE = ')).includes(` TTL ${ttl} `),
   }
+}
+
+/** Why rows have no TTL then: `writing/expired-rows.ts`. */
+function removeTtls(database: string): TableUpgrade[] {
+  const ofRows = ['rejected_events', 'replayed_rejects', 'replay_messages', 'kept_flag_usage'].map(table => ({
+    table,
+    query: `ALTER TABLE ${database}.${table} REMOVE TTL`,
+    isDone: (definition: string) => !definition.slice(definition.indexOf(' ENGINE = ')).includes(' TTL '),
+  }))
+  const table = 'replay_messages'
+  const ofItems = {
+    table,
+    query: `ALTER TABLE ${database}.${table} MODIFY COLUMN items REMOVE TTL`,
+    isDone: (definition: string) => !definition.includes('`items` String CODEC(NONE) TTL '),
+  }
+  return [...ofRows, ofItems]
 }
 
 /**
@@ -121,13 +140,10 @@ const boundedFlagSet = `if(arraySum(text -> length(text), mapKeys(flags)) + arra
       (flag, value) -> concat(encodeURLComponent(flag), '=', encodeURLComponent(value), '&'),
       mapKeys(mapSort(flags)), mapValues(mapSort(flags))))))`
 
-/** Counts of usage that are still wanted are made again when they are over. */
-const keptUsageDays = 90
-
 /** Statements in the order in which they have to run. New ones go to the end; released ones are never changed. */
 export function schemaStatements(
   database: string,
-  { rejectRetentionDays }: SchemaOptions,
+  { rejectRetentionDays, isEmbedded }: SchemaOptions,
 ): readonly (string | TableUpgrade)[] {
   const rejectTtl = `toDateTime(received_at) + toIntervalDay(${rejectRetentionDays})`
   const recordingTtl = `stored_at + toIntervalDay(${recordingRetentionDays.row})`
@@ -159,7 +175,7 @@ export function schemaStatements(
       ORDER BY (project_id, received_at, reject_id)
       TTL ${rejectTtl} DELETE`,
     // Changes nothing after the first start, unless the setting has changed.
-    modifyTtl(database, 'rejected_events', rejectTtl),
+    ...(isEmbedded ? [] : [modifyTtl(database, 'rejected_events', rejectTtl)]),
     // Both tables alike, or partitions could not move from one to the other. Older rows are charged as before.
     ...['events', 'events_pending'].map(table =>
       addColumn(
@@ -203,7 +219,7 @@ export function schemaStatements(
     ) ENGINE = ReplacingMergeTree
       ORDER BY (project_id, reject_id)
       TTL ${rejectTtl} DELETE`,
-    modifyTtl(database, 'replayed_rejects', rejectTtl),
+    ...(isEmbedded ? [] : [modifyTtl(database, 'replayed_rejects', rejectTtl)]),
     // Flag calls that a project thins: they are not stored, but count as usage. Identities as for events.
     `CREATE TABLE IF NOT EXISTS ${database}.thinned_flag_calls (
       project_id UInt32,
@@ -227,12 +243,16 @@ export function schemaStatements(
       written_at DateTime64(6, 'UTC')
     ) ENGINE = ReplacingMergeTree(written_at) ORDER BY (instance, slot)`,
     // A table that was made while recordings were kept for longer or shorter takes on today's terms.
-    modifyTtl(database, 'replay_messages', recordingTtl),
-    {
-      table: 'replay_messages',
-      query: `ALTER TABLE ${database}.replay_messages MODIFY COLUMN items TTL ${itemsTtl}`,
-      isDone: definition => definition.includes(`\`items\` String CODEC(NONE) TTL ${itemsTtl}`),
-    },
+    ...(isEmbedded
+      ? []
+      : [
+          modifyTtl(database, 'replay_messages', recordingTtl),
+          {
+            table: 'replay_messages',
+            query: `ALTER TABLE ${database}.replay_messages MODIFY COLUMN items TTL ${itemsTtl}`,
+            isDone: (definition: string) => definition.includes(`\`items\` String CODEC(NONE) TTL ${itemsTtl}`),
+          },
+        ]),
     // The mirror: persons and groups of today, as the state has them. A version is a commit of the state, so that a group
     // that was deleted and made again wins over its former self.
     `CREATE TABLE IF NOT EXISTS ${database}.persons (
@@ -324,5 +344,6 @@ export function schemaStatements(
         MODIFY COLUMN flag_set LowCardinality(String) DEFAULT ${boundedFlagSet} CODEC(ZSTD(1))`,
       isDone: (definition: string) => definition.includes(`> ${flagSetBytesMax}, '${wideFlagSet}',`),
     })),
+    ...(isEmbedded ? removeTtls(database) : []),
   ]
 }

@@ -17,6 +17,7 @@ import { importJobs } from './migrations/0012-import-jobs.ts'
 import { publicImportJobIds } from './migrations/0013-public-import-job-ids.ts'
 import { rowsOfImportJobs } from './migrations/0014-rows-of-import-jobs.ts'
 import { failingImportJobs } from './migrations/0015-failing-import-jobs.ts'
+import { trustedTime } from './migrations/0016-trusted-time.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -38,6 +39,7 @@ export const migrations: readonly Migration[] = [
   publicImportJobIds,
   rowsOfImportJobs,
   failingImportJobs,
+  trustedTime,
 ]
 
 /**

@@ -22,6 +22,7 @@ import { eventStoreMarkQueries } from './processing/event-store-mark-queries.ts'
 import { logBindingQueries } from './processing/log-binding-queries.ts'
 import { scheduleOwnerQueries } from './processing/schedule-owner-queries.ts'
 import { subjectMirrorQueries } from './processing/subject-mirror-queries.ts'
+import { trustedTimeQueries } from './processing/trusted-time-queries.ts'
 import { personalKeyQueries } from './projects/personal-key-queries.ts'
 import { projectQueries } from './projects/project-queries.ts'
 import { secretKeyQueries } from './projects/secret-key-queries.ts'
@@ -50,6 +51,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...eventStoreMarkQueries(db),
     ...logBindingQueries(db),
     ...scheduleOwnerQueries(db),
+    ...trustedTimeQueries(db),
     ...deferredProjectQueries(db),
     ...subjectMirrorQueries(db),
     ...importJobQueries(db),

@@ -115,7 +115,10 @@ export class StreamReader {
   deleteBehind(offset: number, olderThanMs: number): { deletedSegmentCount: number } {
     for (let deletedSegmentCount = 0; ; deletedSegmentCount++) {
       const oldest = this.oldestProcessed(offset)
-      if (oldest === null || oldest.newestAppendMs >= olderThanMs) return { deletedSegmentCount }
+      const isOld =
+        oldest !== null &&
+        (oldest.newestAppendMs < olderThanMs || this.#hasOldBehind(offset, oldest.newestAppendMs, olderThanMs))
+      if (!isOld) return { deletedSegmentCount }
       oldest.delete()
     }
   }
@@ -123,8 +126,8 @@ export class StreamReader {
   /** The oldest segment, if all of it is before `offset` and it is not the newest; null otherwise. */
   oldestProcessed(offset: number): { readonly newestAppendMs: number; delete(): void } | null {
     this.#listAgain()
-    const [oldest, next] = this.#segments
-    if (oldest === undefined || next === undefined || next.firstOffset > offset) return null
+    const [oldest] = this.#segments
+    if (oldest === undefined || !this.#isProcessed(0, offset)) return null
     return {
       newestAppendMs: this.#newestAppendMs(oldest),
       delete: () => {
@@ -132,6 +135,20 @@ export class StreamReader {
         removeSegmentFiles(oldest.path)
       },
     }
+  }
+
+  /** A segment that is stamped ahead, by a clock that was, is no newer than those behind it. */
+  #hasOldBehind(offset: number, oldestMs: number, olderThanMs: number): boolean {
+    const processed = this.#segments.filter((_, index) => this.#isProcessed(index, offset))
+    // Where the stamps ascend, one look is enough.
+    if (this.#newestAppendMs(processed.at(-1)!) >= oldestMs) return false
+    return processed.some(segment => this.#newestAppendMs(segment) < olderThanMs)
+  }
+
+  /** Whether all of a segment is before `offset` and it is not the newest. */
+  #isProcessed(index: number, offset: number): boolean {
+    const next = this.#segments[index + 1]
+    return next !== undefined && next.firstOffset <= offset
   }
 
   /** Packs every segment but the newest, oldest first. A damaged one stays as it is; reading it reports the damage. */

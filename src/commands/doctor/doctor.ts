@@ -8,6 +8,7 @@ import { checkInstance } from './check-instance.ts'
 import { checkClock, checkNode, checkOpenFiles } from './check-machine.ts'
 import { checkStoredEvents } from './check-stored-events.ts'
 import { checkEvents, checkGeoip, checkState } from './check-stores.ts'
+import { checkTrustedTime } from './check-trusted-time.ts'
 import type { Finding } from './finding.ts'
 
 /** Prints a line per check. The exit code is 1 if something needs fixing; warnings do not count. */
@@ -39,5 +40,6 @@ async function examine(config: Config, acceptsMissingEvents: boolean): Promise<r
     ...(await checkDeferredProjects(config, Date.now())),
     checkGeoip(config, Date.now()),
     checkClock(config),
+    ...(await checkTrustedTime(config)),
   ]
 }

@@ -23,6 +23,7 @@ export function openEventStore(config: Config, clock: Clock): EventStore {
     clock,
     queryTimeoutSeconds: config.queryTimeoutSeconds,
     rejectRetentionDays: config.rejectRetentionDays,
+    isEmbedded: given === null,
     ...(given === null && { freeBytes: () => freeBytesOf(config.dataFolder) }),
   })
 }

@@ -15,6 +15,8 @@ import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createFlagUsageKeeper } from '#services/worker/keep-flag-usage.ts'
 import { createLogRetention } from '#services/worker/log-retention.ts'
 import { createSubjectMirrorKeeper } from '#services/worker/mirror-subjects.ts'
+import { createRetentionClock } from '#services/worker/retention-clock.ts'
+import { createRowExpiry } from '#services/worker/row-expiry.ts'
 import { createScheduleLease } from '#services/worker/schedule-lease.ts'
 import { createUsageSchedule } from '#services/worker/usage-schedule.ts'
 import { createWorker, type Worker } from '#services/worker/worker.ts'
@@ -52,6 +54,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   // The log is in this data folder, and one worker processes it: its id survives a restart, and no other worker has it.
   const lease = createScheduleLease({ owners: management, ownerId: logId, clock })
   const mayRun = lease.isOurs
+  const retentionClock = createRetentionClock({ clock, store: management, logger, mayRun })
   const usage = createUsageSchedule({
     ...{ events, usage: management, log, positions: management, clock, logger, mayRun },
     findLostSpans: () => keeper.findLostSpans(),
@@ -89,6 +92,8 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     jobsOfDays,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
+    // A server lets rows expire by a clock of its own.
+    expiryClock: config.clickhouseUrl === null ? retentionClock : clock,
     newUuid: randomUUID,
     random: Math.random,
     onRestoring: () => onStateChange(worker.state()),
@@ -96,6 +101,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const importWork = createImportWork({
     ...{ state: chunks, jobs: management, events, log, clock, logger, ownerId },
     random: Math.random,
+    retentionClock,
   })
   const retentionMs = config.logRetentionHours * 3_600_000
   const worker: Worker = createWorker({
@@ -103,8 +109,9 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     events,
     keeper,
     housekeeping: [
+      retentionClock,
       createLogRetention({
-        ...{ log, positions: management, clock, logger, retentionMs, mayRun },
+        ...{ log, positions: management, clock: retentionClock, logger, retentionMs, mayRun },
         isHeld: () => !keeper.isChecked(),
       }),
     ],
@@ -114,7 +121,8 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
       mirror,
       flagUsage,
       importWork,
-      createCountRetention({ store: management, clock, logger, mayRun }),
+      createRowExpiry({ events, retentionClock, logger, mayRun }),
+      createCountRetention({ store: management, clock: retentionClock, logger, mayRun }),
     ],
     logger,
     onStateChange,

@@ -99,6 +99,8 @@ export interface ImportJob {
   readonly updatedAtMs: number
   readonly publishedAtMs: number | null
   readonly discardedAtMs: number | null
+  /** When its undoing was given up: what it would need is deleted. Null while it can be undone. */
+  readonly finalAtMs: number | null
   /** While publishing or discarding it fails; null otherwise. */
   readonly failure: JobFailure | null
 }

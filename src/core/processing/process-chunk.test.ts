@@ -112,7 +112,14 @@ describe('a chunk', () => {
       new Map(),
     )
     const state = memoryState([aProject()])
-    const times = { createdAtMs: 0, updatedAtMs: 0, publishedAtMs: null, discardedAtMs: null, failure: null }
+    const times = {
+      createdAtMs: 0,
+      updatedAtMs: 0,
+      publishedAtMs: null,
+      discardedAtMs: null,
+      finalAtMs: null,
+      failure: null,
+    }
     const job = {
       name: '',
       source: '',

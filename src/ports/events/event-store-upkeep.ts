@@ -15,6 +15,13 @@ export interface EventStoreUpkeep {
    * @throws PortError `unavailable` also while tables are missing: call `migrate` first.
    */
   findHeldRows(instance: string, markId: string | null): Promise<HeldRows | null>
+  /**
+   * Deletes rejects, recordings and kept counts that are older than they are kept; packed items of recordings by whole UTC
+   * days. Does nothing where a server deletes them by its own clock.
+   * @param by.isBelieved whether rows that are further ahead of the time than they are kept go as well, since they would
+   *   stay for as long as a clock was wrong.
+   */
+  deleteExpired(by: { readonly nowMs: number; readonly isBelieved: boolean }): Promise<void>
   /** Resolves when the mark is durable. */
   writeMark(mark: StoreMark): Promise<void>
 }

@@ -4,6 +4,9 @@
 
 import type { Buckets } from '#core/insights/buckets.ts'
 
+/** How long kept counts stay: those that are still wanted are made again then. */
+export const keptUsageDays = 90
+
 /** @throws PortError from every method, like `EventQueries`. */
 export interface FlagUsageUpkeep {
   /** Flags with at least `callsMin` stored rows of calls since a time, the most called first, `limit` at most. */

@@ -48,8 +48,8 @@ export interface RefusedStore {
   addRefused(counts: readonly RefusedCount[]): Promise<void>
   /** Sums by reason, from the UTC day `fromDay` on. */
   listRefused(projectId: number, fromDay: string): Promise<readonly RefusedSummary[]>
-  /** Retention: deletes the counts of UTC days before `day`. */
-  deleteRefusedBefore(day: string): Promise<void>
+  /** Retention: deletes the counts of UTC days before `firstDay`, and after `lastDay` if there is one. */
+  deleteRefusedOutside(firstDay: string, lastDay: string | null): Promise<void>
 }
 
 export interface RefusedCount {
@@ -76,8 +76,8 @@ export interface WarningStore {
     projectId: number,
     query: { sinceMs: number; sampleCountMax: number },
   ): Promise<readonly WarningSummary[]>
-  /** Retention: deletes counts and samples of UTC days before `day`. */
-  deleteWarningsBefore(day: string): Promise<void>
+  /** Retention: deletes counts and samples of UTC days before `firstDay`, and after `lastDay` if there is one. */
+  deleteWarningsOutside(firstDay: string, lastDay: string | null): Promise<void>
 }
 
 export interface WarningSummary {

@@ -55,7 +55,7 @@ export interface ImportJobStore {
     page: { readonly limit: number; readonly offset: number },
   ): Promise<{ readonly count: number; readonly jobs: readonly DescribedImportJob[] }>
   /**
-   * Changes a job that is in one of these states, and at this step if one is given.
+   * Changes a job that is in one of these states, and at this step if one is given. A job that is final is not discarded.
    * @returns the job as it is afterwards; null if it is elsewhere, or does not exist.
    */
   updateImportJob(
@@ -125,6 +125,13 @@ export interface ImportWorkStore {
    * Jobs of days stay: they say which of the events in the log are gone.
    */
   forgetDiscardedJobs(projectId: number, keptCount: number): Promise<void>
-  /** Published jobs with images, that were published before this time. */
+  /** Published jobs that were published before this time and are not final, and final ones that still have images. */
   listFinalImportJobs(publishedBeforeMs: number): Promise<readonly number[]>
+  /**
+   * Makes a published job final, before its images are deleted: from then on it is not discarded.
+   * @returns whether it is final; false when it is being discarded.
+   */
+  makeImportJobFinal(importJobId: number, nowMs: number): Promise<boolean>
+  /** Jobs that a clock published after this time, which is now, count as published now: they would be kept for too long. */
+  dateBackImportJobs(nowMs: number): Promise<void>
 }

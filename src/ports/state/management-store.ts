@@ -20,6 +20,7 @@ import type { ScheduleOwners } from './schedule-owners.ts'
 import type { SecretKeyStore } from './secret-key-store.ts'
 import type { SubjectMirrorSource } from './subject-mirror-source.ts'
 import type { SurveyStore } from './survey-store.ts'
+import type { TrustedTimeStore } from './trusted-time-store.ts'
 
 /**
  * @throws PortError from every method: `timeout` when another process held the lock, `unavailable`, `full`, `corrupt`,
@@ -42,6 +43,7 @@ export interface ManagementStore
     EventStoreMarks,
     LogBindingStore,
     ScheduleOwners,
+    TrustedTimeStore,
     DeferredProjects,
     SubjectMirrorSource,
     ImportJobStore,

@@ -27,7 +27,7 @@ export interface ManageJobsDeps {
 }
 
 /**
- * Why a job stays as it is. `final`: it was published too long ago to be undone; `too_many_of_day`: imports of its day
+ * Why a job stays as it is. `final`: it was published too long ago, or what undoing it needs is deleted; `too_many_of_day`: imports of its day
  * without a job were discarded too often.
  */
 export type JobRefusal =
@@ -113,8 +113,8 @@ export async function discardJob(
   const job = await findJob(deps, projectId, id)
   if (job === null) return err('not_found')
   if (job.state === 'discarded' || job.state === 'discarding') return ok(job)
-  const isFinal = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
-  if (isFinal) return err('final')
+  const isOld = job.publishedAtMs !== null && deps.clock.nowMs() - job.publishedAtMs > undoDays * dayMs
+  if (isOld || job.finalAtMs !== null) return err('final')
   if (job.day !== null) {
     const ofDay = await deps.management.listJobsOfDay(projectId, job.day)
     if (ofDay.length > discardsOfDayMax) return err('too_many_of_day')
@@ -133,7 +133,9 @@ async function start(
   const day = job.day === null ? null : { day: endedDay(job.day, nowMs) }
   const change = { state, step: 'draining' as const, updatedAtMs: nowMs, ...day }
   const started = await management.updateImportJob(job.id, change, { states })
-  return started === null ? err(refusalOf(job)) : ok(started)
+  if (started !== null) return ok(started)
+  const found = await management.findImportJob(job.id)
+  return err(found !== null && found.finalAtMs !== null ? 'final' : refusalOf(job))
 }
 
 function refusalOf({ state }: DescribedImportJob): JobRefusal {

@@ -4,6 +4,7 @@
 import { discardedJobsMax, type ImportJob, type ImportStep, undoDays } from '#core/imports/import-job.ts'
 import { ProjectGoneError } from '#core/processing/imports/publish-shelf.ts'
 import { dayMs } from '#core/time.ts'
+import type { Clock } from '#ports/clock.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 import { checkRows } from './check-rows.ts'
 import { createDrain } from './drained-jobs.ts'
@@ -25,7 +26,12 @@ export interface ImportWork {
   workNow(signal: AbortSignal): Promise<void>
 }
 
-export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): ImportWork {
+export interface ImportWorkOptions extends Omit<ImportWorkDeps, 'inTurn'> {
+  /** By which jobs become final. */
+  readonly retentionClock: Clock & { isBelieved(): boolean }
+}
+
+export function createImportWork({ retentionClock, ...options }: ImportWorkOptions): ImportWork {
   const deps = { ...options, inTurn: createTurns() }
   const { jobs, clock, logger } = deps
   /** Jobs of deleted projects, as of the last look. */
@@ -182,7 +188,10 @@ export function createImportWork(options: Omit<ImportWorkDeps, 'inTurn'>): Impor
   /** A job that was published this long ago can no longer be undone. */
   async function dropFinalImages(): Promise<void> {
     if (performance.now() - retainedAtMs < retentionEveryMs) return
-    for (const id of await jobs.listFinalImportJobs(clock.nowMs() - undoDays * dayMs)) await jobs.deleteImportImages(id)
+    const nowMs = retentionClock.nowMs()
+    if (retentionClock.isBelieved()) await jobs.dateBackImportJobs(nowMs)
+    for (const id of await jobs.listFinalImportJobs(nowMs - undoDays * dayMs))
+      if (await jobs.makeImportJobFinal(id, nowMs)) await jobs.deleteImportImages(id)
     retainedAtMs = performance.now()
   }
 

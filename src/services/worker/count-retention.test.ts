@@ -6,14 +6,21 @@ import { createCountRetention } from './count-retention.ts'
 
 it('warnings and counts of refused events are kept for 30 whole days before today', async () => {
   const deleted: string[] = []
+  let isBelieved = false
   const retention = createCountRetention({
     store: {
-      deleteWarningsBefore: async day => void deleted.push(`warnings ${day}`),
-      deleteRefusedBefore: async day => void deleted.push(`refused ${day}`),
+      deleteWarningsOutside: async (...days) => void deleted.push(`warnings ${days.join(' ')}`),
+      deleteRefusedOutside: async (...days) => void deleted.push(`refused ${days.join(' ')}`),
     },
-    clock: fixedClock('2026-03-31T23:59:59Z'),
+    clock: { ...fixedClock('2026-03-31T23:59:59Z'), isBelieved: () => isBelieved },
     logger: silentLogger(),
   })
   await retention.deleteNow()
-  assert.deepEqual(deleted, ['warnings 2026-03-01', 'refused 2026-03-01'])
+  isBelieved = true
+  await retention.deleteNow()
+  const [doubted, believed] = ['2026-03-01 ', '2026-03-01 2026-05-01']
+  assert.deepEqual(
+    deleted,
+    [doubted, doubted, believed, believed].map((days, n) => `${n % 2 ? 'refused' : 'warnings'} ${days}`),
+  )
 })

@@ -2,18 +2,18 @@
 
 import { dayMs } from '#core/time.ts'
 import { utcDay } from '#core/usage.ts'
-import type { Clock } from '#ports/clock.ts'
 import type { RefusedStore, WarningStore } from '#ports/state/accounting-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
+import type { RetentionClock } from './retention-clock.ts'
 
 /** Whole UTC days, today among them, so that a look back over 30 days of 24 h finds everything. */
 export const keptDays = 31
 const everyMs = 3_600_000
 
 export function createCountRetention(options: {
-  readonly store: Pick<WarningStore, 'deleteWarningsBefore'> & Pick<RefusedStore, 'deleteRefusedBefore'>
-  readonly clock: Clock
+  readonly store: Pick<WarningStore, 'deleteWarningsOutside'> & Pick<RefusedStore, 'deleteRefusedOutside'>
+  readonly clock: Pick<RetentionClock, 'nowMs' | 'isBelieved'>
   readonly logger: Logger
   /** Whether this worker has the schedules. */
   readonly mayRun?: () => Promise<boolean>
@@ -23,8 +23,10 @@ export function createCountRetention(options: {
   /** Runs one round. @throws PortError */
   async function deleteNow(): Promise<void> {
     const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
-    await store.deleteWarningsBefore(firstKept)
-    await store.deleteRefusedBefore(firstKept)
+    // Of a clock that was ahead, and may have been by years.
+    const lastKept = clock.isBelieved() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
+    await store.deleteWarningsOutside(firstKept, lastKept)
+    await store.deleteRefusedOutside(firstKept, lastKept)
   }
 
   return {

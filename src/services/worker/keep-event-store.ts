@@ -6,6 +6,7 @@ import type { LogStream, Traffic } from '#core/events/log-stream.ts'
 import { importJobOfPartition, isPending } from '#core/imports/import-job.ts'
 import { type EventStoreMark, findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import { dayMs } from '#core/time.ts'
+import type { Clock } from '#ports/clock.ts'
 import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkeep.ts'
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -52,6 +53,8 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
   readonly marks: EventStoreMarks & ProgressStore & Pick<ImportJobStore, 'findImportJob'>
   readonly rejectRetentionDays: number
+  /** By which the event store lets rows expire. */
+  readonly expiryClock: Clock
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
@@ -200,7 +203,6 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     await marks.saveEventStoreMark({ id, positions: done, held: joinRanges(found.ranges), missing })
   }
 
-  /** Whether rows should still exist: expired rows disappear by themselves. */
   /** The rows of a discarded import are gone on purpose, and pending ones once they are published. */
   async function withoutDiscarded(ranges: readonly HeldRange[]): Promise<HeldRange[]> {
     const kept: HeldRange[] = []
@@ -219,10 +221,11 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     return kept
   }
 
+  /** Whether rows should still exist: expired rows disappear by themselves. */
   function isKept({ table, newestMs }: HeldRange): boolean {
     const days = table === 'rejected_events' ? options.rejectRetentionDays : recordingRetentionDays.row
     if (newestMs === null || (table !== 'rejected_events' && table !== 'replay_messages')) return true
-    return newestMs > clock.nowMs() - (days - 1) * dayMs
+    return newestMs > options.expiryClock.nowMs() - (days - 1) * dayMs
   }
 
   async function checkOn(signal: AbortSignal): Promise<void> {

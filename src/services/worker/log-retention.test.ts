@@ -57,6 +57,19 @@ it('deletes segments that are processed and old enough, and nothing else', async
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
 })
 
+it('deletes what a clock that was ahead has stamped, with the segments behind it', async t => {
+  const { append, oldest, retention, clock, process } = await aLog(t, 1e9)
+  clock.advance(50 * 365 * 86_400_000)
+  for (const n of [0, 1]) await append(n)
+  clock.advance(-50 * 365 * 86_400_000)
+  for (const n of [2, 3]) await append(n)
+  process(4)
+  assert.equal(await retention.deleteNow(), 0)
+  clock.advance(3_600_001)
+  assert.equal(await retention.deleteNow(), 3)
+  assert.equal(await oldest(), 3)
+})
+
 it('keeps what a deferred project has waiting, however far the others are', async t => {
   const { append, oldest, retention, clock, process, defer } = await aLog(t, 1e9)
   for (let n = 0; n < 4; n++) await append(n)

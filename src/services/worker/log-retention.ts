@@ -27,6 +27,7 @@ export function createLogRetention(options: {
   readonly log: Pick<EventLogReader, 'streams'> & EventLogRetention
   /** Reads the durable positions, not those that the worker holds in memory. */
   readonly positions: ProgressStore
+  /** That of retention: `retention-clock.ts`. */
   readonly clock: Clock
   readonly logger: Logger
   readonly retentionMs: number

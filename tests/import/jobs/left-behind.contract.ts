@@ -3,6 +3,8 @@
 import assert from 'node:assert/strict'
 import { describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
+import { createRetentionClock } from '#services/worker/retention-clock.ts'
+import { silentLogger } from '#telemetry/log.ts'
 import { anEvent, anImportedEvent } from '../../support/apply-events.ts'
 import { importWorld, type OpenImportState } from '../../support/import-world.ts'
 import { assertRowsHaveTheirPersons, day, personWith } from './random-acts.ts'
@@ -213,6 +215,40 @@ export function leftBehindContract(engine: string, open: OpenImportState): void 
       assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
       await world.work().workNow(new AbortController().signal)
       assert.deepEqual(await world.management.listImportImages(job.id, 'person', 1), [])
+      assert.equal((await world.management.findImportJob(job.id))?.finalAtMs, world.clock.nowMs())
+    })
+
+    it('is a job whose images were deleted, though the clock that they were deleted by has come back', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      world.clock.advance(31 * day)
+      await world.work().workNow(new AbortController().signal)
+      world.clock.advance(-31 * day)
+      assert.deepEqual(await world.startDiscarding(job), { ok: false, error: 'final' })
+      // Nor by a request that has read the job before.
+      const change = { state: 'discarding', step: 'draining', updatedAtMs: 0 } as const
+      assert.equal(await world.management.updateImportJob(job.id, change, { states: ['published'] }), null)
+    })
+
+    it('is no job that is old by a clock that is not believed', async t => {
+      const world = await importWorld(t, open)
+      const job = await world.createJob()
+      await world.apply(anImportedEvent('e', 'a', day, { $set: { plan: 'old' } }, { importJobId: job.id }))
+      await world.publish(job)
+      const monotonic = { nowMs: 0 }
+      const options = { clock: world.clock, store: world.management, monotonicNowMs: () => monotonic.nowMs }
+      const believed = { atMs: world.clock.nowMs(), aheadMs: 0, stoodMs: 0 }
+      await world.management.saveTrustedTime(believed)
+      const retentionClock = createRetentionClock({ ...options, logger: silentLogger() })
+      world.clock.advance(31 * day)
+      await retentionClock.lookNow()
+      await world.work({ retentionClock }).workNow(new AbortController().signal)
+      world.clock.advance(-31 * day)
+      await world.discard(job)
+      assert.deepEqual(JSON.parse((await personWith(world, 'a'))?.properties ?? '{}'), {})
+      assert.deepEqual(await world.notes(job), {})
     })
   })
 }

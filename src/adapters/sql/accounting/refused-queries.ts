@@ -36,8 +36,11 @@ export function refusedQueries(db: Kysely<StateSchema>): RefusedStore {
       }))
     },
 
-    async deleteRefusedBefore(day) {
-      await db.deleteFrom('refused_daily').where('day', '<', day).execute()
+    async deleteRefusedOutside(firstDay, lastDay) {
+      await db
+        .deleteFrom('refused_daily')
+        .where(eb => eb.or([eb('day', '<', firstDay), ...(lastDay === null ? [] : [eb('day', '>', lastDay)])]))
+        .execute()
     },
   }
 }

@@ -41,10 +41,13 @@ export function warningQueries(db: Kysely<StateSchema>): WarningStore {
       return summaries.sort((a, b) => b.lastSeenMs - a.lastSeenMs || (a.type < b.type ? -1 : 1))
     },
 
-    async deleteWarningsBefore(day) {
+    async deleteWarningsOutside(firstDay, lastDay) {
       await db.transaction().execute(async trx => {
-        await trx.deleteFrom('ingestion_warning').where('day', '<', day).execute()
-        await trx.deleteFrom('ingestion_warning_day').where('day', '<', day).execute()
+        for (const table of ['ingestion_warning', 'ingestion_warning_day'] as const)
+          await trx
+            .deleteFrom(table)
+            .where(eb => eb.or([eb('day', '<', firstDay), ...(lastDay === null ? [] : [eb('day', '>', lastDay)])]))
+            .execute()
       })
     },
   }

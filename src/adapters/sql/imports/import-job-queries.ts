@@ -31,7 +31,7 @@ const jobBytes = sql<number>`octet_length(plan) + octet_length(progress) + octet
 export const jobColumns = [
   ...(['id', 'public_id', 'stored_rows', 'project_id', 'implicit_day', 'name', 'source', 'state', 'step'] as const),
   ...(['options', 'created_by', 'created_at', 'updated_at', 'published_at', 'discarded_at'] as const),
-  ...(['failure_code', 'failing_since'] as const),
+  ...(['failure_code', 'failing_since', 'final_at'] as const),
 ]
 
 export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
@@ -61,6 +61,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
           discarded_at: null,
           failure_code: null,
           failing_since: null,
+          final_at: null,
         }
         await trx.insertInto('import_job').values(row).execute()
         return ok(describedJobOf(row))
@@ -102,6 +103,7 @@ export function importJobQueries(db: Kysely<StateSchema>): ImportJobStore {
             discarded_at: null,
             failure_code: null,
             failing_since: null,
+            final_at: null,
           })
           // Another worker may have been first; then the id stays unused.
           .onConflict(conflict => conflict.doNothing())
@@ -245,6 +247,7 @@ async function update(
     })
     .where('id', '=', id)
     .where('state', 'in', [...states])
+    .$if(change.state === 'discarding', query => query.where('final_at', 'is', null))
     .$if(step !== undefined, query =>
       step === null ? query.where('step', 'is', null) : query.where('step', '=', step!),
     )
@@ -274,6 +277,7 @@ export function importJobOf(row: Pick<Selectable<ImportJobTable>, (typeof jobCol
     updatedAtMs: Number(row.updated_at),
     publishedAtMs: timeOrNull(row.published_at),
     discardedAtMs: timeOrNull(row.discarded_at),
+    finalAtMs: timeOrNull(row.final_at),
     failure: row.failure_code === null ? null : { code: row.failure_code, sinceMs: Number(row.failing_since) },
   }
 }

@@ -260,12 +260,43 @@ export function importWorkQueries(db: Kysely<StateSchema>): ImportWorkStore {
         .selectFrom('import_job')
         .select('id')
         .where('state', '=', 'published')
-        .where('published_at', '<', publishedBeforeMs)
-        .where(({ exists, selectFrom }) =>
-          exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+        .where(({ and, eb, exists, or, selectFrom }) =>
+          or([
+            and([eb('published_at', '<', publishedBeforeMs), eb('final_at', 'is', null)]),
+            and([
+              eb('final_at', 'is not', null),
+              exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+            ]),
+          ]),
         )
         .execute()
       return rows.map(({ id }) => Number(id))
+    },
+
+    async makeImportJobFinal(importJobId, nowMs) {
+      await db
+        .updateTable('import_job')
+        .set({ final_at: nowMs })
+        .where('id', '=', importJobId)
+        .where('state', '=', 'published')
+        .where('final_at', 'is', null)
+        .execute()
+      const job = await db
+        .selectFrom('import_job')
+        .select('final_at')
+        .where('id', '=', importJobId)
+        .where('state', '=', 'published')
+        .executeTakeFirst()
+      return job !== undefined && job.final_at !== null
+    },
+
+    async dateBackImportJobs(nowMs) {
+      await db
+        .updateTable('import_job')
+        .set({ published_at: nowMs })
+        .where('state', '=', 'published')
+        .where('published_at', '>', nowMs)
+        .execute()
     },
 
     clearShelf: async importJobId => {

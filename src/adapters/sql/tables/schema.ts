@@ -25,6 +25,7 @@ export interface StateSchema {
   subject_mirror: { id: number; version: number; fill: string }
   subject_change: { id: Generated<number>; subjects: string }
   followed_log: { id: number; log_id: string; place: string; former_log_id: string | null; begun_at: string }
+  trusted_time: { id: number; at_ms: number; ahead_ms: number; stood_ms: number }
   schedule_owner: { name: string; owner: string; until: number }
   import_job: ImportJobTable
   import_link: ImportLinkTable
@@ -165,6 +166,8 @@ export interface ImportJobTable {
   discarded_at: number | null
   failure_code: string | null
   failing_since: number | null
+  /** When its undoing was given up; null while it can be undone. */
+  final_at: number | null
 }
 
 export interface ImportLinkTable {

@@ -272,7 +272,8 @@ const refusals: Readonly<Record<Exclude<JobRefusal, 'not_found'>, string>> = {
   discarding: 'The job is being discarded.',
   discarded: 'The job is discarded: create another one.',
   too_many_of_day: `Imports of this day without a job were discarded ${discardsOfDayMax} times: import into a job, which can be discarded.`,
-  final: 'The job was published more than 30 days ago and cannot be undone any more.',
+  final:
+    'The job was published 30 days ago or longer: what undoing it needs is deleted, so it cannot be discarded any more.',
 }
 
 /** To a key that may write. */

@@ -1,0 +1,67 @@
+// Deletes what is kept for a time only, on the embedded engine. A TTL would delete it by the clock of the machine, at the
+// first merge after a start, whatever that clock says (docs/decisions/0056).
+
+import { dayMs } from '#core/time.ts'
+import { utcDay } from '#core/usage.ts'
+import { keptUsageDays } from '#ports/events/flag-usage-upkeep.ts'
+import { recordingRetentionDays } from '#ports/events/recording-store.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+
+export interface ExpiryOptions {
+  readonly nowMs: number
+  readonly isBelieved: boolean
+  readonly rejectRetentionDays: number
+}
+
+export function deleteExpired(clients: ClickHouseClients, options: ExpiryOptions): Promise<void> {
+  const { rejectRetentionDays } = options
+  return clients.write(async (client, database) => {
+    const inDatabase = { client, database, ...options }
+    for (const table of ['rejected_events', 'replayed_rejects'])
+      await deleteRows(inDatabase, { table, column: 'received_at', days: rejectRetentionDays })
+    await deleteRows(inDatabase, { table: 'kept_flag_usage', column: 'stored_at', days: keptUsageDays })
+    // Parts of recordings are too large to be written again, and each is of one day.
+    const { row, items } = recordingRetentionDays
+    const recordings = `${database}.replay_messages`
+    for (const day of await listDays(client, recordings, '1'))
+      if (isOutside(day, row, options))
+        await run(client, `ALTER TABLE ${recordings} DROP PARTITION ${partitionOf(day)}`)
+    // Reads the items of the days that are over, which are not there once they were cleared.
+    const withItems = `stored_at < toDateTime('${utcDay(options.nowMs - items * dayMs)} 00:00:00', 'UTC') AND notEmpty(items)`
+    for (const day of await listDays(client, recordings, withItems))
+      await run(client, `ALTER TABLE ${recordings} CLEAR COLUMN items IN PARTITION ${partitionOf(day)}`)
+  })
+}
+
+function isOutside(day: string, keptDays: number, { nowMs, isBelieved }: ExpiryOptions): boolean {
+  return day < utcDay(nowMs - keptDays * dayMs) || (isBelieved && day > utcDay(nowMs + keptDays * dayMs))
+}
+
+async function deleteRows(
+  { client, database, nowMs, isBelieved }: ExpiryOptions & { client: ClickHouseClient; database: string },
+  { table, column, days }: { readonly table: string; readonly column: string; readonly days: number },
+): Promise<void> {
+  const time = (ms: number) => `fromUnixTimestamp64Milli(${Math.floor(ms)}, 'UTC')`
+  const isOld = `${column} < ${time(nowMs - days * dayMs)}`
+  const isExpired = isBelieved ? `(${isOld} OR ${column} > ${time(nowMs + days * dayMs)})` : isOld
+  const query = `SELECT 1 FROM ${database}.${table} WHERE ${isExpired} LIMIT 1`
+  const found = await client.query({ query, format: 'JSONCompactEachRow' })
+  // Also a mutation that finds nothing writes files.
+  if ((await found.json()).length > 0) await run(client, `ALTER TABLE ${database}.${table} DELETE WHERE ${isExpired}`)
+}
+
+async function listDays(client: ClickHouseClient, table: string, where: string): Promise<string[]> {
+  const listed = await client.query({
+    query: `SELECT DISTINCT toString(toDate(stored_at, 'UTC')) FROM ${table} WHERE ${where}`,
+    format: 'JSONCompactEachRow',
+  })
+  return (await listed.json<[string]>()).map(([day]) => day)
+}
+
+function partitionOf(day: string): string {
+  return day.replaceAll('-', '')
+}
+
+async function run(client: ClickHouseClient, query: string): Promise<void> {
+  await client.command({ query, clickhouse_settings: { mutations_sync: '1' } })
+}

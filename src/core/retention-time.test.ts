@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import { isBelieved, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
+import { dayMs } from './time.ts'
+
+const hourMs = 3_600_000
+const startMs = Date.UTC(2026, 10, 27)
+const trusted: TrustedTime = { atMs: startMs, aheadMs: 0, stoodMs: 0 }
+
+/** Looks every hour while the clock runs. @returns the time after each look. */
+function looksEachHour(from: TrustedTime, nowMs: number, hours: number): TrustedTime[] {
+  let last = from
+  return Array.from({ length: hours }, (_, hour) => {
+    last = lookAtClock(last, nowMs + hour * hourMs, hour === 0 ? 0 : hourMs)
+    return last
+  })
+}
+
+describe('the time by which things are old', () => {
+  it('follows a clock that runs, over a restart, too', () => {
+    assert.equal(looksEachHour(trusted, startMs, 48).at(-1)!.atMs, startMs + 47 * hourMs)
+    assert.deepEqual(lookAtClock(trusted, startMs + 600_000, 0), { ...trusted, atMs: startMs + 600_000 })
+  })
+
+  for (const [what, jumpMs] of [
+    ['ahead', 31 * dayMs],
+    ['back', -31 * dayMs],
+  ] as const)
+    it(`goes on as time passes while the clock has jumped ${what}, and follows it once it has stood there for a day`, () => {
+      const looks = looksEachHour(trusted, startMs + jumpMs, 25)
+      const before = looks.slice(0, -1)
+      assert.deepEqual(
+        before.map(({ atMs }) => (atMs - startMs) / hourMs),
+        before.map((_, hour) => hour),
+      )
+      assert.ok(!before.some(isBelieved))
+      assert.deepEqual(looks.at(-1), { atMs: startMs + jumpMs + standingMs, aheadMs: 0, stoodMs: 0 })
+    })
+
+  it('loses nothing to a clock that was ahead for less than a day, and is at once with one that comes back', () => {
+    const ahead = looksEachHour(trusted, startMs + 31 * dayMs, 24).at(-1)!
+    assert.deepEqual(lookAtClock(ahead, startMs + 24 * hourMs, hourMs), { ...trusted, atMs: startMs + 24 * hourMs })
+  })
+
+  it('waits for a day from the last jump on, however many there were', () => {
+    let last = trusted
+    for (let day = 1; day < 40; day++) {
+      last = looksEachHour(last, startMs + day * 31 * dayMs, 20).at(-1)!
+      assert.ok(!isBelieved(last))
+    }
+    assert.equal(last.atMs, startMs + 39 * 19 * hourMs)
+  })
+
+  it('adds up what several short runs have seen of a clock that stands where it was', () => {
+    let last = trusted
+    for (let run = 0; run < 13; run++) last = looksEachHour(last, startMs + 31 * dayMs + run * 2 * hourMs, 3).at(-1)!
+    assert.ok(isBelieved(last))
+  })
+
+  it('is no time at all before the clock was seen for a day for the first time', () => {
+    const looks = looksEachHour(lookAtClock(null, startMs, 0), startMs, 25)
+    assert.ok(looks.slice(0, -1).every(({ atMs }) => atMs < dayMs))
+    assert.equal(looks.at(-1)!.atMs, startMs + dayMs)
+  })
+})

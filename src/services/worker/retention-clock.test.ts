@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { TrustedTime } from '#core/retention-time.ts'
+import { createLogger } from '#telemetry/log.ts'
+import { fixedClock } from '../../../tests/support/fixed-clock.ts'
+import { createRetentionClock } from './retention-clock.ts'
+
+const startMs = Date.parse('2026-11-27T00:00:00Z')
+const dayMs = 86_400_000
+
+/** A worker on a state that has believed its clock, a minute before. */
+function world(stored: TrustedTime | null = { atMs: startMs - 60_000, aheadMs: 0, stoodMs: 0 }) {
+  const clock = fixedClock('2026-11-27T00:00:00Z')
+  const saved = { time: stored, count: 0 }
+  const lines: string[] = []
+  let [monotonicMs, mayRun] = [5_000, true]
+  const retentionClock = createRetentionClock({
+    clock,
+    store: {
+      findTrustedTime: async () => saved.time,
+      saveTrustedTime: async time => {
+        saved.time = time
+        saved.count++
+      },
+    },
+    logger: createLogger({ level: 'info', process: 'work' }, { write: line => void lines.push(line) }),
+    monotonicNowMs: () => monotonicMs,
+    mayRun: async () => mayRun,
+  })
+  return {
+    ...{ clock, saved, lines, retentionClock },
+    pass: (ms: number) => {
+      monotonicMs += ms
+      clock.advance(ms)
+    },
+    setMayRun: (may: boolean) => {
+      mayRun = may
+    },
+  }
+}
+
+describe('the clock of retention', () => {
+  it('is at no time before it has looked, then at that of the machine, and is saved now and then', async () => {
+    const { retentionClock, saved, pass } = world()
+    assert.equal(retentionClock.nowMs(), 0)
+    await retentionClock.lookNow()
+    for (let look = 0; look < 119; look++) {
+      pass(10_000)
+      await retentionClock.lookNow()
+    }
+    assert.equal(retentionClock.nowMs(), startMs + 1_190_000)
+    assert.equal(saved.count, 2)
+  })
+
+  it('stays where it was when the clock jumps ahead, says so once, and is with a clock that jumps back at once', async () => {
+    const { retentionClock, lines, clock, pass, saved } = world()
+    await retentionClock.lookNow()
+    clock.advance(31 * dayMs)
+    for (const _ of [1, 2]) await retentionClock.lookNow()
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved()], [startMs, false])
+    assert.deepEqual(saved.time, { atMs: startMs, aheadMs: 31 * dayMs, stoodMs: 0 })
+    clock.advance(-41 * dayMs)
+    assert.equal(retentionClock.nowMs(), startMs - 10 * dayMs)
+    clock.advance(10 * dayMs)
+    pass(10_000)
+    await retentionClock.lookNow()
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved()], [startMs + 10_000, true])
+    assert.deepEqual(
+      lines.map(line => (JSON.parse(line) as { msg: string }).msg.split(':')[0]),
+      ['the clock is not where it should be', 'the clock is believed again'],
+    )
+  })
+
+  it('deletes nothing of an instance that never looked before, and says nothing of that', async () => {
+    const { retentionClock, lines } = world(null)
+    await retentionClock.lookNow()
+    assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved(), lines], [0, false, []])
+  })
+
+  it('is at no time while another worker deletes, and reads what that one saved afterwards', async () => {
+    const { retentionClock, setMayRun, saved, clock } = world()
+    await retentionClock.lookNow()
+    setMayRun(false)
+    await retentionClock.lookNow()
+    assert.equal(retentionClock.nowMs(), 0)
+    clock.advance(5 * dayMs)
+    saved.time = { atMs: clock.nowMs() - 1_000, aheadMs: 0, stoodMs: 0 }
+    setMayRun(true)
+    await retentionClock.lookNow()
+    assert.equal(retentionClock.nowMs(), clock.nowMs())
+  })
+})

@@ -1,0 +1,68 @@
+// The clock of everything that is deleted for its age: log segments, warnings and counts, what jobs keep for their
+// undoing, rejects and recordings. The rule is core/retention-time.ts; this keeps it going and says when it waits.
+
+import { isBelieved, lookAtClock, type TrustedTime } from '#core/retention-time.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { TrustedTimeStore } from '#ports/state/trusted-time-store.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+
+const everyMs = 10_000
+/** Less than a clock may be off and be believed, so that a restart is no jump. */
+const saveEveryMs = 600_000
+
+export interface RetentionClock extends Clock {
+  /** Never later than the wall clock. 0, by which nothing is old, until the first look and while another worker deletes. */
+  nowMs(): number
+  /** Whether the wall clock is where it is expected. False until the first look. */
+  isBelieved(): boolean
+  /** Looks at the clock. @throws PortError */
+  lookNow(): Promise<void>
+  run(signal: AbortSignal): Promise<void>
+}
+
+export function createRetentionClock(options: {
+  readonly clock: Clock
+  readonly store: TrustedTimeStore
+  readonly logger: Logger
+  /** By a clock that nobody sets. Default: that of this process. */
+  readonly monotonicNowMs?: () => number
+  /** Whether this worker has the schedules. */
+  readonly mayRun?: () => Promise<boolean>
+}): RetentionClock {
+  const { clock, store, logger, monotonicNowMs = () => performance.now(), mayRun } = options
+  let looked: { readonly time: TrustedTime; readonly atMonotonicMs: number } | null = null
+  let savedAtMs = Number.NEGATIVE_INFINITY
+
+  async function lookNow(): Promise<void> {
+    if (mayRun !== undefined && !(await mayRun())) {
+      looked = null
+      return
+    }
+    const atMonotonicMs = monotonicNowMs()
+    const last = looked?.time ?? (await store.findTrustedTime())
+    const time = lookAtClock(last, clock.nowMs(), looked === null ? 0 : atMonotonicMs - looked.atMonotonicMs)
+    const hasChanged = last === null || isBelieved(last) !== isBelieved(time)
+    if (hasChanged && last !== null) tell(time)
+    looked = { time, atMonotonicMs }
+    if (!hasChanged && atMonotonicMs - savedAtMs < saveEveryMs) return
+    await store.saveTrustedTime(time)
+    savedAtMs = atMonotonicMs
+  }
+
+  function tell(time: TrustedTime): void {
+    if (isBelieved(time)) logger.info('the clock is believed again: what is old by it is deleted')
+    else
+      logger.warn(
+        { aheadSeconds: Math.round(time.aheadMs / 1000) },
+        'the clock is not where it should be: nothing is deleted by it until it has stood there for a day, or is back',
+      )
+  }
+
+  return {
+    nowMs: () => (looked === null ? 0 : Math.min(looked.time.atMs, clock.nowMs())),
+    isBelieved: () => looked !== null && isBelieved(looked.time),
+    lookNow,
+    run: signal => runPeriodically(lookNow, { everyMs, what: 'looking at the clock', logger, signal }),
+  }
+}

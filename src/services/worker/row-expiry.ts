@@ -1,0 +1,19 @@
+// Deletes rows of the event store that are too old by the clock of retention.
+
+import type { EventStoreUpkeep } from '#ports/events/event-store-upkeep.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+import type { RetentionClock } from './retention-clock.ts'
+
+const everyMs = 3_600_000
+
+export function createRowExpiry(options: {
+  readonly events: Pick<EventStoreUpkeep, 'deleteExpired'>
+  readonly retentionClock: Pick<RetentionClock, 'nowMs' | 'isBelieved'>
+  readonly logger: Logger
+  readonly mayRun?: () => Promise<boolean>
+}): { run(signal: AbortSignal): Promise<void> } {
+  const { events, retentionClock, logger, mayRun } = options
+  const task = () => events.deleteExpired({ nowMs: retentionClock.nowMs(), isBelieved: retentionClock.isBelieved() })
+  return { run: signal => runPeriodically(task, { everyMs, what: 'deleting expired rows', logger, signal, mayRun }) }
+}
