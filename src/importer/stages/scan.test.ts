@@ -7,6 +7,7 @@ import fc from 'fast-check'
 import Type from 'typebox'
 import type { JsonObject } from '#core/json.ts'
 import { generic } from '#importer/sources/generic/generic.ts'
+import { mixpanel } from '#importer/sources/mixpanel/mixpanel.ts'
 import { outcomesOf, TestJob, type TestJobOptions } from '../../../tests/support/import-job.ts'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobLedger } from '../job/ledger.ts'
@@ -71,6 +72,26 @@ const someRecord = fc.record(
 )
 
 describe('the scan', () => {
+  it('stops where no record is of the zone that was given', async t => {
+    const config = { source_timezone: 'Europe/Berlin' }
+    const raw = join(tempDir(t), 'raw.json')
+    const time = Date.parse('2024-07-01T12:00:00Z') / 1_000
+    const lineOf = (n: number) =>
+      JSON.stringify({
+        event: 'e',
+        properties: {
+          distinct_id: 'u',
+          $insert_id: `i-${n}`,
+          time: time + n,
+          $mp_api_timestamp_ms: (time + n) * 1_000,
+        },
+      })
+    writeFileSync(raw, [1, 2, 3].map(n => `${lineOf(n)}\n`).join(''))
+    const job = new TestJob(tempDir(t), mixpanel, [raw], { config })
+    await job.stage()
+    await assert.rejects(job.scan(), /no record was received at the hour that the zone Europe\/Berlin says: .* UTC or/)
+  })
+
   it('lets every part give what a straight conversion in the order of time gives', async t => {
     await fc.assert(
       fc.asyncProperty(fc.array(someRecord, { maxLength: 40 }), fc.nat(), async (some, cut) => {

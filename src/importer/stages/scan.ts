@@ -24,7 +24,7 @@ import { type Repeat, Repeats } from './repeats.ts'
 import { FactsMissing, partsWithFacts, ScanFacts } from './scan-facts.ts'
 import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
-import { findZoneShift, stopForZone, type ZoneShift } from './zone-shift.ts'
+import { findWrongZone, findZoneShift, stopForZone, type ZoneShift } from './zone-shift.ts'
 
 /** `stats.json`: what the scan found of the job as a whole. */
 export interface ScanStats {
@@ -42,6 +42,8 @@ export interface ScanStats {
   readonly zoneShift: ZoneShift | null
   /** Records whose times may be of another zone, where no record at all shows the zone. */
   readonly zoneUnproved?: number
+  /** What the times are instead, where none of them is of the zone that was given; absent in earlier scans. */
+  readonly wrongZone?: ZoneShift | null
 }
 
 /** What is counted on the way, kept with every finished part. */
@@ -51,6 +53,7 @@ interface ScanCounts {
   repeatedRecords: number
   zoneShifts: Record<string, number>
   zoneUnproved?: number
+  zoneDiffers?: number
   /** The first ones in the order of time, as many as a project may have. */
   groupTypes: string[]
 }
@@ -61,6 +64,7 @@ const countsSchema = Type.Object({
   repeatedRecords: Type.Number(),
   zoneShifts: Type.Record(Type.String(), Type.Number()),
   zoneUnproved: Type.Optional(Type.Number()),
+  zoneDiffers: Type.Optional(Type.Number()),
   groupTypes: Type.Array(Type.String()),
 })
 
@@ -81,6 +85,12 @@ export interface ScanOptions {
 const statsFile = 'stats.json'
 export const ledgerFile = 'ledger.db'
 
+const zoneShiftSchema = Type.Object({
+  seconds: Type.Number(),
+  text: Type.String(),
+  share: Type.Number(),
+  example: Type.String(),
+})
 const statsSchema = Type.Object({
   v: Type.Literal(1),
   scannedSha256: Type.String(),
@@ -90,10 +100,9 @@ const statsSchema = Type.Object({
   sharedDevices: Type.Number(),
   devices: Type.Object({ all: Type.Number(), shared: Type.Number() }),
   repeatedRecords: Type.Number(),
-  zoneShift: orNull(
-    Type.Object({ seconds: Type.Number(), text: Type.String(), share: Type.Number(), example: Type.String() }),
-  ),
+  zoneShift: orNull(zoneShiftSchema),
   zoneUnproved: Type.Optional(Type.Number()),
+  wrongZone: Type.Optional(orNull(zoneShiftSchema)),
 })
 
 /** @returns null before a scan has ended. */
@@ -116,7 +125,7 @@ export async function scanRecords(options: ScanOptions): Promise<ScanStats> {
     const ledgerSha256 = await ledger.sha256(options.signal)
     const stats = { ...statsOf(scannedSha256, ledger, counts), ledgerSha256 }
     folder.writeJson(statsFile, stats)
-    if (manifest.sourceTimezone === null) stopForZone(stats)
+    stopForZone(stats, manifest.sourceTimezone)
     return stats
   } finally {
     ledger.rollback()
@@ -318,6 +327,7 @@ class LineScan {
     const { zoneShifts } = this.#counts
     for (const note of notes)
       if (note.startsWith('zone_shift:')) zoneShifts[note] = (zoneShifts[note] ?? 0) + 1
+      else if (note === 'zone_shift_differs') this.#counts.zoneDiffers = (this.#counts.zoneDiffers ?? 0) + 1
       else if (note === 'zone_unproved') this.#counts.zoneUnproved = (this.#counts.zoneUnproved ?? 0) + 1
   }
 
@@ -380,6 +390,7 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     devices: ledger.deviceCounts(),
     repeatedRecords: counts.repeatedRecords,
     zoneShift: findZoneShift(counts.zoneShifts),
+    wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers ?? 0),
     // A single time of receipt shows it.
     zoneUnproved: Object.keys(counts.zoneShifts).length > 0 ? 0 : (counts.zoneUnproved ?? 0),
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { findZoneShift } from './zone-shift.ts'
+import { JobStopped } from '../job/job-paused.ts'
+import { findWrongZone, findZoneShift, stopForZone } from './zone-shift.ts'
 
 describe('a shift of the zone', () => {
   it('is found when most records have the same one, and only then', () => {
@@ -14,6 +15,27 @@ describe('a shift of the zone', () => {
   it('is found in a zone whose clocks change, by both of its offsets', () => {
     const shift = findZoneShift({ 'zone_shift:7200': 48, 'zone_shift:3600': 42, 'zone_shift:0': 10 })
     assert.deepEqual([shift?.text, shift?.share], ['+02:00', 0.9])
+  })
+
+  it('stops a job whose zone no record agrees with, with its offset and zones that fit', () => {
+    const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
+      stopForZone({ zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing) }, zone)
+    const stopped = (said: RegExp) => (error: Error) => error instanceof JobStopped && said.test(error.message)
+    const inNewYork = { 'zone_shift:-14400': 60, 'zone_shift:-18000': 40 }
+    assert.throws(
+      () => stopWith(inNewYork, 100, 'Europe/Berlin'),
+      stopped(/zone Europe\/Berlin says: the times are -04:00 away .* such as America\/New_York or America\/Halifax;/),
+    )
+    assert.throws(
+      () => stopWith({ 'zone_shift:0': 5, 'zone_shift:900': 1 }, 6, 'Europe/Berlin'),
+      stopped(/the times are \+00:00 away .* such as UTC or Europe\/London;/),
+    )
+    assert.throws(() => stopWith(inNewYork, 0, null), stopped(/no UTC but wall-clock times/))
+    // As where some were received late, where it is a single one, and where nothing is that of most.
+    stopWith(inNewYork, 60, 'America/New_York')
+    stopWith(inNewYork, 99, 'Europe/Berlin')
+    stopWith({ 'zone_shift:7200': 1 }, 1, 'Europe/Berlin')
+    stopWith({ 'zone_shift:7200': 1, 'zone_shift:-7200': 1 }, 2, 'Europe/Paris')
   })
 
   it('is told as an offset with a zone that has it', () => {

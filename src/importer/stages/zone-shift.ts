@@ -17,19 +17,35 @@ export interface ZoneShift {
 
 /**
  * @param counts how often each note `zone_shift:SECONDS` came.
- * @returns null unless one shift other than zero is that of most records. Two that are an hour apart count as one, since
- *   most zones change their clocks; the more frequent one is named.
+ * @returns null unless one shift other than zero is that of most records.
  */
 export function findZoneShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
+  const shift = mostFrequentShift(counts)
+  return shift?.seconds === 0 ? null : shift
+}
+
+/**
+ * What the times are by their receipt, where no record agrees with the zone that was given; null where any does. A single
+ * record may have been received late.
+ * @param differing how many of the notes differ from the zone.
+ */
+export function findWrongZone(counts: Readonly<Record<string, number>>, differing: number): ZoneShift | null {
+  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
+  return differing < 2 || differing < all ? null : mostFrequentShift(counts)
+}
+
+/** Two shifts that are an hour apart count as one, since most zones change their clocks; the more frequent one is named. */
+function mostFrequentShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
   const shifts = new Map(
     Object.entries(counts).map(([note, count]) => [Number(note.slice(note.indexOf(':') + 1)), count]),
   )
   const all = [...shifts.values()].reduce((sum, count) => sum + count, 0)
+  // Times in UTC are no wall-clock times of another hour.
   const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
   for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
-    const withOtherClock = count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
-    if (seconds === 0 || withOtherClock * 2 <= all) continue
-    return { seconds, text: offsetText(seconds), share: withOtherClock / all, example: exampleZone(seconds) }
+    const withOtherClock = seconds === 0 ? count : count + Math.max(countOf(seconds - 3_600), countOf(seconds + 3_600))
+    if (withOtherClock * 2 > all)
+      return { seconds, text: offsetText(seconds), share: withOtherClock / all, example: exampleZone(seconds) }
   }
   return null
 }
@@ -40,36 +56,49 @@ function offsetText(seconds: number): string {
   return `${seconds < 0 ? '-' : '+'}${two(Math.floor(minutes / 60))}:${two(minutes % 60)}`
 }
 
-const examples: Readonly<Record<number, string>> = {
-  [-10]: 'Pacific/Honolulu',
-  [-8]: 'America/Los_Angeles',
-  [-7]: 'America/Los_Angeles',
-  [-6]: 'America/Chicago',
-  [-5]: 'America/New_York',
-  [-4]: 'America/New_York',
-  [-3]: 'America/Sao_Paulo',
-  1: 'Europe/Berlin',
-  2: 'Europe/Berlin',
-  3: 'Europe/Istanbul',
-  5.5: 'Asia/Kolkata',
-  8: 'Asia/Singapore',
-  9: 'Asia/Tokyo',
-  10: 'Australia/Sydney',
-  11: 'Australia/Sydney',
+/** By hours from UTC, also in summer. */
+const zonesByHours: Readonly<Record<number, readonly string[]>> = {
+  [-10]: ['Pacific/Honolulu'],
+  [-9]: ['America/Anchorage'],
+  [-8]: ['America/Los_Angeles'],
+  [-7]: ['America/Los_Angeles', 'America/Denver'],
+  [-6]: ['America/Chicago', 'America/Denver'],
+  [-5]: ['America/New_York', 'America/Chicago'],
+  [-4]: ['America/New_York', 'America/Halifax'],
+  [-3]: ['America/Sao_Paulo'],
+  0: ['UTC', 'Europe/London'],
+  1: ['Europe/Berlin', 'Europe/London'],
+  2: ['Europe/Berlin', 'Europe/Helsinki'],
+  3: ['Europe/Istanbul', 'Europe/Helsinki'],
+  4: ['Asia/Dubai'],
+  5: ['Asia/Karachi'],
+  5.5: ['Asia/Kolkata'],
+  7: ['Asia/Bangkok'],
+  8: ['Asia/Singapore', 'Asia/Shanghai'],
+  9: ['Asia/Tokyo'],
+  10: ['Australia/Sydney', 'Australia/Brisbane'],
+  11: ['Australia/Sydney'],
+  12: ['Pacific/Auckland'],
+  13: ['Pacific/Auckland'],
 }
 
 function exampleZone(seconds: number): string {
-  return examples[seconds / 3_600] ?? 'Europe/Berlin'
+  return zonesByHours[seconds / 3_600]?.[0] ?? 'Europe/Berlin'
 }
 
-/** @throws JobStopped */
-export function stopForZone({
-  zoneShift,
-  zoneUnproved = 0,
-}: {
+export interface FoundZones {
   readonly zoneShift: ZoneShift | null
   readonly zoneUnproved?: number
-}): void {
+  /** What the times are instead, where none of them is of the zone that was given. */
+  readonly wrongZone?: ZoneShift | null
+}
+
+/** @param zone that was given; null without one. @throws JobStopped where it is missing or wrong. */
+export function stopForZone({ zoneShift, zoneUnproved = 0, wrongZone = null }: FoundZones, zone: string | null): void {
+  if (zone !== null) {
+    if (wrongZone !== null) throw ofAnotherZone(wrongZone, zone)
+    return
+  }
   if (zoneShift !== null)
     throw new JobStopped(
       `the times of ${Math.floor(zoneShift.share * 100)} % of the records are ${zoneShift.text} away from when they were received, so they are no UTC but wall-clock times. ` +
@@ -85,6 +114,16 @@ export function stopForZone({
         'Run again with --source-timezone and the zone that the project was set to, or UTC where the times are that: compare an event that you know. The records are staged anew. Nothing was sent',
       zoneWayOut('nothing shows the zone of the times: ZONE is that of the project, or UTC where the times are that'),
     )
+}
+
+function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
+  const zones = zonesByHours[seconds / 3_600]
+  const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
+  return new JobStopped(
+    `no record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
+      `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are staged anew. Nothing was sent`,
+    zoneWayOut(`the times are ${text} away from UTC and not of ${zone}: ZONE is one that fits, such as ${fitting}`),
+  )
 }
 
 function zoneWayOut(why: string): WayOut {

@@ -78,7 +78,7 @@ export const scan: JobStage = {
     const manifest = manifestOf(folder)
     const stats = readScan(folder, manifest)
     if (stats === null) return false
-    if (manifest.sourceTimezone === null) stopForZone(stats)
+    stopForZone(stats, manifest.sourceTimezone)
     return true
   },
   async run({ folder, plan, source, progress, signal, untilRoom }) {
