@@ -39,7 +39,7 @@ export function useUpQuotas(instance: Instance, names: readonly string[]): Promi
 
 /**
  * Creates flags with the ids and versions of the vector. Ids ascend from 1, so gaps are filled with flags that are
- * deleted again; version n takes n − 1 changes.
+ * deleted again; version n takes n − 1 changes, of the name, since a write that changes nothing makes no version.
  */
 export async function createFlags(instance: Instance, flags: readonly FlagDefinition[]): Promise<void> {
   let nextId = 1
@@ -50,13 +50,15 @@ export async function createFlags(instance: Instance, flags: readonly FlagDefini
     }
     const { id, version = 1, deleted = false, team_id: _ownProject, has_experiment = false, ...definition } = flag
     if (has_experiment === true) throw new CannotRun(`flag ${flag.key} is to have an experiment`)
-    const created = await createFlag(instance, definition)
+    const changeCount = Number(version) - 1
+    const named = (at: number) => (at === changeCount ? (definition.name ?? '') : `before change ${at + 1}`)
+    const created = await createFlag(instance, changeCount === 0 ? definition : { ...definition, name: named(0) })
     nextId = created.id + 1
     if (id !== undefined && created.id !== Number(id)) {
       throw new CannotRun(`flag ${flag.key} got the id ${created.id} instead of ${show(id)}`)
     }
-    for (let at = 1; at < Number(version); at++) {
-      await instance.api('PATCH', `${flagsPath}${created.id}/?skip_validation=true`, definition)
+    for (let at = 1; at <= changeCount; at++) {
+      await instance.api('PATCH', `${flagsPath}${created.id}/?skip_validation=true`, { name: named(at) })
     }
     if (deleted) await instance.api('DELETE', `${flagsPath}${created.id}/`)
   }

@@ -29,7 +29,8 @@ describe('who may call the private API', () => {
     for (const object of ['import_job', 'session_recording']) {
       const key = await api.addKey([`${object}:read`])
       for (const route of api.routes) {
-        if (route.scope.includes(object)) continue
+        // DELETE @current ends the key itself.
+        if (route.scope.includes(object) || (route.scope === 'any' && route.method === 'DELETE')) continue
         const { status, body } = await api.call(route.method, filled(route.path), { key })
         if (route.scope === 'any') assert.deepEqual([status, body.scopes], [200, [`${object}:read`]])
         else assert.deepEqual([status, body.code], [403, 'permission_denied'], `${route.method} ${route.path}`)
