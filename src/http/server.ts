@@ -90,6 +90,9 @@ export function createHttpServer(options: HttpServerOptions): FastifyInstance {
       else answerUnreadableRequest(error, socket)
     },
     genReqId: requestIdMaker(newUuid),
+    // PostHog's clients escape the sign of `users/@me` and of every `@current`.
+    rewriteUrl: ({ url = '/' }) =>
+      url.includes('/%40') ? url.replace(/\/%40(?=(?:me|current)(?:[/?]|$))/g, '/@') : url,
     serverFactory: answer => bareServer(answer as RequestListener, options.connections),
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,

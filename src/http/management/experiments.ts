@@ -35,6 +35,7 @@ import {
 import type { LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
 import type { WireError } from '#wire/wire-error.ts'
+import { experimentActions } from './experiment-actions.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
@@ -83,6 +84,7 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
     orError(await deleteExperiment(deps, projectId, id, by))
 
   return flagOwnerRoutes(deps, {
+    actions: experimentActions(deps, orError),
     tag: 'experiments',
     scope: 'experiment',
     itemPath: '/experiments/:experimentId',

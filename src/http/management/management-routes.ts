@@ -8,6 +8,7 @@ import { copyFlagsRoutes } from './flags/copy-flags.ts'
 import { earlyAccessFeaturesRoutes } from './flags/early-access-features.ts'
 import { explainFlagRoutes } from './flags/explain-flag.ts'
 import { featureFlagsRoutes } from './flags/feature-flags.ts'
+import { flagActionsRoutes } from './flags/flag-actions.ts'
 import { flagUsageRoutes } from './flags/flag-usage.ts'
 import { flagVersionsRoutes } from './flags/flag-versions.ts'
 import { importJobsRoutes } from './ingestion/import-jobs.ts'
@@ -39,6 +40,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...usersRoutes(deps),
     ...featureFlagsRoutes(deps),
     ...bulkFlagsRoutes(deps),
+    ...flagActionsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
     ...flagUsageRoutes(deps),

@@ -27,7 +27,7 @@ import { type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
-import { flagOwnerRoutes } from './kit/flag-owner-routes.ts'
+import { flagOwnerRoutes, ownerAction } from './kit/flag-owner-routes.ts'
 import type { ItemCall } from './kit/item-routes.ts'
 import { asFilter, authorsParam, commaListParam, labelsOfAuthors } from './kit/list-filters.ts'
 import { flagNotReadable, flagOwnerError, linkedFlagsById, writerOf } from './kit/owned-flags.ts'
@@ -65,6 +65,9 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     const fields = readFields(body, project, item)
     return fields.ok ? orError(await updateSurvey(deps, project.id, item.id, fields.value, writerOf(caller))) : fields
   }
+
+  const setDates = async ({ caller, project, item }: ItemCall<Survey, QuerySpec, unknown>, dates: SurveyFields) =>
+    orError(await updateSurvey(deps, project.id, item.id, dates, writerOf(caller)))
 
   return flagOwnerRoutes(deps, {
     tag: 'surveys',
@@ -117,6 +120,22 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       summary: 'As PATCH, with `name` and `type` needed: what is not named stays, as in PostHog.',
       update,
     },
+    actions: [
+      ownerAction({
+        name: 'launch',
+        summary: 'Start a survey now. Only a draft starts.',
+        run: async (call: ItemCall<Survey, QuerySpec, unknown>) =>
+          call.item.startDateMs === null ? setDates(call, { startDateMs: clock.nowMs() }) : err(noDraft),
+      }),
+      ownerAction({
+        name: 'stop',
+        summary: 'Stop a survey now. Only one that runs stops.',
+        run: async (call: ItemCall<Survey, QuerySpec, unknown>) =>
+          call.item.startDateMs !== null && call.item.endDateMs === null
+            ? setDates(call, { endDateMs: clock.nowMs() })
+            : err(notRunning),
+      }),
+    ],
     destroy: async ({ caller, project, item }) => orError(await deleteSurvey(deps, project.id, item.id, caller.label)),
   })
 }
@@ -126,6 +145,11 @@ const foreignTargetingFlag = invalidInput(
   'targeting_flag_id',
   'A survey makes its own targeting flag: send targeting_flag_filters, or linked_flag_id for a flag that is there.',
 )
+const noDraft = invalidInput(
+  'start_date',
+  'The survey has started already. One that is over goes on with `end_date: null`.',
+)
+const notRunning = invalidInput('end_date', 'Only a survey that runs stops.')
 const noSuchSurvey = missing('There is no survey with this id here.')
 const errors = {
   not_found: noSuchSurvey,

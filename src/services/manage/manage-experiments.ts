@@ -38,6 +38,8 @@ export interface ExperimentFields {
   readonly endDateMs?: number | null
   readonly archived?: boolean
   readonly flagConfig?: FlagConfig
+  /** Switches the flag on or off; an experiment that runs is paused while it is off. */
+  readonly flagActive?: boolean
 }
 
 /** What a write of an experiment says about its flag. */
@@ -74,7 +76,7 @@ export function createExperiment(
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { flagKey, flagConfig, ...fields } = input
+  const { flagKey, flagConfig, flagActive: _ofUpdates, ...fields } = input
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const experiment = {
       ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
@@ -100,19 +102,22 @@ export function updateExperiment(
   fields: ExperimentFields,
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { content, flagConfig, ...others } = fields
+  const { content, flagConfig, flagActive, ...others } = fields
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const current = await deps.management.findExperiment(projectId, id)
     if (current === null) return err('not_found')
     const starts = current.startDateMs === null && typeof fields.startDateMs === 'number'
     const flag =
-      starts || flagConfig !== undefined ? await findUndeletedFlag(deps.management, projectId, current.flagId) : null
-    if (starts && flag?.archived === true) return err('flag_archived')
+      starts || flagConfig !== undefined || flagActive !== undefined
+        ? await findUndeletedFlag(deps.management, projectId, current.flagId)
+        : null
+    const active = flagActive ?? (starts ? true : undefined)
+    if (active === true && flag?.archived === true) return err('flag_archived')
     const config = flag === null ? {} : configChange(flag, flagConfig)
     const isRunning = current.startDateMs !== null && current.endDateMs === null
     if (isRunning && Object.keys(config).length > 0 && flagConfig?.mayChangeRunning !== true)
       return err('flag_of_running')
-    const fieldsOfFlag = { ...config, ...(starts && flag?.active === false && { active: true }) }
+    const fieldsOfFlag = { ...config, ...(active !== undefined && active !== flag?.active && { active }) }
     const isUntouched = flag === null || Object.keys(fieldsOfFlag).length === 0
     if (!isUntouched && !current.flagIsOwn && !mayWriteFlags) return err('flag_not_writable')
     const flagWrite = isUntouched ? ok(null) : await checkedWrite(deps, flag, fieldsOfFlag, change)

@@ -75,7 +75,7 @@ export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
     handle: async ({ caller, project, item: flag, body }) => {
       const served = deps.servedProject(project.id)
       if (served === null) return refusal(stateUnavailable)
-      const request = readRequest(body as JsonObject, project.apiToken)
+      const request = readSubject(body as JsonObject, project.apiToken)
       if (!request.ok) return refusal(request.error)
       const nowMs = deps.clock.nowMs()
       const zone = { timezone: project.timezone, nowMs }
@@ -93,7 +93,7 @@ export function explainFlagRoutes(deps: ExplainFlagDeps): ManagementRoute[] {
 }
 
 /** Uses the parser of /flags, so that the explanation is of the request as an SDK would send it. */
-function readRequest(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
+export function readSubject(body: JsonObject, apiKey: string): Result<SubjectRequest, WireError> {
   const { ip, only_use_override_person_properties: onlyOverrides } = body
   const parsed = parseDecideRequest(
     { ...body, token: apiKey, evaluation_runtime: body.evaluation_runtime ?? 'all' },

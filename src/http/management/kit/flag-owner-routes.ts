@@ -1,7 +1,7 @@
 // The endpoints of things that own flags: early access features, surveys and experiments are listed, created, read,
 // changed and deleted alike. `services/manage` decides what a write does to the flags.
 
-import type { Static, TSchema } from 'typebox'
+import Type, { type Static, type TSchema } from 'typebox'
 import type { Result } from '#core/result.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
 import type { PostHogFields } from '#wire/management/posthog-fields.ts'
@@ -39,13 +39,35 @@ export interface FlagOwner<T, Q extends QuerySpec, C extends TSchema, U extends 
     readonly update: (call: ItemCall<T, QuerySpec, Static<C>>) => Promise<Result<T, WireError>>
   }
   readonly destroy: (call: ItemCall<T, QuerySpec, unknown>) => Promise<Result<unknown, WireError>>
+  /** What PostHog's tools do with one thing by a POST of its own. */
+  readonly actions?: readonly OwnerAction<T>[]
+}
+
+interface OwnerAction<T> {
+  readonly name: string
+  readonly summary: string
+  readonly body: TSchema
+  /** 201 when the answer is another thing that was made. */
+  readonly status: 200 | 201
+  // biome-ignore lint/suspicious/noExplicitAny: the body is that of `body`, which `ownerAction` checks
+  readonly run: (call: ItemCall<T, QuerySpec, any>) => Promise<Result<T, WireError>>
+}
+
+export function ownerAction<T, S extends TSchema>(
+  action: Pick<OwnerAction<T>, 'name' | 'summary'> & {
+    readonly body?: S
+    readonly status?: 201
+    readonly run: (call: ItemCall<T, QuerySpec, Static<S>>) => Promise<Result<T, WireError>>
+  },
+): OwnerAction<T> {
+  return { status: 200, body: Type.Object({}), ...action }
 }
 
 export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U extends TSchema>(
   deps: EndpointDeps,
   owner: FlagOwner<T, Q, C, U>,
 ): ManagementRoute[] {
-  const { tag, summaries, schemas, postHogFields, replace } = owner
+  const { tag, summaries, schemas, postHogFields, replace, actions = [] } = owner
   const [read, write] = [`${owner.scope}:read`, `${owner.scope}:write`]
   const listPath = `/${tag}`
   const itemAnswer = async (status: number, { caller, project }: ProjectCall<QuerySpec, unknown>, item: T) =>
@@ -98,6 +120,14 @@ export function flagOwnerRoutes<T, Q extends QuerySpec, C extends TSchema, U ext
           success: { status: 200, schema: schemas.item },
           handle: async call => written(200, call, await replace.update(call)),
         })),
+    ...actions.flatMap(({ name, summary, body, status, run }) =>
+      itemRoutes(deps, owner, {
+        ...{ method: 'POST', path: `/${name}`, id: `${tag}_${name}`, tag, summary, scope: write },
+        body,
+        success: { status, schema: schemas.item },
+        handle: async call => written(status, call, await run(call)),
+      }),
+    ),
     ...itemRoutes(deps, owner, {
       ...{ method: 'DELETE', path: '', id: `${tag}_destroy`, tag, summary: summaries.destroy, scope: write },
       success: { status: 204 },

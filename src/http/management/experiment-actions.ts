@@ -1,0 +1,200 @@
+// What PostHog's tools do with an experiment by a POST of its own: start, end, pause, archive, ship and copy it. Each is a
+// write of the experiment and its flag like any other. Source: PostHog's experiment actions.
+
+import Type, { type Static } from 'typebox'
+import { type ExperimentStatus, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
+import type { Experiment } from '#core/experiments/experiment.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
+import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import {
+  createExperiment,
+  type ExperimentFields,
+  type ExperimentRefusal,
+  type ManageExperimentsDeps,
+  updateExperiment,
+} from '#services/manage/manage-experiments.ts'
+import { nullable } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalidInput } from './kit/answers.ts'
+import { ownerAction } from './kit/flag-owner-routes.ts'
+import type { ItemCall } from './kit/item-routes.ts'
+import { writerOf } from './kit/owned-flags.ts'
+import type { QuerySpec } from './kit/query-params.ts'
+
+type ActionDeps = ManageExperimentsDeps & { readonly management: Pick<FlagStore, 'listFlagsById'> }
+type Call<B = unknown> = ItemCall<Experiment, QuerySpec, B>
+type OrError = <T>(result: Result<T, ExperimentRefusal>) => Result<T, WireError>
+
+const conclusionFields = {
+  conclusion: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
+  conclusion_comment: Type.Optional(nullable(Type.String({ maxLength: 10_000 }))),
+}
+/** PostHog opens a pull request with these; nothing here does. */
+const cleanupFields = {
+  open_cleanup_pr: Type.Optional(Type.Literal(false, { description: 'Nothing here opens pull requests.' })),
+  repository: Type.Optional(Type.Null()),
+}
+const endSchema = Type.Object({ ...conclusionFields, ...cleanupFields })
+const archiveSchema = Type.Object({
+  disable_feature_flag: Type.Optional(Type.Boolean({ description: 'Switch the flag off as well.' })),
+})
+const shipSchema = Type.Object({
+  ...conclusionFields,
+  ...cleanupFields,
+  variant_key: Type.String({ minLength: 1, maxLength: 400 }),
+  release_to_everyone: Type.Optional(
+    Type.Boolean({ description: 'Put a set for everybody before the others; otherwise they stay.' }),
+  ),
+})
+const duplicateSchema = Type.Object({
+  name: Type.Optional(Type.String({ minLength: 1, maxLength: 400, pattern: '\\S' })),
+  feature_flag_key: Type.Optional(
+    Type.String({ minLength: 1, maxLength: flagKeyLengthMax, description: 'The flag of the original unless given.' }),
+  ),
+})
+
+/** @param orError the answer to a refused write. */
+export function experimentActions(deps: ActionDeps, orError: OrError) {
+  const { management, clock } = deps
+  const flagOf = async ({ project, item }: Call): Promise<Flag | null> => {
+    const [flag] = await management.listFlagsById(project.id, [item.flagId])
+    return flag === undefined || flag.deleted ? null : flag
+  }
+  const write = async ({ caller, project, item }: Call, fields: ExperimentFields) =>
+    orError(await updateExperiment(deps, project.id, item.id, fields, writerOf(caller)))
+  /** Writes what `fields` says when the experiment has one of these statuses. */
+  const from = async (
+    call: Call,
+    statuses: readonly ExperimentStatus[],
+    fields: (flag: Flag | null) => Result<ExperimentFields, WireError>,
+  ): Promise<Result<Experiment, WireError>> => {
+    const flag = await flagOf(call)
+    const status = statusOfExperiment(call.item, flag?.active === true)
+    if (!statuses.includes(status)) return err(wrongStatus(status, statuses))
+    const wanted = fields(flag)
+    return wanted.ok ? write(call, wanted.value) : wanted
+  }
+  const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
+    from(call, statuses, flag => (flag === null ? err(noFlag) : ok({ flagActive })))
+
+  return [
+    ownerAction({
+      name: 'launch',
+      summary: 'Start a draft now, and switch its flag on.',
+      run: (call: Call) => from(call, ['draft'], () => ok({ startDateMs: clock.nowMs() })),
+    }),
+    ownerAction({
+      name: 'end',
+      summary: 'End an experiment now. Its flag stays as it is.',
+      body: endSchema,
+      run: (call: Call<Static<typeof endSchema>>) =>
+        from(call, ['running', 'paused'], () => ok({ endDateMs: clock.nowMs(), content: concluded(call.body) })),
+    }),
+    ownerAction({
+      name: 'pause',
+      summary: 'Switch the flag of an experiment that runs off.',
+      run: (call: Call) => switchFlag(call, ['running'], false),
+    }),
+    ownerAction({
+      name: 'resume',
+      summary: 'Switch the flag of a paused experiment on again.',
+      run: (call: Call) => switchFlag(call, ['paused'], true),
+    }),
+    ownerAction({
+      name: 'archive',
+      summary: 'Archive an experiment that is over.',
+      body: archiveSchema,
+      run: (call: Call<Static<typeof archiveSchema>>) =>
+        from(call, ['stopped'], () =>
+          ok({ archived: true, ...(call.body.disable_feature_flag === true && { flagActive: false }) }),
+        ),
+    }),
+    ownerAction({
+      name: 'unarchive',
+      summary: 'Take an experiment out of the archive.',
+      run: (call: Call) => write(call, { archived: false }),
+    }),
+    ownerAction({
+      name: 'reset',
+      summary: 'Make an experiment a draft again. Its flag stays as it is.',
+      run: (call: Call) =>
+        from(call, ['running', 'paused', 'stopped'], () =>
+          ok({
+            ...{ startDateMs: null, endDateMs: null, archived: false },
+            content: { conclusion: null, conclusion_comment: null },
+          }),
+        ),
+    }),
+    ownerAction({
+      name: 'ship_variant',
+      summary: 'Give one variant to everybody that the flag lets in, or to everybody, and end the experiment.',
+      body: shipSchema,
+      run: (call: Call<Static<typeof shipSchema>>) =>
+        from(call, ['running', 'paused', 'stopped'], flag => {
+          if (flag === null) return err(noFlag)
+          const filters = shipped(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
+          if (filters === null) return err(noSuchVariant)
+          return ok({
+            flagConfig: { filters, mayChangeRunning: true },
+            content: concluded(call.body),
+            ...(call.item.endDateMs === null && { endDateMs: clock.nowMs() }),
+          })
+        }),
+    }),
+    ownerAction({
+      name: 'duplicate',
+      summary: 'Make a draft like this one, on the same flag or on one of another key with the same variants.',
+      body: duplicateSchema,
+      status: 201,
+      run: async (call: Call<Static<typeof duplicateSchema>>) => {
+        const { caller, project, item, body } = call
+        const flag = await flagOf(call)
+        const flagKey = body.feature_flag_key ?? flag?.key
+        if (flagKey === undefined) return err(noFlag)
+        const isNew = (await management.findFlagByKey(project.id, flagKey)) === null
+        const multivariate = flag === null ? undefined : ownValue(flag.filters, 'multivariate')
+        const { conclusion: _ended, conclusion_comment: _said, ...content } = item.content
+        const input = {
+          ...{ name: body.name ?? `${item.name.slice(0, 390)} (Copy)`, flagKey, content },
+          ...(isNew && multivariate != null && { flagConfig: { filters: { multivariate }, mayChangeRunning: false } }),
+        }
+        return orError(await createExperiment(deps, project.id, input, writerOf(caller)))
+      },
+    }),
+  ]
+}
+
+function concluded(body: { conclusion?: string | null; conclusion_comment?: string | null }): JsonObject {
+  return {
+    ...(body.conclusion !== undefined && { conclusion: body.conclusion }),
+    ...(body.conclusion_comment !== undefined && { conclusion_comment: body.conclusion_comment }),
+  }
+}
+
+/** The filters when one variant gets all; null when there is no such variant. */
+function shipped(filters: JsonObject, variantKey: string, isForEveryone: boolean): JsonObject | null {
+  const multivariate = ownValue(filters, 'multivariate')
+  const variants = isJsonObject(multivariate) ? ownValue(multivariate, 'variants') : undefined
+  if (!isJsonObject(multivariate) || !Array.isArray(variants)) return null
+  const isShipped = (variant: JsonValue) => isJsonObject(variant) && ownValue(variant, 'key') === variantKey
+  if (!variants.some(isShipped)) return null
+  const shares = variants.map(variant =>
+    isJsonObject(variant) ? mergeObjects(variant, { rollout_percentage: isShipped(variant) ? 100 : 0 }) : variant,
+  )
+  const groups = ownValue(filters, 'groups')
+  const everyone = { properties: [], rollout_percentage: 100 }
+  return {
+    multivariate: mergeObjects(multivariate, { variants: shares }),
+    ...(isForEveryone && { groups: [everyone, ...(Array.isArray(groups) ? groups : [])] }),
+  }
+}
+
+const noFlag = invalidInput('feature_flag', 'The flag of the experiment is deleted.')
+const noSuchVariant = invalidInput('variant_key', 'The flag of the experiment has no variant with this key.')
+
+function wrongStatus(status: ExperimentStatus, statuses: readonly ExperimentStatus[]): WireError {
+  return invalidInput('status', `The experiment is ${status}; this is for one that is ${statuses.join(' or ')}.`)
+}

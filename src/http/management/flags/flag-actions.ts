@@ -1,0 +1,247 @@
+// What PostHog's tools do with flags by a request of its own although a PATCH or a list says the same: switch and archive
+// one, look up keys, change tags of many, and ask what all flags are for somebody. Source: PostHog's feature flag actions.
+
+import Type from 'typebox'
+import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
+import { EvaluationTrace } from '#core/flags/evaluation/evaluation-trace.ts'
+import { type FlagOutcome, flagValue } from '#core/flags/evaluation/flag-outcome.ts'
+import { selectFlags } from '#core/flags/evaluation/select-flags.ts'
+import { isJsonObject, type JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
+import type { FlagStore } from '#ports/state/flag-store.ts'
+import { type ManageFlagsDeps, updateFlag } from '#services/manage/manage-flags.ts'
+import { reasonCode } from '#wire/flags/flag-texts.ts'
+import { bulkFlagsMax, bulkFlagsSchema } from '#wire/management/flags/bulk-flags.ts'
+import { flagSchema, writtenFlagSchema } from '#wire/management/flags/flags.ts'
+import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { answer, invalid, refusal, stateUnavailable } from '../kit/answers.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
+import { answerFlagWrite, encodeFlags, flagRoutes } from '../kit/flag-endpoint.ts'
+import { idNumber } from '../kit/item-routes.ts'
+import { readJson } from '../kit/property-filters.ts'
+import { optional, type QueryParam, requiredParam, textListParam, textParam } from '../kit/query-params.ts'
+import { readSubject } from './explain-flag.ts'
+
+type FlagActionsDeps = FlagEndpointDeps &
+  ManageFlagsDeps &
+  Pick<ManagementDeps, 'servedProject' | 'decide'> & {
+    readonly management: Pick<FlagStore, 'listFlagsById' | 'findFlagByKey'> & DefinitionLinkReader
+  }
+
+const tag = 'feature_flags'
+const scope = { read: 'feature_flag:read', write: 'feature_flag:write' } as const
+
+const switches: Readonly<Record<string, { readonly fields: FlagFields; readonly summary: string }>> = {
+  archive: { fields: { archived: true }, summary: 'Archive a flag, and so switch it off.' },
+  unarchive: { fields: { archived: false }, summary: 'Take a flag out of the archive; it stays inactive.' },
+  enable: { fields: { active: true }, summary: 'Switch a flag on.' },
+  disable: { fields: { active: false }, summary: 'Switch a flag off.' },
+}
+
+const tagsSchema = Type.Object({
+  ...bulkFlagsSchema.properties,
+  action: Type.Union(
+    ['add', 'remove', 'set'].map(action => Type.Literal(action)),
+    { description: '`set` replaces all tags.' },
+  ),
+  tags: Type.Array(Type.String({ minLength: 1, maxLength: 255 }), { maxItems: 100 }),
+})
+const taggedSchema = Type.Object({
+  updated: Type.Array(Type.Object({ id: Type.Integer(), tags: Type.Array(Type.String()) })),
+  skipped: Type.Array(Type.Object({ id: Type.Union([Type.Integer(), Type.String()]), reason: Type.String() })),
+})
+const keysSchema = Type.Object({
+  keys: jsonObjectSchema('Each id with its key; ids of no flag are left out.'),
+  warning: Type.Optional(Type.String()),
+})
+const dependentSchema = Type.Array(Type.Object({ id: Type.Integer(), key: Type.String(), name: Type.String() }))
+const valueSchema = Type.Union([Type.Boolean(), Type.String()])
+const reasonsSchema = Type.Record(
+  Type.String(),
+  Type.Object({
+    value: valueSchema,
+    evaluation: Type.Object({ reason: Type.String(), condition_index: nullable(Type.Integer()) }),
+  }),
+)
+const myFlagsSchema = Type.Array(Type.Object({ feature_flag: flagSchema, value: valueSchema }))
+
+const subjectQuery = {
+  flag_keys: flagKeysParam(),
+  groups: groupsParam(),
+}
+
+export function flagActionsRoutes(deps: FlagActionsDeps): ManagementRoute[] {
+  return [
+    ...Object.entries(switches).flatMap(([name, { fields, summary }]) =>
+      flagRoutes(deps, {
+        ...{ method: 'POST', path: `/${name}`, id: `feature_flags_${name}`, tag, summary, scope: scope.write },
+        success: { status: 200, schema: writtenFlagSchema },
+        handle: async ({ caller, item: flag }) => {
+          const updated = await updateFlag(deps, flag, fields, { skipValidation: false, by: caller.label })
+          return answerFlagWrite(deps, caller, 200, updated, { withWarnings: false })
+        },
+      }),
+    ),
+    ...flagRoutes(deps, {
+      ...{ method: 'GET', path: '/dependent_flags', id: 'feature_flags_dependent_flags', tag, scope: scope.read },
+      summary: 'The flags that test this one, inactive ones too.',
+      success: { status: 200, schema: dependentSchema },
+      handle: async ({ project, item: flag }) => {
+        const { flags } = await deps.management.findLinks(project.id)
+        const ids = flags.filter(({ flagIds }) => flagIds.includes(flag.id)).map(({ id }) => id)
+        const dependent = await deps.management.listFlagsById(project.id, ids)
+        return answer(
+          200,
+          dependent.map(({ id, key, name }) => ({ id, key, name })).sort((a, b) => a.id - b.id),
+        )
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...{ method: 'POST', path: '/feature_flags/bulk_keys', id: 'feature_flags_bulk_keys', tag, scope: scope.read },
+      summary: `The keys of flags by id, at most ${bulkFlagsMax}; deleted ones too.`,
+      body: bulkFlagsSchema,
+      success: { status: 200, schema: keysSchema },
+      handle: async ({ project, body }) => {
+        const numbers = body.ids.map(id => idNumber(String(id)))
+        const flags = await deps.management.listFlagsById(
+          project.id,
+          numbers.filter(id => id !== null),
+        )
+        const keys = Object.fromEntries(flags.map(({ id, key }) => [String(id), key]))
+        const unreadable = body.ids.filter((_id, index) => numbers[index] === null)
+        const warning = `These are no ids of flags: ${unreadable.join(', ')}.`
+        return answer(200, { keys, ...(unreadable.length > 0 && { warning }) })
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...{ method: 'POST', path: '/feature_flags/bulk_update_tags', id: 'feature_flags_bulk_update_tags', tag },
+      ...{ scope: scope.write, summary: 'Add, remove or replace tags of flags by id.' },
+      body: tagsSchema,
+      success: { status: 200, schema: taggedSchema },
+      handle: async ({ caller, project, body: { ids, action, tags } }) => {
+        const updated: { id: number; tags: readonly string[] }[] = []
+        const skipped: { id: number | string; reason: string }[] = []
+        for (const sent of new Set(ids)) {
+          const id = idNumber(String(sent))
+          const [flag] = id === null ? [] : await deps.management.listFlagsById(project.id, [id])
+          if (flag === undefined || flag.deleted) {
+            skipped.push({ id: sent, reason: 'The project has no flag with this id.' })
+            continue
+          }
+          const written = await updateFlag(
+            deps,
+            flag,
+            { tags: changedTags(flag.tags, action, tags) },
+            writtenBy(caller),
+          )
+          if (written.ok) updated.push({ id: flag.id, tags: written.value.flag.tags })
+          else skipped.push({ id: flag.id, reason: `The tags could not be written: ${written.error.kind}.` })
+        }
+        return answer(200, { updated, skipped })
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...{ method: 'GET', path: '/feature_flags/evaluation_reasons', id: 'feature_flags_evaluation_reasons', tag },
+      ...{ scope: scope.read, summary: 'What all flags are for a person, and why. Nothing is written or counted.' },
+      query: { ...subjectQuery, distinct_id: requiredParam(textParam('Whose flags.')) },
+      success: { status: 200, schema: reasonsSchema },
+      handle: async ({ project, query }) => {
+        const evaluated = await evaluate(deps, project, query.distinct_id, query)
+        if (!evaluated.ok) return refusal(evaluated.error)
+        const reasons = [...evaluated.value].map(([key, outcome]) => {
+          const { reason, conditionIndex } = outcome
+          return [
+            key,
+            {
+              value: flagValue(outcome) ?? false,
+              evaluation: { reason: reasonCode(reason), condition_index: conditionIndex },
+            },
+          ]
+        })
+        return answer(200, Object.fromEntries(reasons))
+      },
+    }),
+    ...projectRoutes(deps, {
+      ...{ method: 'GET', path: '/feature_flags/my_flags', id: 'feature_flags_my_flags', tag, scope: scope.read },
+      summary: 'Flags with their value for the key that asks: for a person whose distinct id is the id of the key.',
+      query: subjectQuery,
+      success: { status: 200, schema: myFlagsSchema },
+      handle: async ({ caller, project, query }) => {
+        const evaluated = await evaluate(deps, project, caller.id, query)
+        if (!evaluated.ok) return refusal(evaluated.error)
+        const flags: Flag[] = []
+        for (const key of evaluated.value.keys()) {
+          const flag = await deps.management.findFlagByKey(project.id, key)
+          if (flag !== null) flags.push(flag)
+        }
+        const shown = await encodeFlags(deps, caller, flags)
+        const valueFor = (key: string) => flagValue(evaluated.value.get(key)!) ?? false
+        return answer(
+          200,
+          shown.map(flag => ({ feature_flag: flag, value: valueFor(flag.key) })),
+        )
+      },
+    }),
+  ]
+}
+
+function writtenBy({ label }: { readonly label: string }) {
+  return { skipValidation: false, by: label }
+}
+
+function changedTags(now: readonly string[], action: string, tags: readonly string[]): string[] {
+  if (action === 'remove') return now.filter(tag => !tags.includes(tag))
+  return [...new Set(action === 'add' ? [...now, ...tags] : tags)]
+}
+
+/** Outcomes by key, of the flags that are served: active ones. */
+async function evaluate(
+  deps: FlagActionsDeps,
+  project: { readonly id: number; readonly apiToken: string },
+  distinctId: string,
+  {
+    groups,
+    flag_keys: flagKeys,
+  }: { readonly groups: JsonObject | undefined; readonly flag_keys: readonly string[] | undefined },
+): Promise<Result<ReadonlyMap<string, FlagOutcome>, WireError>> {
+  const served = deps.servedProject(project.id)
+  if (served === null) return err(stateUnavailable)
+  const request = readSubject({ distinct_id: distinctId, ...(groups && { groups }) }, project.apiToken)
+  if (!request.ok) return request
+  const selected = selectFlags(served, { ...request.value.selection, flagKeys: flagKeys ?? null })
+  const readOnly = { ...request.value, detailedAnalysis: true }
+  const trace = new EvaluationTrace()
+  const { evaluation } = await deps.decide.traceEvaluation(served, selected, readOnly, deps.clock.nowMs(), trace)
+  const outcomes = new Map<string, FlagOutcome>()
+  for (const [position, prepared] of evaluation.outcomes.entries()) {
+    const flag = served.flags[position]
+    const isAsked = flagKeys === undefined || (flag !== undefined && flagKeys.includes(flag.key))
+    if (flag !== undefined && prepared !== undefined && isAsked) outcomes.set(flag.key, prepared)
+  }
+  return ok(outcomes)
+}
+
+/** Keys of flags, one for each time the parameter appears, or a JSON list. */
+function flagKeysParam(): QueryParam<readonly string[] | undefined> {
+  const param = textListParam('Only these flags: keys, or a JSON list of keys.', 500)
+  return {
+    ...param,
+    readAll(texts, name) {
+      const listed = texts.length === 1 && texts[0]!.startsWith('[') ? readJson(texts[0]!) : undefined
+      const isList = Array.isArray(listed) && listed.every(key => typeof key === 'string')
+      return param.readAll!(isList ? (listed as string[]) : texts, name)
+    },
+  }
+}
+
+function groupsParam(): QueryParam<JsonObject | undefined> {
+  const schema = Type.String({ description: 'JSON object of group types and keys: {"company": "acme"}.' })
+  return optional(schema, (text, name) => {
+    const groups = readJson(text)
+    return isJsonObject(groups) ? ok(groups) : err(invalid(name, 'Must be a JSON object such as {"company": "acme"}.'))
+  })
+}
