@@ -37,9 +37,9 @@ export interface ExportLimits extends SliceLimits {
 export const usualExportLimits: ExportLimits = {
   windowRowsMin: 300_000,
   dayRowsMax: 300_000,
-  sliceCountMax: 64,
-  sliceRowsMax: 40_000,
-  sliceBytesMax: 16 * 1024 * 1024,
+  sliceCountMax: 128,
+  sliceRowsMax: 20_000,
+  sliceBytesMax: 8 * 1024 * 1024,
   rangeRowsMax: 1_000_000,
 }
 

@@ -14,7 +14,7 @@ export interface HeldRows<Row> {
   readonly rowCount: number
   /** Null when there is none. */
   readonly last: Row | null
-  /** In order, all but empty. */
+  /** In order, once: what has become objects is held no more, so that the next page finds room. */
   pieces(): Generator<readonly Row[]>
 }
 
@@ -49,7 +49,7 @@ export async function holdRows<Row>(result: ResultSet<'JSONCompactEachRow'>): Pr
     rowCount,
     last: last === null ? null : (JSON.parse(last) as Row),
     *pieces() {
-      for (const bytes of held)
+      for (let bytes = held.shift(); bytes !== undefined; bytes = held.shift())
         yield bytes
           .toString()
           .split('\n')
