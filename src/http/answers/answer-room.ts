@@ -275,7 +275,8 @@ function responsesNotedBy(note: (answer: ServerResponse) => void): typeof Server
 
     override end(chunk?: unknown, encoding?: unknown, ended?: unknown): this {
       super.end(chunk, encoding as BufferEncoding, ended as () => void)
-      note(this)
+      const { socket } = this
+      if (socket !== null && socket.writableLength > 0) note(this)
       return this
     }
   } as typeof ServerResponse
