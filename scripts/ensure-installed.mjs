@@ -8,7 +8,7 @@
 //
 // `--production` leaves out the development tools; a full installation serves both. `--keep` is for commands beside a
 // running instance: they use the installed packages, whatever their version.
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { randomBytes } from 'node:crypto'
 import { copyFileSync, existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
@@ -33,6 +33,21 @@ const isProduction = process.argv.includes('--production') && !Object.values(ins
 if (!isInstalled() && !(isKept && hasNode())) await installInTurn()
 else if (!isInstalled())
   console.error('pennon: other versions of packages are installed; `npm start` brings them up to date.')
+
+if (process.platform === 'linux' && hasNode()) requireLibraries()
+
+/** Small systems lack a library that Node needs, and the loader does not say where it is to be had. */
+function requireLibraries() {
+  const { stderr } = spawnSync(join(installedPath, '.bin', 'node'), ['--version'], { encoding: 'utf8' })
+  const [, library] = /error while loading shared libraries: ([\w.+-]+)/.exec(stderr ?? '') ?? []
+  if (library === undefined) return
+  const name = library.replace(/\.so.*$/, '')
+  const how =
+    name === 'libatomic'
+      ? '`apt-get install libatomic1` on Debian and Ubuntu, `dnf install libatomic` on Fedora and Red Hat'
+      : `the package of your system that has ${library}`
+  fail(`this system lacks ${library}, which the Node that comes with Pennon needs. Install it: ${how}. Then try again.`)
+}
 
 /** Checks what npm itself writes at the end of an installation, so `npm ci` by hand is as good as this script. */
 function isInstalled() {

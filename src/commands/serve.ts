@@ -41,7 +41,10 @@ export async function serve(options: { frontProcesses?: string }): Promise<void>
     }, stopMsMax).unref()
     const stopped = stop === undefined ? Promise.resolve() : stop()
     stopped.then(
-      () => process.exit(exitCode),
+      () => {
+        logger.info('stopped')
+        process.exit(exitCode)
+      },
       cause => {
         logger.error({ err: cause }, 'the stop failed')
         process.exit(1)

@@ -38,8 +38,8 @@ describe('a start is refused', () => {
     const closed = join(folder, 'closed')
     mkdirSync(closed)
     chmodSync(closed, 0o555)
-    // Permissions do not stop root.
-    const launcher = asRoot ? ['setpriv', '--reuid=nobody', '--regid=nogroup', '--clear-groups'] : []
+    // Permissions do not stop root. As another user, Pennon's own files might be out of reach.
+    const launcher = asRoot ? ['setpriv', '--bounding-set=-dac_override,-dac_read_search'] : []
     assert.match(await refusedStart(closed, {}, { launcher }), /cannot be written.*PENNON_DATA/)
   })
 

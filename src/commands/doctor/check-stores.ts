@@ -126,6 +126,9 @@ export function checkGeoip(config: Config, nowMs: number): Finding {
   const ageDays = Math.floor((nowMs - database.builtAtMs) / dayMs)
   const found = `${database.origin}, built ${new Date(database.builtAtMs).toISOString().slice(0, 10)}`
   if (ageDays <= staleAfterDays) return good('geoip', found)
+  // Nothing to mend on a fresh installation, which has no newer data.
+  if (config.geoipDatabase === null)
+    return good('geoip', `${found}; newer data: set GEOIP_DATABASE (docs/operating/settings.md)`)
   const remedy = `set GEOIP_DATABASE to a GeoLite2-City.mmdb that geoipupdate keeps current${inDocs('operating/settings.md')}`
   return warning('geoip', `${found}, ${ageDays} days ago`, remedy)
 }
