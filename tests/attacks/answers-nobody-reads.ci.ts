@@ -55,8 +55,8 @@ describe('answers that nobody reads', () => {
     const before = residentMiB(pennon, 'VmRSS')
 
     const attempts = [
-      ['the schema', get('/openapi.json'), before + 75],
-      ['the map of a script', get('/static/array.full.js.map'), before + 75],
+      ['the schema', get('/openapi.json'), before + 150],
+      ['the map of a script', get('/static/array.full.js.map'), before + 150],
       ['flags with large payloads', postFlags(), before + 700],
       ['the map once more', get('/static/array.full.js.map'), before + 700],
     ] as const
