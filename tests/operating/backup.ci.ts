@@ -179,10 +179,7 @@ describe('a backup beside a running instance', () => {
       assert.equal(exitCode, 2)
       assert.match(stderr, /cannot be restored: \S+ in it is damaged/)
       assert.ok(stderr.includes(`${inside} in it`), stderr)
-      assert.deepEqual(
-        readdirSync(join(folder, 'broken')).filter(name => !/lock|children/.test(name)),
-        [],
-      )
+      assert.equal(existsSync(join(folder, 'broken')), false)
     }
     await restored(folder, 'broken', file)
     const full = await runCommand(settingsOf(folder, 'broken'), 'restore', file)

@@ -128,18 +128,28 @@ describe('pennon doctor', () => {
     assert.match(output, /^MEND +port +another Pennon serves on 127\.0\.0\.1:\d+: .*removed.*\n +→ stop it/m)
   })
 
-  it('warns of GeoIP data that was built more than 60 days ago, and says how to replace it', t => {
+  it('says when the GeoIP data that comes with Pennon was built, and how to replace it, but warns of none', t => {
     const config = readConfig({ PENNON_DATA: tempDir(t) })
     assert.ok(config.ok)
     const opened = openGeoip(config.value, silentLogger())
     assert.ok(opened.ok && opened.value !== null)
     const { builtAtMs } = opened.value
     opened.value.close()
-    const fresh = checkGeoip(config.value, builtAtMs + 60 * dayMs)
-    assert.deepEqual([fresh.isGood, fresh.remedy], [true, undefined])
+    const { isGood, found, remedy } = checkGeoip(config.value, builtAtMs + 400 * dayMs)
+    assert.deepEqual([isGood, remedy], [true, undefined])
+    assert.match(found, /^@ip-location-db\/geolite2-city-mmdb, built \d{4}-\d\d-\d\d; newer data: set GEOIP_DATABASE /)
+  })
+
+  it('warns of a GeoIP database of the operator that was built more than 60 days ago', t => {
+    const builtAtMs = Date.parse('2020-01-01')
+    const file = join(tempDir(t), 'city.mmdb')
+    writeFileSync(file, writeMmdb({ ipVersion: 4, buildEpoch: builtAtMs / 1000, networks: [[[81], 8, {}]] }))
+    const config = readConfig({ PENNON_DATA: tempDir(t), GEOIP_DATABASE: file })
+    assert.ok(config.ok)
+    assert.equal(checkGeoip(config.value, builtAtMs + 60 * dayMs).remedy, undefined)
     const { isGood, found, remedy } = checkGeoip(config.value, builtAtMs + 61 * dayMs)
     assert.equal(isGood, true, 'it runs all the same')
-    assert.match(found, /^@ip-location-db\/geolite2-city-mmdb, built \d{4}-\d\d-\d\d, 61 days ago$/)
+    assert.match(found, /city\.mmdb, built 2020-01-01, 61 days ago$/)
     assert.match(remedy!, /set GEOIP_DATABASE to a GeoLite2-City\.mmdb/)
   })
 
