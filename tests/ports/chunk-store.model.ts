@@ -145,7 +145,7 @@ async function everythingOf(store: StateHarness, projectId: number): Promise<unk
     projectIds: [projectId],
   })
   // Only a store that keeps text has it; the persons themselves are compared.
-  const { personPropertiesJson: _, importUndos: _undos, textBytes, textBytesOf, ...rows } = loaded
+  const { personPropertiesJson: _, importUndos: _undos, erasures: _erasures, textBytes, textBytesOf, ...rows } = loaded
   const lists: [string, readonly unknown[]][] = Object.entries(rows)
   const sorted = lists.map(([name, rows]) => [name, rows.map(row => JSON.stringify(row)).toSorted()])
   return [

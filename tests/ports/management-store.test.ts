@@ -15,6 +15,7 @@ import { accountingStoreContract } from './accounting-store.contract.ts'
 import { boundedListsContract } from './bounded-lists.contract.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { deferredProjectsContract } from './deferred-projects.contract.ts'
+import { erasureStoreContract } from './erasure-store.contract.ts'
 import { flagLifeContract } from './flag-life.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
@@ -45,6 +46,7 @@ for (const [adapter, openAdapter] of Object.entries(adapters)) {
   flagOwnersContract(adapter, openAdapter)
   boundedListsContract(adapter, openAdapter)
   cohortStoreContract(adapter, openAdapter)
+  erasureStoreContract(adapter, openAdapter)
   groupTypesContract(adapter, openAdapter)
   importJobStoreContract(adapter, openAdapter)
   secretKeyStoreContract(adapter, openAdapter)

@@ -17,6 +17,7 @@ import { chunkStoreModelTest } from './chunk-store.model.ts'
 import { cohortStoreContract } from './cohort-store.contract.ts'
 import { deferredProjectsContract } from './deferred-projects.contract.ts'
 import { definitionStoreContract } from './definition-store.contract.ts'
+import { erasureStoreContract } from './erasure-store.contract.ts'
 import { flagLifeContract } from './flag-life.contract.ts'
 import { flagOwnersContract } from './flag-owners.contract.ts'
 import { flagStoreContract } from './flag-store.contract.ts'
@@ -66,6 +67,7 @@ async function runSuites(): Promise<void> {
   flagOwnersContract('postgres', openManagement)
   boundedListsContract('postgres', openManagement)
   cohortStoreContract('postgres', openManagement)
+  erasureStoreContract('postgres', openManagement)
   groupTypesContract('postgres', openManagement)
   importJobStoreContract('postgres', openManagement)
   deferredProjectsContract('postgres', openManagement)

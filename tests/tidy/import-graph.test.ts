@@ -97,7 +97,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/exports': [],
   'services/live': [],
   'services/flags': [],
-  'services/manage': [],
+  'services/manage': ['services/progress'],
   'services/capture': ['services/shared'],
   'services/progress': [],
   'services/processing': ['services/imports', 'services/shared'],

@@ -187,7 +187,7 @@ export function usersConfig(endpoint: EngineEndpoint, limits: EngineLimits): str
             `GRANT ALL ON ${views}.*`,
             `GRANT SET DEFINER ON ${viewsUser}`,
             'GRANT TABLE ENGINE ON MergeTree, TABLE ENGINE ON ReplacingMergeTree, TABLE ENGINE ON SummingMergeTree',
-            'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
+            'GRANT SELECT ON system.parts, SELECT ON system.tables, SELECT ON system.mutations, SELECT ON system.merge_tree_settings, SELECT ON system.processes',
             'GRANT SHOW USERS ON *.*', // system.processes shows the reader's queries too
           ],
         },

@@ -38,6 +38,7 @@ import { countSurveyEvents } from './queries/survey-queries.ts'
 import { countUsage } from './queries/usage-queries.ts'
 import { createSqlSetUp } from './sql/set-up.ts'
 import { sqlQueries } from './sql/sql-queries.ts'
+import { personEraser } from './writing/erase-persons.ts'
 import {
   eventColumns,
   overrideColumns,
@@ -107,6 +108,7 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
     ...recordings(ask),
     ...exports(clients, options.exports),
     ...subjectMirror(clients, inserter),
+    ...personEraser(clients),
     ...flagUsageUpkeep(clients),
     ...importedRows(clients, { ask, askStored: askIn(new ProjectQueue(storedQueueLimits)) }),
     ...sqlQueries({
@@ -124,25 +126,39 @@ export function createClickHouseEventStore(options: ClickHouseEventStoreOptions)
 function writer(clients: ClickHouseClients, inserter: RowInserter, clock: Clock): EventWriter {
   let lastInsertedAtMs = 0
   return {
-    async insert({ events, pendingEvents, overrides, recordings, rejected, thinned = [], areRestored = false }) {
+    async insert({
+      events,
+      pendingEvents,
+      overrides,
+      recordings,
+      rejected,
+      thinned = [],
+      erasures,
+      areRestored = false,
+    }) {
       // Never backwards, or a repeat after a correction of the clock would lose against the row it repeats.
       const insertedAtMs = Math.max(clock.nowMs(), lastInsertedAtMs)
       lastInsertedAtMs = insertedAtMs
       const insert = <Row>(table: string, columns: string, rows: readonly Row[], write: RowsOfTable<Row>['write']) =>
         inserter.insert({ table, columns, rows, write })
+      const erasuresOf = ({ projectId }: { readonly projectId: number }) => erasures?.get(projectId) ?? 0
       const writeEvent: RowsOfTable<StoredEvent>['write'] = (to, row) =>
-        writeEventRow(to, row, insertedAtMs, areRestored)
+        writeEventRow(to, row, insertedAtMs, { isRestored: areRestored, erasures: erasuresOf(row) })
       const refusedEvents = await insert('events', eventColumns, events, writeEvent)
       const refusedPending = await insert('events_pending', eventColumns, pendingEvents, writeEvent)
       await insert('person_distinct_id_overrides', overrideColumns, overrides, (to, row) =>
-        writeOverrideRow(to, row, insertedAtMs),
+        writeOverrideRow(to, row, insertedAtMs, erasuresOf(row)),
       )
-      await insert('thinned_flag_calls', thinnedColumns, thinned, writeThinnedRow)
+      await insert('thinned_flag_calls', thinnedColumns, thinned, (to, row) =>
+        writeThinnedRow(to, row, erasuresOf(row)),
+      )
       await insert('flag_call_arrivals', arrivalColumns, flagArrivals(events, thinned), writeArrivalRow)
       const refusedRecordings = await insert('replay_messages', recordingColumns, recordings, (to, row) =>
-        writeRecordingRow(to, row, insertedAtMs),
+        writeRecordingRow(to, row, insertedAtMs, erasuresOf(row)),
       )
-      await insert('rejected_events', rejectedColumns, rejected, writeRejectedRow)
+      await insert('rejected_events', rejectedColumns, rejected, (to, row) =>
+        writeRejectedRow(to, row, erasuresOf(row)),
+      )
       return {
         refused: [
           ...refusedEvents.map(row => ({ list: 'events' as const, ...row })),

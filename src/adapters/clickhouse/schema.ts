@@ -345,5 +345,16 @@ export function schemaStatements(
       isDone: (definition: string) => definition.includes(`> ${flagSetBytesMax}, '${wideFlagSet}',`),
     })),
     ...(isEmbedded ? removeTtls(database) : []),
+    // Erased persons (docs/decisions/0064): how often persons of the project had been erased when the row was made.
+    ...['events', 'events_pending', 'rejected_events', 'replay_messages', 'thinned_flag_calls'].map(table =>
+      addColumn(database, table, 'erasures_before', 'UInt32 CODEC(ZSTD(1))'),
+    ),
+    // Whose rows are being removed. Mutations read it, so that no id stands in the text of one, which the engine keeps.
+    `CREATE TABLE IF NOT EXISTS ${database}.erased_subjects (
+      project_id UInt32,
+      erasures UInt32,
+      kind LowCardinality(String),
+      subject String
+    ) ENGINE = MergeTree ORDER BY (project_id, erasures, kind, subject)`,
   ]
 }

@@ -25,6 +25,7 @@ export function chunkReads(session: Session): ChunkReads {
     personMappings: (personIds, countMax) =>
       rows(chunkTexts.loadPersonMappings, [personIds], personDistinctIdCountMax + 1, countMax + 1),
     personless: ids => rows(chunkTexts.loadPersonless, listsOf(ids)),
+    erasedIds: ids => rows(chunkTexts.loadErasedIds, listsOf(ids)),
     importJobs: ids => rows(chunkTexts.loadImportJobs, [ids]),
     generated: events =>
       rows(chunkTexts.loadGenerated, [events.map(({ projectId }) => projectId), events.map(({ uuid }) => uuid)]),

@@ -12,7 +12,8 @@ export function numbered(text: string): string {
 export const chunkTexts: ChunkTexts<string> = {
   /** project ids */
   loadProjects: `
-  SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id))::int AS is_undone
+  SELECT *, (EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id))::int AS is_undone,
+    (EXISTS (SELECT 1 FROM erased_distinct_id WHERE project_id = project.id))::int AS has_erased_ids
   FROM project WHERE deleted = 0 AND id = ANY($1::bigint[])`,
 
   /** project ids */
@@ -47,6 +48,13 @@ export const chunkTexts: ChunkTexts<string> = {
   SELECT d.project_id, d.distinct_id, d.next_version
   FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
   JOIN personless_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id`,
+
+  /** project ids, distinct ids */
+  loadErasedIds: `
+  SELECT d.project_id, d.distinct_id, e.deletes_events, e.deletes_recordings, e.log_id, e.log_ends
+  FROM unnest($1::bigint[], $2::text[]) AS k (project_id, distinct_id)
+  JOIN erased_distinct_id AS d ON d.project_id = k.project_id AND d.distinct_id = k.distinct_id
+  JOIN person_erasure AS e ON e.id = d.erasure_id`,
 
   /** job ids */
   loadImportJobs: `

@@ -18,6 +18,7 @@ import { publicImportJobIds } from './migrations/0013-public-import-job-ids.ts'
 import { rowsOfImportJobs } from './migrations/0014-rows-of-import-jobs.ts'
 import { failingImportJobs } from './migrations/0015-failing-import-jobs.ts'
 import { trustedTime } from './migrations/0016-trusted-time.ts'
+import { personErasures } from './migrations/0017-person-erasures.ts'
 import type { DdlWords, Migration } from './migrations/migration.ts'
 import { SchemaTooNewError } from './schema-too-new-error.ts'
 import type { StateSchema } from './tables/schema.ts'
@@ -40,6 +41,7 @@ export const migrations: readonly Migration[] = [
   rowsOfImportJobs,
   failingImportJobs,
   trustedTime,
+  personErasures,
 ]
 
 /**

@@ -15,6 +15,7 @@ import { surveyQueries } from './definitions/survey-queries.ts'
 import { importJobQueries } from './imports/import-job-queries.ts'
 import { importWorkQueries } from './imports/import-work-queries.ts'
 import { cohortMemberQueries } from './persons/cohort-member-queries.ts'
+import { erasureQueries } from './persons/erasure-queries.ts'
 import { groupQueries } from './persons/group-queries.ts'
 import { personQueries } from './persons/person-queries.ts'
 import { deferredProjectQueries } from './processing/deferred-project-queries.ts'
@@ -44,6 +45,7 @@ export function sqlManagementStore(db: Kysely<StateSchema>, toPortError: (cause:
     ...experimentQueries(db),
     ...flagOwnerQueries(db),
     ...personQueries(db),
+    ...erasureQueries(db),
     ...groupQueries(db),
     ...usageQueries(db),
     ...refusedQueries(db),

@@ -9,7 +9,7 @@ import type {
   PersonMappingRow,
   PersonTextRow,
 } from '#adapters/sql/processing/chunk-rows.ts'
-import type { ChunkReads, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
+import type { ChunkReads, ErasedIdRow, ImportJobRow, LoadedProjectRow } from '#adapters/sql/processing/load-chunk.ts'
 import type { GroupTypeTable, StateSchema } from '#adapters/sql/tables/schema.ts'
 import { personDistinctIdCountMax } from '#core/processing/person-merge.ts'
 import { chunkTexts } from './chunk-texts.ts'
@@ -25,6 +25,7 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
   const personTexts = listQuery<PersonTextRow>(database, chunkTexts.loadPersonTexts)
   const personMappings = listQuery<PersonMappingRow>(database, chunkTexts.loadPersonMappings)
   const personless = listQuery<{ distinct_id: string; next_version: number }>(database, chunkTexts.loadPersonless)
+  const erasedIds = listQuery<ErasedIdRow>(database, chunkTexts.loadErasedIds)
   const importJobs = listQuery<ImportJobRow>(database, chunkTexts.loadImportJobs)
   const generated = listQuery<StateSchema['import_generated']>(database, chunkTexts.loadGenerated)
   const projects = listQuery<LoadedProjectRow>(database, chunkTexts.loadProjects)
@@ -58,6 +59,7 @@ export function prepareChunkReads(database: SqliteDatabase): ChunkReads {
       [...ids].flatMap(([projectId, ofProject]) =>
         personless([projectId], [...ofProject]).map(row => ({ project_id: projectId, ...row })),
       ),
+    erasedIds: ids => [...ids].flatMap(([projectId, ofProject]) => erasedIds([projectId], [...ofProject])),
     importJobs: ids => importJobs([], ids),
     generated: events =>
       [...Map.groupBy(events, event => event.projectId)].flatMap(([projectId, ofProject]) =>

@@ -10,7 +10,8 @@ function placeholders(count: number): string {
 export const chunkTexts: ChunkTexts<(count: number) => string> = {
   /** Parameters: project ids. */
   loadProjects: count => `
-  SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id) AS is_undone
+  SELECT *, EXISTS (SELECT 1 FROM import_job WHERE state = 'discarding' AND project_id = project.id) AS is_undone,
+    EXISTS (SELECT 1 FROM erased_distinct_id WHERE project_id = project.id) AS has_erased_ids
   FROM project WHERE deleted = 0 AND id IN ${placeholders(count)}`,
 
   /** Parameters: project ids. */
@@ -39,6 +40,12 @@ export const chunkTexts: ChunkTexts<(count: number) => string> = {
   loadPersonless: count => `
   SELECT distinct_id, next_version FROM personless_distinct_id
   WHERE project_id = ? AND distinct_id IN ${placeholders(count)}`,
+
+  /** Parameters: project_id, then distinct ids. */
+  loadErasedIds: count => `
+  SELECT d.project_id, d.distinct_id, e.deletes_events, e.deletes_recordings, e.log_id, e.log_ends
+  FROM erased_distinct_id AS d JOIN person_erasure AS e ON e.id = d.erasure_id
+  WHERE d.project_id = ? AND d.distinct_id IN ${placeholders(count)}`,
 
   /** Parameters: job ids. */
   loadImportJobs: count => `

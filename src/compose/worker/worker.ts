@@ -10,7 +10,10 @@ import { createJobsOfDays } from '#services/imports/jobs-of-days.ts'
 import { createImportWork } from '#services/imports/run-import-work.ts'
 import { createProcessor, type ProcessingState } from '#services/processing/process-events.ts'
 import { claimingOnlyFor } from '#services/progress/bind-log.ts'
+import { createTurns } from '#services/shared/turns.ts'
+import { UnderWay } from '#services/shared/under-way.ts'
 import { createCountRetention } from '#services/worker/count-retention.ts'
+import { createErasureKeeper } from '#services/worker/erase-persons.ts'
 import { createEventStoreKeeper } from '#services/worker/keep-event-store.ts'
 import { createFlagUsageKeeper } from '#services/worker/keep-flag-usage.ts'
 import { createLogRetention } from '#services/worker/log-retention.ts'
@@ -62,6 +65,8 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
   const flagUsage = createFlagUsageKeeper({ events, projects: management, clock, logger, mayRun })
   const mirror = createSubjectMirrorKeeper({ state: management, events, logger, newUuid: randomUUID, mayRun })
   const ownerId = randomUUID()
+  const underWay = new UnderWay()
+  const inTurn = createTurns()
   const jobsOfDays = createJobsOfDays({ jobs: management, clock })
   let hasOtherProjects = false
   const processor = createProcessor({
@@ -70,6 +75,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     state: claimingOnlyFor(followedLogId, chunks, management),
     events,
     jobsOfDays,
+    underWay,
     deferring: {
       projects: management,
       hasOtherProjects: async () => {
@@ -90,6 +96,8 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...{ log, state: chunks, events, geoip, clock, metrics, logger, marks: management },
     logId,
     jobsOfDays,
+    underWay,
+    inTurn,
     mayRun,
     rejectRetentionDays: config.rejectRetentionDays,
     // A server lets rows expire by a clock of its own.
@@ -102,6 +110,10 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
     ...{ state: chunks, jobs: management, events, log, clock, logger, ownerId },
     random: Math.random,
     retentionClock,
+    underWay,
+  })
+  const erasures = createErasureKeeper({
+    ...{ state: management, events, log, logId, underWay, inTurn, clock, logger, mayRun },
   })
   const retentionMs = config.logRetentionHours * 3_600_000
   const worker: Worker = createWorker({
@@ -123,6 +135,7 @@ export async function composeWorker(options: WorkerOptions): Promise<ComposedWor
       importWork,
       createRowExpiry({ events, retentionClock, logger, mayRun }),
       createCountRetention({ store: management, clock: retentionClock, logger, mayRun }),
+      erasures,
     ],
     logger,
     onStateChange,

@@ -10,6 +10,7 @@ import { shownText } from './warning-types.ts'
 
 export const dropReasons = [
   'unknown_project',
+  'person_erased',
   'heatmap',
   'client_ingestion_warning',
   'skipping_event_invalid_distinct_id',

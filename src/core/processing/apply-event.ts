@@ -33,6 +33,8 @@ export interface ApplyContext {
   readonly looksUpImport: boolean
   /** The event's merge lost against other writers on every try, so the event is processed without it. */
   readonly mergeIsLost: boolean
+  /** The event would merge with an id that was erased after it was accepted: it is stored, but merges nobody. */
+  readonly mergesErased: boolean
   readonly flagCalls: FlagCalls
 }
 
@@ -156,7 +158,8 @@ function tieToPerson(context: ApplyContext, item: ParsedEvent, use: ProfileUse, 
   return shownPerson(known, upgrades ? 'force_upgrade' : 'propertyless', '{}')
 }
 
-function mergeOf({ mergeIsLost }: ApplyContext, { event, properties }: ParsedEvent): MergeRequest | null {
+function mergeOf({ mergeIsLost, mergesErased }: ApplyContext, { event, properties }: ParsedEvent): MergeRequest | null {
+  if (mergesErased) return null
   const merge = mergeRequestOf(event.name, properties)
   return merge !== null && mergeIsLost ? { ...merge, isLost: true } : merge
 }

@@ -7,6 +7,7 @@ import type { Group, GroupType } from '../groups/group.ts'
 import type { GeneratedEvent, ImportChanges } from '../imports/import-changes.ts'
 import type { ImportJobStatus } from '../imports/import-job.ts'
 import type { JsonObject } from '../json.ts'
+import type { ErasedId } from '../persons/erasure.ts'
 import type { DistinctIdMapping, Person } from '../persons/person.ts'
 import type { Project } from '../project.ts'
 
@@ -25,6 +26,8 @@ export interface ChunkSubjects {
    * have very many ids, and ordinary events need none of them. When absent, it is loaded for every person.
    */
   readonly mergingDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
+  /** Ids of records that touch no person: they may have been erased. */
+  readonly otherDistinctIds?: readonly { readonly projectId: number; readonly distinctId: string }[]
   readonly importJobIds?: readonly number[]
   /** Events that an importer may have generated, which other jobs may have sent with another time. */
   readonly generated?: readonly { readonly projectId: number; readonly uuid: string }[]
@@ -53,6 +56,10 @@ export interface LoadedChunk {
   readonly personlessDistinctIds: readonly PersonlessId[]
   readonly groupTypes: readonly GroupType[]
   readonly groups: readonly Group[]
+  /** By project: how often persons of it were erased, where they ever were. */
+  readonly erasures?: ReadonlyMap<number, number>
+  /** Those of the wanted ids that were erased while the log may still have records of them. */
+  readonly erasedIds?: readonly ErasedId[]
   /** By project, where the discarding of an import job has begun: how often, and whether it is under way. */
   readonly importUndos?: ReadonlyMap<number, { readonly count: number; readonly isRunning: boolean }>
   /** The wanted jobs that exist, as of the same moment. */

@@ -113,12 +113,15 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
   const distinctIds = new Map<number, Set<string>>()
   const mergingDistinctIds: { projectId: number; distinctId: string }[] = []
   const groups = new Map<string, ChunkSubjects['groups'][number]>()
+  const otherDistinctIds: { projectId: number; distinctId: string }[] = []
   const importJobIds = new Set<number>()
   const generated: { projectId: number; uuid: string }[] = []
   for (const record of chunk.records) {
     // Records other than events touch no person, but their projects' settings are needed, and whether they still exist.
     const projectId = projectIdOf(record)
     if (projectId !== null && !distinctIds.has(projectId)) distinctIds.set(projectId, new Set())
+    const other = otherItemOf(record)
+    if (other !== null) otherDistinctIds.push({ projectId: other.projectId, distinctId: other.distinctId })
     // What was refused stands with its job, too.
     if (record.kind === 'reject' && record.reject.importJobId >= firstImportJobId)
       importJobIds.add(record.reject.importJobId)
@@ -128,6 +131,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
       importJobIds.add(importJobId)
       if (isGenerated(record.event)) generated.push({ projectId: record.event.projectId, uuid: record.event.uuid })
       addEvent(record, shelfIdOf(importJobId))
+      otherDistinctIds.push(...idsOfEvent(record))
       if (!isRestoring) continue
     }
     addEvent(record, record.event.projectId)
@@ -139,6 +143,7 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     groups: [...groups.values()],
     projectIds: [...distinctIds.keys()].filter(id => id > 0),
     mergingDistinctIds,
+    ...(otherDistinctIds.length > 0 && { otherDistinctIds }),
     ...(importJobIds.size > 0 && { importJobIds: [...importJobIds] }),
     ...(generated.length > 0 && { generated }),
   }
@@ -163,6 +168,29 @@ export function chunkSubjects(chunk: ParsedChunk, isRestoring = false): ChunkSub
     if (group !== null)
       groups.set(JSON.stringify([subjectsId, group.typeName, group.key]), { projectId: subjectsId, ...group })
   }
+}
+
+/** What names a distinct id without touching its person; null for other records. */
+function otherItemOf(record: ParsedRecord): Pick<CapturedEvent, 'projectId' | 'distinctId'> | null {
+  switch (record.kind) {
+    case 'recording':
+    case 'failed_recording':
+      return record.recording
+    case 'failed':
+      return record.event
+    case 'reject':
+      return record.reject.distinctId === '' ? null : record.reject
+    case 'event':
+    case 'damaged':
+      return null
+  }
+}
+
+/** The ids that an event of a job names, which are loaded as those of its shelf alone. */
+function idsOfEvent({ event: { projectId, distinctId, name }, properties }: ParsedEvent) {
+  const merge = mergeRequestOf(name, properties)
+  const ids = merge === null || isIllegalDistinctId(merge.otherId) ? [distinctId] : [distinctId, merge.otherId]
+  return ids.map(id => ({ projectId, distinctId: id }))
 }
 
 /** Whether the event belongs to a job, whose generated events keep the time that they had first. */

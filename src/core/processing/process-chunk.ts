@@ -17,6 +17,7 @@ import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } fr
 import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
 import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, shelfIdOf } from '../imports/import-job.ts'
+import { ErasedRecords } from '../persons/erasure.ts'
 import { utcDay } from '../usage.ts'
 import { applyEvent } from './apply-event.ts'
 import { CalledFlags } from './called-flags.ts'
@@ -24,6 +25,7 @@ import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
 import type { GeoipOf } from './enrich-event.ts'
+import { erasedItemOf, linksErased, personErased } from './erased-items.ts'
 import { importChangesOf } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
 import { closeChunkState } from './state-changes.ts'
@@ -38,6 +40,8 @@ export interface ProcessedChunk {
     readonly recordings: readonly StoredRecording[]
     readonly rejected: readonly RejectedEvent[]
     readonly thinned: readonly ThinnedCall[]
+    /** By project: how often persons of it had been erased. */
+    readonly erasures: ReadonlyMap<number, number>
   }
   /** The log record behind each of those rows that the store may refuse. */
   readonly sources: {
@@ -126,12 +130,18 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
     geoipOf,
     rejected,
     lostMerges,
+    erased: new ErasedRecords(options.logId, stream, loaded.erasedIds ?? []),
     flagCalls,
     thinned: [],
     calledFlags,
   }
   let personTextLength = 0
   for (const record of chunk.records) {
+    const item = erasedItemOf(work.erased, record)
+    if (item !== null) {
+      report.count(item.projectId, item.lane, 'dropped', personErased)
+      continue
+    }
     switch (record.kind) {
       case 'event': {
         const row = applyRecord(work, record)
@@ -188,6 +198,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
       recordings: recordings.map(({ recording }) => recording),
       rejected: rejected.map(reject => anonymized(reject, anonymousProjectIds)),
       thinned: work.thinned,
+      erasures: loaded.erasures ?? noErasures,
     },
     sources: { stream, events: visible.sources, pendingEvents: pending.sources, recordings },
     changes: {
@@ -208,6 +219,7 @@ export function processChunk(chunk: ParsedChunk, loaded: LoadedChunk, options: P
 export type JobsOfDays = ReadonlyMap<string, readonly JobOfDay[]>
 
 const noJobsOfDays: JobsOfDays = new Map()
+const noErasures: ReadonlyMap<number, number> = new Map()
 
 /** Names the job that collects the imports of a project and of the UTC day on which they were accepted. */
 export function dayKey({ projectId, capturedAtMs }: Pick<CapturedEvent, 'projectId' | 'capturedAtMs'>): string {
@@ -227,6 +239,7 @@ interface ChunkWork {
   readonly geoipOf: GeoipOf
   readonly rejected: RejectedEvent[]
   readonly lostMerges: ReadonlySet<number> | undefined
+  readonly erased: ErasedRecords
   readonly flagCalls: FlagCalls
   readonly thinned: ThinnedCall[]
   readonly calledFlags: CalledFlags
@@ -281,7 +294,8 @@ function applyTo(
   try {
     const mergeIsLost = work.lostMerges?.has(offset) === true
     const looksUpImport = work.jobs.get(event.importJobId)?.looksUpGeoip === true
-    const context = { state, geoipOf, looksUpImport, warn, mergeIsLost, flagCalls: work.flagCalls }
+    const mergesErased = linksErased(work.erased, record)
+    const context = { state, geoipOf, looksUpImport, warn, mergeIsLost, mergesErased, flagCalls: work.flagCalls }
     const applied = applyEvent(context, record)
     if (applied.kind === 'stored' || applied.kind === 'thinned') work.calledFlags.note(event, record.properties)
     if (applied.kind === 'stored') {

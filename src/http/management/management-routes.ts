@@ -22,6 +22,7 @@ import type { ManagementDeps } from './kit/deps.ts'
 import type { ManagementRoute } from './kit/endpoint.ts'
 import { personalKeysRoutes } from './personal-keys.ts'
 import { cohortsRoutes } from './persons/cohorts.ts'
+import { erasePersonsRoutes } from './persons/erase-persons.ts'
 import { groupsRoutes } from './persons/groups.ts'
 import { personsRoutes } from './persons/persons.ts'
 import { projectsRoutes } from './projects.ts'
@@ -50,6 +51,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...surveyStatsRoutes(deps),
     ...surveysRoutes(deps),
     ...experimentsRoutes(deps),
+    ...erasePersonsRoutes(deps),
     ...personsRoutes(deps),
     ...exportPersonsRoutes(deps),
     ...groupsRoutes(deps),

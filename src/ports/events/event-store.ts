@@ -11,6 +11,7 @@ import type { EventWriter } from './event-writer.ts'
 import type { FlagUsageUpkeep } from './flag-usage-upkeep.ts'
 import type { ImportedRows } from './imported-rows.ts'
 import type { InsightQueries } from './insight-queries.ts'
+import type { PersonEraser } from './person-eraser.ts'
 import type { RecordingStore } from './recording-store.ts'
 import type { RejectStore } from './reject-store.ts'
 import type { SqlQueries } from './sql-queries.ts'
@@ -26,6 +27,7 @@ export interface EventStore
     RejectStore,
     RecordingStore,
     SubjectMirror,
+    PersonEraser,
     FlagUsageUpkeep,
     SqlQueries,
     ChargedUsage {

@@ -62,6 +62,13 @@ export interface EventRows {
   readonly rejected: readonly RejectedEvent[]
   /** Flag calls of projects that thin them: they are charged, but not stored as events. */
   readonly thinned?: readonly ThinnedCall[]
+  /**
+   * By project: how often persons of it had been erased when the rows were made; never, where it says nothing. Rows of an
+   * earlier count go with a person, rows of a later one stay.
+   */
+  readonly erasures?: ReadonlyMap<number, number>
   /** True for rows that were stored before and may have been lost: they replace no event that still exists. */
   readonly areRestored?: boolean
 }
+
+export const noEventRows: EventRows = { events: [], pendingEvents: [], overrides: [], recordings: [], rejected: [] }

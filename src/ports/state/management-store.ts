@@ -7,6 +7,7 @@ import type { CohortMemberStore, CohortStore } from './cohort-store.ts'
 import type { DeferredProjects } from './deferred-projects.ts'
 import type { DefinitionLinkReader } from './definition-links.ts'
 import type { EarlyAccessStore } from './early-access-store.ts'
+import type { ErasureStore } from './erasure-store.ts'
 import type { EventStoreMarks } from './event-store-marks.ts'
 import type { ExperimentStore } from './experiment-store.ts'
 import type { FlagStore } from './flag-store.ts'
@@ -38,6 +39,7 @@ export interface ManagementStore
     SurveyStore,
     ExperimentStore,
     PersonStore,
+    ErasureStore,
     GroupStore,
     AccountingStore,
     EventStoreMarks,

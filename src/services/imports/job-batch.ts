@@ -7,7 +7,7 @@ import type { ImportJob } from '#core/imports/import-job.ts'
 import type { ChunkSubjects, LoadedChunk } from '#core/processing/chunk.ts'
 import type { PublishedBatch } from '#core/processing/imports/publish-shelf.ts'
 import type { Clock } from '#ports/clock.ts'
-import type { EventWriter } from '#ports/events/event-writer.ts'
+import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { ImportedRows } from '#ports/events/imported-rows.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
@@ -17,8 +17,9 @@ import type { ImportJobStore, ImportWorkStore } from '#ports/state/import-job-st
 import type { Logger } from '#telemetry/log.ts'
 import type { ProgressStore } from '../progress/find-progress.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import type { InTurn } from '../shared/turns.ts'
+import type { UnderWay } from '../shared/under-way.ts'
 import { isOfQuestion } from './look-up.ts'
-import type { InTurn } from './turns.ts'
 
 export interface ImportWorkDeps {
   readonly state: ChunkStore
@@ -46,6 +47,8 @@ export interface ImportWorkDeps {
   readonly random: () => number
   /** Batches of jobs that are worked on at once: one at a time, in the order in which they ask. */
   readonly inTurn: InTurn
+  /** Notes each batch from its load to its commit. */
+  readonly underWay?: UnderWay
 }
 
 /** Another worker owns the import stream: that one goes on with the job. */
@@ -74,7 +77,9 @@ export async function runBatch<Item>(
   compute: Compute<Item>,
   leave?: Compute<Item>,
 ): Promise<void> {
-  if (items.length === 0 || (await deps.inTurn(runWhole)) === 'done') return
+  const { underWay } = deps
+  const run = () => underWay?.run(runWhole) ?? runWhole()
+  if (items.length === 0 || (await deps.inTurn(run)) === 'done') return
   if (items.length === 1) return runBatch(deps, signal, items, subjectsOf, leave!)
   const middle = Math.ceil(items.length / 2)
   await runBatch(deps, signal, items.slice(0, middle), subjectsOf, compute, leave)
@@ -93,7 +98,7 @@ export async function runBatch<Item>(
       const changes = withUnchanged(computedChanges, loaded)
       if (overrides.length > 0) {
         note(told, overrides)
-        await deps.events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
+        await deps.events.insert({ ...noEventRows, overrides, ...(loaded.erasures && { erasures: loaded.erasures }) })
       }
       if ((await commitChanges(deps, changes)) === 'committed') return 'done'
       if (attempt >= conflictTryCount)

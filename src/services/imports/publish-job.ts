@@ -62,7 +62,16 @@ async function makeLinks(job: ImportJob, deps: ImportWorkDeps, signal: AbortSign
         )
         return { distinctIds, mergingDistinctIds: distinctIds, groups: [], projectIds: [job.projectId] }
       },
-      (some, loaded, told) => publishLinks(batchOf(job, deps, loaded, told), some),
+      async (some, loaded, told) => {
+        const batch = batchOf(job, deps, loaded, told)
+        if (!loaded.erasures?.has(job.projectId)) return publishLinks(batch, some)
+        // Links of persons that were erased since the list was read are off it.
+        const left = new Set((await deps.jobs.listImportLinks(job.id, batchSize)).map(({ id }) => id))
+        return publishLinks(
+          batch,
+          some.filter(({ id }) => left.has(id)),
+        )
+      },
     )
   }
 }

@@ -10,6 +10,7 @@ import type { ChunkStore, LoadedChunk } from '#ports/state/chunk-store.ts'
 import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
+import type { UnderWay } from '../shared/under-way.ts'
 
 /** The gap after the step of this name. */
 export type FaultPoint = 'read' | 'load' | 'apply' | 'insert' | 'commit' | 'defer' | 'release'
@@ -48,6 +49,8 @@ export interface ChunkDeps {
   readonly jobsOfDays?: FindJobsOfDays
   /** Rows are made again that were stored before. */
   readonly isRestoring?: boolean
+  /** Notes each try from its load to its commit. */
+  readonly underWay?: UnderWay
   /** The name of the position that the chunk moves. */
   readonly cursor: string
   /** Whether a halved chunk continues after its first half; otherwise the rest is read again. Default: always. */

@@ -4,7 +4,7 @@ import { chargeOnce, lateLiveEvents } from '#core/processing/charge-once.ts'
 import type { ChunkChanges } from '#core/processing/chunk.ts'
 import type { ProcessedChunk } from '#core/processing/process-chunk.ts'
 import { type RefusedRow, rejectRefusedRows } from '#core/processing/refused-rows.ts'
-import type { EventRows } from '#ports/events/event-writer.ts'
+import { type EventRows, noEventRows } from '#ports/events/event-writer.ts'
 import type { ChunkDeps } from './chunk-deps.ts'
 import { patiently } from './wait-for-store.ts'
 
@@ -17,7 +17,7 @@ export async function insertRows(processed: ProcessedChunk, deps: ChunkDeps): Pr
   if (refused.length === 0) return processed.changes
   const { rejected, changes } = rejectRefusedRows(processed, refused)
   deps.logger.warn({ count: refused.length, message: refused[0]!.message }, 'the event store refused rows')
-  const nothing = { events: [], pendingEvents: [], overrides: [], recordings: [] }
+  const nothing = { ...noEventRows, erasures: processed.rows.erasures }
   const done = await insertPatiently({ ...nothing, rejected }, deps)
   return done === null ? null : changes
 }
@@ -31,7 +31,11 @@ async function chargedOnce(rows: EventRows['events'], deps: ChunkDeps): Promise<
 }
 
 async function insertPatiently(rows: EventRows, deps: ChunkDeps): Promise<readonly RefusedRow[] | null> {
-  if (Object.values(rows).every(({ length }) => length === 0)) return []
+  if (isEmpty(rows)) return []
   const inserted = await patiently(() => deps.events.insert(rows), deps)
   return inserted === null ? null : inserted.refused
+}
+
+function isEmpty({ events, pendingEvents, overrides, recordings, rejected, thinned = [] }: EventRows): boolean {
+  return [events, pendingEvents, overrides, recordings, rejected, thinned].every(({ length }) => length === 0)
 }

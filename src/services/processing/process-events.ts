@@ -15,6 +15,7 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import type { FindJobsOfDays } from '../imports/jobs-of-days.ts'
 import { backOffMs, waitOrStop } from '../shared/back-off.ts'
+import type { UnderWay } from '../shared/under-way.ts'
 import type { FaultPoint, ProcessingEventStore } from './chunk-deps.ts'
 import { ChunkPace } from './chunk-pace.ts'
 import { createLagMeter } from './lag-meter.ts'
@@ -46,6 +47,8 @@ export interface ProcessorOptions {
     /** Whether other projects exist that could be kept waiting. @throws PortError */
     readonly hasOtherProjects: () => Promise<boolean>
   }
+  /** Notes chunks from their load to their commit. */
+  readonly underWay?: UnderWay
   /** Null when no locations are looked up. */
   readonly geoip: Geoip | null
   readonly clock: Clock

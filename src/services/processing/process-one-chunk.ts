@@ -60,7 +60,8 @@ async function processPart(chunk: LogChunk, deps: ChunkDeps, told: ToldOverrides
   for (let attempt = 0; !deps.signal.aborted; attempt++) {
     const latest: Try = { commitOutcomes: null }
     try {
-      const result = await tryChunk(chunk, { failures, lostMerges, deps, latest, told, isRetry: attempt > 0 })
+      const context = { failures, lostMerges, deps, latest, told, isRetry: attempt > 0 }
+      const result = await (deps.underWay?.run(() => tryChunk(chunk, context)) ?? tryChunk(chunk, context))
       if (result === 'too_large') return await processHalves(chunk, deps, told)
       if (result !== 'version_conflict') return result
       deps.metrics.dependencyFailures.inc({ port: 'chunk-store', code: 'conflict' })

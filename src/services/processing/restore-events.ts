@@ -7,9 +7,10 @@ import type { LogStream } from '#core/events/log-stream.ts'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import { type ImportJob, isPending } from '#core/imports/import-job.ts'
 import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
-import type { EventWriter } from '#ports/events/event-writer.ts'
+import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { ChunkDeps, ProcessingEventStore } from './chunk-deps.ts'
@@ -25,7 +26,10 @@ export interface RestoredRange {
 }
 
 export interface RestoreDeps
-  extends Pick<ChunkDeps, 'state' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays'> {
+  extends Pick<
+    ChunkDeps,
+    'state' | 'geoip' | 'clock' | 'metrics' | 'logger' | 'random' | 'logId' | 'jobsOfDays' | 'underWay'
+  > {
   readonly log: Pick<EventLogReader, 'read'>
   readonly events: ProcessingEventStore & Pick<EventWriter, 'publishJob' | 'discardJob' | 'discardDay'>
   readonly jobs: Pick<ImportJobStore, 'findImportJob'>
@@ -90,16 +94,16 @@ function projectIdOf(record: LogRecord): number | null {
 
 /** Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. */
 export async function restoreOverrides(
-  state: Pick<EventStoreMarks, 'listOverrides'>,
+  state: Pick<EventStoreMarks, 'listOverrides'> & Pick<ErasureStore, 'countErasures'>,
   events: Pick<ProcessingEventStore, 'insert'>,
   signal: AbortSignal,
 ): Promise<void> {
+  const erasures = new Map((await state.countErasures()).map(({ projectId, count }) => [projectId, count]))
   let after: PersonIdOverride | null = null
   while (!signal.aborted) {
     const page: readonly PersonIdOverride[] = await state.listOverrides(after, 5_000)
     const overrides = page.filter(isOverride)
-    if (overrides.length > 0)
-      await events.insert({ events: [], pendingEvents: [], overrides, recordings: [], rejected: [] })
+    if (overrides.length > 0) await events.insert({ ...noEventRows, overrides, erasures })
     after = page.at(-1) ?? null
     if (after === null) return
   }

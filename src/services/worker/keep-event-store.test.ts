@@ -14,6 +14,7 @@ function keeperWithout(held: readonly HeldRange[], stateOf: Readonly<Record<numb
     marks: {
       findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
       findImportJob: async (id: number) => (stateOf[id] === undefined ? null : { state: stateOf[id], step: null }),
+      listEmptied: async () => [],
     },
     events: { findHeldRows: async () => ({ isMarked: true, ranges: [] }) },
   } as unknown as EventStoreKeeperOptions)

@@ -11,11 +11,13 @@ import type { EventStoreUpkeep, HeldRows } from '#ports/events/event-store-upkee
 import { recordingRetentionDays } from '#ports/events/recording-store.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import { PortError } from '#ports/port-error.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import { type RestoreDeps, type RestoredRange, restoreEvents, restoreOverrides } from '../processing/restore-events.ts'
 import { findProgress, isWaiting, type Progress, type ProgressStore } from '../progress/find-progress.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
+import type { InTurn } from '../shared/turns.ts'
 
 const everyMs = 10_000
 /**
@@ -51,10 +53,15 @@ export type LostSpan = Pick<HeldRange, 'oldestMs' | 'newestMs'>
 export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly events: RestoreDeps['events'] & EventStoreUpkeep
   readonly log: Pick<EventLogReader, 'streams' | 'read' | 'readRuns'>
-  readonly marks: EventStoreMarks & ProgressStore & Pick<ImportJobStore, 'findImportJob'>
+  readonly marks: EventStoreMarks &
+    ProgressStore &
+    Pick<ImportJobStore, 'findImportJob'> &
+    Pick<ErasureStore, 'countErasures' | 'reopenErasures' | 'listEmptied'>
   readonly rejectRetentionDays: number
   /** By which the event store lets rows expire. */
   readonly expiryClock: Clock
+  /** Nothing else changes the mark during a check. Default: nothing else ever does. */
+  readonly inTurn?: InTurn
   readonly newUuid: () => string
   /** Whether this worker has the schedules. Default: it has. */
   readonly mayRun?: () => Promise<boolean>
@@ -71,7 +78,7 @@ const importTables: ReadonlySet<string> = new Set(['events', 'events_pending'])
 type Positions = ReadonlyMap<LogStream, Progress>
 
 export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventStoreKeeper {
-  const { events, log, marks, logId: instance, clock, logger } = options
+  const { events, log, marks, logId: instance, clock, logger, inTurn = run => run() } = options
   let wasRefused = false
   let isRestoring = false
   let isChecked = false
@@ -92,7 +99,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
     const found = await findHeld(mark?.id ?? null)
     if (found === null) return noteRefused()
-    const missing = mark === null ? [] : await withoutDiscarded(findMissing(mark.held.filter(isKept), found.ranges))
+    const missing = mark === null ? [] : await findLost(mark.held.filter(isKept), found)
     const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
     if (isOurs && missing.length === 0) {
       if (isStart && mark !== null) await restore(mark.positions, positions, signal)
@@ -103,6 +110,8 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       { missing: missing.length, isOurs },
       'the event store is not as it was left: rows are gone, or it is another copy. What the log has is brought back',
     )
+    // Another copy may have rows of persons that were erased since it was made.
+    await marks.reopenErasures()
     await restoreOverrides(marks, events, signal)
     await restore({}, positions, signal)
     if (signal.aborted) return
@@ -124,6 +133,12 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       await events.migrate()
       return events.findHeldRows(instance, markId)
     }
+  }
+
+  /** What is missing of these ranges, without what was removed on purpose. */
+  async function findLost(held: readonly HeldRange[], found: HeldRows): Promise<HeldRange[]> {
+    const missing = findMissing(held, found.ranges)
+    return missing.length === 0 ? [] : withoutDiscarded(findMissing(missing, await marks.listEmptied()))
   }
 
   function noteRefused(): void {
@@ -229,7 +244,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
   }
 
   async function checkOn(signal: AbortSignal): Promise<void> {
-    await check(!isChecked, signal)
+    await inTurn(() => check(!isChecked, signal))
     isChecked = true
   }
 
@@ -244,7 +259,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     const mark = await marks.findEventStoreMark()
     const found = mark === null ? null : await findHeld(mark.id)
     if (mark === null || found === null) return []
-    const missing = [...mark.missing, ...(await withoutDiscarded(findMissing(mark.held, found.ranges)))]
+    const missing = [...mark.missing, ...(await findLost(mark.held, found))]
     return missing.filter(range => chargedTables.has(range.table) && isKept(range))
   }
 
@@ -265,7 +280,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       }),
     leave: async () => {
       try {
-        if (await mayRun()) await check(false, new AbortController().signal)
+        if (await mayRun()) await inTurn(() => check(false, new AbortController().signal))
       } catch (cause) {
         if (!(cause instanceof PortError)) throw cause
         logger.warn(

@@ -8,8 +8,9 @@
 //   while the mirror is filled                    filling goes on behind the last page that was noted
 // One worker at a time does this. One that has stalled past its lease and comes back finds another version noted.
 
-import { findMissing, joinRanges } from '#core/processing/held-rows.ts'
+import { findMissing, type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import type { HeldMirror, SubjectMirror } from '#ports/events/subject-mirror.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { MirrorFill, MirrorProgress, SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
 import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
@@ -27,7 +28,7 @@ export interface SubjectMirrorKeeper {
 }
 
 export interface SubjectMirrorKeeperOptions {
-  readonly state: SubjectMirrorSource
+  readonly state: SubjectMirrorSource & Pick<ErasureStore, 'listEmptied'>
   readonly events: SubjectMirror
   readonly logger: Logger
   readonly newUuid: () => string
@@ -70,7 +71,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const before = await state.findMirrorProgress()
     // Versions are compared at a start alone: a copy that is put in place of a running store has lost rows.
     const held = await events.findHeldMirror(!isCompared)
-    const why = lossOf(before, held)
+    const why = lossOf(before, held, await state.listEmptied())
     const ranges = held.ranges === null || before.fill?.phase === 'begun' ? null : joinRanges(held.ranges)
     const fill: MirrorFill =
       why === null
@@ -200,7 +201,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 }
 
 /** Why the mirror is not the one that the state filled; null when it is. */
-function lossOf({ fill, version }: MirrorProgress, held: HeldMirror): string | null {
+function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
   if (fill === null) return 'they never were there'
   // Begun, but perhaps not yet noted in the event store.
   if (fill.phase === 'begun') return null
@@ -209,7 +210,11 @@ function lossOf({ fill, version }: MirrorProgress, held: HeldMirror): string | n
   // One step may have written its rows without the note of its version.
   if (held.version !== null && held.version > version + 1) return 'the state is an older copy'
   if (fill.phase === 'complete' && !held.isComplete) return 'the event store is an older copy'
-  if (fill.held !== null && held.ranges !== null && findMissing(fill.held, held.ranges).length > 0)
+  if (
+    fill.held !== null &&
+    held.ranges !== null &&
+    findMissing(findMissing(fill.held, held.ranges), emptied).length > 0
+  )
     return 'rows of them are gone from the event store'
   return null
 }

@@ -5,6 +5,7 @@ import { TupleParam } from '@clickhouse/client'
 import type { PersonIdOverride } from '#core/events/stored-event.ts'
 import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
 import { fieldLists } from '../parameters/field-lists.ts'
+import { versionsPerErasure } from '../parameters/override-version.ts'
 
 export interface IdOfProject {
   readonly projectId: number
@@ -50,7 +51,7 @@ async function findIn(
     projectId,
     distinctId,
     personId,
-    version: Number(version),
+    version: Number(version) % versionsPerErasure,
   }))
 }
 

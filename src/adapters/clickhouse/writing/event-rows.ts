@@ -5,6 +5,7 @@ import { encodeRejectSource } from '#core/events/reject-source.ts'
 import { isStorableTime } from '#core/events/storable-time.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent } from '#core/events/stored-event.ts'
 import type { ReplayedReject } from '#ports/events/reject-store.ts'
+import { versionsPerErasure } from '../parameters/override-version.ts'
 import type { RowBinaryWriter } from './row-binary.ts'
 
 /** `written`, or why the row cannot be stored. */
@@ -13,7 +14,7 @@ export type RowWritten = 'written' | { readonly refused: string }
 export const eventColumns =
   'project_id, uuid, event, distinct_id, timestamp, captured_at, charged_at, created_at, lane, ' +
   'historical_migration, import_job_id, import_partition, row_version, properties, flags, elements_chain, person_id, person_created_at, ' +
-  'person_properties, person_mode, `$group_0`, `$group_1`, `$group_2`, `$group_3`, `$group_4`, `$session_id`, `$window_id`, flag_called, flag_response'
+  'person_properties, person_mode, `$group_0`, `$group_1`, `$group_2`, `$group_3`, `$group_4`, `$session_id`, `$window_id`, flag_called, flag_response, erasures_before'
 
 /** 2^62 and 2^61, as the upper half of a 64-bit number. */
 const liveVersionHighWord = 2 ** 30
@@ -30,7 +31,7 @@ export function writeEventRow(
   to: RowBinaryWriter,
   event: StoredEvent,
   insertedAtMs: number,
-  isRestored: boolean = false,
+  { isRestored = false, erasures = 0 }: { readonly isRestored?: boolean; readonly erasures?: number } = {},
 ): RowWritten {
   const start = to.byteLength
   const refuse = (why: string): RowWritten => {
@@ -69,12 +70,18 @@ export function writeEventRow(
   to.text(event.windowId)
   to.text(event.flagCalled)
   to.text(event.flagResponse)
+  to.uint32(erasures)
   return 'written'
 }
 
 export const overrideColumns = 'project_id, distinct_id, person_id, version, stored_at'
 
-export function writeOverrideRow(to: RowBinaryWriter, override: PersonIdOverride, insertedAtMs: number): RowWritten {
+export function writeOverrideRow(
+  to: RowBinaryWriter,
+  override: PersonIdOverride,
+  insertedAtMs: number,
+  erasures: number,
+): RowWritten {
   const start = to.byteLength
   to.uint32(override.projectId)
   to.text(override.distinctId)
@@ -82,15 +89,16 @@ export function writeOverrideRow(to: RowBinaryWriter, override: PersonIdOverride
     to.truncate(start)
     return { refused: 'person_id is not a UUID' }
   }
-  to.int64(override.version)
+  to.int64(erasures * versionsPerErasure + override.version)
   to.int64(insertedAtMs)
   return 'written'
 }
 
 export const rejectedColumns =
-  'reject_id, project_id, received_at, reason, field, lane, import_job_id, uuid, event, distinct_id, body, source'
+  'reject_id, project_id, received_at, reason, field, lane, import_job_id, uuid, event, distinct_id, body, source, ' +
+  'erasures_before'
 
-export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent): RowWritten {
+export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent, erasures: number): RowWritten {
   to.text(rejected.rejectId)
   to.uint32(rejected.projectId)
   to.int64(rejected.receivedAtMs)
@@ -103,6 +111,7 @@ export function writeRejectedRow(to: RowBinaryWriter, rejected: RejectedEvent): 
   to.text(rejected.distinctId)
   to.text(rejected.body)
   to.text(encodeRejectSource(rejected.source))
+  to.uint32(erasures)
   return 'written'
 }
 

@@ -81,10 +81,10 @@ function tupleOf({ projectId, timestampMs, distinctId, uuid }: EventIdentity): T
 }
 
 export const thinnedColumns =
-  'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version'
+  'project_id, uuid, distinct_id, timestamp, charged_at, feature_flag, feature_flag_response, row_version, erasures_before'
 
 /** The copy that was accepted first counts, on its day. */
-export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall): RowWritten {
+export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall, erasures: number): RowWritten {
   const start = to.byteLength
   to.uint32(call.projectId)
   if (!to.uuid(call.uuid)) {
@@ -97,5 +97,6 @@ export function writeThinnedRow(to: RowBinaryWriter, call: ThinnedCall): RowWrit
   to.text(call.flag)
   to.text(call.response)
   to.int64(Number.MAX_SAFE_INTEGER - call.chargedAtMs)
+  to.uint32(erasures)
   return 'written'
 }

@@ -104,6 +104,7 @@ async function findTables(client: ClickHouseClient, database: string, names: rea
   return rows.map(([table, tableId, engine, hasRows]) => ({ table, tableId, engine, hasRows: Boolean(hasRows) }))
 }
 
+/** An empty part is one that the server is about to remove. */
 async function findParts(
   client: ClickHouseClient,
   database: string,
@@ -112,7 +113,7 @@ async function findParts(
   const result = await client.query({
     query: `SELECT table, partition_id, toString(min_block_number), toString(max_block_number),
         toUnixTimestamp(min_time), toUnixTimestamp(max_time)
-      FROM system.parts WHERE database = {database:String} AND table IN {tables:Array(String)} AND active`,
+      FROM system.parts WHERE database = {database:String} AND table IN {tables:Array(String)} AND active AND rows > 0`,
     query_params: { database, tables: tables.map(({ table }) => table) },
     format: 'JSONCompactEachRow',
   })

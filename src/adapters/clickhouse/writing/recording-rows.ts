@@ -7,10 +7,15 @@ import type { RowBinaryWriter } from './row-binary.ts'
 
 export const recordingColumns =
   'project_id, uuid, session_id, window_id, distinct_id, snapshot_source, lib, item_count, items_bytes, timestamp, ' +
-  'received_at, row_version, items'
+  'received_at, row_version, items, erasures_before'
 
 /** @param insertedAtMs epoch ms, not below that of an earlier call: a later copy wins. */
-export function writeRecordingRow(to: RowBinaryWriter, recording: StoredRecording, insertedAtMs: number): RowWritten {
+export function writeRecordingRow(
+  to: RowBinaryWriter,
+  recording: StoredRecording,
+  insertedAtMs: number,
+  erasures: number,
+): RowWritten {
   const start = to.byteLength
   if (!isStorableTime(recording.timestampMs)) return { refused: 'timestamp is outside the years 1900 to 2299' }
   if (!isStorableTime(recording.receivedAtMs)) return { refused: 'received_at is outside the years 1900 to 2299' }
@@ -30,5 +35,6 @@ export function writeRecordingRow(to: RowBinaryWriter, recording: StoredRecordin
   to.int64(recording.receivedAtMs)
   to.int64(insertedAtMs)
   to.byteString(recording.items)
+  to.uint32(erasures)
   return 'written'
 }

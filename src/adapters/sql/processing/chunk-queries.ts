@@ -19,6 +19,8 @@ export interface ChunkTexts<Load> {
   readonly loadPersonMappings: Load
   /** Those of the distinct ids that were used without a person. */
   readonly loadPersonless: Load
+  /** Those of the distinct ids that were erased, with the terms of each erasure. */
+  readonly loadErasedIds: Load
   readonly loadImportJobs: Load
   readonly loadGenerated: Load
   /** Groups by type and key; long texts as for persons. */

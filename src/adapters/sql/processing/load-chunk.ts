@@ -5,9 +5,10 @@ import type { Selectable } from 'kysely'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { type ImportJobStatus, type ImportOptions, shelfIdOf } from '#core/imports/import-job.ts'
 import type { MaybePromise } from '#core/maybe-promise.ts'
+import type { ErasedId } from '#core/persons/erasure.ts'
 import type { ChunkSubjects, LoadedChunk } from '#ports/state/chunk-store.ts'
-import { groupTypeOf, jsonObjectOf, projectOf } from '../tables/rows.ts'
-import type { GroupTypeTable, ImportJobTable, ProjectTable, StateSchema } from '../tables/schema.ts'
+import { groupTypeOf, jsonObjectOf, logEndsOf, projectOf } from '../tables/rows.ts'
+import type { GroupTypeTable, ImportJobTable, PersonErasureTable, ProjectTable, StateSchema } from '../tables/schema.ts'
 import {
   addLargePersons,
   type GroupKey,
@@ -40,6 +41,7 @@ export interface ChunkReads {
   /** @param countMax beyond this many rows the read may stop. */
   personMappings(personIds: readonly number[], countMax: number): MaybePromise<readonly PersonMappingRow[]>
   personless(ids: Ids): MaybePromise<readonly Selectable<StateSchema['personless_distinct_id']>[]>
+  erasedIds(ids: Ids): MaybePromise<readonly ErasedIdRow[]>
   importJobs(ids: readonly number[]): MaybePromise<readonly ImportJobRow[]>
   generated(
     events: readonly { readonly projectId: number; readonly uuid: string }[],
@@ -48,8 +50,14 @@ export interface ChunkReads {
   groups(keys: readonly GroupKey[], textBytes: number): MaybePromise<readonly LoadedGroupRow[]>
 }
 
-/** `is_undone` is 0 or 1. */
-export type LoadedProjectRow = Selectable<ProjectTable> & { readonly is_undone: number }
+/** `is_undone` and `has_erased_ids` are 0 or 1. */
+export type LoadedProjectRow = Selectable<ProjectTable> & {
+  readonly is_undone: number
+  readonly has_erased_ids: number
+}
+
+export type ErasedIdRow = StateSchema['erased_distinct_id'] &
+  Pick<Selectable<PersonErasureTable>, 'deletes_events' | 'deletes_recordings' | 'log_id' | 'log_ends'>
 
 /** `has_notes` is 0 or 1. */
 export type ImportJobRow = Pick<Selectable<ImportJobTable>, 'id' | 'project_id' | 'state' | 'step' | 'options'> & {
@@ -78,6 +86,11 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   if (room.isExceeded) return 'too_large'
   const personless = yield* found(reads.personless(ids))
 
+  const erasable = idsByProject(
+    [...subjects.distinctIds, ...(subjects.otherDistinctIds ?? [])].filter(isErasable(projects)),
+  )
+  const erasedIds = erasable.size === 0 ? [] : (yield* found(reads.erasedIds(erasable))).map(erasedIdOf)
+
   const { importJobIds = [], generated = [] } = subjects
   const importJobs = importJobIds.length === 0 ? [] : (yield* found(reads.importJobs(importJobIds))).map(jobStatusOf)
   const seenBefore = generated.length === 0 ? [] : yield* found(reads.generated(generated))
@@ -91,6 +104,8 @@ export function* loadChunk(reads: ChunkReads, subjects: ChunkSubjects, textBytes
   return {
     projects: projects.map(projectOf),
     ...importUndosOf(projects),
+    ...erasuresOf(projects),
+    ...(erasedIds.length > 0 && { erasedIds }),
     mappings: mapped.mappings,
     persons: [...mapped.persons.values()],
     personPropertiesJson: mapped.personPropertiesJson,
@@ -175,5 +190,26 @@ function importUndosOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk,
     importUndos: new Map(
       undone.map(row => [Number(row.id), { count: Number(row.import_undos), isRunning: row.is_undone === 1 }]),
     ),
+  }
+}
+
+function erasuresOf(projects: readonly LoadedProjectRow[]): Pick<LoadedChunk, 'erasures'> {
+  const erased = projects.filter(row => Number(row.erasures) > 0)
+  return erased.length === 0 ? {} : { erasures: new Map(erased.map(row => [Number(row.id), Number(row.erasures)])) }
+}
+
+/** Few projects have erased ids, and no other's are looked up. */
+function isErasable(projects: readonly LoadedProjectRow[]): (id: { readonly projectId: number }) => boolean {
+  const having = new Set(projects.filter(row => row.has_erased_ids === 1).map(row => Number(row.id)))
+  return ({ projectId }) => having.has(projectId)
+}
+
+function erasedIdOf(row: ErasedIdRow): ErasedId {
+  return {
+    projectId: Number(row.project_id),
+    distinctId: row.distinct_id,
+    deletesEvents: row.deletes_events === 1,
+    deletesRecordings: row.deletes_recordings === 1,
+    ...logEndsOf(row),
   }
 }

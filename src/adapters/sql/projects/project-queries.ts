@@ -94,7 +94,9 @@ async function isTokenTaken(db: Kysely<StateSchema>, token: string, exceptId: nu
   return row !== undefined && Number(row.id) !== exceptId
 }
 
-function columnsOf(project: NewProject): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos'> {
+function columnsOf(
+  project: NewProject,
+): Omit<ProjectTable, 'id' | 'deleted' | 'revision' | 'import_undos' | 'erasures'> {
   return {
     uuid: project.uuid,
     name: project.name,

@@ -5,12 +5,13 @@ import type { Selectable } from 'kysely'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import type { Group, GroupType } from '#core/groups/group.ts'
 import { isJsonObject, type JsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import type { LogEnds } from '#core/persons/erasure.ts'
 import type { Person, PropertyMarks } from '#core/persons/person.ts'
 import { decodeMarks } from '#core/persons/property-marks-text.ts'
 import { wantedProperties } from '#core/pick-properties.ts'
 import { type IngestionSettings, noIngestionSettings, noQuotas, type Project, type Quotas } from '#core/project.ts'
 import { PortError } from '#ports/port-error.ts'
-import type { FlagTable, GroupTable, GroupTypeTable, PersonTable, ProjectTable } from './schema.ts'
+import type { FlagTable, GroupTable, GroupTypeTable, PersonErasureTable, PersonTable, ProjectTable } from './schema.ts'
 
 export function jsonText(
   value: JsonValue | Quotas | IngestionSettings | readonly string[] | readonly number[],
@@ -159,4 +160,8 @@ export function groupOf(row: Selectable<GroupTable>): Group {
 export function groupTypeOf(row: Selectable<GroupTypeTable>): GroupType {
   const type = { projectId: Number(row.project_id), name: row.group_type, index: Number(row.group_type_index) }
   return row.removed === 1 ? { ...type, isBeingDeleted: true } : type
+}
+
+export function logEndsOf(row: Pick<Selectable<PersonErasureTable>, 'log_id' | 'log_ends'>): LogEnds {
+  return { logId: row.log_id, endOffsets: JSON.parse(row.log_ends) as LogEnds['endOffsets'] }
 }

@@ -33,6 +33,9 @@ export interface StateSchema {
   import_note_sample: { id: Generated<number>; import_job_id: number; reason: string; details: string }
   import_image: ImportImageTable
   import_generated: { project_id: number; uuid: string; timestamp: number; import_job_id: number }
+  person_erasure: PersonErasureTable
+  erased_person: { project_id: number; person_uuid: string; erasure_id: number }
+  erased_distinct_id: { project_id: number; distinct_id: string; erasure_id: number; own_uuid: string }
   chunk_outcome: { project_id: number; lane: string; outcome: string; reason: string; event_count: number }
   ingestion_warning: WarningTable
   ingestion_warning_day: { project_id: number; type: string; day: string; warning_count: number; last_seen: number }
@@ -66,6 +69,8 @@ export interface ProjectTable {
   revision: number
   /** How often the discarding of an import job has begun. */
   import_undos: Generated<number>
+  /** How often persons were erased. */
+  erasures: Generated<number>
 }
 
 export interface PersonalKeyTable {
@@ -187,6 +192,28 @@ export interface ImportImageTable {
   project_id: number
   before_image: string
   after_image: string
+}
+
+export interface PersonErasureTable {
+  id: Generated<number>
+  project_id: number
+  /** The project's count of erasures, this one included. */
+  erasures: number
+  /** Mirrored rows up to this version are from before it. */
+  mirror_version: number
+  requested_at: number
+  requested_by: string | null
+  keeps_person: number
+  deletes_events: number
+  deletes_recordings: number
+  log_id: string
+  /** JSON object: where each stream of that log ended. */
+  log_ends: string
+  /** JSON object: how many rows there were; null until they are counted. */
+  removed: string | null
+  /** JSON list of HeldRange; null for none. */
+  emptied: string | null
+  done_at: number | null
 }
 
 export interface WarningTable {

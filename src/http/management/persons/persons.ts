@@ -1,4 +1,4 @@
-// Persons, which come from events, so they are read only.
+// Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
 
 import { isUuid } from '#core/events/uuid.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'

@@ -1,4 +1,4 @@
-// Gives the batches of several jobs their turns, one at a time and in the order in which they ask.
+// Gives those who ask their turns, one at a time and in the order in which they ask.
 
 export type InTurn = <Result>(run: () => Promise<Result>) => Promise<Result>
 

@@ -1,0 +1,234 @@
+// Removes the rows of erased persons by mutations, which rewrite the parts that have any of them and hold up no insert. What
+// is to go is found by counting, and counted again afterwards, so that nothing depends on what a server remembers.
+
+import { ClickHouseError } from '@clickhouse/client'
+import { noRemovedRows, type PersonErasure } from '#core/persons/erasure.ts'
+import type { HeldRange } from '#core/processing/held-rows.ts'
+import type { CountedRows, PersonEraser } from '#ports/events/person-eraser.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ClickHouseClient, ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { versionsPerErasure } from '../parameters/override-version.ts'
+import { noteAnyArrival } from './flag-arrivals.ts'
+import { findRanges } from './held-rows.ts'
+
+interface ErasableTable {
+  readonly table: string
+  readonly isErased: (erasure: PersonErasure) => boolean
+  /** Whether a row was made before the erasure. */
+  readonly isBefore: (erasure: PersonErasure) => string
+  /** Which of the erased subjects a row belongs to. */
+  readonly subject: 'distinct_id' | 'uuid'
+}
+
+const byCount = ({ erasures }: PersonErasure) => `erasures_before < ${erasures}`
+
+/** Pending rows come first: publishing moves them to `events` meanwhile, where they are found then. */
+const tables: readonly ErasableTable[] = [
+  ...['events_pending', 'events', 'thinned_flag_calls', 'rejected_events'].map(table => ({
+    table,
+    isErased: ({ deletesEvents }: PersonErasure) => deletesEvents,
+    isBefore: byCount,
+    subject: 'distinct_id' as const,
+  })),
+  {
+    table: 'replay_messages',
+    isErased: ({ deletesRecordings }) => deletesRecordings,
+    isBefore: byCount,
+    subject: 'distinct_id',
+  },
+  {
+    table: 'person_distinct_id_overrides',
+    isErased: ({ keepsPerson }) => !keepsPerson,
+    isBefore: ({ erasures }) => `version < ${erasures * versionsPerErasure}`,
+    subject: 'distinct_id',
+  },
+  {
+    table: 'persons',
+    isErased: ({ keepsPerson }) => !keepsPerson,
+    isBefore: ({ mirrorVersion }) => `version <= ${mirrorVersion}`,
+    subject: 'uuid',
+  },
+]
+
+const subjectsTable = 'erased_subjects'
+const accessDenied = '497'
+const subjectsPerInsert = 5_000
+
+export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonEraser {
+  return {
+    countErased: erasures =>
+      clients.write(async (client, database) => {
+        await saveSubjects(client, database, erasures)
+        const nothing: CountedRows = { ...noRemovedRows, pendingOfJobs: [] }
+        const counts = new Map(erasures.map(({ id }) => [id, nothing]))
+        const found: readonly (readonly [keyof typeof noRemovedRows, string])[] = [
+          ['events', 'events'],
+          ['recordings', 'replay_messages'],
+          ['rejectedEvents', 'rejected_events'],
+        ]
+        for (const [name, table] of found)
+          for (const [id, count] of await countByErasure(client, database, table, erasures))
+            counts.set(id, { ...counts.get(id)!, [name]: count })
+        for (const erasure of erasures) {
+          const pendingOfJobs = await countPending(client, database, erasure)
+          const pendingEvents = pendingOfJobs.reduce((sum, { count }) => sum + count, 0)
+          counts.set(erasure.id, { ...counts.get(erasure.id)!, pendingEvents, pendingOfJobs })
+        }
+        return counts
+      }),
+
+    removeErased: (erasures, beforeRemoving) =>
+      clients.write(async (client, database) => {
+        if (await isRemoving(client, database)) return 'under_way'
+        await saveSubjects(client, database, erasures)
+        const left: string[] = []
+        const emptied: HeldRange[] = []
+        for (const each of tables) {
+          const condition = conditionOf(each, erasures, database)
+          if (condition === null) continue
+          const parts = await countByPart(client, database, each.table, condition)
+          if (parts.size === 0) continue
+          left.push(`ALTER TABLE ${database}.${each.table} DELETE WHERE ${condition}`)
+          emptied.push(...(await findEmptied(client, database, each.table, parts)))
+        }
+        if (left.length === 0) {
+          await noteAnyArrival(client, database)
+          await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
+          return 'done'
+        }
+        await beforeRemoving(emptied)
+        for (const query of left)
+          await client.command({
+            query,
+            clickhouse_settings: { mutations_sync: '0', allow_nondeterministic_mutations: 1 },
+          })
+        return 'under_way'
+      }),
+  }
+}
+
+/** Nothing reads the table while it is written: mutations that do are waited for. */
+async function saveSubjects(client: ClickHouseClient, database: string, erasures: readonly PersonErasure[]) {
+  await client.command({ query: `TRUNCATE TABLE ${database}.${subjectsTable}` })
+  const values = erasures.flatMap(({ projectId, erasures: count, distinctIds, personUuids }) => [
+    ...distinctIds.map(subject => [projectId, count, 'distinct_id', subject]),
+    ...personUuids.map(subject => [projectId, count, 'uuid', subject]),
+  ])
+  for (let from = 0; from < values.length; from += subjectsPerInsert)
+    await client.insert({
+      table: `${database}.${subjectsTable}`,
+      columns: ['project_id', 'erasures', 'kind', 'subject'],
+      values: values.slice(from, from + subjectsPerInsert),
+      format: 'JSONCompactEachRow',
+    })
+}
+
+/** Null when none of the erasures concerns the table. Numbers alone stand in it, since the engine keeps texts of mutations. */
+function conditionOf(table: ErasableTable, erasures: readonly PersonErasure[], database: string): string | null {
+  const conditions = erasures.filter(table.isErased).map(erasure => `(${conditionOfOne(table, erasure, database)})`)
+  return conditions.length === 0 ? null : conditions.join(' OR ')
+}
+
+function conditionOfOne({ subject, isBefore }: ErasableTable, erasure: PersonErasure, database: string): string {
+  const { projectId, erasures } = erasure
+  const value = subject === 'uuid' ? 'toUUID(subject)' : 'subject'
+  return `project_id = ${projectId} AND ${isBefore(erasure)} AND ${subject} IN (
+    SELECT ${value} FROM ${database}.${subjectsTable}
+    WHERE project_id = ${projectId} AND erasures = ${erasures} AND kind = '${subject}')`
+}
+
+/** Whether a mutation of an earlier call is still under way. @throws PortError when one fails. */
+async function isRemoving(client: ClickHouseClient, database: string): Promise<boolean> {
+  try {
+    const result = await client.query({
+      query: `SELECT table, latest_fail_reason FROM system.mutations
+        WHERE database = {database:String} AND NOT is_done AND position(command, {subjects:String}) > 0`,
+      query_params: { database, subjects: subjectsTable },
+      format: 'JSONCompactEachRow',
+    })
+    const running = await result.json<[string, string]>()
+    const failing = running.find(([, reason]) => reason !== '')
+    if (failing !== undefined)
+      throw new PortError('event-store', 'unavailable', new Error(`rows of ${failing[0]} stay: ${failing[1]}`))
+    return running.length > 0
+  } catch (error) {
+    // A server that does not tell removes them all the same.
+    if (error instanceof ClickHouseError && error.code === accessDenied) return false
+    throw error
+  }
+}
+
+async function countByErasure(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  erasures: readonly PersonErasure[],
+): Promise<(readonly [id: number, count: number])[]> {
+  const erasable = tables.find(each => each.table === table)!
+  const wanted = erasures.filter(erasable.isErased)
+  const whole = conditionOf(erasable, wanted, database)
+  if (whole === null) return []
+  const counts = wanted.map(erasure => `countIf(${conditionOfOne(erasable, erasure, database)})`)
+  const result = await client.query({
+    query: `SELECT [${counts.join(', ')}] FROM ${database}.${table} FINAL WHERE ${whole}`,
+    format: 'JSONCompactEachRow',
+  })
+  const [row] = await result.json<[(number | string)[]]>()
+  return wanted.map(({ id }, index) => [id, Number(row![0][index])] as const)
+}
+
+async function countPending(
+  client: ClickHouseClient,
+  database: string,
+  erasure: PersonErasure,
+): Promise<CountedRows['pendingOfJobs']> {
+  const pending = tables.find(({ table }) => table === 'events_pending')!
+  const condition = conditionOf(pending, [erasure], database)
+  if (condition === null) return []
+  const result = await client.query({
+    query: `SELECT import_job_id, count() FROM ${database}.events_pending FINAL WHERE ${condition} GROUP BY import_job_id`,
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[number | string, number | string]>()
+  return rows.map(([job, count]) => ({ importJobId: Number(job), count: Number(count) }))
+}
+
+async function countByPart(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  condition: string,
+): Promise<ReadonlyMap<string, number>> {
+  const result = await client.query({
+    query: `SELECT _part, count() FROM ${database}.${table} WHERE ${condition} GROUP BY _part`,
+    format: 'JSONCompactEachRow',
+  })
+  return new Map((await result.json<[string, number | string]>()).map(([part, count]) => [part, Number(count)]))
+}
+
+/** The ranges of the parts that have no other rows. Merges until then only join such ranges, or save them. */
+async function findEmptied(
+  client: ClickHouseClient,
+  database: string,
+  table: string,
+  erased: ReadonlyMap<string, number>,
+): Promise<HeldRange[]> {
+  const result = await client.query({
+    query: `SELECT _part, count() FROM ${database}.${table} WHERE _part IN {parts:Array(String)} GROUP BY _part`,
+    query_params: { parts: [...erased.keys()] },
+    use_multipart_params: true,
+    format: 'JSONCompactEachRow',
+  })
+  const rows = await result.json<[string, number | string]>()
+  const emptied = new Set(
+    rows.filter(([part, count]) => Number(count) === erased.get(part)).map(([part]) => blocksOf(part)),
+  )
+  if (emptied.size === 0) return []
+  const ranges = (await findRanges(client, database, [table])) ?? []
+  return ranges.filter(({ partition, from, to }) => emptied.has(`${partition}_${from}_${to}`))
+}
+
+/** `0-202611_1_5_2_9` → `0-202611_1_5`: partition and blocks, without how often it was merged and changed. */
+function blocksOf(part: string): string {
+  return part.split('_').slice(0, 3).join('_')
+}

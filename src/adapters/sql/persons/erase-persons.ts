@@ -1,0 +1,202 @@
+// The transaction that erases persons: what goes at once, and the record of what the worker has to remove.
+
+import { sql, type Transaction } from 'kysely'
+import { shelfIdOf } from '#core/imports/import-job.ts'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
+import type { NewErasure } from '#ports/state/erasure-store.ts'
+import { flagBit } from '../tables/rows.ts'
+import type { StateSchema } from '../tables/schema.ts'
+
+/** Distinct ids of one transaction, and of what the worker removes at once; a single person may have more. */
+export const idsPerErasureMax = 10_000
+const valuesPerStatement = 500
+
+/** See `ErasureStore.erasePersons`. */
+export async function erase(
+  trx: Transaction<StateSchema>,
+  { projectId, personIds, requestedBy, requestedAtMs, ...terms }: NewErasure,
+): Promise<{ takenCount: number; erasedCount: number }> {
+  const { persons, distinctIds, takenCount } = await takePersons(trx, projectId, personIds)
+  if (persons.length === 0) return { takenCount, erasedCount: 0 }
+  const { erasures } = await trx
+    .updateTable('project')
+    .set({ erasures: sql<number>`erasures + 1` })
+    .where('id', '=', projectId)
+    .returning('erasures')
+    .executeTakeFirstOrThrow()
+  // Above the step that may be reading the persons now: that one cannot note its version, and begins again.
+  const { version } = await trx
+    .updateTable('subject_mirror')
+    .set({ version: sql<number>`version + 2` })
+    .returning('version')
+    .executeTakeFirstOrThrow()
+  const { id } = await trx
+    .insertInto('person_erasure')
+    .values({
+      project_id: projectId,
+      erasures,
+      mirror_version: version,
+      requested_at: requestedAtMs,
+      requested_by: requestedBy,
+      keeps_person: flagBit(terms.keepsPerson),
+      deletes_events: flagBit(terms.deletesEvents),
+      deletes_recordings: flagBit(terms.deletesRecordings),
+      log_id: terms.logId,
+      log_ends: JSON.stringify(terms.endOffsets),
+      removed: null,
+      emptied: null,
+      done_at: null,
+    })
+    .returning('id')
+    .executeTakeFirstOrThrow()
+  for (const some of slices(persons))
+    await trx
+      .insertInto('erased_person')
+      .values(some.map(({ uuid }) => ({ project_id: projectId, person_uuid: uuid, erasure_id: id })))
+      .execute()
+  if (!terms.keepsPerson) await removePersons(trx, projectId, persons, distinctIds)
+  if (!terms.keepsPerson && terms.deletesEvents) await removeFromShelves(trx, projectId, distinctIds)
+  const ownUuids = terms.keepsPerson ? new Map() : await ownUuidsOf(trx, projectId, distinctIds)
+  for (const some of slices(distinctIds))
+    await trx
+      .insertInto('erased_distinct_id')
+      .values(
+        some.map(distinctId => ({
+          project_id: projectId,
+          distinct_id: distinctId,
+          erasure_id: id,
+          own_uuid: ownUuids.get(distinctId) ?? '',
+        })),
+      )
+      .execute()
+  return { takenCount, erasedCount: persons.length }
+}
+
+interface TakenPerson {
+  readonly id: number
+  readonly uuid: string
+}
+
+/** The first of the persons whose distinct ids are few enough for one transaction, at least one. */
+async function takePersons(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
+  const persons: TakenPerson[] = []
+  const distinctIds: string[] = []
+  let takenCount = 0
+  for (const personId of personIds) {
+    const person = await trx
+      .selectFrom('person')
+      .select(['id', 'uuid'])
+      .where('id', '=', personId)
+      .where('project_id', '=', projectId)
+      .executeTakeFirst()
+    if (person !== undefined) {
+      const ids = await trx
+        .selectFrom('person_distinct_id')
+        .select('distinct_id')
+        .where('person_id', '=', personId)
+        .execute()
+      if (persons.length > 0 && distinctIds.length + ids.length > idsPerErasureMax) break
+      persons.push({ id: Number(person.id), uuid: person.uuid })
+      for (const { distinct_id } of ids) distinctIds.push(distinct_id)
+    }
+    takenCount++
+  }
+  return { persons, distinctIds, takenCount }
+}
+
+async function removePersons(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  persons: readonly TakenPerson[],
+  distinctIds: readonly string[],
+): Promise<void> {
+  for (const some of slices(persons.map(({ id }) => id))) {
+    await trx.deleteFrom('flag_hash_key_override').where('person_id', 'in', some).execute()
+    await trx.deleteFrom('cohort_person').where('person_id', 'in', some).execute()
+    await trx.deleteFrom('person_distinct_id').where('person_id', 'in', some).execute()
+    await trx.deleteFrom('person').where('id', 'in', some).execute()
+  }
+  const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
+  const subjects = [...new Set([...persons.map(({ uuid }) => uuid), ...derived, ...distinctIds])]
+  for (const some of slices(distinctIds))
+    await trx
+      .deleteFrom('personless_distinct_id')
+      .where('project_id', '=', projectId)
+      .where('distinct_id', 'in', some)
+      .execute()
+  // What undoing an import would go back to.
+  for (const some of slices(subjects))
+    await trx.deleteFrom('import_image').where('project_id', '=', projectId).where('subject', 'in', some).execute()
+  const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
+  await trx.insertInto('subject_change').values({ subjects: changed }).execute()
+}
+
+/** What pending imports would make of the ids when they are published. */
+async function removeFromShelves(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  distinctIds: readonly string[],
+): Promise<void> {
+  const jobs = await trx
+    .selectFrom('import_job')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where('state', 'not in', ['published', 'discarded'])
+    .execute()
+  for (const { id } of jobs)
+    for (const some of slices(distinctIds)) {
+      const shelfId = shelfIdOf(Number(id))
+      const shelved = await trx
+        .deleteFrom('person_distinct_id')
+        .where('project_id', '=', shelfId)
+        .where('distinct_id', 'in', some)
+        .returning('person_id')
+        .execute()
+      if (shelved.length > 0)
+        await trx
+          .deleteFrom('person')
+          .where(
+            'id',
+            'in',
+            shelved.map(({ person_id }) => person_id),
+          )
+          .execute()
+      await trx
+        .deleteFrom('personless_distinct_id')
+        .where('project_id', '=', shelfId)
+        .where('distinct_id', 'in', some)
+        .execute()
+      await trx
+        .deleteFrom('import_link')
+        .where('import_job_id', '=', id)
+        .where(eb => eb.or([eb('distinct_id', 'in', some), eb('other_id', 'in', some)]))
+        .execute()
+    }
+}
+
+/** The persons that ids made, unless such a person is still there: then it has gone on without the id. */
+async function ownUuidsOf(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  distinctIds: readonly string[],
+): Promise<ReadonlyMap<string, string>> {
+  const own = new Map<string, string>()
+  for (const some of slices(distinctIds)) {
+    const uuids = new Map(some.map(distinctId => [personUuid(projectId, distinctId), distinctId]))
+    const others = await trx
+      .selectFrom('person')
+      .select('uuid')
+      .where('project_id', '=', projectId)
+      .where('uuid', 'in', [...uuids.keys()])
+      .execute()
+    for (const { uuid } of others) uuids.delete(uuid)
+    for (const [uuid, distinctId] of uuids) own.set(distinctId, uuid)
+  }
+  return own
+}
+
+/** Lists of values that fit a statement. */
+export function* slices<T>(all: readonly T[]): Generator<T[]> {
+  for (let from = 0; from < all.length; from += valuesPerStatement) yield all.slice(from, from + valuesPerStatement)
+}

@@ -1,0 +1,266 @@
+// Erasures of persons: what a request removes at once, and the record of what the worker has to remove.
+
+import { type Kysely, type Selectable, sql } from 'kysely'
+import { isJsonObject, type JsonValue, parseJson } from '#core/json.ts'
+import type { PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
+import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
+import { jsonObjectOf, logEndsOf } from '../tables/rows.ts'
+import type { PersonErasureTable, StateSchema } from '../tables/schema.ts'
+import { storableText } from '../tables/storable-text.ts'
+import { erase, idsPerErasureMax, slices } from './erase-persons.ts'
+
+const erasuresAtOnceMax = 50
+const mentionsPerPage = 1_000
+
+export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
+  return {
+    async findPersonIds(projectId, by) {
+      const found = new Set<number>()
+      if ('uuids' in by)
+        for (const uuids of slices(by.uuids))
+          for (const { id } of await db
+            .selectFrom('person')
+            .select('id')
+            .where('project_id', '=', projectId)
+            .where('uuid', 'in', uuids)
+            .execute())
+            found.add(Number(id))
+      else
+        for (const distinctIds of slices(by.distinctIds.map(storableText)))
+          for (const { person_id } of await db
+            .selectFrom('person_distinct_id')
+            .select('person_id')
+            .where('project_id', '=', projectId)
+            .where('distinct_id', 'in', distinctIds)
+            .execute())
+            found.add(Number(person_id))
+      return [...found].sort((a, b) => a - b)
+    },
+
+    erasePersons: erasure => db.transaction().execute(trx => erase(trx, erasure)),
+
+    async listErasedPersons(projectId, { personUuid, isDone, limit, offset }) {
+      let persons = db
+        .selectFrom('erased_person')
+        .innerJoin('person_erasure', 'person_erasure.id', 'erased_person.erasure_id')
+        .where('erased_person.project_id', '=', projectId)
+      if (personUuid !== undefined) persons = persons.where('erased_person.person_uuid', '=', personUuid)
+      if (isDone !== undefined) persons = persons.where('person_erasure.done_at', isDone ? 'is not' : 'is', null)
+      const { count } = await persons.select(({ fn }) => fn.countAll<number>().as('count')).executeTakeFirstOrThrow()
+      const rows = await persons
+        .selectAll('person_erasure')
+        .select(['erased_person.person_uuid as person_uuid'])
+        .select(({ selectFrom, fn }) =>
+          selectFrom('erased_person as other')
+            .select(fn.countAll<number>().as('persons'))
+            .whereRef('other.erasure_id', '=', 'person_erasure.id')
+            .as('person_count'),
+        )
+        .orderBy('person_erasure.id', 'desc')
+        .orderBy('erased_person.person_uuid')
+        .limit(limit)
+        .offset(offset)
+        .execute()
+      return {
+        count: Number(count),
+        results: rows.map(row => ({
+          ...termsOf(row),
+          erasureId: Number(row.id),
+          uuid: row.person_uuid,
+          requestedBy: row.requested_by,
+          requestedAtMs: Number(row.requested_at),
+          doneAtMs: row.done_at === null ? null : Number(row.done_at),
+          personCount: Number(row.person_count),
+          removed: row.removed === null ? null : (JSON.parse(row.removed) as RemovedRows),
+        })),
+      }
+    },
+
+    async listOpenErasures() {
+      const open = db.selectFrom('person_erasure').selectAll().where('done_at', 'is', null)
+      return readErasures(db, await open.orderBy('id').limit(erasuresAtOnceMax).execute())
+    },
+
+    async deleteMentions(projectId, allNames) {
+      const names = new Set(allNames)
+      for (let after = 0; ; ) {
+        const page = await db
+          .selectFrom('ingestion_warning')
+          .select(['id', 'details'])
+          .where('project_id', '=', projectId)
+          .where('id', '>', after)
+          .orderBy('id')
+          .limit(mentionsPerPage)
+          .execute()
+        const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
+        for (const some of slices(ids)) await db.deleteFrom('ingestion_warning').where('id', 'in', some).execute()
+        if (page.length < mentionsPerPage) break
+        after = Number(page.at(-1)!.id)
+      }
+      for (let after = 0; ; ) {
+        const page = await db
+          .selectFrom('import_note_sample')
+          .innerJoin('import_job', 'import_job.id', 'import_note_sample.import_job_id')
+          .select(['import_note_sample.id as id', 'details'])
+          .where('import_job.project_id', '=', projectId)
+          .where('import_note_sample.id', '>', after)
+          .orderBy('import_note_sample.id')
+          .limit(mentionsPerPage)
+          .execute()
+        const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
+        for (const some of slices(ids)) await db.deleteFrom('import_note_sample').where('id', 'in', some).execute()
+        if (page.length < mentionsPerPage) break
+        after = Number(page.at(-1)!.id)
+      }
+    },
+
+    saveRemovedRows: (erasureId, removed, pendingOfJobs) =>
+      db.transaction().execute(async trx => {
+        const { numUpdatedRows } = await trx
+          .updateTable('person_erasure')
+          .set({ removed: JSON.stringify(removed) })
+          .where('id', '=', erasureId)
+          .where('removed', 'is', null)
+          .executeTakeFirst()
+        if (numUpdatedRows === 0n) return
+        for (const { importJobId, count } of pendingOfJobs) await lowerStoredRows(trx, importJobId, count)
+      }),
+
+    noteEmptied: (erasureId, ranges) =>
+      db.transaction().execute(async trx => {
+        const row = await trx
+          .selectFrom('person_erasure')
+          .select('emptied')
+          .where('id', '=', erasureId)
+          .executeTakeFirst()
+        if (row === undefined) return
+        const emptied = joinRanges([...emptiedOf(row), ...ranges])
+        await trx
+          .updateTable('person_erasure')
+          .set({ emptied: JSON.stringify(emptied) })
+          .where('id', '=', erasureId)
+          .execute()
+      }),
+
+    async listEmptied() {
+      const rows = await db.selectFrom('person_erasure').select('emptied').where('emptied', 'is not', null).execute()
+      return rows.flatMap(emptiedOf)
+    },
+
+    async finishErasures(erasureIds, doneAtMs) {
+      for (const ids of slices(erasureIds))
+        await db
+          .updateTable('person_erasure')
+          .set({ done_at: doneAtMs })
+          .where('id', 'in', ids)
+          .where('done_at', 'is', null)
+          .execute()
+    },
+
+    async listKeptErasures() {
+      const kept = db
+        .selectFrom('person_erasure')
+        .selectAll()
+        .where('done_at', 'is not', null)
+        .where('id', 'in', eb => eb.selectFrom('erased_distinct_id').select('erasure_id'))
+      return readErasures(db, await kept.orderBy('id').limit(erasuresAtOnceMax).execute())
+    },
+
+    async reopenErasures() {
+      await db
+        .updateTable('person_erasure')
+        .set({ done_at: null })
+        .where('id', 'in', eb => eb.selectFrom('erased_distinct_id').select('erasure_id'))
+        .execute()
+    },
+
+    forgetErasedIds: erasureId =>
+      db.transaction().execute(async trx => {
+        const { numUpdatedRows } = await trx
+          .updateTable('person_erasure')
+          .set({ emptied: null })
+          .where('id', '=', erasureId)
+          .where('done_at', 'is not', null)
+          .executeTakeFirst()
+        if (numUpdatedRows === 0n) return
+        await trx.deleteFrom('erased_distinct_id').where('erasure_id', '=', erasureId).execute()
+      }),
+
+    async countErasures() {
+      const rows = await db.selectFrom('project').select(['id', 'erasures']).where('erasures', '>', 0).execute()
+      return rows.map(row => ({ projectId: Number(row.id), count: Number(row.erasures) }))
+    },
+  }
+}
+
+/** The first of these erasures that are few enough for one go, with their subjects. */
+async function readErasures(
+  db: Kysely<StateSchema>,
+  rows: readonly Selectable<PersonErasureTable>[],
+): Promise<PersonErasure[]> {
+  const erasures: PersonErasure[] = []
+  let idCount = 0
+  for (const row of rows) {
+    const id = Number(row.id)
+    const ofErasure = db.selectFrom('erased_distinct_id').where('erasure_id', '=', id)
+    const ids = await ofErasure.select(['distinct_id', 'own_uuid']).execute()
+    idCount += ids.length
+    if (erasures.length > 0 && idCount > idsPerErasureMax) break
+    const persons = await db.selectFrom('erased_person').select('person_uuid').where('erasure_id', '=', id).execute()
+    const uuids = [...persons.map(person => person.person_uuid), ...ids.map(({ own_uuid }) => own_uuid)]
+    erasures.push({
+      id,
+      projectId: Number(row.project_id),
+      erasures: Number(row.erasures),
+      mirrorVersion: Number(row.mirror_version),
+      isCounted: row.removed !== null,
+      ...termsOf(row),
+      ...logEndsOf(row),
+      distinctIds: ids.map(({ distinct_id }) => distinct_id),
+      personUuids: row.keeps_person === 1 ? [] : [...new Set(uuids)].filter(uuid => uuid !== ''),
+    })
+  }
+  return erasures
+}
+
+/** So that publishing does not miss rows that were erased. */
+async function lowerStoredRows(trx: Kysely<StateSchema>, importJobId: number, count: number): Promise<void> {
+  const job = await trx.selectFrom('import_job').select('progress').where('id', '=', importJobId).executeTakeFirst()
+  if (job === undefined) return
+  const progress = jsonObjectOf(job.progress)
+  const verified = progress.verified_rows
+  await trx
+    .updateTable('import_job')
+    .set({
+      stored_rows: sql<number>`stored_rows - ${count}`,
+      ...(typeof verified === 'number' && {
+        progress: JSON.stringify({ ...progress, verified_rows: verified - count }),
+      }),
+    })
+    .where('id', '=', importJobId)
+    .execute()
+}
+
+type Terms = Pick<Selectable<PersonErasureTable>, 'keeps_person' | 'deletes_events' | 'deletes_recordings'>
+
+function termsOf(row: Terms) {
+  return {
+    keepsPerson: row.keeps_person === 1,
+    deletesEvents: row.deletes_events === 1,
+    deletesRecordings: row.deletes_recordings === 1,
+  }
+}
+
+function emptiedOf({ emptied }: Pick<Selectable<PersonErasureTable>, 'emptied'>): HeldRange[] {
+  return emptied === null ? [] : (JSON.parse(emptied) as HeldRange[])
+}
+
+function mentions(detailsJson: string, names: ReadonlySet<string>): boolean {
+  const holds = (value: JsonValue): boolean => {
+    if (typeof value === 'string') return names.has(value)
+    if (Array.isArray(value)) return value.some(holds)
+    return isJsonObject(value) && Object.values(value).some(each => each !== undefined && holds(each))
+  }
+  return holds(parseJson(detailsJson))
+}

@@ -1,0 +1,46 @@
+// Which records of a chunk go with erased persons, because they were accepted before.
+
+import type { Lane } from '../events/captured-event.ts'
+import type { ErasedRecords } from '../persons/erasure.ts'
+import type { ParsedEvent, ParsedRecord } from './parse-chunk.ts'
+import { mergeRequestOf } from './person-merge.ts'
+
+/** Why it is dropped. */
+export const personErased = 'person_erased'
+
+interface RecordItem {
+  readonly projectId: number
+  readonly distinctId: string
+  readonly lane: Lane
+}
+
+/** Null for a damaged record, of which nobody knows whose it was. */
+function itemOf(record: ParsedRecord): RecordItem | null {
+  switch (record.kind) {
+    case 'event':
+    case 'failed':
+      return record.event
+    case 'recording':
+    case 'failed_recording':
+      return { projectId: record.recording.projectId, distinctId: record.recording.distinctId, lane: 'replay' }
+    case 'reject':
+      return record.reject
+    case 'damaged':
+      return null
+  }
+}
+
+/** What the record is of, when it was accepted before its distinct id was erased: it goes with it. Else null. */
+export function erasedItemOf(erased: ErasedRecords, record: ParsedRecord): RecordItem | null {
+  if (erased.isEmpty) return null
+  const item = itemOf(record)
+  const what = record.kind === 'recording' || record.kind === 'failed_recording' ? 'recordings' : 'events'
+  return item !== null && erased.has(what, item.projectId, item.distinctId, record.offset) ? item : null
+}
+
+/** Whether the event links its id with one that was erased after the event was accepted. */
+export function linksErased(erased: ErasedRecords, { event, properties, offset }: ParsedEvent): boolean {
+  if (erased.isEmpty) return false
+  const merge = mergeRequestOf(event.name, properties)
+  return merge !== null && erased.has('events', event.projectId, merge.otherId, offset)
+}

@@ -1,0 +1,122 @@
+// Erases persons, one or many, and tells how far that is.
+
+import { definedOf } from '#core/defined-of.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import type { ErasureTerms } from '#core/persons/erasure.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
+import { type ErasePersonsDeps, erasePersons } from '#services/manage/erase-persons.ts'
+import {
+  bulkErasedSchema,
+  bulkErasureSchema,
+  deletionStatuses,
+  deletionStatusSchema,
+  encodeDeletionStatus,
+} from '#wire/management/persons/erasures.ts'
+import { countedPageSchema } from '#wire/management/shapes.ts'
+import { answer, invalidInput, refusal, required } from '../kit/answers.ts'
+import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
+import { asFilter } from '../kit/list-filters.ts'
+import { noSuchPerson } from '../kit/person-filters.ts'
+import { booleanParam, choiceParam, pageParams, uuidParam } from '../kit/query-params.ts'
+
+type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly management: ErasureStore }
+
+const tag = 'persons'
+
+/** Empty it would be true in PostHog, and false to whoever reads the value. */
+const switchParam = (description: string) => asFilter(booleanParam(description))
+
+export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/persons/bulk_delete',
+      id: 'persons_bulk_delete',
+      tag,
+      summary: 'Erase persons by uuid or by distinct id; their events and recordings too when asked.',
+      scope: 'person:write',
+      body: bulkErasureSchema,
+      success: { status: 202, schema: bulkErasedSchema },
+      handle: async ({ caller, project, body }) => {
+        const { ids, distinct_ids: distinctIds } = body
+        if (ids === undefined && distinctIds === undefined) return refusal(required('ids'))
+        if (ids !== undefined && distinctIds !== undefined)
+          return refusal(invalidInput('distinct_ids', 'Send ids or distinct_ids, not both.'))
+        const terms = termsOf(body)
+        if (terms === null) return refusal(keepsEverything)
+        const persons =
+          distinctIds === undefined ? { uuids: ids!.map(id => id.toLowerCase()) } : { distinctIds: [...distinctIds] }
+        const found = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
+        return answer(202, {
+          persons_found: found.foundCount,
+          persons_deleted: terms.keepsPerson ? 0 : found.erasedCount,
+          events_queued_for_deletion: terms.deletesEvents,
+          recordings_queued_for_deletion: terms.deletesRecordings,
+          deletion_errors: [],
+        })
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/deletion_status',
+      id: 'persons_deletion_status',
+      tag,
+      summary: 'Who was erased, when and by which key, and whether anything is left. Newest first.',
+      scope: 'person:read',
+      query: {
+        ...pageParams(),
+        person_uuid: uuidParam('Only this person.'),
+        status: choiceParam(deletionStatuses, '`all` unless given.'),
+      },
+      success: { status: 200, schema: countedPageSchema(deletionStatusSchema) },
+      handle: call => {
+        const { project, query } = call
+        const { person_uuid: personUuid, status = 'all' } = query
+        const isDone = status === 'all' ? undefined : status === 'completed'
+        return answerCountedList(
+          call,
+          query,
+          slice => deps.management.listErasedPersons(project.id, { ...slice, ...definedOf({ personUuid, isDone }) }),
+          encodeObjects(encodeDeletionStatus),
+        )
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'DELETE',
+      path: '/persons/:uuid',
+      id: 'persons_destroy',
+      tag,
+      summary: 'Erase a person with its distinct ids and flag assignments; its events and recordings too when asked.',
+      scope: 'person:write',
+      query: {
+        delete_events: switchParam('Its events go as well, with what was refused of them.'),
+        delete_recordings: switchParam('As `delete_events` unless given.'),
+        keep_person: switchParam('Only events and recordings go.'),
+      },
+      success: { status: 202 },
+      handle: async ({ caller, project, params, query }) => {
+        const terms = termsOf(query)
+        if (terms === null) return refusal(keepsEverything)
+        const uuid = params.uuid!.toLowerCase()
+        if (!isUuid(uuid)) return refusal(noSuchPerson)
+        const persons = { uuids: [uuid] }
+        const { erasedCount } = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
+        return erasedCount === 0 ? refusal(noSuchPerson) : { status: 202, json: null }
+      },
+    }),
+  ]
+}
+
+const keepsEverything = invalidInput('keep_person', 'Nothing would go: ask for delete_events or delete_recordings.')
+
+function termsOf(asked: {
+  readonly delete_events?: boolean | undefined
+  readonly delete_recordings?: boolean | undefined
+  readonly keep_person?: boolean | undefined
+}): ErasureTerms | null {
+  const deletesEvents = asked.delete_events === true
+  const deletesRecordings = asked.delete_recordings ?? deletesEvents
+  const keepsPerson = asked.keep_person === true
+  return keepsPerson && !deletesEvents && !deletesRecordings ? null : { keepsPerson, deletesEvents, deletesRecordings }
+}

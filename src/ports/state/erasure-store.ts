@@ -1,0 +1,57 @@
+// Erasures of persons. A front removes the persons from the state and records what else has to go, in one transaction;
+// the worker carries that out and notes when nothing is left. Source: docs/decisions/0064-erased-persons.md.
+
+import type { ErasedPerson, ErasureTerms, LogEnds, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
+import type { HeldRange } from '#core/processing/held-rows.ts'
+
+export interface NewErasure extends ErasureTerms, LogEnds {
+  readonly projectId: number
+  /** In the order in which they are taken; those that are gone are passed over. */
+  readonly personIds: readonly number[]
+  /** Label of the key that asked. */
+  readonly requestedBy: string
+  readonly requestedAtMs: number
+}
+
+export interface ErasureStore {
+  /** The persons with these uuids, or with one of these distinct ids; each once, in the order of their ids. */
+  findPersonIds(
+    projectId: number,
+    by: { readonly uuids: readonly string[] } | { readonly distinctIds: readonly string[] },
+  ): Promise<readonly number[]>
+  /**
+   * Removes persons, their distinct ids, flag assignments and memberships, unless they are kept; what pending imports say of
+   * them, where their events go too; and what could bring them back when an import is undone. Records the rest as work.
+   * @returns how many of `personIds` were taken, from the first on: a transaction has its bounds. Call it again with the rest.
+   */
+  erasePersons(erasure: NewErasure): Promise<{ takenCount: number; erasedCount: number }>
+  /** Newest first. */
+  listErasedPersons(
+    projectId: number,
+    query: { personUuid?: string; isDone?: boolean; limit: number; offset: number },
+  ): Promise<{ count: number; results: readonly ErasedPerson[] }>
+
+  /** The oldest erasures that are not done, up to some size, at least one if there is any. */
+  listOpenErasures(): Promise<readonly PersonErasure[]>
+  /** Deletes warnings and notes of imports that name one of these ids or uuids. */
+  deleteMentions(projectId: number, names: readonly string[]): Promise<void>
+  /** Keeps what was counted first. The rows of pending jobs are no longer counted as stored for them. */
+  saveRemovedRows(
+    erasureId: number,
+    removed: RemovedRows,
+    pendingOfJobs: readonly { readonly importJobId: number; readonly count: number }[],
+  ): Promise<void>
+  /** Adds ranges of the event store that will be empty by what is removed, before it is. */
+  noteEmptied(erasureId: number, ranges: readonly HeldRange[]): Promise<void>
+  /** The noted ranges, until the erasures' ids are forgotten. */
+  listEmptied(): Promise<readonly HeldRange[]>
+  finishErasures(erasureIds: readonly number[], doneAtMs: number): Promise<void>
+  /** The oldest of the done erasures whose distinct ids are still kept, in the same way. */
+  listKeptErasures(): Promise<readonly PersonErasure[]>
+  /** Makes all erasures work again whose distinct ids are still kept. */
+  reopenErasures(): Promise<void>
+  /** Forgets the distinct ids of a done erasure, the uuids that derive from them, and the noted ranges. */
+  forgetErasedIds(erasureId: number): Promise<void>
+  /** How often persons of each project were erased, where any were. */
+  countErasures(): Promise<readonly { readonly projectId: number; readonly count: number }[]>
+}

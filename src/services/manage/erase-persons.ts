@@ -1,0 +1,66 @@
+// Erases persons: removes them from the state at once, and records what the worker has to remove of them elsewhere.
+// Source: docs/decisions/0064-erased-persons.md.
+
+import type { ErasureTerms, LogEnds } from '#core/persons/erasure.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import { PortError } from '#ports/port-error.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
+import type { LogBindingStore } from '#ports/state/log-binding.ts'
+import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+
+export interface ErasePersonsDeps {
+  readonly management: Pick<ErasureStore, 'findPersonIds' | 'erasePersons'> &
+    Pick<LogBindingStore, 'findFollowedLog'> &
+    ProgressStore
+  readonly log: Pick<EventLogReader, 'streams' | 'status'>
+  readonly clock: Clock
+}
+
+export interface ErasePersonsRequest extends ErasureTerms {
+  readonly projectId: number
+  readonly persons: Parameters<ErasureStore['findPersonIds']>[1]
+  /** Label of the key that asks. */
+  readonly by: string
+}
+
+/** A worker may give a person an id at the same moment: the next try takes that one, too. */
+const conflictTryCount = 5
+
+/** @returns how many persons were found, and how many of them were erased. @throws PortError; some may be erased then. */
+export async function erasePersons(
+  deps: ErasePersonsDeps,
+  { projectId, persons, by, ...terms }: ErasePersonsRequest,
+): Promise<{ foundCount: number; erasedCount: number }> {
+  const { management, clock } = deps
+  const personIds = await management.findPersonIds(projectId, persons)
+  // Before the persons go: whatever was accepted before this request is in the log by now.
+  const ends = personIds.length === 0 ? null : await findLogEnds(deps)
+  let erasedCount = 0
+  for (let from = 0; ends !== null && from < personIds.length; ) {
+    const erasure = { projectId, ...terms, ...ends, requestedBy: by, requestedAtMs: clock.nowMs() }
+    const done = await againOnConflict(() => management.erasePersons({ ...erasure, personIds: personIds.slice(from) }))
+    from += done.takenCount
+    erasedCount += done.erasedCount
+  }
+  return { foundCount: personIds.length, erasedCount }
+}
+
+async function findLogEnds({ management, log }: ErasePersonsDeps): Promise<LogEnds> {
+  const endOffsets: Record<string, number> = {}
+  for (const { stream } of await log.streams()) {
+    const { doneOffset } = await findProgress(management, stream)
+    endOffsets[stream] = (await log.status(stream, doneOffset)).endOffset
+  }
+  return { logId: (await management.findFollowedLog())?.id ?? '', endOffsets }
+}
+
+async function againOnConflict<T>(write: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await write()
+    } catch (cause) {
+      if (!(cause instanceof PortError) || cause.code !== 'conflict' || attempt >= conflictTryCount) throw cause
+    }
+  }
+}

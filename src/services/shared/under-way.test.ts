@@ -1,0 +1,23 @@
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { UnderWay } from './under-way.ts'
+
+it('waits for what had begun, also when it fails, and for nothing that begins later', async () => {
+  const underWay = new UnderWay()
+  const first = Promise.withResolvers<void>()
+  const later = Promise.withResolvers<void>()
+  const failing = underWay.run(() => first.promise)
+  let isSettled = false
+  const settled = underWay.settled().then(() => {
+    isSettled = true
+  })
+  const other = underWay.run(() => later.promise)
+  await Promise.resolve()
+  assert.equal(isSettled, false)
+  first.reject(new Error('the store is away'))
+  await assert.rejects(failing, /away/)
+  await settled
+  later.resolve()
+  await other
+  await underWay.settled()
+})

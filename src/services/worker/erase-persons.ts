@@ -1,0 +1,173 @@
+// Carries out the erasures of persons that were recorded in the state: removes their rows from the event store, and what names
+// them elsewhere, and notes when nothing is left. Every step may run again after a crash, since it begins with what is there.
+//
+//   step                                         after a crash before the next step
+//   1. wait for chunks that were loaded before   their rows go with the others
+//   2. delete what names the ids                 what is left is deleted
+//   3. count the rows, save the counts           counted once, before the first row goes
+//   4. note which parts will be empty, remove    rows that are there are found again; mutations go on by themselves
+//   5. look whether anything is left             the same
+//   6. note that it is done                      done
+//
+// An erasure is done only when the log's records of before are all processed and the mirror has taken a later step, since either
+// may still write rows until then.
+
+import type { PersonErasure } from '#core/persons/erasure.ts'
+import { findMissing, type HeldRange } from '#core/processing/held-rows.ts'
+import type { Clock } from '#ports/clock.ts'
+import type { PersonEraser } from '#ports/events/person-eraser.ts'
+import type { EventLogReader } from '#ports/log/event-log.ts'
+import type { ErasureStore } from '#ports/state/erasure-store.ts'
+import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
+import type { SubjectMirrorSource } from '#ports/state/subject-mirror-source.ts'
+import type { Logger } from '#telemetry/log.ts'
+import { findProgress, type ProgressStore } from '../progress/find-progress.ts'
+import { runPeriodically } from '../shared/run-periodically.ts'
+import type { InTurn } from '../shared/turns.ts'
+import type { UnderWay } from '../shared/under-way.ts'
+
+export interface ErasureKeeper {
+  run(signal: AbortSignal): Promise<void>
+  /**
+   * One step of the work that there is.
+   * @returns whether some is left.
+   * @throws PortError when a store fails: call it again.
+   */
+  work(): Promise<boolean>
+  /**
+   * Forgets the distinct ids of which the log has no records any more, after a last look at the event store. Not while there
+   * is work.
+   * @throws PortError
+   */
+  forget(): Promise<void>
+}
+
+export type ErasureFaultPoint = 'settled' | 'mentions' | 'counted' | 'noted' | 'removed' | 'marked'
+
+export interface ErasureKeeperOptions {
+  readonly state: ErasureStore & EventStoreMarks & ProgressStore & Pick<SubjectMirrorSource, 'findMirrorProgress'>
+  readonly events: PersonEraser
+  readonly log: Pick<EventLogReader, 'streams' | 'readRuns'>
+  /** Id of the log. */
+  readonly logId: string
+  /** What loads from the state and writes to the event store. */
+  readonly underWay: Pick<UnderWay, 'settled'>
+  /** Not while the event store is compared with its mark. */
+  readonly inTurn: InTurn
+  readonly clock: Clock
+  readonly logger: Logger
+  readonly mayRun?: () => Promise<boolean>
+  /** For tests: awaited behind a step. A promise that never resolves is a crash. */
+  readonly faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>
+}
+
+const everyMs = 500
+const forgetEveryMs = 60_000
+
+export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
+  const { state, events, log, logId, underWay, inTurn, clock, logger, faultPoint } = options
+
+  async function work(): Promise<boolean> {
+    const open = await state.listOpenErasures()
+    if (open.length === 0) return false
+    await underWay.settled()
+    await faultPoint?.('settled')
+    await deleteMentions(open)
+    await faultPoint?.('mentions')
+    await countOnce(open)
+    await faultPoint?.('counted')
+    const end = await events.removeErased(open, async emptied => {
+      // With the first of them: they are looked at together.
+      await state.noteEmptied(open[0]!.id, emptied)
+      await faultPoint?.('noted')
+    })
+    if (end === 'under_way') {
+      await faultPoint?.('removed')
+      return true
+    }
+    const { version } = await state.findMirrorProgress()
+    const done: PersonErasure[] = []
+    for (const erasure of open) {
+      const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
+      if (isMirrored && (await isProcessed(erasure))) done.push(erasure)
+    }
+    if (done.length > 0) await finish(done)
+    return true
+  }
+
+  async function deleteMentions(open: readonly PersonErasure[]): Promise<void> {
+    for (const [projectId, ofProject] of Map.groupBy(open, erasure => erasure.projectId)) {
+      const names = ofProject.flatMap(({ distinctIds, personUuids }) => [...distinctIds, ...personUuids])
+      await state.deleteMentions(projectId, names)
+    }
+  }
+
+  async function countOnce(open: readonly PersonErasure[]): Promise<void> {
+    const uncounted = open.filter(({ isCounted }) => !isCounted)
+    if (uncounted.length === 0) return
+    for (const [id, { pendingOfJobs, ...removed }] of await events.countErased(uncounted))
+      await state.saveRemovedRows(id, removed, pendingOfJobs)
+  }
+
+  /** Whether every record that the log had at the erasure is processed. */
+  async function isProcessed(erasure: Pick<PersonErasure, 'logId' | 'endOffsets'>): Promise<boolean> {
+    // Another log has no records of then.
+    if (erasure.logId !== logId) return true
+    for (const [stream, endOffset] of Object.entries(erasure.endOffsets)) {
+      const { doneOffset } = await findProgress(state, stream)
+      if (doneOffset < endOffset) return false
+    }
+    return true
+  }
+
+  /** Parts that are empty now are about to go, and must not be missed: the mark forgets them first. */
+  async function finish(done: readonly PersonErasure[]): Promise<void> {
+    await inTurn(async () => {
+      const mark = await state.findEventStoreMark()
+      const emptied = await state.listEmptied()
+      if (mark !== null && emptied.length > 0)
+        await state.saveEventStoreMark({ ...mark, held: findMissing(mark.held, emptied) })
+    })
+    await faultPoint?.('marked')
+    await state.finishErasures(
+      done.map(({ id }) => id),
+      clock.nowMs(),
+    )
+    logger.info({ erasures: done.map(({ id }) => id) }, 'persons are erased')
+  }
+
+  async function forget(): Promise<void> {
+    const kept = await state.listKeptErasures()
+    const gone: PersonErasure[] = []
+    for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
+    if (gone.length === 0) return
+    // A worker that had stalled may have written rows since; they are found again in the next round.
+    const noteEmptied = (emptied: readonly HeldRange[]) => state.noteEmptied(gone[0]!.id, emptied)
+    if ((await events.removeErased(gone, noteEmptied)) === 'under_way') return
+    for (const { id } of gone) await state.forgetErasedIds(id)
+  }
+
+  async function mayBeInLog({ logId: ofLog, endOffsets }: PersonErasure): Promise<boolean> {
+    if (ofLog !== logId) return false
+    for (const { stream } of await log.streams()) {
+      const { runs } = await log.readRuns(stream, 0, 1)
+      const first = runs[0]?.offsets[0]
+      if (first !== undefined && first < (endOffsets[stream] ?? 0)) return true
+    }
+    return false
+  }
+
+  return {
+    work,
+    forget,
+    run: signal => {
+      let forgetAtMs = performance.now() + forgetEveryMs
+      const round = async (): Promise<void> => {
+        if ((await work()) || performance.now() < forgetAtMs) return
+        forgetAtMs = performance.now() + forgetEveryMs
+        await forget()
+      }
+      return runPeriodically(round, { everyMs, what: 'erasing persons', logger, signal, mayRun: options.mayRun })
+    },
+  }
+}

@@ -1,0 +1,257 @@
+// Erasing a person, over a real event store: nothing is left of it in any table of either store, wherever a worker ends in
+// between, and nothing of anybody else is touched.
+
+import assert from 'node:assert/strict'
+import { after, describe, it, type TestContext } from 'node:test'
+import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
+import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
+import { engineForTests } from '../support/engine-for-tests.ts'
+import { type OpenImportState, openSqliteImportState } from '../support/import-world.ts'
+import { noPostgres, startPostgres } from '../support/postgres.ts'
+import { logger, migratedDatabases } from '../support/postgres-state.ts'
+import { aNewProject } from '../support/state-builders.ts'
+import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
+
+const never = new AbortController().signal
+
+const faultPoints: readonly ErasureFaultPoint[] = ['settled', 'mentions', 'counted', 'noted', 'removed', 'marked']
+
+const engine = engineForTests()
+
+erasedPersons('SQLite', openSqliteImportState, faultPoints)
+lostAndKept()
+
+const skip = noPostgres()
+if (skip === false) {
+  const postgres = await startPostgres()
+  after(() => postgres.stop())
+  const newDatabase = await migratedDatabases(postgres)
+  erasedPersons(
+    'PostgreSQL',
+    async t => {
+      const url = await newDatabase(t)
+      const management = openPostgresManagementStore({ url, logger })
+      const chunks = openPostgresChunkStore({ url, logger })
+      t.after(() => Promise.all([management.close(), chunks.close()]))
+      await management.createProject(aNewProject({ geoipEnabled: false }))
+      return { management, chunks, query: text => postgres.query<Record<string, unknown>>(text, [], url) }
+    },
+    ['removed'],
+  )
+} else it('erased persons on PostgreSQL', { skip }, () => {})
+
+/** All that may name it: its ids while the log has records of them. */
+async function assertGone(world: ErasureWorld): Promise<void> {
+  assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
+}
+
+function erasedPersons(state: string, openState: OpenImportState, points: readonly ErasureFaultPoint[]): void {
+  describe(`an erased person, with the state in ${state}`, () => {
+    const open = (t: TestContext) => erasureWorld(t, openState, engine)
+
+    it('is gone from every table, and counted', async t => {
+      const world = await open(t)
+      assert.deepEqual(await world.tablesWith(mark), [
+        'events.events',
+        'events.events_pending',
+        'events.person_distinct_id_overrides',
+        'events.persons',
+        'events.rejected_events',
+        'events.replay_messages',
+        'state.flag_hash_key_override',
+        'state.import_image',
+        'state.ingestion_warning',
+        'state.person',
+        'state.person_distinct_id',
+        'state.personless_distinct_id',
+      ])
+      const others = await world.others()
+      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
+        .results
+      const { stored_rows } = (
+        await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
+      )[0]!
+
+      assert.deepEqual(await world.erase(), { foundCount: 1, erasedCount: 1 })
+      assert.equal(await world.management.findPersonByUuid(1, person!.uuid), null)
+      await world.finish()
+      await assertGone(world)
+      assert.deepEqual(await world.others(), others)
+      const { results } = await world.management.listErasedPersons(1, { limit: 10, offset: 0 })
+      assert.deepEqual(
+        results.map(({ uuid, requestedBy, personCount, removed }) => ({ uuid, requestedBy, personCount, removed })),
+        [
+          {
+            ...{ uuid: person!.uuid, requestedBy: 'the key', personCount: 1 },
+            removed: { events: 7, pendingEvents: 1, recordings: 1, rejectedEvents: 1 },
+          },
+        ],
+      )
+      assert.notEqual(results[0]!.doneAtMs, null)
+      // Publishing finds as many rows as the job has.
+      const [job] = await world.query(`SELECT stored_rows FROM import_job WHERE id = ${world.pendingJob}`)
+      assert.equal(Number(job!.stored_rows), Number(stored_rows) - 1)
+      await world.publishPending()
+      await assertGone(world)
+      const notes = await world.management.listImportNotes(world.pendingJob)
+      assert.deepEqual(
+        notes.map(({ reason }) => reason),
+        ['recent'],
+      )
+    })
+
+    for (const point of points)
+      it(`is gone when the worker ends after the step \`${point}\``, async t => {
+        const world = await open(t)
+        const others = await world.others()
+        await world.append(world.event(`visitor-${mark}`, 'waits'))
+        await world.erase()
+        // The last step waits for what the log has.
+        if (point === 'marked') await world.process()
+        await assert.rejects(
+          world.finish(name => {
+            if (name === point) throw new Crash()
+          }),
+          Crash,
+        )
+        await world.process()
+        await world.finish()
+        await assertGone(world)
+        assert.deepEqual(await world.others(), others)
+        const [erased] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
+        assert.equal(erased!.removed!.events, 7)
+      })
+
+    it('takes what was accepted before and not yet processed with it, and the balance says so', async t => {
+      const world = await open(t)
+      await world.append(
+        world.event(`user-${mark}`, 'waits'),
+        world.event('third', 'waits'),
+        // Would have linked somebody else with it.
+        world.event('third', '$identify', { propertiesJson: `{"$anon_distinct_id":"user-${mark}"}` }),
+      )
+      await world.append(world.event(`user-${mark}`, 'waits', world.ofJob(world.pendingJob)))
+      await world.erase()
+      await world.process()
+      await world.finish()
+      assert.deepEqual((await world.outcomes())['main dropped person_erased'], 1)
+      assert.equal((await world.outcomes())['historical dropped person_erased'], 1)
+      const names = await world.rows<{ event: string }>(
+        "SELECT event FROM pennon.events FINAL WHERE distinct_id = 'third' ORDER BY event",
+      )
+      assert.deepEqual(
+        names.map(({ event }) => event),
+        ['$identify', 'waits'],
+      )
+      const [third] = (await world.management.listPersons(1, { distinctId: 'third', limit: 1, offset: 0 })).results
+      assert.equal(third!.distinctIdCount, 1)
+      // What somebody else sent of it stays that one's.
+      assert.deepEqual(await world.tablesWith(mark), ['events.events', 'state.erased_distinct_id'])
+    })
+
+    it('may come again: what is accepted afterwards makes a new person, and stays', async t => {
+      const world = await open(t)
+      await world.append(world.event(`user-${mark}`, 'of before'))
+      await world.erase()
+      const link = { propertiesJson: `{"$anon_distinct_id":"visitor-${mark}"}` }
+      await world.append(
+        world.event(`visitor-${mark}`, 'again', { propertiesJson: '{"$process_person_profile":false}' }),
+        world.event(`visitor-${mark}`, 'again', { propertiesJson: '{}' }),
+        world.event(`user-${mark}`, '$identify', link),
+        world.event(`user-${mark}`, 'again', { propertiesJson: '{"$set":{"plan":"new"}}' }),
+      )
+      await world.process()
+      await world.finish()
+      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
+        .results
+      assert.equal(person!.distinctIdCount, 2)
+      assert.equal(JSON.parse(person!.propertiesJson).email, undefined)
+      assert.equal(JSON.parse(person!.propertiesJson).plan, 'new')
+      const { events } = await world.events.listEvents({ projectId: 1, personId: person!.uuid, limit: 100 } as never)
+      assert.deepEqual(events.map(({ event }) => event).sort(), ['$identify', 'again', 'again', 'again'])
+      const mirrored = await world.rows(
+        `SELECT properties FROM pennon.persons FINAL WHERE uuid = '${person!.uuid}' AND is_deleted = 0`,
+      )
+      assert.equal(mirrored.length, 1)
+      // Once more, with all that is new.
+      await world.erase()
+      await world.finish()
+      await assertGone(world)
+    })
+  })
+}
+
+/** What does not depend on the engine of the state. */
+function lostAndKept(): void {
+  describe('the event store of an erased person', () => {
+    const open = (t: TestContext) => erasureWorld(t, openSqliteImportState, engine)
+
+    it('does not come back with the log when the event store is lost, nor with an older copy of it', async t => {
+      const world = await open(t)
+      const others = await world.others()
+      await world.erase()
+      await world.finish()
+      for (const table of ['events', 'replay_messages', 'rejected_events', 'worker_marks'])
+        await world.command(`TRUNCATE TABLE pennon.${table}`)
+      await world.keeper().checkAtStart(never)
+      await world.finish()
+      await assertGone(world)
+      assert.equal((await world.others()).stored.length, others.stored.length)
+      // A copy of before has rows that no log knows.
+      await world.command('TRUNCATE TABLE pennon.worker_marks')
+      await world.command(
+        `INSERT INTO pennon.events (project_id, uuid, event, distinct_id, timestamp, captured_at)
+          SELECT 1, generateUUIDv4(), 'of the copy', 'user-${mark}', now64(6), now64(3)`,
+      )
+      await world.keeper().checkAtStart(never)
+      await world.finish()
+      await assertGone(world)
+    })
+
+    it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {
+      const world = await open(t)
+      await world.erase()
+      const keeper = world.keeper()
+      await keeper.checkAtStart(never)
+      await world.finish(async name => {
+        if (name === 'removed') assert.deepEqual(await keeper.findLostSpans(), [])
+      })
+      for (const { table, partition } of await world.rows<{ table: string; partition: string }>(
+        "SELECT DISTINCT table, partition_id AS partition FROM system.parts WHERE database = 'pennon' AND active AND rows = 0",
+      ))
+        await world.command(`ALTER TABLE pennon.${table} DROP PARTITION ID '${partition}'`).catch(() => undefined)
+      assert.deepEqual(await keeper.findLostSpans(), [])
+      await world.erasures().forget()
+      assert.deepEqual(await world.tablesWith(mark), ['state.erased_distinct_id'])
+    })
+
+    it('may be kept, without its events', async t => {
+      const world = await open(t)
+      await world.erase({ ...everything, keepsPerson: true })
+      await world.finish()
+      const [person] = (await world.management.listPersons(1, { distinctId: `user-${mark}`, limit: 1, offset: 0 }))
+        .results
+      assert.equal(JSON.parse(person!.propertiesJson).email, `${mark}@example.com`)
+      assert.deepEqual(
+        (await world.tablesWith(mark)).filter(table => table.startsWith('events.')),
+        ['events.person_distinct_id_overrides', 'events.persons'],
+      )
+    })
+
+    it('may go without its events, which are then those of their distinct ids', async t => {
+      const world = await open(t)
+      await world.erase({ keepsPerson: false, deletesEvents: false, deletesRecordings: false })
+      await world.finish()
+      assert.deepEqual(await world.tablesWith(mark), [
+        'events.events',
+        'events.events_pending',
+        'events.rejected_events',
+        'events.replay_messages',
+        'state.erased_distinct_id',
+        'state.person',
+        'state.person_distinct_id',
+      ])
+    })
+  })
+}

@@ -1,0 +1,138 @@
+// What every adapter of the state promises of erased persons (`ports/state/erasure-store.ts`).
+
+import assert from 'node:assert/strict'
+import { describe, it, type TestContext } from 'node:test'
+import { personUuid } from '#core/persons/person-uuid.ts'
+import type { ManagementStore } from '#ports/state/management-store.ts'
+import { loadWhole } from '../support/load-chunk.ts'
+import { aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
+import { commit, type OpenManagement } from './management-harness.ts'
+
+const uuid = (n: number) => `00000000-0000-4000-8000-${String(n).padStart(12, '0')}`
+const terms = { keepsPerson: false, deletesEvents: true, deletesRecordings: true }
+const ends = { logId: 'log', endOffsets: { main: 50 } }
+
+export function erasureStoreContract(adapter: string, open: OpenManagement): void {
+  describe(`erased persons on ${adapter}`, () => {
+    /** Persons 1 and 2 with two distinct ids each. */
+    async function twoPersons(t: TestContext) {
+      const { store, chunkStore } = await open(t)
+      const project = await store.createProject(aNewProject())
+      assert.ok(project.ok)
+      const projectId = project.value.value.id
+      const rows = [1, 2].map(n => aPerson({ projectId, uuid: uuid(n) }))
+      const mappings = rows.flatMap((row, index) => [`a-${index + 1}`, `b-${index + 1}`].map(id => aMapping(row, id)))
+      await commit(chunkStore, { persons: rows.map(created), mappings: mappings.map(created) })
+      const erase = async (distinctIds: readonly string[], over: Partial<typeof terms> = {}) => {
+        const personIds = await store.findPersonIds(projectId, { distinctIds })
+        return store.erasePersons({
+          ...{ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...over, ...ends },
+        })
+      }
+      const load = () =>
+        loadWhole(chunkStore, {
+          ...{ distinctIds: [{ projectId, distinctId: 'a-1' }], mergingDistinctIds: [], groups: [] },
+          ...{ otherDistinctIds: [{ projectId, distinctId: 'b-2' }], projectIds: [projectId] },
+        })
+      return { store, projectId, erase, load }
+    }
+
+    const listed = async (store: ManagementStore, projectId: number) =>
+      (await store.listPersons(projectId, { limit: 10, offset: 0 })).results.map(person => person.uuid)
+
+    it('are gone with their ids, and others stay; chunks are told which ids were erased, and how often', async t => {
+      const { store, projectId, erase, load } = await twoPersons(t)
+      const before = await load()
+      assert.deepEqual([before.erasures, before.erasedIds], [undefined, undefined])
+      assert.deepEqual(await erase(['a-1', 'b-1']), { takenCount: 1, erasedCount: 1 })
+      assert.deepEqual(await listed(store, projectId), [uuid(2)])
+      const erased = { projectId, distinctId: 'a-1', deletesEvents: true, deletesRecordings: true, ...ends }
+      const after = await load()
+      assert.deepEqual(after.erasures, new Map([[projectId, 1]]))
+      assert.deepEqual([after.erasedIds, after.mappings], [[erased], []])
+      await erase(['b-2'], { deletesRecordings: false })
+      const other = { ...erased, distinctId: 'b-2', deletesRecordings: false }
+      const both = (await load()).erasedIds!.toSorted((a, b) => (a.distinctId < b.distinctId ? -1 : 1))
+      assert.deepEqual(both, [erased, other])
+      assert.deepEqual(await store.countErasures(), [{ projectId, count: 2 }])
+      assert.deepEqual(await erase(['a-1', 'a-2']), { takenCount: 0, erasedCount: 0 })
+    })
+
+    it('are work with all that names them, which is counted once, done, opened again and forgotten', async t => {
+      const { store, projectId, erase, load } = await twoPersons(t)
+      const { version } = await store.findMirrorProgress()
+      await erase(['a-1'])
+      const { version: lifted } = await store.findMirrorProgress()
+      assert.equal(lifted, version + 2)
+      const { id, distinctIds, personUuids, ...erasure } = (await store.listOpenErasures())[0]!
+      assert.deepEqual(erasure, { projectId, erasures: 1, mirrorVersion: lifted, isCounted: false, ...terms, ...ends })
+      assert.deepEqual(distinctIds.toSorted(), ['a-1', 'b-1'])
+      const derived = ['a-1', 'b-1'].map(distinctId => personUuid(projectId, distinctId))
+      assert.deepEqual(personUuids.toSorted(), [uuid(1), ...derived].toSorted())
+      const { persons } = await store.findChangedSubjects()
+      assert.ok(persons.some(person => person.uuid === uuid(1)))
+
+      const removed = { events: 1, pendingEvents: 0, recordings: 0, rejectedEvents: 0 }
+      await store.saveRemovedRows(id, removed, [])
+      await store.saveRemovedRows(id, { ...removed, events: 0 }, [])
+      const range = { table: 'events', tableId: 't', partition: '0-202611', oldestMs: 1, newestMs: 2 }
+      await store.noteEmptied(id, [{ ...range, from: 1, to: 2 }])
+      await store.noteEmptied(id, [{ ...range, from: 3, to: 3 }])
+      assert.deepEqual(await store.listEmptied(), [{ ...range, from: 1, to: 3 }])
+      await store.forgetErasedIds(id)
+      assert.equal((await store.listOpenErasures()).length, 1)
+      await store.finishErasures([id], 9)
+      assert.deepEqual([await store.listOpenErasures(), (await store.listKeptErasures()).length], [[], 1])
+      await store.reopenErasures()
+      assert.equal((await store.listOpenErasures())[0]!.isCounted, true)
+      await store.finishErasures([id], 10)
+      await store.forgetErasedIds(id)
+      assert.deepEqual([await store.listKeptErasures(), await store.listEmptied()], [[], []])
+      assert.equal((await load()).erasedIds, undefined)
+      await store.reopenErasures()
+      const { count, results } = await store.listErasedPersons(projectId, { isDone: true, limit: 5, offset: 0 })
+      assert.equal(count, 1)
+      const { erasureId: _, ...person } = results[0]!
+      assert.deepEqual(person, {
+        ...{ uuid: uuid(1), requestedBy: 'key', requestedAtMs: 5, doneAtMs: 10, personCount: 1, removed, ...terms },
+      })
+    })
+
+    it('leave a person its uuid that has gone on without the id that made it', async t => {
+      const { store, chunkStore } = await open(t)
+      const project = await store.createProject(aNewProject())
+      assert.ok(project.ok)
+      const projectId = project.value.value.id
+      const other = aPerson({ projectId, uuid: personUuid(projectId, 'moved') })
+      const person = aPerson({ projectId, uuid: uuid(1) })
+      const mappings = [aMapping(other, 'stays'), aMapping(person, 'moved', 1)].map(created)
+      await commit(chunkStore, { persons: [other, person].map(created), mappings })
+      const personIds = await store.findPersonIds(projectId, { uuids: [uuid(1)] })
+      await store.erasePersons({ projectId, personIds, requestedBy: 'key', requestedAtMs: 5, ...terms, ...ends })
+      assert.deepEqual((await store.listOpenErasures())[0]!.personUuids, [uuid(1)])
+    })
+
+    it('are kept where only their events go', async t => {
+      const { store, projectId, erase } = await twoPersons(t)
+      await erase(['a-1'], { keepsPerson: true })
+      assert.equal((await listed(store, projectId)).length, 2)
+      assert.deepEqual((await store.listOpenErasures())[0]!.personUuids, [])
+    })
+
+    it('are taken out of warnings, at any depth and by whole texts', async t => {
+      const { store, chunkStore } = await open(t)
+      const project = await store.createProject(aNewProject())
+      assert.ok(project.ok)
+      const projectId = project.value.value.id
+      const warning = (details: object) => ({ projectId, type: 't', timestampMs: 1, details: details as never })
+      const all = [{ distinctId: 'ada' }, { persons: [{ id: 'ada' }] }, { distinctId: 'ada lovelace' }]
+      await commit(chunkStore, { warnings: all.map(warning) })
+      await store.deleteMentions(projectId, ['ada'])
+      const [found] = await store.listWarnings(projectId, { sinceMs: 0, sampleCountMax: 10 })
+      assert.deepEqual(
+        found!.warnings.map(({ details }) => details),
+        [{ distinctId: 'ada lovelace' }],
+      )
+    })
+  })
+}
