@@ -1,0 +1,66 @@
+// A whole instance is killed (kill -9) again and again after persons were erased by its API. The erasures are done in the end,
+// nothing of the persons is left, everybody else is as before, and no loss of rows is told of.
+
+import assert from 'node:assert/strict'
+import { it } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { eventually } from '../support/eventually.ts'
+import { type Pennon, startPennon, testProjectKey } from '../support/pennon.ts'
+import { tempDir } from '../support/temp-dir.ts'
+
+const rounds = 4
+const persons = '/api/projects/@current/persons'
+
+it('an erasure is carried out however often the instance is killed', async t => {
+  const dataFolder = tempDir(t)
+  let pennon = await start()
+  async function start(): Promise<Pennon> {
+    const started = await startPennon({ dataFolder, waitForProcessing: false })
+    t.after(() => started.killTree())
+    return started
+  }
+  const send = (...ids: readonly string[]) =>
+    pennon.post('/batch/', {
+      api_key: testProjectKey,
+      batch: ids.map(id => ({ event: 'visit', distinct_id: id, properties: { $set: { name: id } } })),
+    })
+  const idsOfEvents = async () => {
+    const page = await pennon.api<{ results: { distinct_id: string }[] }>(
+      'GET',
+      '/api/projects/@current/events/?limit=1000',
+    )
+    return page.results.map(({ distinct_id }) => distinct_id).toSorted()
+  }
+
+  for (let round = 1; round <= rounds; round++) {
+    assert.equal((await send(`gone-${round}`, `stays-${round}`)).status, 200)
+    await pennon.caughtUp()
+    // Accepted before, and perhaps not processed when the person goes.
+    assert.equal((await send(`gone-${round}`)).status, 200)
+    const erased = await pennon.api<{ persons_deleted: number }>('POST', `${persons}/bulk_delete/`, {
+      ...{ distinct_ids: [`gone-${round}`], delete_events: true },
+    })
+    assert.equal(erased.persons_deleted, 1)
+    // Each round ends at another step: from before the worker has seen the erasure to after it is done.
+    await sleep((round - 1) * 400)
+    await pennon.killTree()
+    pennon = await start()
+  }
+  await eventually(async () => {
+    const { count } = await pennon.api<{ count: number }>('GET', `${persons}/deletion_status/?status=pending`)
+    return count === 0
+  })
+  await pennon.caughtUp()
+  const stays = Array.from({ length: rounds }, (_, index) => `stays-${index + 1}`)
+  assert.deepEqual(await idsOfEvents(), stays)
+  const listed = await pennon.api<{ results: { distinct_ids: string[] }[] }>('GET', `${persons}/`)
+  assert.deepEqual(listed.results.flatMap(({ distinct_ids }) => distinct_ids).toSorted(), stays)
+
+  // The same id again.
+  assert.equal((await send('gone-1')).status, 200)
+  await pennon.caughtUp()
+  assert.deepEqual(await idsOfEvents(), ['gone-1', ...stays])
+  const readiness = (await (await fetch(`${pennon.url}/_readiness`)).json()) as Record<string, string>
+  assert.equal(readiness.events, 'ok')
+  assert.doesNotMatch(pennon.output(), /not as it was left|gone from the event store/)
+})
