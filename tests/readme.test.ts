@@ -93,7 +93,7 @@ it('the commands of the README and the guides work as printed, in order', async 
   const payload = JSON.parse(outputs.get(`${inProject}limits/remote_config`)!) as string
   assert.deepEqual(JSON.parse(payload), { seats: 50 })
   const restored = outputOf(`${inProject}new-checkout/versions/1/restore/`) as { version?: unknown; active?: unknown }
-  assert.deepEqual([restored.version, restored.active], [2, true])
+  assert.deepEqual([restored.version, restored.active], [1, true], 'it is at that version already')
   const copied = outputOf('/api/organizations/@current/feature_flags/copy_flags/') as {
     success?: { key: string; filters: unknown }[]
     failed?: unknown[]

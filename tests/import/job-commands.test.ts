@@ -51,7 +51,7 @@ describe('an import from the command line', () => {
     const status = JSON.parse((await commands.call('status', '--json')).stdout)
     assert.deepEqual([status.records, status.progress.recordsDone, status.progress.recordsTotal], [3, 3, 3])
     const grouped = (await commands.call('rejects', '--group')).stdout
-    assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the line.'), grouped)
+    assert.ok(grouped.startsWith('json_syntax: 1\n  Repair the JSON of the record'), grouped)
     assert.ok(grouped.includes(`${raw}, line 2: json_syntax`), grouped)
     assert.match((await commands.call('report')).stdout, /Records read +3\n/)
     const samples = (await commands.call('report', '--samples', '--of', 'Paid', '--day', '2024-05-01')).stdout
