@@ -136,6 +136,88 @@ describe('encrypted payloads', () => {
   })
 })
 
+describe('encrypted payloads of a flag that something owns', () => {
+  const [experiments, surveys] = ['/api/projects/1/experiments/', '/api/projects/1/surveys/']
+  const variants = ['control', 'test'].map(key => ({ key, rollout_percentage: 50 }))
+  const sealed = { ...encrypted, is_remote_configuration: false }
+
+  async function startExperiment(t: TestContext) {
+    const api = await startManagement(t)
+    const stored = async (key = 'sealed') => (await api.management.findFlagByKey(1, key))!.filters.payloads as Json
+    const body = {
+      key: 'sealed',
+      ...sealed,
+      filters: { ...filters({ control: '1', test: secret }), multivariate: { variants } },
+    }
+    await api.call('POST', '/api/projects/1/feature_flags/', { body })
+    const made = await api.call('POST', experiments, { body: { name: 'X', feature_flag_key: 'sealed' } })
+    assert.deepEqual([made.status, made.body.feature_flag.filters.payloads.test], [201, marker], made.text)
+    const patch = (body: object) => api.call('PATCH', `${experiments}1/`, { body })
+    return { api, stored, patch, made: made.body }
+  }
+
+  it('stay as they are where an experiment comes back, also while it runs', async t => {
+    const { stored, patch, made } = await startExperiment(t)
+    const before = await stored()
+    const echoed = await patch({ ...made, name: 'Y' })
+    assert.deepEqual([echoed.status, echoed.body.name, echoed.body.feature_flag.version], [200, 'Y', 2], echoed.text)
+    const running = await patch({ start_date: '2026-05-01T00:00:00Z' })
+    assert.equal(running.body.status, 'running')
+    assert.equal((await patch({ ...running.body, name: 'Z' })).status, 200)
+    assert.deepEqual(await stored(), before)
+  })
+
+  it('are kept or encrypted by every write of an experiment', async t => {
+    const { api, stored, patch } = await startExperiment(t)
+    const before = await stored()
+    const changed = await patch({ feature_flag: { filters: { payloads: { control: marker, test: 'plain' } } } })
+    assert.deepEqual(changed.body.feature_flag.filters.payloads, { control: marker, test: marker })
+    const after = await stored()
+    assert.equal(after.control, before.control)
+    assert.match(after.test, /^enc:v1:/)
+    await api.call('POST', `${experiments}1/launch/`)
+    const shipped = await api.call('POST', `${experiments}1/ship_variant/`, { body: { variant_key: 'test' } })
+    assert.equal(shipped.status, 200, shipped.text)
+    assert.deepEqual(await stored(), after)
+    const nothing = await patch({ feature_flag: { filters: { payloads: { control: marker, other: marker } } } })
+    assert.deepEqual([nothing.status, nothing.body.attr], [400, 'feature_flag.filters.payloads.other'])
+    for (const path of [`${experiments}1/`, '/api/projects/1/feature_flags/sealed/'])
+      assert.doesNotMatch((await api.call('GET', path)).text, /correct|enc:v1|plain/)
+  })
+
+  it('are taken with their flag, and no marker is stored in place of one on a new flag', async t => {
+    const { api, stored, made } = await startExperiment(t)
+    const before = await stored()
+    const { filters } = made.feature_flag
+    const post = (feature_flag_key: string) =>
+      api.call('POST', experiments, { body: { name: 'Y', feature_flag_key, feature_flag: { filters } } })
+    const taken = await post('sealed')
+    assert.equal(taken.status, 201, taken.text)
+    assert.deepEqual(await stored(), before)
+    const fresh = await post('fresh')
+    assert.deepEqual([fresh.status, fresh.body.attr], [400, 'feature_flag.filters.payloads.control'], fresh.text)
+  })
+
+  it('stay as they are where the targeting filters of a survey come back', async t => {
+    const api = await startManagement(t)
+    const body = { name: 'S', type: 'popover', targeting_flag_filters: filters({}) }
+    const { targeting_flag: flag } = (await api.call('POST', surveys, { body })).body
+    const [{ id }] = (await api.call('GET', surveys)).body.results
+    const path = `/api/projects/1/feature_flags/${flag.id}/`
+    await api.call('PATCH', path, { body: { ...sealed, filters: filters({ true: secret }) } })
+    const stored = async () => (await api.management.findFlag(1, String(flag.id)))!.filters.payloads as Json
+    const before = await stored()
+    const shown = (await api.call('GET', `${surveys}${id}/`)).body.targeting_flag.filters
+    assert.deepEqual(shown.payloads, { true: marker })
+    const patch = (payloads: object) =>
+      api.call('PATCH', `${surveys}${id}/`, { body: { targeting_flag_filters: { ...shown, payloads } } })
+    assert.equal((await patch(shown.payloads)).status, 200)
+    assert.deepEqual(await stored(), before)
+    await patch({ true: 'plain' })
+    assert.match((await stored()).true, /^enc:v1:/)
+  })
+})
+
 describe('the key of encrypted payloads', () => {
   const hex = (digit: string) => digit.repeat(64)
 

@@ -9,9 +9,11 @@ import { err, ok, type Result } from '#core/result.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { DefinitionLinkReader } from '#ports/state/definition-links.ts'
 import type { FlagStore } from '#ports/state/flag-store.ts'
-import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
+import type { FlagWrite, FlagWriteRefusal, NewFlag } from '#ports/state/flag-write.ts'
 import type { Written } from '#ports/state/written.ts'
-import { type InvalidFlag, prepareFlagFields } from './manage-flags.ts'
+import { type InvalidFlag, prepareFlagFields, prepareNewFlag } from './manage-flags.ts'
+import type { PayloadCipher } from './payload-cipher.ts'
+import { sealPayloads } from './seal-payloads.ts'
 
 /** One writer succeeds in each round, so this many may write at the same moment and none of them fails. */
 const attemptCountMax = 30
@@ -26,6 +28,7 @@ export interface FlagOwnerDeps {
   /** Resolves when this front serves everything up to the revision. */
   readonly definitionsReady: (revision: number) => Promise<void>
   readonly clock: Clock
+  readonly payloadCipher: Pick<PayloadCipher, 'seal'>
 }
 
 /**
@@ -117,10 +120,30 @@ export interface Change {
   readonly nowMs: number
 }
 
-/** Validates a change of a flag whose fields a caller wrote. */
-export function checkedChange(flag: Flag, fields: FlagFields, change: Change): Result<FlagWrite, InvalidFlag> {
+/** Validates a change of a flag whose fields a caller wrote, and prepares its payloads for storage. */
+export async function checkedChange(
+  { payloadCipher }: FlagOwnerDeps,
+  flag: Flag,
+  fields: FlagFields,
+  change: Change,
+): Promise<Result<FlagWrite, InvalidFlag>> {
   const prepared = prepareFlagFields(flag, fields, { skipValidation: false, by: change.by })
-  return prepared.ok ? ok(changeOf(flag, prepared.value.fields, change)) : err(prepared.error)
+  if (!prepared.ok) return prepared
+  const sealed = await sealPayloads(payloadCipher, flag.projectId, flag, prepared.value.fields)
+  return sealed.ok ? ok(changeOf(flag, sealed.value.fields, change)) : err({ kind: 'invalid', issues: sealed.error })
+}
+
+/** The same for a flag that is made. */
+export async function checkedNewFlag(
+  { payloadCipher }: FlagOwnerDeps,
+  projectId: number,
+  fields: Parameters<typeof prepareNewFlag>[1],
+  { by, nowMs }: Change,
+): Promise<Result<NewFlag, InvalidFlag>> {
+  const prepared = prepareNewFlag(projectId, fields, { skipValidation: false, by }, nowMs)
+  if (!prepared.ok) return prepared
+  const sealed = await sealPayloads(payloadCipher, projectId, null, prepared.value.flag)
+  return sealed.ok ? ok(sealed.value.fields) : err({ kind: 'invalid', issues: sealed.error })
 }
 
 /** Makes a change to the version that was read. It is not validated: the rest of the flag was stored before. */

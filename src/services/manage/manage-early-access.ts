@@ -17,13 +17,14 @@ import type { FlagWrite, FlagWriteRefusal } from '#ports/state/flag-write.ts'
 import {
   type Change,
   changeOf,
+  checkedNewFlag,
   type FlagOwnerDeps,
   findUndeletedFlag,
   freeFlagKey,
   type Writer,
   writeWithFlags,
 } from './flag-with-owner.ts'
-import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
+import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageEarlyAccessDeps extends FlagOwnerDeps {
   readonly management: Omit<EarlyAccessStore, 'listEarlyAccessFeatures'> & Pick<FlagStore, 'findFlag'>
@@ -120,14 +121,14 @@ function isOpen(stage: EarlyAccessStage): boolean {
 async function newFlagFor(
   deps: ManageEarlyAccessDeps,
   feature: EarlyAccessFeatureWithoutFlag,
-  { by, nowMs }: Change,
+  change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   const key = await freeFlagKey(deps.management, feature.projectId, feature.name)
   const filters: JsonObject = { groups: [{ properties: [], rollout_percentage: 0 }] }
   if (isOpen(feature.stage)) filters.feature_enrollment = true
   const fields = { key, name: `Feature flag for ${feature.name}`, filters }
-  const prepared = prepareNewFlag(feature.projectId, fields, { skipValidation: false, by }, nowMs)
-  return prepared.ok ? ok({ kind: 'create', flag: prepared.value.flag }) : prepared
+  const checked = await checkedNewFlag(deps, feature.projectId, fields, change)
+  return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
 }
 
 async function givenFlag(

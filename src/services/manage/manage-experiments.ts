@@ -3,6 +3,7 @@
 // Source: docs/wire/private-api.md §8; `has_experiment` of docs/wire/evaluation.md 2.3.
 
 import type { Experiment } from '#core/experiments/experiment.ts'
+import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag, FlagFields } from '#core/flags/definitions/flag.ts'
 import { variantCount } from '#core/flags/definitions/flag-traits.ts'
 import { type JsonObject, type JsonValue, mergeObjects } from '#core/json.ts'
@@ -16,13 +17,14 @@ import {
   type Change,
   changeOf,
   checkedChange,
+  checkedNewFlag,
   type FlagOwnerDeps,
   findUndeletedFlag,
   relyingOnReferences,
   type Writer,
   writeWithFlags,
 } from './flag-with-owner.ts'
-import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
+import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageExperimentsDeps extends FlagOwnerDeps {
   readonly management: Omit<ExperimentStore, 'listExperiments'> &
@@ -87,7 +89,9 @@ export function createExperiment(
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
     if (taken !== null && Object.keys(configChange(taken, flagConfig)).length > 0) return err('flag_taken_with_config')
     const flag =
-      taken === null ? newFlagFor(flagKey, experiment, flagConfig, change) : takenFlag(taken, experiment, change)
+      taken === null
+        ? await newFlagFor(deps, flagKey, experiment, flagConfig, change)
+        : takenFlag(taken, experiment, change)
     if (!flag.ok) return flag
     const relying = await relyingOnReferences(deps.management, projectId, flagKey, flag.value)
     return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
@@ -143,12 +147,16 @@ export function deleteExperiment(
   )
 }
 
-/** The flag's fields that the configuration changes; none where it says what is there already. */
+/**
+ * The flag's fields that the configuration changes, with the marker for encrypted payloads that stay; none where it says
+ * what answers show already.
+ */
 function configChange(flag: Flag, config: FlagConfig | undefined): FlagFields {
-  const filters = mergeObjects(flag.filters, config?.filters ?? {})
+  const shown = shownFilters(flag)
+  const filters = mergeObjects(shown, config?.filters ?? {})
   const { ensureExperienceContinuity = flag.ensureExperienceContinuity } = config ?? {}
   return {
-    ...(!isSameJson(filters, flag.filters) && { filters }),
+    ...(!isSameJson(filters, shown) && { filters }),
     ...(ensureExperienceContinuity !== flag.ensureExperienceContinuity && { ensureExperienceContinuity }),
   }
 }
@@ -161,7 +169,7 @@ async function checkedWrite(
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
   if (fields.filters === undefined) return ok(changeOf(flag, fields, change))
-  const checked = checkedChange(flag, fields, change)
+  const checked = await checkedChange(deps, flag, fields, change)
   if (!checked.ok) return checked
   if (variantCount(fields.filters) < 2) return err({ kind: 'invalid', issues: [tooFewVariants] })
   return relyingOnReferences(deps.management, flag.projectId, flag.key, checked.value)
@@ -171,12 +179,13 @@ type NewExperimentFields = Required<Pick<ExperimentFields, 'name' | 'startDateMs
   readonly projectId: number
 }
 
-function newFlagFor(
+async function newFlagFor(
+  deps: ManageExperimentsDeps,
   key: string,
   { projectId, name, startDateMs }: NewExperimentFields,
   config: FlagConfig | undefined,
-  { by, nowMs }: Change,
-): Result<FlagWrite, InvalidFlag> {
+  change: Change,
+): Promise<Result<FlagWrite, InvalidFlag>> {
   const usual: JsonObject = {
     groups: [{ properties: [], rollout_percentage: 100 }],
     multivariate: { variants: evenVariants() },
@@ -187,11 +196,11 @@ function newFlagFor(
     ...{ key, name: `Feature flag for experiment ${name}`, filters, active: startDateMs !== null },
     ...(ensureExperienceContinuity === undefined ? {} : { ensureExperienceContinuity }),
   }
-  const prepared = prepareNewFlag(projectId, fields, { skipValidation: false, by }, nowMs)
-  if (!prepared.ok) return prepared
+  const checked = await checkedNewFlag(deps, projectId, fields, change)
+  if (!checked.ok) return checked
   return variantCount(filters) < 2
     ? err({ kind: 'invalid', issues: [tooFewVariants] })
-    : ok({ kind: 'create', flag: prepared.value.flag, hasExperiment: true })
+    : ok({ kind: 'create', flag: checked.value, hasExperiment: true })
 }
 
 const tooFewVariants = {

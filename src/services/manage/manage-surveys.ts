@@ -16,13 +16,14 @@ import {
   type Change,
   changeOf,
   checkedChange,
+  checkedNewFlag,
   type FlagOwnerDeps,
   findUndeletedFlag,
   relyingOnReferences,
   type Writer,
   writeWithFlags,
 } from './flag-with-owner.ts'
-import { type InvalidFlag, prepareNewFlag } from './manage-flags.ts'
+import type { InvalidFlag } from './manage-flags.ts'
 
 export interface ManageSurveysDeps extends FlagOwnerDeps {
   readonly management: Omit<SurveyStore, 'listSurveys'> & Pick<FlagStore, 'findFlag'> & DefinitionLinkReader
@@ -139,7 +140,7 @@ async function flagsOf({ management }: ManageSurveysDeps, survey: Survey): Promi
 
 /** @param targetingFilters undefined leaves them as they are, null removes them. */
 async function flagWritesFor(
-  { management }: ManageSurveysDeps,
+  deps: ManageSurveysDeps,
   survey: Pick<Survey, 'id' | 'projectId' | 'name' | 'content' | 'startDateMs' | 'endDateMs' | 'archived'>,
   own: OwnFlags,
   targetingFilters: JsonObject | null | undefined,
@@ -149,29 +150,29 @@ async function flagWritesFor(
   // A survey that starts takes its own flags out of the archive.
   const state = active ? { active, archived: false } : { active }
   const keys = surveyFlagKeys(survey.id)
-  const prepared = targetingWrite()
+  const prepared = await targetingWrite()
   if (!prepared.ok) return prepared
   const targeting =
     prepared.value === null
       ? ok(null)
-      : await relyingOnReferences(management, survey.projectId, keys.targeting, prepared.value)
+      : await relyingOnReferences(deps.management, survey.projectId, keys.targeting, prepared.value)
   if (!targeting.ok) return targeting
-  const internal = internalWrite()
+  const internal = await internalWrite()
   return internal.ok ? ok({ targeting: targeting.value, internal: internal.value }) : internal
 
-  function targetingWrite(): Result<FlagWrite | null, InvalidFlag> {
+  async function targetingWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     if (targetingFilters === null)
       return ok(own.targeting === null ? null : changeOf(own.targeting, { deleted: true }, change))
     if (targetingFilters !== undefined) {
       const fields = { filters: targetingFilters, ...state }
       return own.targeting === null
         ? newFlag(keys.targeting, `Targeting flag for survey ${survey.name}`, fields)
-        : checkedChange(own.targeting, fields, change)
+        : checkedChange(deps, own.targeting, fields, change)
     }
     return ok(switched(own.targeting))
   }
 
-  function internalWrite(): Result<FlagWrite | null, InvalidFlag> {
+  async function internalWrite(): Promise<Result<FlagWrite | null, InvalidFlag>> {
     const filters = unansweredFilters(survey.id, iterationOf(survey.content))
     if (own.internal === null)
       return newFlag(keys.internal, `Targeting flag for survey ${survey.name}`, { filters, ...state })
@@ -183,14 +184,13 @@ async function flagWritesFor(
     return flag === null || flag.active === active ? null : changeOf(flag, state, change)
   }
 
-  function newFlag(
+  async function newFlag(
     key: string,
     name: string,
     fields: { readonly filters: JsonObject; readonly active: boolean },
-  ): Result<FlagWrite, InvalidFlag> {
-    const options = { skipValidation: false, by: change.by }
-    const prepared = prepareNewFlag(survey.projectId, { key, name, ...fields }, options, change.nowMs)
-    return prepared.ok ? ok({ kind: 'create', flag: prepared.value.flag }) : prepared
+  ): Promise<Result<FlagWrite, InvalidFlag>> {
+    const checked = await checkedNewFlag(deps, survey.projectId, { key, name, ...fields }, change)
+    return checked.ok ? ok({ kind: 'create', flag: checked.value }) : checked
   }
 }
 

@@ -6,7 +6,7 @@ import { holdsPayload, redactedPayload, withPayloads } from '#core/flags/definit
 import type { Flag, FlagFields, WritableFlag } from '#core/flags/definitions/flag.ts'
 import type { FlagIssue } from '#core/flags/definitions/flag-issue.ts'
 import { payloadText } from '#core/flags/evaluation/compile-flag.ts'
-import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
 import type { PayloadCipher } from './payload-cipher.ts'
 
@@ -29,7 +29,7 @@ export async function sealPayloads<T extends FlagFields>(
 ): Promise<Result<SealedFields<T>, FlagIssue[]>> {
   const wasEncrypted = stored?.hasEncryptedPayloads ?? false
   const isEncrypted = fields.hasEncryptedPayloads ?? wasEncrypted
-  if (!isEncrypted) return wasEncrypted ? unsealed(stored!, fields) : ok({ fields, restsOnStored: isHalfGiven(fields) })
+  if (!isEncrypted) return wasEncrypted ? unsealed(stored!, fields) : plain(fields)
   const filters = fields.filters ?? (wasEncrypted ? undefined : stored?.filters)
   const payloads = filters === undefined ? undefined : ownValue(filters, 'payloads')
   if (filters === undefined || !holdsPayload(payloads)) return ok({ fields, restsOnStored: isHalfGiven(fields) })
@@ -78,13 +78,25 @@ function isHalfGiven({ filters, hasEncryptedPayloads }: FlagFields): boolean {
   return hasEncryptedPayloads === undefined && holdsPayload(ownValue(filters, 'payloads'))
 }
 
+/** The marker stands for a payload that is stored encrypted, which such a flag has none of. */
+function plain<T extends FlagFields>(fields: T): Result<SealedFields<T>, FlagIssue[]> {
+  const marked = markedPayload(ownValue(fields.filters ?? {}, 'payloads'))
+  if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', nothingStored)])
+  return ok({ fields, restsOnStored: isHalfGiven(fields) })
+}
+
+/** The key of a payload that was sent as the marker. */
+function markedPayload(payloads: JsonValue | undefined): string | undefined {
+  if (!isJsonObject(payloads)) return undefined
+  return Object.keys(payloads).find(valueKey => ownValue(payloads, valueKey) === redactedPayload)
+}
+
 /** The write ends encryption. Stored payloads stay secret, so the write has to bring payloads of its own. */
 function unsealed<T extends FlagFields>(stored: Flag, fields: T): Result<SealedFields<T>, FlagIssue[]> {
   const payloads = ownValue(fields.filters ?? stored.filters, 'payloads')
   const isKept = fields.filters === undefined && isJsonObject(payloads) && Object.values(payloads).some(holdsPayload)
   if (isKept) return err([issue('has_encrypted_payloads', 'invalid_input', staysSecret)])
-  if (!isJsonObject(payloads)) return ok({ fields, restsOnStored: fields.filters === undefined })
-  const marked = Object.keys(payloads).find(valueKey => ownValue(payloads, valueKey) === redactedPayload)
+  const marked = markedPayload(payloads)
   if (marked !== undefined) return err([issue(`filters.payloads.${marked}`, 'invalid_input', staysSecret)])
   return ok({ fields, restsOnStored: fields.filters === undefined })
 }

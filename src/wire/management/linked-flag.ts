@@ -1,7 +1,7 @@
 // A flag as shown inside its owner: a feature, a survey, an experiment.
 
 import Type, { type Static } from 'typebox'
-import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import { shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
 import type { Flag } from '#core/flags/definitions/flag.ts'
 import { jsonObjectSchema, nullable } from './shapes.ts'
 
@@ -21,12 +21,11 @@ export type LinkedFlagJson = Static<typeof linkedFlagSchema>
 export function encodeLinkedFlag(flag: Flag | null, showsFilters: boolean): LinkedFlagJson | null {
   if (flag === null) return null
   const { id, key, name, active, deleted, version } = flag
-  const filters = flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters
   return {
     id,
     key,
     name,
-    filters: showsFilters ? filters : null,
+    filters: showsFilters ? shownFilters(flag) : null,
     active,
     deleted,
     ensure_experience_continuity: flag.ensureExperienceContinuity,

@@ -3,9 +3,15 @@
 // or refuse them.
 
 import { isJsonObject, type JsonObject, type JsonValue, ownValue, setOwn } from '../../json.ts'
+import type { Flag } from './flag.ts'
 
 /** The marker, JSON text like every payload. Source: PostHog's own marker, docs/wire/evaluation.md 7.3. */
 export const redactedPayload = '"********* (encrypted)"'
+
+/** The flag's filters as answers show them. */
+export function shownFilters(flag: Pick<Flag, 'filters' | 'hasEncryptedPayloads'>): JsonObject {
+  return flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters
+}
 
 /** The filters with the marker in place of every payload that is not empty. */
 export function redactPayloads(filters: JsonObject): JsonObject {

@@ -3,7 +3,7 @@
 import Type, { type Static, type TSchema } from 'typebox'
 import { definedOf } from '#core/defined-of.ts'
 import type { EarlyAccessFeature } from '#core/early-access/early-access-feature.ts'
-import { redactPayloads } from '#core/flags/definitions/encrypted-payloads.ts'
+import { redactPayloads, shownFilters } from '#core/flags/definitions/encrypted-payloads.ts'
 import { type Flag, type FlagFields, flagDefaults, type WritableFlag } from '#core/flags/definitions/flag.ts'
 import { type FlagStatus, flagStatuses, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
@@ -121,7 +121,7 @@ export function encodeFlag(flag: Flag, owners: FlagOwnersToShow = noOwners): Fla
     id: flag.id,
     key: flag.key,
     name: flag.name,
-    filters: flag.hasEncryptedPayloads ? redactPayloads(flag.filters) : flag.filters,
+    filters: shownFilters(flag),
     active: flag.active,
     archived: flag.archived,
     deleted: flag.deleted,
