@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
-import { isBelieved, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
+import { hasBegun, isBelieved, lookAtClock, standingMs, type TrustedTime } from './retention-time.ts'
 import { dayMs } from './time.ts'
 
 const hourMs = 3_600_000
@@ -42,13 +42,14 @@ describe('the time by which things are old', () => {
     assert.deepEqual(lookAtClock(ahead, startMs + 24 * hourMs, hourMs), { ...trusted, atMs: startMs + 24 * hourMs })
   })
 
-  it('waits for a day from the last jump on, however many there were', () => {
+  it('is never later than what the clock said a day of running before, however often it jumps', () => {
     let last = trusted
     for (let day = 1; day < 40; day++) {
       last = looksEachHour(last, startMs + day * 31 * dayMs, 20).at(-1)!
-      assert.ok(!isBelieved(last))
+      // Two days of 19 hours, which are a day of running.
+      assert.ok(last.atMs <= startMs + (Math.max(0, day - 1) * 31 + 2) * dayMs)
     }
-    assert.equal(last.atMs, startMs + 39 * 19 * hourMs)
+    assert.ok(last.atMs > startMs + 30 * 31 * dayMs)
   })
 
   it('adds up what several short runs have seen of a clock that stands where it was', () => {
@@ -61,5 +62,28 @@ describe('the time by which things are old', () => {
     const looks = looksEachHour(lookAtClock(null, startMs, 0), startMs, 25)
     assert.ok(looks.slice(0, -1).every(({ atMs }) => atMs < dayMs))
     assert.equal(looks.at(-1)!.atMs, startMs + dayMs)
+  })
+
+  for (const [what, first] of [
+    ['that was never believed', null],
+    ['that was believed once', trusted],
+    [
+      'of a version that began again each day',
+      { atMs: 50 * dayMs, aheadMs: startMs - 51 * dayMs, stoodMs: 3 * hourMs },
+    ],
+  ] as const)
+    it(`is less than a week behind on a machine that is on for eight hours a day, ${what}`, () => {
+      let last = first ?? lookAtClock(null, startMs, 0)
+      for (let day = 0; day < 60; day++) {
+        last = looksEachHour(last, startMs + day * dayMs, 9).at(-1)!
+        if (day >= 3) assert.ok(startMs + day * dayMs - last.atMs < 7 * dayMs, `day ${day}`)
+      }
+    })
+
+  it('begins again when the clock goes back before it was believed', () => {
+    const early = looksEachHour(lookAtClock(null, startMs + 31 * dayMs, 0), startMs + 31 * dayMs, 24).at(-1)!
+    const looks = looksEachHour(early, startMs, 25)
+    assert.ok(!looks.slice(0, -1).some(hasBegun))
+    assert.ok(looks.at(-1)!.atMs === startMs + dayMs)
   })
 })

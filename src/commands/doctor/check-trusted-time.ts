@@ -2,7 +2,7 @@
 
 import { openExistingManagement } from '#compose/stores/existing-state.ts'
 import type { Config } from '#config.ts'
-import { isBelieved, standingMs, type TrustedTime } from '#core/retention-time.ts'
+import { hasBegun, isBelieved, standingMs, type TrustedTime } from '#core/retention-time.ts'
 import { dayMs } from '#core/time.ts'
 import { silentLogger } from '#telemetry/log.ts'
 import { type Finding, good, warning } from './finding.ts'
@@ -21,12 +21,14 @@ export async function checkTrustedTime(config: Config): Promise<readonly Finding
 }
 
 export function findingOf(time: TrustedTime | null): Finding {
-  if (time === null || time.atMs < dayMs) return good(what, 'begins when a worker has seen the clock go on for a day')
+  const ranHours = time === null ? '0' : (time.stoodMs / 3_600_000).toFixed(1)
+  const confirmed = `by a day of running (so far ${ranHours} of ${standingMs / 3_600_000} h)`
+  if (time === null || !hasBegun(time)) return good(what, `begins once a worker has confirmed the clock ${confirmed}`)
   if (isBelieved(time)) return good(what, `goes by the clock, as of ${new Date(time.atMs).toISOString()}`)
   const days = Math.abs(time.aheadMs / dayMs).toFixed(1)
   return warning(
     what,
-    `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} where it should be, so nothing is deleted by it`,
-    `nothing to do after a stop of that length or once the clock was set right: it is believed when a worker has seen it go on for a day (so far ${(time.stoodMs / 3_600_000).toFixed(1)} of ${standingMs / 3_600_000} h). If it is wrong, set it`,
+    `the clock is ${days} days ${time.aheadMs > 0 ? 'ahead of' : 'behind'} where it should be: what is deleted goes by ${new Date(time.atMs).toISOString()}`,
+    `nothing to do after a stop of that length, on a machine that is off every night, or once the clock was set right: it is believed to be there when a worker has confirmed it ${confirmed}. If it is wrong, set it`,
   )
 }

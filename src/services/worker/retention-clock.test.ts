@@ -14,21 +14,22 @@ function world(stored: TrustedTime | null = { atMs: startMs - 60_000, aheadMs: 0
   const saved = { time: stored, count: 0 }
   const lines: string[] = []
   let [monotonicMs, mayRun] = [5_000, true]
-  const retentionClock = createRetentionClock({
-    clock,
-    store: {
-      findTrustedTime: async () => saved.time,
-      saveTrustedTime: async time => {
-        saved.time = time
-        saved.count++
+  const newClock = () =>
+    createRetentionClock({
+      clock,
+      store: {
+        findTrustedTime: async () => saved.time,
+        saveTrustedTime: async time => {
+          saved.time = time
+          saved.count++
+        },
       },
-    },
-    logger: createLogger({ level: 'info', process: 'work' }, { write: line => void lines.push(line) }),
-    monotonicNowMs: () => monotonicMs,
-    mayRun: async () => mayRun,
-  })
+      logger: createLogger({ level: 'info', process: 'work' }, { write: line => void lines.push(line) }),
+      monotonicNowMs: () => monotonicMs,
+      mayRun: async () => mayRun,
+    })
   return {
-    ...{ clock, saved, lines, retentionClock },
+    ...{ clock, saved, lines, newClock, retentionClock: newClock() },
     pass: (ms: number) => {
       monotonicMs += ms
       clock.advance(ms)
@@ -49,7 +50,7 @@ describe('the clock of retention', () => {
       await retentionClock.lookNow()
     }
     assert.equal(retentionClock.nowMs(), startMs + 1_190_000)
-    assert.equal(saved.count, 2)
+    assert.equal(saved.count, 20)
   })
 
   it('stays where it was when the clock jumps ahead, says so once, and is with a clock that jumps back at once', async () => {
@@ -75,6 +76,20 @@ describe('the clock of retention', () => {
     const { retentionClock, lines } = world(null)
     await retentionClock.lookNow()
     assert.deepEqual([retentionClock.nowMs(), retentionClock.isBelieved(), lines], [0, false, []])
+  })
+
+  it('counts what short-lived workers have run, too', async () => {
+    const { newClock, saved, pass } = world(null)
+    for (let run = 0; run < 220; run++) {
+      const retentionClock = newClock()
+      for (let look = 0; look < 45; look++) {
+        await retentionClock.lookNow()
+        pass(10_000)
+      }
+      // Off for an hour and a half.
+      pass(5_400_000)
+    }
+    assert.ok(saved.time!.atMs > startMs)
   })
 
   it('is at no time while another worker deletes, and reads what that one saved afterwards', async () => {

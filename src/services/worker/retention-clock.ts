@@ -8,8 +8,8 @@ import type { Logger } from '#telemetry/log.ts'
 import { runPeriodically } from '../shared/run-periodically.ts'
 
 const everyMs = 10_000
-/** Less than a clock may be off and be believed, so that a restart is no jump. */
-const saveEveryMs = 600_000
+/** How much of what it has run a process may lose when it ends. */
+const saveEveryMs = 60_000
 
 export interface RetentionClock extends Clock {
   /** Never later than the wall clock. 0, by which nothing is old, until the first look and while another worker deletes. */
@@ -55,7 +55,7 @@ export function createRetentionClock(options: {
     else
       logger.warn(
         { aheadSeconds: Math.round(time.aheadMs / 1000) },
-        'the clock is not where it should be: nothing is deleted by it until it has stood there for a day, or is back',
+        'the clock is not where it should be: nothing is deleted by it until it was there for a day of running, or is back',
       )
   }
 
