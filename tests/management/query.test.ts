@@ -3,6 +3,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { ok } from '#core/result.ts'
+import { PortError } from '#ports/port-error.ts'
 import { startManagement } from '../support/management-api.ts'
 
 const path = '/api/projects/1/query/'
@@ -45,5 +46,31 @@ describe('a query', () => {
     assert.deepEqual(await answers(), [true, true])
     appendedAtMs = api.clock.nowMs() - 60_000
     assert.deepEqual(await answers(), [false, false])
+  })
+
+  it('is counted while the event log cannot be read, and says that it may be incomplete', async t => {
+    const status = async () => {
+      throw new PortError('event-log', 'corrupt')
+    }
+    const api = await startManagement(t, { events, log: { status } })
+    for (const query of [trend, sql]) {
+      const answer = await api.call('POST', path, { body: { query } })
+      assert.deepEqual([answer.status, answer.body.complete], [200, false], answer.text)
+    }
+  })
+
+  it('takes in its address how PostHog is to run it, which changes nothing', async t => {
+    const api = await startManagement(t, { events })
+    const ask = (params: string) => api.call('POST', `${path}${params}`, { body: { query: sql } })
+    const plain = await ask('')
+    for (const params of [
+      '?refresh=blocking',
+      '?refresh=force_blocking&client_query_id=a',
+      '?refresh=',
+      '?async=true',
+    ]) {
+      const { status, body } = await ask(params)
+      assert.deepEqual([status, body], [200, plain.body], params)
+    }
   })
 })

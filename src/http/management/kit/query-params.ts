@@ -199,6 +199,11 @@ export function refusedParam(instead: string): QueryParam<undefined> {
   }
 }
 
+/** A parameter of PostHog's API that changes nothing here, whatever its value. */
+export function idleParam(description: string): QueryParam<undefined> {
+  return optional(Type.String({ description }), () => ok(undefined))
+}
+
 /** For lists that go on by `cursor`: an offset or a page that went unread would answer the first page again and again. */
 export function firstPageParams() {
   const param = (first: string): QueryParam<undefined> => {

@@ -3,6 +3,7 @@
 import Type from 'typebox'
 import { isJsonObject, type JsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import { PortError } from '#ports/port-error.ts'
 import { type CaughtUpDeps, isCaughtUp } from '#services/progress/is-caught-up.ts'
 import { sqlAnswerSchema } from '#wire/insights/sql-answer.ts'
 import { trendsAnswerSchema } from '#wire/insights/trends-results.ts'
@@ -11,6 +12,7 @@ import { jsonObjectSchema } from '#wire/management/shapes.ts'
 import { type Answer, answerFromEventStore, invalidInput, refusal } from '../kit/answers.ts'
 import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { idleParam } from '../kit/query-params.ts'
 import { answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
 import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
 
@@ -54,6 +56,10 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
     tag: 'query',
     summary: `Counts over events, and SQL. Kinds of query: ${kindNames}.`,
     scope: 'query:read',
+    query: {
+      refresh: idleParam('Nothing is cached here, so every query is run, and answered when it is done.'),
+      async: idleParam('As `refresh`, in older scripts.'),
+    },
     body,
     postHogFields: postHogQueryFields,
     success: { status: 200, schema: Type.Union([trendsAnswerSchema, sqlAnswerSchema]) },
@@ -63,13 +69,22 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
       const answered = await answerFromEventStore(async () => {
         const answerQuery = typeof query.kind === 'string' ? kinds.get(query.kind) : undefined
         if (answerQuery === undefined) return refusal(unknownKind)
-        const { log, management: positions, clock, startedAtMs, isProcessing } = deps
-        const isComplete = await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, project.id)
-        return answerQuery(deps, project, query, isComplete, signal)
+        return answerQuery(deps, project, query, await isKnownComplete(deps, project.id), signal)
       })
       return isWrapped ? namedFromSource(answered) : answered
     },
   })
+}
+
+/** False also when the event log or the state cannot be asked: the events that are stored can be counted all the same. */
+async function isKnownComplete(deps: QueryDeps, projectId: number): Promise<boolean> {
+  const { log, management: positions, clock, startedAtMs, isProcessing } = deps
+  try {
+    return await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, projectId)
+  } catch (error) {
+    if (!(error instanceof PortError)) throw error
+    return false
+  }
 }
 
 const unknownKind = invalidInput(
