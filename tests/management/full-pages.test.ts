@@ -1,5 +1,5 @@
 // A page has as many rows as its limit while there are more: whoever steps through a list by `offset` takes a shorter
-// one for the last. What cannot be is refused, with the way out.
+// one for the last. What cannot be is refused, with the way out. Where `next` is the only way on, a page ends early.
 
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
@@ -19,6 +19,18 @@ async function stepThrough(api: ManagementApi, path: string, limit: number): Pro
     rows.push(...body.results)
     if (body.results.length < limit) return rows
   }
+}
+
+/** The rows of each page, for whoever follows `next`. */
+async function followNext(api: ManagementApi, path: string): Promise<{ id: string }[][]> {
+  const pages: { id: string }[][] = []
+  for (let next: string | null = path; next !== null; ) {
+    const { status, body, text } = await api.call('GET', next)
+    assert.equal(status, 200, text.slice(0, 500))
+    pages.push(body.results)
+    next = body.next === null ? null : body.next.slice(api.url.length)
+  }
+  return pages
 }
 
 describe('a page', () => {
@@ -48,6 +60,48 @@ describe('a page', () => {
     const [, fitting] = /limit=(\d+) fits/.exec(body.detail) ?? []
     assert.equal(fitting, '12', 'twelve of 640 KiB are less than 8 MiB')
     assert.equal((await stepThrough(api, '/api/projects/1/persons/?', Number(fitting))).length, 14)
+    const filters = { properties: { type: 'AND', values: [{ key: 'text', type: 'person', operator: 'is_set' }] } }
+    const { body: cohort } = await api.call('POST', '/api/projects/1/cohorts/', { body: { name: 'All', filters } })
+    const members = `/api/projects/1/cohorts/${cohort.id}/persons/`
+    assert.equal((await api.call('GET', members)).body.attr, 'limit')
+    const pages = await followNext(api, `${members}?cursor=0`)
+    assert.equal(new Set(pages.flat().map(({ id }) => id)).size, 14)
+    assert.ok(pages.length === 2 && pages.flat().length === 14)
+  })
+
+  it('of events that are too large together ends before its limit, and `next` leads to the rest', async t => {
+    let sliceRowsMax = 1
+    const propertiesJson = JSON.stringify(large)
+    const all = Array.from({ length: 20 }, (_, index) =>
+      anEvent({ uuid: uuid(index), timestampMs: 1_000 - index, propertiesJson }),
+    )
+    const api = await startManagement(t, {
+      events: {
+        listEvents: async ({ after, limit }) => {
+          const from = after === undefined ? 0 : 1_001 - after.timestampMs
+          const events = all.slice(from, from + Math.min(limit, sliceRowsMax))
+          const last = events.at(-1)!
+          return { events, next: last === all.at(-1) ? null : { ...last, tieBreak: '0' } }
+        },
+      },
+    })
+    for (const [rowsMax, limit, lengths] of [
+      [1, 100, [12, 8]],
+      [5, 100, [10, 10]],
+      [100, 100, [12, 8]],
+      [100, 5, [5, 5, 5, 5]],
+    ] as const) {
+      sliceRowsMax = rowsMax
+      const pages = await followNext(api, `/api/projects/1/events/?limit=${limit}`)
+      assert.deepEqual(
+        pages.map(page => page.length),
+        lengths,
+      )
+      assert.deepEqual(
+        pages.flat().map(({ id }) => id),
+        all.map(event => event.uuid),
+      )
+    }
   })
 
   it('of events is full, though the store reads them in shorter slices', async t => {
@@ -133,7 +187,7 @@ interface Row {
   readonly detail: { readonly version: number }
 }
 
-function anEvent(over: Pick<EventView, 'uuid' | 'timestampMs'>): EventView {
+function anEvent(over: Pick<EventView, 'uuid' | 'timestampMs'> & Partial<EventView>): EventView {
   return {
     ...{ projectId: 1, event: 'seen', distinctId: 'ada', capturedAtMs: 0, createdAtMs: 0, lane: 'main' },
     ...{ historicalMigration: false, importJobId: 0, propertiesJson: '{}', elementsChain: '', personId: uuid(900) },

@@ -1,6 +1,7 @@
 // Fills a page of a list to its limit. Stores read lists in slices, which they cut by bytes so that one read holds
 // nobody up; whoever steps through a list by `offset` takes a page with fewer rows than the limit for the last one. So
-// slices are read until the page is full, and a page that would be too large is refused with a limit that fits.
+// slices are read until the page is full, and a page that would be too large is refused with a limit that fits. A list
+// that is read by cursor has no offsets, so there such a page ends early, and `next` leads to the rest.
 
 import type { FastifyRequest } from 'fastify'
 import { err, ok, type Result } from '#core/result.ts'
@@ -28,26 +29,56 @@ type ReadSlice<T, P> = (from: P, limit: number) => Promise<Result<Slice<T, P>, W
 /** The JSON texts of some rows, in their order. */
 type EncodeRows<T> = (rows: readonly T[]) => Promise<readonly string[]> | readonly string[]
 
-/** Exactly `limit` rows, or all that are left. The error of a read, or of rows that have too much text. */
+interface PageBounds<P> {
+  readonly start: P
+  readonly limit: number
+  /** Rows that have too much text make the page shorter than its limit. Otherwise they are an error. */
+  readonly mayBeShort: boolean
+  readonly signal: AbortSignal
+}
+
+/** Exactly `limit` rows, or all that are left, or those that fit. The error of a read, or of rows with too much text. */
 async function fillPage<T, P>(
-  { start, limit, signal }: { readonly start: P; readonly limit: number; readonly signal: AbortSignal },
+  { start, limit, mayBeShort, signal }: PageBounds<P>,
   read: ReadSlice<T, P>,
   encode: EncodeRows<T>,
 ): Promise<Result<{ readonly texts: readonly string[]; readonly next: P | null }, WireError>> {
   const texts: string[] = []
   let charCount = 0
+  let rowsMax = sliceRowsMax
   for (let from = start; ; ) {
-    const slice = await read(from, Math.min(limit - texts.length, sliceRowsMax))
+    const slice = await read(from, Math.min(limit - texts.length, rowsMax))
     if (!slice.ok) return slice
     const { rows, next, endsPage } = slice.value
-    for (const text of await encode(rows)) {
-      charCount += text.length
-      if (charCount > pageCharsMax && texts.length > 0) return err(tooLarge(texts.length))
-      texts.push(text)
+    const encoded = await encode(rows)
+    const fitting = fittingCount(encoded, pageCharsMax - charCount, texts.length === 0 ? 1 : 0)
+    if (fitting < encoded.length) {
+      if (!mayBeShort) return err(tooLarge(texts.length + fitting))
+      if (texts.length > 0) return ok({ texts, next: from })
+      // Only the read of these rows alone says where those behind them begin.
+      rowsMax = fitting
+      continue
     }
-    if (next === null || texts.length >= limit || endsPage === true || signal.aborted) return ok({ texts, next })
+    texts.push(...encoded)
+    charCount += charCountOf(encoded)
+    const isFull = texts.length >= limit || rowsMax < sliceRowsMax
+    if (next === null || isFull || endsPage === true || signal.aborted) return ok({ texts, next })
     from = next
   }
+}
+
+/** How many texts, from the first on, have so many characters together; `countMin` whatever they have. */
+function fittingCount(texts: readonly string[], charsMax: number, countMin: number): number {
+  let charCount = 0
+  const index = texts.findIndex((text, index) => {
+    charCount += text.length
+    return charCount > charsMax && index >= countMin
+  })
+  return index === -1 ? texts.length : index
+}
+
+function charCountOf(texts: readonly string[]): number {
+  return texts.reduce((sum, text) => sum + text.length, 0)
 }
 
 function tooLarge(fittingCount: number): WireError {
@@ -87,7 +118,7 @@ export async function answerCountedList<T>(
 ): Promise<Answer> {
   let count = 0
   const filled = await fillPage<T, number>(
-    { start: page.offset, limit: page.limit, signal },
+    { start: page.offset, limit: page.limit, mayBeShort: false, signal },
     async (offset, limit) => {
       const slice = await read({ limit, offset })
       count = slice.count
@@ -111,7 +142,7 @@ export async function answerUncountedList<T>(
   encode: EncodeRows<T>,
 ): Promise<Answer> {
   const filled = await fillPage<T, number>(
-    { start: page.offset, limit: page.limit, signal },
+    { start: page.offset, limit: page.limit, mayBeShort: false, signal },
     async (offset, limit) => {
       const { results, hasMore } = await read({ limit, offset })
       return ok({ rows: results, next: nextOffset(offset, results, hasMore) })
@@ -128,22 +159,26 @@ function nextOffset(offset: number, results: readonly unknown[], hasMore: boolea
   return hasMore && results.length > 0 ? offset + results.length : null
 }
 
+interface CursorPage<C> {
+  readonly cursor: C | undefined
+  readonly limit: number
+  /** Parameters of the request that have another value in `next`. */
+  readonly pinned?: Readonly<Record<string, string>>
+  /** Rows that are too large together make the page shorter than its limit, unless this is false. */
+  readonly mayBeShort?: boolean
+}
+
 /**
  * A list that is read by cursor; `next` is the request's own address with the cursor of the rows that follow.
  * @param head the fields before `results`, with that address.
- * @param pinned parameters of the request that have another value in `next`.
  */
 export async function answerCursorList<T, C>(
   { request, signal }: PageCall,
-  {
-    cursor,
-    limit,
-    pinned = {},
-  }: { readonly cursor: C | undefined; readonly limit: number; readonly pinned?: Readonly<Record<string, string>> },
+  { cursor, limit, pinned = {}, mayBeShort = true }: CursorPage<C>,
   read: ReadSlice<T, C | undefined>,
   encode: { readonly rows: EncodeRows<T>; readonly cursor: (cursor: C) => string; readonly head?: object },
 ): Promise<Answer> {
-  const filled = await fillPage<T, C | undefined>({ start: cursor, limit, signal }, read, encode.rows)
+  const filled = await fillPage<T, C | undefined>({ start: cursor, limit, mayBeShort, signal }, read, encode.rows)
   if (!filled.ok) return refusal(filled.error)
   const { texts, next } = filled.value
   const address = next == null ? null : addressWith(request, { ...pinned, cursor: encode.cursor(next) })

@@ -91,7 +91,7 @@ export function cohortPersonsRoutes(
         let found = 0
         return answerCursorList<string, number>(
           call,
-          query,
+          { cursor: query.cursor, limit: query.limit, mayBeShort: query.cursor !== undefined },
           async (after = 0, limit) => {
             const page = await listMembers(deps, cohort, { after, limit }, encodePerson)
             if (!page.ok) return err(notEvaluable(page.error))
