@@ -84,6 +84,31 @@ describe('the private API as commands call it', () => {
     assert.equal(asked.length, 2)
   })
 
+  it('asks for shorter pages of a list whose rows are too large together, down to one row', async t => {
+    let fittingCount = 60
+    const limits: number[] = []
+    const api = await open(t, (request, response) => {
+      const { searchParams } = new URL(request.url!, 'http://x')
+      const [limit, offset] = [Number(searchParams.get('limit')), Number(searchParams.get('offset'))]
+      limits.push(limit)
+      if (limit > fittingCount) {
+        response.writeHead(400).end(JSON.stringify({ type: 't', code: 'c', detail: 'Too large.', attr: 'limit' }))
+        return
+      }
+      const results = Array.from({ length: Math.min(limit, 110 - offset) }, (_, index) => ({ n: offset + index }))
+      response.end(JSON.stringify({ next: offset + limit < 110 ? 'http://elsewhere/' : null, results }))
+    })
+    const found = await api.list('/x/')
+    assert.deepEqual(
+      found.map(({ n }) => n),
+      Array.from({ length: 110 }, (_, n) => n),
+    )
+    assert.deepEqual(limits, [200, 100, 50, 50, 50])
+    fittingCount = 0
+    assert.match((await failureOf(api.list('/x/'))).message, /answers 400: Too large\.$/)
+    assert.equal(limits.at(-1), 1)
+  })
+
   it('sends the key as a bearer token, and a body as JSON', async t => {
     const api = await open(t, (request, response) => {
       let body = ''

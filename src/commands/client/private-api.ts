@@ -17,22 +17,31 @@ export interface PrivateApiOptions {
 
 export type Query = Readonly<Record<string, string | number | readonly string[] | undefined>>
 
+interface ClientErrorOptions {
+  readonly exitCode?: 1 | 2
+  readonly status?: number | null
+  readonly attr?: string | null
+}
+
 /** Why a command cannot go on. `exitCode` 2: asking again changes nothing; 1: it failed on the way. */
 export class ClientError extends Error {
   readonly exitCode: 1 | 2
   /** The status of the answer; null when there was none. */
   readonly status: number | null
+  /** The field or parameter that the answer refuses; null when it names none. */
+  readonly attr: string | null
 
-  constructor(message: string, { exitCode = 2, status = null }: { exitCode?: 1 | 2; status?: number | null } = {}) {
+  constructor(message: string, { exitCode = 2, status = null, attr = null }: ClientErrorOptions = {}) {
     super(message)
     this.name = 'ClientError'
     this.exitCode = exitCode
     this.status = status
+    this.attr = attr
   }
 }
 
 const timeoutMsDefault = 60_000
-/** Rows of one page of a list: a page has 8 MiB at most, and more would be refused. */
+/** Rows of one page of a list, to begin with: rows that are more than 8 MiB together are refused. */
 const pageRowsMax = 200
 
 export class PrivateApi {
@@ -76,8 +85,16 @@ export class PrivateApi {
   /** All results of a list in pages, up to `countMax`. @throws ClientError */
   async list(path: string, query: Query = {}, countMax = Number.POSITIVE_INFINITY): Promise<JsonObject[]> {
     const results: JsonObject[] = []
+    let limit = pageRowsMax
     for (;;) {
-      const page = await this.get(path, { limit: pageRowsMax, ...query, offset: results.length })
+      let page: JsonObject
+      try {
+        page = await this.get(path, { limit, ...query, offset: results.length })
+      } catch (error) {
+        if (!isTooLarge(error) || limit === 1) throw error
+        limit = Math.floor(limit / 2)
+        continue
+      }
       const found = Array.isArray(page.results) ? page.results.filter(isJsonObject) : []
       results.push(...found)
       if (results.length >= countMax) return results.slice(0, countMax)
@@ -137,8 +154,11 @@ export class PrivateApi {
   async #refusal(response: Response): Promise<ClientError> {
     const { status } = response
     const body = parsed(await this.#text(response))
-    const sent = isJsonObject(body) ? ownValue(body, 'detail') : null
-    const detail = typeof sent === 'string' ? sent : null
+    const field = (name: string): string | null => {
+      const sent = isJsonObject(body) ? ownValue(body, name) : null
+      return typeof sent === 'string' ? sent : null
+    }
+    const detail = field('detail')
     if (detail === null) return this.#stranger(status)
     switch (status) {
       case 401:
@@ -158,6 +178,7 @@ export class PrivateApi {
       default:
         return new ClientError(`${this.instance} answers ${status}: ${detail}`, {
           status,
+          attr: field('attr'),
           exitCode: status >= 500 ? 1 : 2,
         })
     }
@@ -170,6 +191,11 @@ export class PrivateApi {
       { status },
     )
   }
+}
+
+/** Whether a page has more text than one may. */
+function isTooLarge(error: unknown): boolean {
+  return error instanceof ClientError && error.status === 400 && error.attr === 'limit'
 }
 
 function parsed(text: string): JsonValue | undefined {
