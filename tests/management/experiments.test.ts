@@ -102,6 +102,34 @@ describe('experiments', () => {
     assert.deepEqual(changed.body.feature_flag.filters.multivariate.variants, variants(70))
   })
 
+  it('give their flag payloads and continuity by parameters, of which the flag alone keeps payloads', async t => {
+    const api = await startManagement(t)
+    const settings = { ensure_experience_continuity: true, minimum_detectable_effect: 5 }
+    const parameters = (payloads: unknown) => ({ ...settings, feature_flag_payloads: payloads })
+    const body = { name: 'Old', feature_flag_key: 'old', parameters: parameters({ test: '"one"' }) }
+    const made = await create(api, body)
+    assert.deepEqual(made.feature_flag.filters.payloads, { test: '"one"' })
+    assert.deepEqual([made.feature_flag.ensure_experience_continuity, made.parameters], [true, settings])
+    const patch = (sent: object) => api.call('PATCH', `${experiments}1/`, { body: sent })
+    const changed = await patch({ parameters: parameters({ test: '"two"' }) })
+    assert.deepEqual(changed.body.feature_flag.filters.payloads, { test: '"two"' })
+    await patch({ start_date: '2026-05-01T00:00:00Z' })
+    for (const [wrong, attr] of [
+      [parameters({ test: '"three"' }), 'feature_flag'],
+      [{ ...settings, ensure_experience_continuity: false }, 'feature_flag'],
+      [{ ...settings, ensure_experience_continuity: 'yes' }, 'parameters.ensure_experience_continuity'],
+    ] as const) {
+      const refused = await patch({ parameters: wrong })
+      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+    const odd = await patch({ parameters: parameters(['a']), update_feature_flag_params: true })
+    assert.deepEqual([odd.status, odd.body.attr], [400, 'parameters.feature_flag_payloads'])
+    const same = await patch({ parameters: parameters({ test: '"two"' }) })
+    const nothing = await patch({ parameters: parameters({}) })
+    assert.deepEqual([same.status, nothing.status], [200, 200])
+    assert.deepEqual(nothing.body.feature_flag.filters.payloads, { test: '"two"' })
+  })
+
   it('take a flag that is there, and keep what it says', async t => {
     const api = await startManagement(t)
     const variants = [

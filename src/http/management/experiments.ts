@@ -26,7 +26,7 @@ import {
 import {
   createExperimentSchema,
   decodeExperimentContent,
-  decodeFlagFilters,
+  decodeSaidOfFlag,
   encodeExperiment,
   experimentSchema,
   type UpdateExperimentJson,
@@ -167,18 +167,20 @@ function readFlagConfig(
   own: Experiment | null,
   flag: LinkedFlagJson | null,
 ): Result<{ flagConfig?: FlagConfig }, WireError> {
-  const { filters: _filters, ensure_experience_continuity: continuity, ...others } = body.feature_flag ?? {}
+  const { filters: _filters, ensure_experience_continuity: _continuity, ...others } = body.feature_flag ?? {}
   const changed = Object.keys(others).find(
     name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
   )
   if (changed !== undefined)
     return err(invalidInput(`feature_flag.${changed}`, 'This is changed at the flag itself: PATCH it.'))
   const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
-  const filters = decodeFlagFilters(body, isJsonObject(parameters) ? parameters : null)
-  if (filters === undefined && typeof continuity !== 'boolean') return ok({})
+  const said = decodeSaidOfFlag(body, isJsonObject(parameters) ? parameters : null)
+  const { filters, ensureExperienceContinuity } = said
+  if (Object.keys(said).length === 0) return ok({})
+  if (ensureExperienceContinuity !== undefined && typeof ensureExperienceContinuity !== 'boolean')
+    return err(invalidInput('parameters.ensure_experience_continuity', 'Must be true or false.'))
   const mayChangeRunning = body.update_feature_flag_params === true
-  const ensures = typeof continuity === 'boolean' ? { ensureExperienceContinuity: continuity } : {}
-  return ok({ flagConfig: { ...definedOf({ filters }), ...ensures, mayChangeRunning } })
+  return ok({ flagConfig: { ...definedOf({ filters, ensureExperienceContinuity }), mayChangeRunning } })
 }
 
 const keepsItsFlag = invalidInput(
@@ -204,14 +206,21 @@ const errors = {
   flag_not_writable: flagNotWritable,
 }
 
+/** Where filters of the flag are in `parameters`. */
+const legacyPaths = [
+  ['filters.multivariate.variants', 'feature_flag_variants'],
+  ['filters.payloads', 'feature_flag_payloads'],
+] as const
+
 /** @param body what was sent, so that the error names the field that it came from. */
 function orError<T>(result: Result<T, ExperimentRefusal>, body: UpdateExperimentJson = {}): Result<T, WireError> {
   if (result.ok) return result
-  const saysVariants = body.parameters != null && 'feature_flag_variants' in body.parameters
-  const variants = saysVariants ? 'parameters.feature_flag_variants' : 'feature_flag.filters.multivariate.variants'
-  const attrOf = (flagPath: string) =>
-    flagPath === 'key'
-      ? 'feature_flag_key'
-      : `feature_flag.${flagPath}`.replace(/^feature_flag\.filters\.multivariate\.variants/, variants)
+  const attrOf = (flagPath: string) => {
+    if (flagPath === 'key') return 'feature_flag_key'
+    for (const [path, parameter] of legacyPaths)
+      if (flagPath.startsWith(path) && body.parameters != null && parameter in body.parameters)
+        return `parameters.${parameter}${flagPath.slice(path.length)}`
+    return `feature_flag.${flagPath}`
+  }
   return err(flagOwnerError(result.error, errors, attrOf))
 }

@@ -4,7 +4,7 @@ import Type, { type Static } from 'typebox'
 import { experimentStatuses, statusOfExperiment } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
 import { flagKeyLengthMax } from '#core/flags/definitions/validate-flag.ts'
-import { isJsonObject, type JsonObject, ownValue, setOwn } from '#core/json.ts'
+import { isJsonObject, type JsonObject, type JsonValue, mergeObjects, ownValue, setOwn } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import { authorSchema, encodeAuthor } from './author.ts'
 import { type LinkedFlagJson, linkedFlagSchema } from './linked-flag.ts'
@@ -16,7 +16,9 @@ const jsonList = () => Type.Array(Type.Unknown(), { maxItems: 200 })
 const contentFields = {
   description: nullable(Type.String({ maxLength: 10_000 })),
   type: nullable(Type.String({ maxLength: 100 })),
-  parameters: nullable(jsonObjectSchema('`feature_flag_variants` are those of a flag that is made, and more.')),
+  parameters: nullable(
+    jsonObjectSchema('`feature_flag_variants` and others configure the flag; payloads are not kept here.'),
+  ),
   metrics: nullable(jsonList()),
   metrics_secondary: nullable(jsonList()),
   secondary_metrics: nullable(jsonList()),
@@ -115,25 +117,44 @@ function defaultOf(name: keyof typeof contentFields) {
   return name === 'parameters' || name === 'filters' ? {} : null
 }
 
-/** The members of the content in a body; undefined when it has none. */
+/**
+ * The members of the content in a body; undefined when it has none. Payloads are left out of `parameters`: only the flag
+ * keeps them, which may have to encrypt them.
+ */
 export function decodeExperimentContent(body: UpdateExperimentJson): JsonObject | undefined {
   const content: JsonObject = {}
   const sent = body as unknown as JsonObject
   for (const name of contentNames) {
     const value = ownValue(sent, name)
-    if (value !== undefined) setOwn(content, name, value)
+    if (value !== undefined) setOwn(content, name, name === 'parameters' ? withoutPayloads(value) : value)
   }
   return Object.keys(content).length === 0 ? undefined : content
 }
 
+function withoutPayloads(parameters: JsonValue): JsonValue {
+  if (!isJsonObject(parameters)) return parameters
+  const others = mergeObjects(parameters, {})
+  delete others.feature_flag_payloads
+  return others
+}
+
 /** Parts of `parameters` that PostHog's older tools configure the flag with. */
-const legacyFlagParameters = ['feature_flag_variants', 'rollout_percentage', 'aggregation_group_type_index'] as const
+const legacyFlagParameters = [
+  ...(['feature_flag_variants', 'rollout_percentage', 'aggregation_group_type_index'] as const),
+  ...(['feature_flag_payloads', 'ensure_experience_continuity'] as const),
+] as const
+
+/** What a body says about the flag; absent members where it says nothing. */
+export interface SaidOfFlag {
+  readonly filters?: JsonObject
+  readonly ensureExperienceContinuity?: JsonValue
+}
 
 /**
- * What a body says about the filters of the flag; undefined when it says nothing. `feature_flag` wins over `parameters`.
+ * `feature_flag` wins over `parameters`.
  * @param stored the parameters that an experiment has: what is sent back as it was says nothing.
  */
-export function decodeFlagFilters(body: UpdateExperimentJson, stored: JsonObject | null): JsonObject | undefined {
+export function decodeSaidOfFlag(body: UpdateExperimentJson, stored: JsonObject | null): SaidOfFlag {
   const sent = body as unknown as JsonObject
   const parameters = ownValue(sent, 'parameters')
   const said = (name: (typeof legacyFlagParameters)[number]) => {
@@ -141,14 +162,19 @@ export function decodeFlagFilters(body: UpdateExperimentJson, stored: JsonObject
     const before = stored === null ? undefined : (ownValue(stored, name) ?? undefined)
     return value === undefined || isSameJson(value, before) ? undefined : value
   }
-  const [variants, percentage, groupType] = legacyFlagParameters.map(said)
+  const [variants, percentage, groupType, payloads, continuity] = legacyFlagParameters.map(said)
   const flag = ownValue(sent, 'feature_flag')
   const filters = isJsonObject(flag) ? ownValue(flag, 'filters') : undefined
+  const ensures = (isJsonObject(flag) ? ownValue(flag, 'ensure_experience_continuity') : undefined) ?? continuity
   const decoded: JsonObject = {
     ...(Array.isArray(variants) && variants.length > 0 && { multivariate: { variants } }),
     ...(percentage !== undefined && { groups: [{ properties: [], rollout_percentage: percentage }] }),
     ...(groupType !== undefined && { aggregation_group_type_index: groupType }),
+    ...(payloads !== undefined && !isSameJson(payloads, {}) && { payloads }),
   }
   if (isJsonObject(filters)) for (const [name, value] of Object.entries(filters)) setOwn(decoded, name, value)
-  return Object.keys(decoded).length === 0 ? undefined : decoded
+  return {
+    ...(Object.keys(decoded).length > 0 && { filters: decoded }),
+    ...(ensures !== undefined && { ensureExperienceContinuity: ensures }),
+  }
 }
