@@ -37,6 +37,11 @@ const typeOfStatus: Record<number, WireErrorType> = {
   431: 'invalid_request',
 }
 
+/** Tells an error that is ready to be answered from a refusal of a service. */
+export function isWireError(error: string | object): error is WireError {
+  return typeof error === 'object' && 'status' in error
+}
+
 /** An error whose type follows from its status. */
 export function wireError(status: number, code: string, detail: string, attr: string | null = null): WireError {
   return { status, type: typeOfStatus[status] ?? 'server_error', code, detail, attr }

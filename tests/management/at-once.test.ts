@@ -9,6 +9,9 @@ const project = '/api/projects/1/'
 /** How many readers of one object have to have read it before the first of them continues. */
 let readersAwaited = 0
 
+/** What somebody else does between the decision about an experiment and its write, once. */
+let beforeWrite: (() => Promise<unknown>) | null = null
+
 /** Waits as with two fronts: all have read before one writes. */
 async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
   let waiting: (() => void)[] = []
@@ -27,6 +30,12 @@ async function startReadingTogether(t: TestContext): Promise<ManagementApi> {
       findFlag: async (...args) => together(await store.findFlag(...args)),
       findSurvey: async (...args) => together(await store.findSurvey(...args)),
       findExperiment: async (...args) => together(await store.findExperiment(...args)),
+      updateExperiment: async (...args) => {
+        const first = beforeWrite
+        beforeWrite = null
+        await first?.()
+        return store.updateExperiment(...args)
+      },
       findEarlyAccessFeature: async (...args) => together(await store.findEarlyAccessFeature(...args)),
     }),
   })
@@ -91,6 +100,32 @@ describe('changes at the same moment', () => {
       [experiment.metrics, experiment.description, experiment.parameters],
       [[{ kind: 'a' }], 'd', { minimum_detectable_effect: 3 }],
     )
+  })
+
+  it('start an experiment, a survey once', async t => {
+    const api = await startReadingTogether(t)
+    for (const path of [
+      await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' }),
+      await create(api, 'surveys/', { name: 'S', type: 'popover', questions }),
+    ]) {
+      readersAwaited = 2
+      const answers = await Promise.all([1, 2].map(() => api.call('POST', `${path}launch/`)))
+      assert.deepEqual(answers.map(({ status }) => status).toSorted(), [200, 400], path)
+    }
+  })
+
+  it('of a flag are kept by what is done with its experiment', async t => {
+    const api = await startReadingTogether(t)
+    const path = await create(api, 'experiments/', { name: 'X', feature_flag_key: 'button' })
+    await api.call('POST', `${path}launch/`)
+    const flag = `${project}feature_flags/button/`
+    const { filters } = (await api.call('GET', flag)).body
+    const groups = [{ properties: [], rollout_percentage: 7 }]
+    beforeWrite = () => api.call('PATCH', flag, { body: { filters: { ...filters, groups } } })
+    const body = { variant_key: 'test', release_to_everyone: true }
+    const shipped = await api.call('POST', `${path}ship_variant/`, { body })
+    assert.equal(shipped.status, 200, shipped.text)
+    assert.deepEqual(shipped.body.feature_flag.filters.groups, [{ properties: [], rollout_percentage: 100 }, ...groups])
   })
 
   it('leave a flag whose payloads are encrypted if and only if it says so', async t => {

@@ -26,7 +26,8 @@ import type { QuerySpec } from './kit/query-params.ts'
 
 type ActionDeps = ManageExperimentsDeps & { readonly management: Pick<FlagStore, 'listFlagsById'> }
 type Call<B = unknown> = ItemCall<Experiment, QuerySpec, B>
-type OrError = <T>(result: Result<T, ExperimentRefusal>) => Result<T, WireError>
+type OrError = <T>(result: Result<T, ExperimentRefusal | WireError>) => Result<T, WireError>
+type FieldsOf = (current: Experiment, flag: Flag | null) => Result<ExperimentFields, WireError>
 
 const conclusionFields = {
   conclusion: Type.Optional(nullable(Type.String({ maxLength: 100 }))),
@@ -63,22 +64,17 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
     const [flag] = await management.listFlagsById(project.id, [item.flagId])
     return flag === undefined || flag.deleted ? null : flag
   }
-  const write = async ({ caller, project, item }: Call, fields: ExperimentFields) =>
-    orError(await updateExperiment(deps, project.id, item.id, fields, writerOf(caller)))
-  /** Writes what `fields` says when the experiment has one of these statuses. */
-  const from = async (
-    call: Call,
-    statuses: readonly ExperimentStatus[],
-    fields: (flag: Flag | null) => Result<ExperimentFields, WireError>,
-  ): Promise<Result<Experiment, WireError>> => {
-    const flag = await flagOf(call)
-    const status = statusOfExperiment(call.item, flag?.active === true)
-    if (!statuses.includes(status)) return err(wrongStatus(status, statuses))
-    const wanted = fields(flag)
-    return wanted.ok ? write(call, wanted.value) : wanted
-  }
+  const write = async ({ caller, project, item }: Call, fieldsOf: FieldsOf) =>
+    orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)))
+  /** Writes what `fieldsOf` says when the experiment has one of these statuses. */
+  const from = (call: Call, statuses: readonly ExperimentStatus[], fieldsOf: FieldsOf) =>
+    write(call, (current, linked) => {
+      const flag = linked?.deleted === true ? null : linked
+      const status = statusOfExperiment(current, flag?.active === true)
+      return statuses.includes(status) ? fieldsOf(current, flag) : err(wrongStatus(status, statuses))
+    })
   const switchFlag = (call: Call, statuses: readonly ExperimentStatus[], flagActive: boolean) =>
-    from(call, statuses, flag => (flag === null ? err(noFlag) : ok({ flagActive })))
+    from(call, statuses, (_current, flag) => (flag === null ? err(noFlag) : ok({ flagActive })))
 
   return [
     ownerAction({
@@ -115,7 +111,7 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
     ownerAction({
       name: 'unarchive',
       summary: 'Take an experiment out of the archive.',
-      run: (call: Call) => write(call, { archived: false }),
+      run: (call: Call) => write(call, () => ok({ archived: false })),
     }),
     ownerAction({
       name: 'reset',
@@ -133,14 +129,14 @@ export function experimentActions(deps: ActionDeps, orError: OrError) {
       summary: 'Give one variant to everybody that the flag lets in, or to everybody, and end the experiment.',
       body: shipSchema,
       run: (call: Call<Static<typeof shipSchema>>) =>
-        from(call, ['running', 'paused', 'stopped'], flag => {
+        from(call, ['running', 'paused', 'stopped'], (current, flag) => {
           if (flag === null) return err(noFlag)
           const filters = shipped(flag.filters, call.body.variant_key, call.body.release_to_everyone === true)
           if (filters === null) return err(noSuchVariant)
           return ok({
             flagConfig: { filters, mayChangeRunning: true },
             content: concluded(call.body),
-            ...(call.item.endDateMs === null && { endDateMs: clock.nowMs() }),
+            ...(current.endDateMs === null && { endDateMs: clock.nowMs() }),
           })
         }),
     }),

@@ -8,6 +8,7 @@ import {
   experimentStatuses,
 } from '#core/experiments/choose-experiments.ts'
 import type { Experiment } from '#core/experiments/experiment.ts'
+import type { Flag } from '#core/flags/definitions/flag.ts'
 import { isJsonObject, ownValue } from '#core/json.ts'
 import { isSameJson } from '#core/json-equal.ts'
 import type { Project } from '#core/project.ts'
@@ -32,9 +33,9 @@ import {
   type UpdateExperimentJson,
   updateExperimentSchema,
 } from '#wire/management/experiments.ts'
-import type { LinkedFlagJson } from '#wire/management/linked-flag.ts'
+import { encodeLinkedFlag, type LinkedFlagJson } from '#wire/management/linked-flag.ts'
 import { postHogExperimentFields } from '#wire/management/posthog-fields.ts'
-import type { WireError } from '#wire/wire-error.ts'
+import { isWireError, type WireError } from '#wire/wire-error.ts'
 import { experimentActions } from './experiment-actions.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
@@ -131,12 +132,11 @@ export function experimentsRoutes(deps: ExperimentsDeps): ManagementRoute[] {
       return orError(await createExperiment(deps, project.id, input, writerOf(caller)), body)
     },
     update: async ({ caller, project, item, body }) => {
-      const flagOf = await linkedFlagsById(management, caller, project.id, [item.flagId])
-      const flag = flagOf(item.flagId)
-      if ((body.feature_flag_key ?? flag?.key) !== flag?.key) return err(keepsItsFlag)
-      const fields = readFields(body, project, item, flag)
-      if (!fields.ok) return fields
-      const updated = orError(await updateExperiment(deps, project.id, item.id, fields.value, writerOf(caller)), body)
+      const fieldsOf = (current: Experiment, flag: Flag | null) =>
+        (body.feature_flag_key ?? flag?.key) === flag?.key
+          ? readFields(body, project, current, encodeLinkedFlag(flag, true))
+          : err(keepsItsFlag)
+      const updated = orError(await updateExperiment(deps, project.id, item.id, fieldsOf, writerOf(caller)), body)
       if (!updated.ok || body.deleted !== true) return updated
       const deleted = await destroy(item, caller.label)
       return deleted.ok ? ok({ ...updated.value, deleted: true as const }) : deleted
@@ -213,8 +213,13 @@ const legacyPaths = [
 ] as const
 
 /** @param body what was sent, so that the error names the field that it came from. */
-function orError<T>(result: Result<T, ExperimentRefusal>, body: UpdateExperimentJson = {}): Result<T, WireError> {
+function orError<T>(
+  result: Result<T, ExperimentRefusal | WireError>,
+  body: UpdateExperimentJson = {},
+): Result<T, WireError> {
   if (result.ok) return result
+  const { error } = result
+  if (isWireError(error)) return err(error)
   const attrOf = (flagPath: string) => {
     if (flagPath === 'key') return 'feature_flag_key'
     for (const [path, parameter] of legacyPaths)
@@ -222,5 +227,5 @@ function orError<T>(result: Result<T, ExperimentRefusal>, body: UpdateExperiment
         return `parameters.${parameter}${flagPath.slice(path.length)}`
     return `feature_flag.${flagPath}`
   }
-  return err(flagOwnerError(result.error, errors, attrOf))
+  return err(flagOwnerError(error, errors, attrOf))
 }

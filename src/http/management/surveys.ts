@@ -23,7 +23,7 @@ import {
   type UpdateSurveyJson,
   updateSurveySchema,
 } from '#wire/management/surveys.ts'
-import { type WireError, wireError } from '#wire/wire-error.ts'
+import { isWireError, type WireError, wireError } from '#wire/wire-error.ts'
 import { invalidInput, missing } from './kit/answers.ts'
 import { readBodyDates } from './kit/body-dates.ts'
 import type { EndpointDeps, ManagementRoute } from './kit/endpoint.ts'
@@ -61,13 +61,12 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
     })
   }
 
-  const update = async ({ caller, project, item, body }: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) => {
-    const fields = readFields(body, project, item)
-    return fields.ok ? orError(await updateSurvey(deps, project.id, item.id, fields.value, writerOf(caller))) : fields
-  }
-
-  const setDates = async ({ caller, project, item }: ItemCall<Survey, QuerySpec, unknown>, dates: SurveyFields) =>
-    orError(await updateSurvey(deps, project.id, item.id, dates, writerOf(caller)))
+  const write = async (
+    { caller, project, item }: ItemCall<Survey, QuerySpec, unknown>,
+    fieldsOf: (current: Survey) => Result<SurveyFields, WireError>,
+  ) => orError(await updateSurvey(deps, project.id, item.id, fieldsOf, writerOf(caller)))
+  const update = (call: ItemCall<Survey, QuerySpec, UpdateSurveyJson>) =>
+    write(call, current => readFields(call.body, call.project, current))
 
   return flagOwnerRoutes(deps, {
     tag: 'surveys',
@@ -124,16 +123,16 @@ export function surveysRoutes(deps: SurveysDeps): ManagementRoute[] {
       ownerAction({
         name: 'launch',
         summary: 'Start a survey now. Only a draft starts.',
-        run: async (call: ItemCall<Survey, QuerySpec, unknown>) =>
-          call.item.startDateMs === null ? setDates(call, { startDateMs: clock.nowMs() }) : err(noDraft),
+        run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
+          write(call, ({ startDateMs }) => (startDateMs === null ? ok({ startDateMs: clock.nowMs() }) : err(noDraft))),
       }),
       ownerAction({
         name: 'stop',
         summary: 'Stop a survey now. Only one that runs stops.',
-        run: async (call: ItemCall<Survey, QuerySpec, unknown>) =>
-          call.item.startDateMs !== null && call.item.endDateMs === null
-            ? setDates(call, { endDateMs: clock.nowMs() })
-            : err(notRunning),
+        run: (call: ItemCall<Survey, QuerySpec, unknown>) =>
+          write(call, ({ startDateMs, endDateMs }) =>
+            startDateMs !== null && endDateMs === null ? ok({ endDateMs: clock.nowMs() }) : err(notRunning),
+          ),
       }),
     ],
     destroy: async ({ caller, project, item }) => orError(await deleteSurvey(deps, project.id, item.id, caller.label)),
@@ -158,7 +157,8 @@ const errors = {
   flag_not_readable: flagNotReadable,
 }
 
-function orError<T>(result: Result<T, SurveyRefusal>): Result<T, WireError> {
+function orError<T>(result: Result<T, SurveyRefusal | WireError>): Result<T, WireError> {
   if (result.ok) return result
+  if (isWireError(result.error)) return err(result.error)
   return err(flagOwnerError(result.error, errors, attr => attr.replace(/^filters/, 'targeting_flag_filters')))
 }

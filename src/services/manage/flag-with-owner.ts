@@ -51,14 +51,24 @@ export async function writeWithFlags<T, E>(
   }
 }
 
+/** The project's flag with this id, which may be deleted; null when there is none. */
+export async function findFlagById(
+  management: Pick<FlagStore, 'findFlag'>,
+  projectId: number,
+  flagId: number,
+): Promise<Flag | null> {
+  const flag = await management.findFlag(projectId, String(flagId))
+  return flag?.id === flagId ? flag : null
+}
+
 /** The project's flag with this id; null when there is none or it is deleted. */
 export async function findUndeletedFlag(
   management: Pick<FlagStore, 'findFlag'>,
   projectId: number,
   flagId: number,
 ): Promise<Flag | null> {
-  const flag = await management.findFlag(projectId, String(flagId))
-  return flag === null || flag.id !== flagId || flag.deleted ? null : flag
+  const flag = await findFlagById(management, projectId, flagId)
+  return flag?.deleted === true ? null : flag
 }
 
 const keyCharsMax = 100

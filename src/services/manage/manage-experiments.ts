@@ -19,7 +19,7 @@ import {
   checkedChange,
   checkedNewFlag,
   type FlagOwnerDeps,
-  findUndeletedFlag,
+  findFlagById,
   relyingOnReferences,
   type Writer,
   writeWithFlags,
@@ -98,23 +98,27 @@ export function createExperiment(
   })
 }
 
-/** The first start of an experiment switches its flag on, and `flagConfig` changes it. */
-export function updateExperiment(
+/**
+ * The first start of an experiment switches its flag on, and `flagConfig` changes it.
+ * @param fieldsOf what to write, decided from what is stored; decides again when others changed that. The flag may be
+ * deleted; null when there is no such flag.
+ */
+export function updateExperiment<E = never>(
   deps: ManageExperimentsDeps,
   projectId: number,
   id: number,
-  fields: ExperimentFields,
+  fieldsOf: (current: Experiment, flag: Flag | null) => Result<ExperimentFields, E>,
   { by, mayWriteFlags }: Writer,
-): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { content, flagConfig, flagActive, ...others } = fields
-  return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
+): Promise<Result<Experiment, ExperimentRefusal | E>> {
+  return writeWithFlags<Experiment, ExperimentRefusal | E>(deps, by, async change => {
     const current = await deps.management.findExperiment(projectId, id)
     if (current === null) return err('not_found')
-    const starts = current.startDateMs === null && typeof fields.startDateMs === 'number'
-    const flag =
-      starts || flagConfig !== undefined || flagActive !== undefined
-        ? await findUndeletedFlag(deps.management, projectId, current.flagId)
-        : null
+    const linked = await findFlagById(deps.management, projectId, current.flagId)
+    const fields = fieldsOf(current, linked)
+    if (!fields.ok) return fields
+    const { content, flagConfig, flagActive, ...others } = fields.value
+    const starts = current.startDateMs === null && typeof others.startDateMs === 'number'
+    const flag = linked?.deleted === true ? null : linked
     const active = flagActive ?? (starts ? true : undefined)
     if (active === true && flag?.archived === true) return err('flag_archived')
     const config = flag === null ? {} : configChange(flag, flagConfig)

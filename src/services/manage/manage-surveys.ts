@@ -80,17 +80,20 @@ export function createSurvey(
   })
 }
 
-export function updateSurvey(
+/** @param fieldsOf what to write, decided from what is stored; decides again when others changed that. */
+export function updateSurvey<E = never>(
   deps: ManageSurveysDeps,
   projectId: number,
   id: string,
-  fields: SurveyFields,
+  fieldsOf: (current: Survey) => Result<SurveyFields, E>,
   { by, mayReadFlags }: Writer,
-): Promise<Result<Survey, SurveyRefusal>> {
-  const { targetingFilters, content, ...others } = fields
-  return writeWithFlags<Survey, SurveyRefusal>(deps, by, async change => {
+): Promise<Result<Survey, SurveyRefusal | E>> {
+  return writeWithFlags<Survey, SurveyRefusal | E>(deps, by, async change => {
     const current = await deps.management.findSurvey(projectId, id)
     if (current === null) return err('not_found')
+    const fields = fieldsOf(current)
+    if (!fields.ok) return fields
+    const { targetingFilters, content, ...others } = fields.value
     const { linkedFlagId } = others
     if (linkedFlagId && linkedFlagId !== current.linkedFlagId && !mayReadFlags) return err('flag_not_readable')
     if (linkedFlagId && (await findUndeletedFlag(deps.management, projectId, linkedFlagId)) === null)
