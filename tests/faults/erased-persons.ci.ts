@@ -209,6 +209,30 @@ function lostAndKept(): void {
       await assertGone(world)
     })
 
+    it('is emptied of it when the state is an older copy, which knows fewer erasures than rows tell of', async t => {
+      const world = await open(t)
+      const others = await world.others()
+      const olderMark = await world.management.findEventStoreMark()
+      assert.ok(olderMark)
+      const countErasures = (count: number) =>
+        world.query(`UPDATE project SET erasures = ${count} WHERE id = 1 RETURNING id`)
+      await countErasures(25)
+      await world.append(
+        world.event(`visitor-late-${mark}`, 'visit', { propertiesJson: '{}' }),
+        world.event(`user-${mark}`, '$identify', {
+          propertiesJson: `{"$anon_distinct_id":"visitor-late-${mark}","text":"${mark}"}`,
+        }),
+      )
+      await world.process()
+      await countErasures(5)
+      await world.management.saveEventStoreMark(olderMark)
+      await world.keeper().checkAtStart(never)
+      await world.erase()
+      await world.finish()
+      await assertGone(world)
+      assert.deepEqual(await world.others(), others)
+    })
+
     it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {
       const world = await open(t)
       await world.erase()

@@ -56,6 +56,8 @@ export function erasureStoreContract(adapter: string, open: OpenManagement): voi
       assert.deepEqual(both, [erased, other])
       assert.deepEqual(await store.countErasures(), [{ projectId, count: 2 }])
       assert.deepEqual(await erase(['a-1', 'a-2']), { takenCount: 0, erasedCount: 0 })
+      for (const count of [7, 3]) await store.raiseErasureCounts([{ projectId, count }])
+      assert.deepEqual((await load()).erasures, new Map([[projectId, 7]]))
     })
 
     it('are work with all that names them, which is counted once, done, opened again and forgotten', async t => {

@@ -39,6 +39,7 @@ import { countUsage } from './queries/usage-queries.ts'
 import { createSqlSetUp } from './sql/set-up.ts'
 import { sqlQueries } from './sql/sql-queries.ts'
 import { personEraser } from './writing/erase-persons.ts'
+import { findErasureCounts } from './writing/erasure-counts.ts'
 import {
   eventColumns,
   overrideColumns,
@@ -180,6 +181,7 @@ function upkeep(clients: ClickHouseClients, migration: MigrateOptions): EventSto
   return {
     migrate: () => migrate(clients, migration),
     findHeldRows: (instance, markId) => findHeldRows(clients, instance, markId),
+    findErasureCounts: () => findErasureCounts(clients),
     writeMark: mark => writeMark(clients, mark),
     deleteExpired: async by => {
       if (migration.isEmbedded) await deleteExpired(clients, { ...by, ...migration })

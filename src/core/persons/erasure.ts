@@ -6,6 +6,12 @@ import type { LogStream } from '../events/log-stream.ts'
 /** How many persons one request may erase. Source: PostHog's limit. */
 export const erasedPersonsMax = 1_000
 
+/** How often persons of a project were erased. */
+export interface ErasureCount {
+  readonly projectId: number
+  readonly count: number
+}
+
 export interface ErasureTerms {
   /** Only events and recordings go; the person stays with its ids. */
   readonly keepsPerson: boolean

@@ -1,6 +1,7 @@
 // Keeps an event store usable: creates its tables, and helps a worker notice that rows were lost or that the store is
 // not the copy it last wrote to (docs/decisions/0026).
 
+import type { ErasureCount } from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 
 /** @throws PortError from every method, like `EventWriter`. */
@@ -22,6 +23,8 @@ export interface EventStoreUpkeep {
    *   stay for as long as a clock was wrong.
    */
   deleteExpired(by: { readonly nowMs: number; readonly isBelieved: boolean }): Promise<void>
+  /** By project: the most erasures that a row tells of (`EventRows.erasures`), where any does. Reads a column of all rows. */
+  findErasureCounts(): Promise<readonly ErasureCount[]>
   /** Resolves when the mark is durable. */
   writeMark(mark: StoreMark): Promise<void>
 }

@@ -1,7 +1,14 @@
 // Erasures of persons. A front removes the persons from the state and records what else has to go, in one transaction;
 // the worker carries that out and notes when nothing is left. Source: docs/decisions/0064-erased-persons.md.
 
-import type { ErasedPerson, ErasureTerms, LogEnds, PersonErasure, RemovedRows } from '#core/persons/erasure.ts'
+import type {
+  ErasedPerson,
+  ErasureCount,
+  ErasureTerms,
+  LogEnds,
+  PersonErasure,
+  RemovedRows,
+} from '#core/persons/erasure.ts'
 import type { HeldRange } from '#core/processing/held-rows.ts'
 
 export interface NewErasure extends ErasureTerms, LogEnds {
@@ -52,6 +59,11 @@ export interface ErasureStore {
   reopenErasures(): Promise<void>
   /** Forgets the distinct ids of a done erasure, the uuids that derive from them, and the noted ranges. */
   forgetErasedIds(erasureId: number): Promise<void>
+  /**
+   * Raises how often persons of each project were erased to at least so many: an older copy of the state knows fewer than the
+   * rows that were stored since, and what it erases next would not come after them.
+   */
+  raiseErasureCounts(counts: readonly ErasureCount[]): Promise<void>
   /** How often persons of each project were erased, where any were. */
-  countErasures(): Promise<readonly { readonly projectId: number; readonly count: number }[]>
+  countErasures(): Promise<readonly ErasureCount[]>
 }

@@ -25,3 +25,29 @@ it('takes rows of an import job that is discarded, or forgotten since, for gone 
   const lost = await keeperWithout(held, { 5: 'published', 6: 'discarded' }).findLostSpans()
   assert.deepEqual(lost, held.slice(0, 2))
 })
+
+it('looks for erasures that the state does not know only when rows may have come after the mark', async () => {
+  const held = [
+    { ...rangeOf('events', '0-202611'), from: 1, to: 4 },
+    { ...rangeOf('events', '0-202611'), from: 5, to: 9 },
+  ]
+  const raisedTo = async (ranges: readonly HeldRange[]) => {
+    const raised: object[] = []
+    const keeper = createEventStoreKeeper({
+      marks: {
+        findEventStoreMark: async () => ({ id: 'm', positions: {}, held, missing: [] }),
+        raiseErasureCounts: async (counts: object) => void raised.push(counts),
+      },
+      events: {
+        findHeldRows: async () => ({ isMarked: true, ranges }),
+        findErasureCounts: async () => [{ projectId: 1, count: 25 }],
+      },
+      log: { streams: async () => [] },
+    } as unknown as EventStoreKeeperOptions)
+    await keeper.checkAtStart(new AbortController().signal)
+    return raised
+  }
+  assert.deepEqual(await raisedTo([rangeOf('events', '0-202611')]), [])
+  const later = [...held, { ...rangeOf('events', '0-202611'), from: 10, to: 10 }]
+  assert.deepEqual(await raisedTo(later), [[{ projectId: 1, count: 25 }]])
+})

@@ -56,7 +56,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly marks: EventStoreMarks &
     ProgressStore &
     Pick<ImportJobStore, 'findImportJob'> &
-    Pick<ErasureStore, 'countErasures' | 'reopenErasures' | 'listEmptied'>
+    Pick<ErasureStore, 'countErasures' | 'raiseErasureCounts' | 'reopenErasures' | 'listEmptied'>
   readonly rejectRetentionDays: number
   /** By which the event store lets rows expire. */
   readonly expiryClock: Clock
@@ -98,6 +98,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     const positions = new Map<LogStream, Progress>()
     for (const { stream } of await log.streams()) positions.set(stream, await findProgress(marks, stream))
     const found = await findHeld(mark?.id ?? null)
+    if (isStart && isAhead(found, mark)) await catchUpErasures()
     if (found === null) return noteRefused()
     const missing = mark === null ? [] : await findLost(mark.held.filter(isKept), found)
     const isOurs = mark === null ? !isLost(found, positions) : found.isMarked
@@ -110,6 +111,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
       { missing: missing.length, isOurs },
       'the event store is not as it was left: rows are gone, or it is another copy. What the log has is brought back',
     )
+    if (!isStart) await catchUpErasures()
     // Another copy may have rows of persons that were erased since it was made.
     await marks.reopenErasures()
     await restoreOverrides(marks, events, signal)
@@ -122,6 +124,11 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
         'rows of what was accepted in this span are gone from the event store, and the log does not have it any more',
       )
     await leaveMark(mark, positions, gone)
+  }
+
+  /** An older copy of the state knows of fewer erasures than what was stored after it was made. */
+  async function catchUpErasures(): Promise<void> {
+    await marks.raiseErasureCounts(await events.findErasureCounts())
   }
 
   /** Creates missing tables and asks again when the store fails: an emptied database has no tables either. */
@@ -297,6 +304,12 @@ const everything: HeldRange = {
   ...{ table: 'events', tableId: '', partition: '', from: 0, to: 0 },
   oldestMs: null,
   newestMs: null,
+}
+
+/** Whether the store may have rows that were written after the mark. Ranges of a whole table say nothing of that. */
+function isAhead(found: HeldRows | null, mark: EventStoreMark | null): boolean {
+  if (found === null || mark === null || found.ranges.some(({ partition }) => partition === '')) return true
+  return findMissing(found.ranges, mark.held).length > 0
 }
 
 function isLost({ ranges }: HeldRows, positions: Positions): boolean {

@@ -187,6 +187,16 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
         await trx.deleteFrom('erased_distinct_id').where('erasure_id', '=', erasureId).execute()
       }),
 
+    async raiseErasureCounts(counts) {
+      for (const { projectId, count } of counts)
+        await db
+          .updateTable('project')
+          .set({ erasures: count })
+          .where('id', '=', projectId)
+          .where('erasures', '<', count)
+          .execute()
+    },
+
     async countErasures() {
       const rows = await db.selectFrom('project').select(['id', 'erasures']).where('erasures', '>', 0).execute()
       return rows.map(row => ({ projectId: Number(row.id), count: Number(row.erasures) }))

@@ -1,0 +1,29 @@
+// How many erasures of persons the stored rows tell of.
+
+import type { ErasureCount } from '#core/persons/erasure.ts'
+import type { ClickHouseClients } from '../connection/clickhouse-clients.ts'
+import { versionsPerErasure } from '../parameters/override-version.ts'
+
+/** Tables whose rows say how often persons of their project had been erased, and how they say it. */
+const countOf: Readonly<Record<string, string>> = {
+  ...{ events: 'erasures_before', events_pending: 'erasures_before', thinned_flag_calls: 'erasures_before' },
+  ...{ rejected_events: 'erasures_before', replay_messages: 'erasures_before' },
+  person_distinct_id_overrides: `intDiv(version, ${versionsPerErasure})`,
+}
+
+/** See `EventStoreUpkeep.findErasureCounts`. */
+export function findErasureCounts(clients: Pick<ClickHouseClients, 'write'>): Promise<ErasureCount[]> {
+  return clients.write(async (client, database) => {
+    const counts = Object.entries(countOf).map(
+      ([table, count]) => `SELECT project_id, toUInt32(max(${count})) AS erasures
+        FROM ${database}.${table} GROUP BY project_id`,
+    )
+    const result = await client.query({
+      query: `SELECT project_id, max(erasures) FROM (${counts.join(' UNION ALL ')})
+        GROUP BY project_id HAVING max(erasures) > 0`,
+      format: 'JSONCompactEachRow',
+    })
+    const rows = await result.json<[number, number]>()
+    return rows.map(([projectId, count]) => ({ projectId, count }))
+  })
+}
