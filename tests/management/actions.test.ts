@@ -140,11 +140,14 @@ describe('flags', () => {
     const off = { value: false, evaluation: { reason: 'no_condition_match', condition_index: 0 } }
     assert.deepEqual(await reasons(named), { second: off })
     assert.deepEqual(await reasons('distinct_id=bob&flag_keys=second&groups={}'), { second: off })
-    const mine = await api.call('GET', `${project}/feature_flags/my_flags/?flag_keys=first`)
-    assert.deepEqual(
-      mine.body.map((each: { feature_flag: { key: string }; value: boolean }) => [each.feature_flag.key, each.value]),
-      [['first', false]],
-    )
+    const mine = async () => {
+      const { body } = await api.call('GET', `${project}/feature_flags/my_flags/?flag_keys=first`)
+      return body.map((each: { feature_flag: { key: string }; value: boolean }) => [each.feature_flag.key, each.value])
+    }
+    assert.deepEqual(await mine(), [['first', false]])
+    const { body: me } = await api.call('GET', '/api/users/@me/')
+    await api.commit({ mappings: [created(aMapping(ada, me.distinct_id))] }, 1)
+    assert.deepEqual(await mine(), [['first', true]])
   })
 })
 

@@ -115,7 +115,7 @@ describe('who may call the private API', () => {
     const key = await api.addKey(['*'])
     assert.equal((await api.call('GET', '/api/projects/', { key })).status, 200)
     for (const { id, label } of (await api.management.listPersonalKeys({ limit: 100, offset: 0 })).results) {
-      if (label === '*' && id !== (await api.call('GET', '/api/users/@me/')).body.id) {
+      if (label === '*' && id !== (await api.call('GET', '/api/users/@me/')).body.distinct_id) {
         await api.management.deletePersonalKey(id)
       }
     }

@@ -2,6 +2,7 @@
 
 import { noSecretKeys, type Project } from '#core/project.ts'
 import type { PersonalKey } from '#ports/state/personal-key-store.ts'
+import { encodeAuthor } from '#wire/management/author.ts'
 import { encodeProject, organizationId } from '#wire/management/projects.ts'
 import { countedPageSchema } from '#wire/management/shapes.ts'
 import {
@@ -15,7 +16,7 @@ import { answer } from './kit/answers.ts'
 import type { EndpointDeps } from './kit/endpoint.ts'
 import { currentProject, instanceRoutes, type ManagementRoute } from './kit/endpoint.ts'
 import { countedNeighbours } from './kit/page.ts'
-import { pageParams } from './kit/query-params.ts'
+import { limitParam, pageParams } from './kit/query-params.ts'
 import { listVisibleProjects } from './projects.ts'
 
 const tag = 'users'
@@ -32,16 +33,14 @@ export function usersRoutes(deps: EndpointDeps): ManagementRoute[] {
       tag,
       summary: 'Who asks: the personal API key, its current project and the organization.',
       scope: 'user:read',
+      // Tools that try a key send a limit with whatever they ask.
+      query: { limit: limitParam() },
       success: { status: 200, schema: userSchema },
       handle: async ({ caller }) => {
         const team = await currentProject(deps.management, caller)
         const user: UserJson = {
-          id: caller.id,
-          uuid: caller.id,
+          ...encodeAuthor(caller.label)!,
           distinct_id: caller.id,
-          first_name: caller.label,
-          last_name: '',
-          email: '',
           is_staff: false,
           team: team === null ? null : summaryOf(team),
           organization: await organizationOf(deps, caller),

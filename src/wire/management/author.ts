@@ -5,19 +5,16 @@ import Type, { type Static } from 'typebox'
 import { madeNumber, madeUuid } from './made-ids.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
-export const authorSchema = nullable(
-  Type.Object(
-    {
-      id: Type.Integer({ description: 'Made of the label.' }),
-      uuid: uuidSchema,
-      distinct_id: Type.String(),
-      first_name: Type.String({ description: 'Label of the personal API key that wrote it.' }),
-      last_name: Type.String(),
-      email: Type.String({ description: 'Always empty.' }),
-    },
-    { title: 'Author' },
-  ),
-)
+export const authorFields = {
+  id: Type.Integer({ description: 'Made of the label.' }),
+  uuid: uuidSchema,
+  distinct_id: Type.String(),
+  first_name: Type.String({ description: 'Label of the personal API key that wrote it.' }),
+  last_name: Type.String(),
+  email: Type.String({ description: 'Always empty.' }),
+}
+
+export const authorSchema = nullable(Type.Object(authorFields, { title: 'Author' }))
 export type AuthorJson = Static<typeof authorSchema>
 
 /** @param label null when it was written without a key. */

@@ -1,7 +1,8 @@
 // `users/@me` and the organization, for PostHog's scripts: there are no user accounts, so the "user" is the personal
-// API key, and an instance is one organization.
+// API key, with the ids of the author of what is written with it, and an instance is one organization.
 
 import Type, { type Static } from 'typebox'
+import { authorFields } from './author.ts'
 import { nullable, uuidSchema } from './shapes.ts'
 
 const projectSummarySchema = Type.Object({
@@ -24,12 +25,8 @@ export const organizationSchema = Type.Object({
 export type OrganizationJson = Static<typeof organizationSchema>
 
 export const userSchema = Type.Object({
-  id: Type.String(),
-  uuid: uuidSchema,
-  distinct_id: Type.String(),
-  first_name: Type.String({ description: 'Label of the personal API key.' }),
-  last_name: Type.String(),
-  email: Type.String(),
+  ...authorFields,
+  distinct_id: Type.String({ description: 'Id of the personal API key; `my_flags` are for it.' }),
   is_staff: Type.Boolean(),
   team: nullable(projectSummarySchema),
   organization: organizationSchema,
