@@ -29,6 +29,7 @@ export async function tail(options: TailOptions): Promise<void> {
   const notices = tailNotices({ instance, rejected: options.rejected, nowMs: Date.now })
   const monotonicNowMs = () => performance.now()
   endWithOutput()
+  let hasHead = false
   const { why, wasOpen } = await keepWatching({
     watch: onReady =>
       watchLiveView({
@@ -38,6 +39,9 @@ export async function tail(options: TailOptions): Promise<void> {
         monotonicNowMs,
         onMessage: (kind, data) => {
           if (kind === 'ready') onReady()
+          // Every view begins with it, also the one after a restart; the table has one head.
+          if (kind === 'ready' && options.json !== true && hasHead) return
+          if (kind === 'ready') hasHead = true
           const line = options.json === true ? jsonLineOf(kind, data) : lineOf(kind, data, terminalOf(process.stdout))
           process.stdout.write(`${line}\n`)
         },
