@@ -53,6 +53,33 @@ describe('event definitions', () => {
     assert.notEqual((await api.call('GET', path.replace('1', '2'))).body.results[0].id, id)
   })
 
+  it('follow what PostHog’s clients ask for where that is possible, and refuse the rest with a sentence', async t => {
+    const { starting, asked } = start(t)
+    const api = await starting
+    const path = '/api/projects/1/event_definitions/'
+    for (const [query, order] of [
+      ['ordering=name', { by: 'name', isDescending: false }],
+      ['ordering=-last_seen_at', { by: 'lastSeen', isDescending: true }],
+      ['ordering=created_at', { by: 'firstCaptured', isDescending: false }],
+      ['ordering=', undefined],
+      ['exclude_hidden=true&exclude_stale=false&event_type=event&search=', undefined],
+      ['exclude_hidden=false&event_type=all', undefined],
+    ] as const) {
+      const { status, text } = await api.call('GET', `${path}?${query}`)
+      assert.equal(status, 200, text)
+      assert.deepEqual([asked.events?.order, asked.events?.search], [order, undefined], query)
+    }
+    for (const [query, attr, detail] of [
+      ['exclude_stale=true', 'exclude_stale', /last_seen_at/],
+      ['event_type=event_custom', 'event_type', /one of all, event/],
+      ['ordering=-volume_30_day', 'ordering', /one of name, -name, last_seen_at/],
+    ] as const) {
+      const { status, body } = await api.call('GET', `${path}?${query}`)
+      assert.deepEqual([status, body.attr], [400, attr], query)
+      assert.match(body.detail, detail)
+    }
+  })
+
   it('are 503 while the store is away', async t => {
     const listEventNames = async () => {
       throw new PortError('event-store', 'timeout')
@@ -74,12 +101,13 @@ describe('property definitions', () => {
     assert.deepEqual(asked.properties, {
       ...{ projectId: 1, kind: 'event', limit: 100, offset: 0, leavesOutCore: false, onlyOfEvents: false },
     })
-    const query = `?type=person&event_names=["paid","left"]&filter_by_event_names=true&properties=price,plan&is_feature_flag=false&exclude_core_properties=true&search=p`
+    const query = `?type=person&event_names=["paid","left"]&filter_by_event_names=true&properties=price,plan&is_feature_flag=false&exclude_core_properties=true&search=p&excluded_properties=["price"]&exclude_hidden=true`
     const { status, body } = await api.call('GET', path + query)
     assert.equal(status, 200, JSON.stringify(body))
     assert.deepEqual(asked.properties, {
       ...{ projectId: 1, kind: 'person', limit: 100, offset: 0, leavesOutCore: true, onlyOfEvents: true },
       ...{ search: 'p', names: ['price', 'plan'], events: ['paid', 'left'], ofFlags: false },
+      excludedNames: ['price'],
     })
     const { name, property_type, is_numerical, is_seen_on_filtered_events } = body.results[0]
     assert.deepEqual([name, property_type, is_numerical, is_seen_on_filtered_events], ['price', 'Numeric', true, true])
@@ -91,6 +119,7 @@ describe('property definitions', () => {
       ['?type=group', 'type'],
       ['?event_names=paid', 'event_names'],
       ['?event_names=[1]', 'event_names'],
+      ['?excluded_properties=price', 'excluded_properties'],
       [`?properties=${Array(101).fill('a').join(',')}`, 'properties'],
       ['?event_name=["paid"]', 'event_name'],
     ] as const) {

@@ -40,7 +40,10 @@ it('no endpoint leaves a parameter unread', async t => {
     assert.deepEqual(told, [400, 'validation_error', 'invalid_input', 'no_such_parameter'], `${method} ${address}`)
   }
   const { body } = await api.call('GET', `${project}/groups/?created_after=2026-01-01`)
-  assert.equal(body.detail, 'Unknown parameter created_after. This reads limit, offset, group_type_index, search.')
+  assert.equal(
+    body.detail,
+    'Unknown parameter created_after. This reads limit, offset, group_type_index, search, group_key.',
+  )
   const { body: refused } = await api.call('GET', `${project}/persons/?format=csv`)
   assert.equal(refused.attr, 'format')
 })
@@ -61,6 +64,7 @@ describe('flags', () => {
     const { body: config } = await api.call('GET', `${project}/feature_flags/config/`)
     const { body: plain } = await api.call('GET', `${project}/feature_flags/Plain/`)
     const authors = [config.created_by.id, plain.created_by.id]
+    const { body: me } = await api.call('GET', '/api/users/@me/')
     for (const [query, keys] of [
       ['', ['tried', 'config', 'split', 'Plain']],
       ['key=plain', ['Plain']],
@@ -76,10 +80,12 @@ describe('flags', () => {
       [`excluded_properties=${encodeURIComponent('["tried","split"]')}`, ['config', 'Plain']],
       ['evaluation_runtime=server', ['Plain']],
       ['has_evaluation_contexts=true', []],
+      ['has_evaluation_tags=true', []],
       ['has_evaluation_contexts=false&search=pl', ['split', 'Plain']],
       [`created_by_id=${authors[0]}`, ['config', 'split']],
       [`created_by_id=${authors.join(',')}`, ['tried', 'config', 'split', 'Plain']],
       [`created_by_id=${encodeURIComponent(JSON.stringify([authors[1]]))}`, ['tried', 'Plain']],
+      [`created_by_id=${me.id}`, ['tried', 'Plain']],
       ['created_by_id=1', []],
     ] as const)
       assert.deepEqual(await listed(api, `feature_flags/?${query}`), keys, query)

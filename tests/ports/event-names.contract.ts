@@ -29,6 +29,14 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual([signedUp.lastSeenMs, signedUp.firstCapturedAtMs], [later.timestampMs, first.capturedAtMs])
     const second = await listEventNames({ projectId, limit: 1, offset: 1 })
     assert.deepEqual([second.count, second.results], [3, [signedUp]])
+    for (const [by, isDescending, last] of [
+      ['name', true, "it's {odd:String}"],
+      ['lastSeen', false, 'signed up'],
+      ['firstCaptured', false, 'Änderung'],
+    ] as const) {
+      const { results } = await listEventNames({ projectId, ...page, order: { by, isDescending } })
+      assert.equal(results.at(-1)?.name, last, by)
+    }
     const found = await listEventNames({ projectId, search: 'äNDER', ...page })
     assert.deepEqual([found.count, found.results.map(({ name }) => name)], [1, ['Änderung']])
     assert.equal((await listEventNames({ projectId, search: '%', ...page })).count, 0)
@@ -59,6 +67,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     assert.deepEqual((await list({ ofFlags: false })).length, 7)
     assert.deepEqual(await list({ leavesOutCore: true, search: 'P' }), ['plan: String', 'price: Numeric'])
     assert.deepEqual(await list({ names: ['ok', 'no'] }), ['ok: Boolean'])
+    assert.deepEqual(await list({ names: ['ok', 'plan'], excludedNames: ['plan', 'no'] }), ['ok: Boolean'])
     assert.deepEqual(await list({ events: ['paid'], onlyOfEvents: true, names: ['list', 'mixed'] }), ['mixed: Numeric'])
     assert.deepEqual(await list({ limit: 1, offset: 2 }), ['at: DateTime'])
     const { results } = await subject.store.listPropertyNames({ projectId, kind: 'event', events: ['left'], ...page })

@@ -190,6 +190,8 @@ export function managementStoreContract(adapter: string, open: OpenManagement): 
       assert.deepEqual([page.results[0]?.key, page.hasMore], ['later', true])
       const found = await store.listGroups(1, { typeIndex: 0, search: 'ACME', limit: 9, offset: 0 })
       assert.deepEqual(found, { results: [view], hasMore: false })
+      const byKey = await store.listGroups(1, { typeIndex: 0, keyPart: 'CM', limit: 9, offset: 0 })
+      assert.deepEqual(byKey, found)
     })
 
     it('keeps the last mark of the event store, and lists whom distinct ids lead to, page by page', async t => {

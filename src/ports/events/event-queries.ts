@@ -20,7 +20,7 @@ export interface EventQueries {
   ): Promise<{ events: readonly EventView[]; next: EventCursor | null }>
   /** The event with this uuid; the latest if several differ in day, name or distinct id. */
   findEvent(projectId: number, uuid: string, signal?: AbortSignal): Promise<EventView | null>
-  /** The names of the project's events, in byte order. Beyond 100,000 names, some are left out. */
+  /** The names of the project's events, in byte order unless asked otherwise. Beyond 100,000 names, some are left out. */
   listEventNames(
     query: EventNameQuery,
     signal?: AbortSignal,
@@ -76,13 +76,20 @@ interface NamesPage {
   readonly offset: number
 }
 
-export type EventNameQuery = NamesPage
+/** What event names are ordered by: `firstCaptured` and `lastSeen` are the times in `EventName`. */
+export type EventNameField = 'name' | 'firstCaptured' | 'lastSeen'
+
+export interface EventNameQuery extends NamesPage {
+  /** Ascending by name unless given; names break ties. */
+  readonly order?: { readonly by: EventNameField; readonly isDescending: boolean }
+}
 
 /** All given filters have to hold. */
 export interface PropertyNameQuery extends NamesPage {
   /** Properties of events, or of the persons as they were when the events arrived. */
   readonly kind: 'event' | 'person'
   readonly names?: readonly string[]
+  readonly excludedNames?: readonly string[]
   /** Leaves out properties that SDKs set (`$…`). */
   readonly leavesOutCore?: boolean
   /** True: only properties of flags (`$feature/…`). False: all others. */

@@ -29,10 +29,10 @@ export interface GroupStore {
    * @returns whether there is more to delete.
    */
   deleteGroupsOfType(projectId: number, typeIndex: number, countMax: number): Promise<boolean>
-  /** Newest first. Large groups make a page shorter than its limit, as in `PersonStore.listPersons`. */
+  /** Newest first, by parts of texts in any case. Large groups make a page shorter than its limit, as in `PersonStore.listPersons`. */
   listGroups(
     projectId: number,
-    query: { typeIndex: number; search?: string; limit: number; offset: number },
+    query: { typeIndex: number; search?: string; keyPart?: string; limit: number; offset: number },
   ): Promise<{ results: readonly GroupView[]; hasMore: boolean }>
   findStoredGroup(projectId: number, typeIndex: number, key: string): Promise<GroupView | null>
 }

@@ -2,16 +2,22 @@
 // read by the sort key, property names from the newest events alone.
 
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
-import type { EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
+import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
 const namesMax = 100_000
 
+const orderColumns: Readonly<Record<EventNameField, string>> = {
+  name: 'event',
+  firstCaptured: 'min(captured_at)',
+  lastSeen: 'max(timestamp)',
+}
+
 /** See `EventQueries.listEventNames`. Copies of an event have one name, so nothing is deduplicated. */
 export async function listEventNames(
   client: ClickHouseClient,
-  { projectId, search, limit, offset }: EventNameQuery,
+  { projectId, search, order = { by: 'name', isDescending: false }, limit, offset }: EventNameQuery,
   signal: AbortSignal,
 ): Promise<{ count: number; results: readonly EventName[] }> {
   const isWanted = search === undefined ? '' : 'AND positionCaseInsensitiveUTF8(event, {search:String}) > 0'
@@ -19,7 +25,7 @@ export async function listEventNames(
     query: `SELECT event, toUnixTimestamp64Milli(min(captured_at)), toUnixTimestamp64Milli(max(timestamp)),
         count() OVER () FROM events WHERE project_id = {project:UInt32} AND event IN (
         SELECT DISTINCT event FROM events WHERE project_id = {project:UInt32} ${isWanted} LIMIT ${namesMax}
-      ) GROUP BY event ORDER BY event LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
+      ) GROUP BY event ORDER BY ${orderColumns[order.by]} ${order.isDescending ? 'DESC' : 'ASC'}, event LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
     query_params: { project: projectId, limit, offset, ...(search === undefined ? {} : { search }) },
     format: 'JSONCompactEachRow',
     abort_signal: signal,
@@ -47,6 +53,7 @@ export async function listPropertyNames(
   const conditions = ['1']
   if (search !== undefined) conditions.push('positionCaseInsensitiveUTF8(name, {search:String}) > 0')
   if (query.names !== undefined) conditions.push('name IN {names:Array(String)}')
+  if (query.excludedNames !== undefined) conditions.push('name NOT IN {excluded:Array(String)}')
   if (query.leavesOutCore) conditions.push("NOT startsWith(name, '$')")
   if (query.ofFlags !== undefined) conditions.push(`${query.ofFlags ? '' : 'NOT '}startsWith(name, '$feature/')`)
   const onlyThese = query.onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''
@@ -70,6 +77,7 @@ export async function listPropertyNames(
       date_time: dateTimeForm,
       ...(search === undefined ? {} : { search }),
       ...(query.names === undefined ? {} : { names: query.names }),
+      ...(query.excludedNames === undefined ? {} : { excluded: query.excludedNames }),
     },
     use_multipart_params: true, // many names do not fit a URL
     format: 'JSONCompactEachRow',

@@ -97,13 +97,14 @@ export function groupQueries(db: Kysely<StateSchema>): GroupStore {
         return false
       }),
 
-    async listGroups(projectId, { typeIndex, search, limit, offset }) {
+    async listGroups(projectId, { typeIndex, search, keyPart, limit, offset }) {
       let groups = db.selectFrom('group').where(isOfType(projectId, typeIndex))
       if (search !== undefined && search !== '') {
         groups = groups.where(
           sql<boolean>`(${containsText('group_key', search)} OR ${containsText('group_properties', search)})`,
         )
       }
+      if (keyPart !== undefined) groups = groups.where(containsText('group_key', keyPart))
       const sizes = await groups
         .select(['group_key', sql<number>`octet_length(group_properties) + octet_length(group_key)`.as('bytes')])
         .orderBy('created_at', 'desc')

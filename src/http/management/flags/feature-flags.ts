@@ -60,7 +60,8 @@ const archivedParam = withDefault<boolean | 'all'>(
   },
   false,
 )
-/** PostHog's, all of which have to hold. */
+const hasContexts = booleanParam('Only flags with evaluation contexts, or only those without.')
+/** PostHog's, all of which have to hold; `has_evaluation_tags` is an older name. */
 const flagFilters = {
   search: searchParam('Part of a key or name, in any case.'),
   key: textParam('The key, in any case.'),
@@ -71,7 +72,8 @@ const flagFilters = {
   ),
   created_by_id: authorsParam(),
   evaluation_runtime: asFilter(choiceParam(['all', 'client', 'server'], 'Where the flag is evaluated.')),
-  has_evaluation_contexts: booleanParam('Only flags with evaluation contexts, or only those without.'),
+  has_evaluation_contexts: hasContexts,
+  has_evaluation_tags: { ...hasContexts, schema: { ...hasContexts.schema, deprecated: true } },
   tags: namesParam('JSON list of tags, of which a flag has at least one.'),
   excluded_tags: namesParam('JSON list of tags, of which a flag has none.'),
   excluded_properties: namesParam('JSON list of keys of flags that are left out.'),
@@ -83,7 +85,7 @@ async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues
     type: query.type,
     createdBy: await labelsOfAuthors(deps.management, projectId, 'feature_flag', query.created_by_id),
     evaluationRuntime: query.evaluation_runtime,
-    hasEvaluationContexts: query.has_evaluation_contexts,
+    hasEvaluationContexts: query.has_evaluation_contexts ?? query.has_evaluation_tags,
     tags: query.tags,
     excludedTags: query.excluded_tags,
     excludedKeys: query.excluded_properties,

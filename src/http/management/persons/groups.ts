@@ -79,11 +79,12 @@ export function groupsRoutes(deps: GroupsDeps): ManagementRoute[] {
         ...pageParams(),
         group_type_index: typeIndex,
         search: searchParam('Part of a key or of the properties.'),
+        group_key: searchParam('Part of a key, in any case.'),
       },
       success: { status: 200, schema: uncountedPageSchema(groupSchema) },
       handle: call => {
         const { project, query } = call
-        const filters = definedOf({ search: query.search })
+        const filters = definedOf({ search: query.search, keyPart: query.group_key })
         return answerUncountedList(
           call,
           query,
