@@ -34,10 +34,15 @@ describe('parseTcpTable', () => {
    0: 0100007F:1F90 00000000:0000 0A 00000000:00000000 00:00000000 00000000  1000        0 5001 1 0000000000000000 100 0 0 10 0
    1: 0100007F:1F90 0100007F:C350 01 0003F2A1:00000010 01:00000014 00000000  1000        0 5002 2 0000000000000000 20 4 30 10 -1
 `
-    assert.deepEqual(parseTcpTable(table), [
-      ['5001', 0],
-      ['5002', 0x3f2a1],
-    ])
-    assert.deepEqual(parseTcpTable(''), [])
+    assert.deepEqual(
+      [...parseTcpTable(table)],
+      [
+        ['5001', 0],
+        ['5002', 0x3f2a1],
+      ],
+    )
+    assert.deepEqual([...parseTcpTable(table.trimEnd())].length, 2)
+    for (const none of ['', 'sl local_address', 'sl\n   0: 0100007F:1F90\n'])
+      assert.deepEqual([...parseTcpTable(none)], [])
   })
 })

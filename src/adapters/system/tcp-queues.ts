@@ -2,6 +2,10 @@
 // Linux has a table of all connections for it; elsewhere nothing is known.
 
 import { readFile, readlink } from 'node:fs/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** Rows of the table that are read in one turn of the event loop. */
+const rowsPerTurn = 500
 
 /**
  * @param files the numbers of the connections' open files.
@@ -11,7 +15,13 @@ export async function readTcpQueues(files: ReadonlySet<number>): Promise<Readonl
   const queues = new Map<number, number>()
   if (process.platform !== 'linux') return queues
   const tables = await Promise.all(['/proc/self/net/tcp', '/proc/self/net/tcp6'].map(textOf))
-  const bytesByInode = new Map(tables.flatMap(parseTcpTable))
+  const bytesByInode = new Map<string, number>()
+  let rowCount = 0
+  for (const table of tables)
+    for (const [inode, bytes] of parseTcpTable(table)) {
+      bytesByInode.set(inode, bytes)
+      if (++rowCount % rowsPerTurn === 0) await nextTurn()
+    }
   for (const file of files) {
     const link = await readlink(`/proc/self/fd/${file}`).catch(() => '')
     const bytes = bytesByInode.get(/^socket:\[(\d+)\]$/.exec(link)?.[1] ?? '')
@@ -20,15 +30,31 @@ export async function readTcpQueues(files: ReadonlySet<number>): Promise<Readonl
   return queues
 }
 
-/** @returns inodes of sockets that hold bytes for their peers, and how many. */
-export function parseTcpTable(table: string): [inode: string, bytes: number][] {
-  return table
-    .split('\n')
-    .slice(1)
-    .map(line => line.trim().split(/\s+/))
-    .filter(columns => columns.length > 9)
-    .map(columns => [columns[9]!, Number.parseInt(columns[4]!, 16)])
+/** Yields inodes of sockets, and how many bytes they hold for their peers. */
+export function* parseTcpTable(table: string): Generator<[inode: string, bytes: number]> {
+  for (let from = table.indexOf('\n') + 1; from > 0; ) {
+    const end = table.indexOf('\n', from)
+    const row = readColumns(table, from, end < 0 ? table.length : end)
+    if (row !== null) yield row
+    from = end + 1
+  }
 }
+
+/** The columns 4 (bytes for the peer : bytes from it) and 9 (inode) of a row; null when it has fewer. */
+function readColumns(table: string, from: number, end: number): [inode: string, bytes: number] | null {
+  let bytes = 0
+  let at = from
+  for (let column = 0; ; column++) {
+    while (at < end && table.charCodeAt(at) === space) at++
+    if (at === end) return null
+    const begin = at
+    while (at < end && table.charCodeAt(at) !== space) at++
+    if (column === 4) bytes = Number.parseInt(table.slice(begin, at), 16)
+    if (column === 9) return [table.slice(begin, at), bytes]
+  }
+}
+
+const space = 0x20
 
 /** A system without one of the protocols has no table of it; one that hides its tables is as if it had none. */
 const textOf = (path: string): Promise<string> => readFile(path, 'utf8').catch(() => '')

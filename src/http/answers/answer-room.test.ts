@@ -21,14 +21,17 @@ interface Asked {
 async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
   const ended: string[] = []
   let begunCount = 0
-  let unacknowledged = () => 0
+  let unacknowledged: () => number | Promise<number> = () => 0
   let tick: () => void = () => undefined
   let onAnswered: () => void = () => undefined
   const room = new AnswerRoom({
     bytesMax,
     senderOf: ({ headers }) => String(headers['x-sender']),
     onEnded: why => void ended.push(why),
-    readUnacknowledged: async files => new Map([...files].map(file => [file, unacknowledged()])),
+    readUnacknowledged: async files => {
+      const bytes = await unacknowledged()
+      return new Map([...files].map(file => [file, bytes]))
+    },
     startTicks: onTick => {
       tick = onTick
       return () => undefined
@@ -71,7 +74,7 @@ async function roomyServer(t: TestContext, bytesMax = 1_000 * MiB) {
       await new Promise(setImmediate)
     }
   }
-  const holdUnacknowledged = (read: () => number) => {
+  const holdUnacknowledged = (read: () => number | Promise<number>) => {
     unacknowledged = read
   }
   const callOnAnswered = (call: () => void) => {
@@ -186,6 +189,23 @@ describe('a reader that takes nothing', () => {
     await ask('one')
     await ticks(5 * readerLimits.stalledTicks)
     assert.deepEqual(ended, [])
+  })
+
+  it('is ended with others although the system answers late, and is asked about once at a time', async t => {
+    const { ask, ended, ticks, holdUnacknowledged } = await roomyServer(t)
+    const asked: ((bytes: number) => void)[] = []
+    holdUnacknowledged(() => new Promise(resolve => void asked.push(resolve)))
+    for (const sender of ['one', 'other', 'third']) {
+      await ask(sender)
+      await ticks(1)
+    }
+    for (let look = 1; look <= 6 && ended.length < 3; look++) {
+      await ticks(readerLimits.examinedTicks + 5)
+      assert.equal(asked.length, look)
+      asked.at(-1)!(1_000)
+      await ticks(1)
+    }
+    assert.deepEqual(ended, ['stalled', 'stalled', 'stalled'])
   })
 
   it('is served where it reads now and then', async t => {

@@ -52,8 +52,10 @@ interface Reader {
   takenLately: number
   ticks: number
   stillTicks: number
-  /** What the system held at the last look; null before the first one, or when it does not say. */
-  unacknowledgedBytes: number | null
+  /** Whether the system is to be asked about it. */
+  isDue: boolean
+  /** What the system held at the last look, null when it does not say; undefined before the first one since it took something. */
+  unacknowledgedBytes: number | null | undefined
   isEnded: boolean
 }
 
@@ -76,6 +78,7 @@ export class AnswerRoom {
   /** The part of `#heldBytes` that is about to be free: connections are closed at the end of a turn of the event loop. */
   #endedBytes = 0
   readonly #waiting: (() => void)[] = []
+  #isExamining = false
 
   constructor(options: AnswerRoomOptions) {
     this.#bytesMax = options.bytesMax ?? answerRoomBytes
@@ -128,7 +131,8 @@ export class AnswerRoom {
       takenLately: 0,
       ticks: 0,
       stillTicks: 0,
-      unacknowledgedBytes: null,
+      isDue: false,
+      unacknowledgedBytes: undefined,
       isEnded: false,
     }
     this.#readers.set(answer, reader)
@@ -197,30 +201,41 @@ export class AnswerRoom {
       this.#stopTicks = null
       return
     }
-    const still: Reader[] = []
     for (const reader of this.#readers.values()) {
       if (reader.isEnded) continue
       this.#measure(reader)
       countTick(reader)
-      if (reader.stillTicks > 0 && reader.stillTicks % readerLimits.examinedTicks === 0) still.push(reader)
     }
     if (this.#isOverfull) this.#makeRoom()
-    if (still.length > 0) void this.#examine(still)
+    if (!this.#isExamining) void this.#examine()
   }
 
   /**
    * The system takes megabytes for a connection and then none before a third of them was acknowledged, which takes a slow
    * reader longer than it may take nothing. So it is asked what it still holds.
    */
-  async #examine(readers: readonly Reader[]): Promise<void> {
-    const files = new Map(readers.map(reader => [reader, handleOf(reader.socket)?.fd ?? -1]))
-    const unacknowledged = await this.#readUnacknowledged(new Set(files.values()))
+  async #examine(): Promise<void> {
+    const files = new Map<Reader, number>()
+    for (const reader of this.#readers.values()) {
+      if (reader.isDue && !reader.isEnded) files.set(reader, handleOf(reader.socket)?.fd ?? -1)
+      reader.isDue = false
+    }
+    if (files.size === 0) return
+    this.#isExamining = true
+    try {
+      this.#judge(files, await this.#readUnacknowledged(new Set(files.values())))
+    } finally {
+      this.#isExamining = false
+    }
+  }
+
+  #judge(files: ReadonlyMap<Reader, number>, unacknowledged: ReadonlyMap<number, number>): void {
     for (const [reader, file] of files) {
       const { answer, socket, stillTicks, unacknowledgedBytes } = reader
       if (reader.isEnded || socket.destroyed || stillTicks === 0) continue
       reader.unacknowledgedBytes = unacknowledged.get(file) ?? null
-      const isFirstLook = stillTicks <= readerLimits.examinedTicks
-      if (!isFirstLook && reader.unacknowledgedBytes !== unacknowledgedBytes) reader.stillTicks = 0
+      if (unacknowledgedBytes === undefined) continue
+      if (reader.unacknowledgedBytes !== unacknowledgedBytes) takeForMoving(reader)
       else if (stillTicks >= readerLimits.stalledTicks && this.#readers.has(answer)) this.#end(reader, 'stalled')
     }
   }
@@ -233,7 +248,16 @@ function countTick(reader: Reader): void {
   reader.takenLately = (reader.takenLately + took) / 2
   reader.ticks++
   const waits = reader.socket.writableLength > 0 && !(keepsOwnTime in reader.answer)
-  reader.stillTicks = waits && took === 0 ? reader.stillTicks + 1 : 0
+  if (waits && took === 0) {
+    reader.stillTicks++
+    if (reader.stillTicks % readerLimits.examinedTicks === 0) reader.isDue = true
+  } else takeForMoving(reader)
+}
+
+function takeForMoving(reader: Reader): void {
+  reader.stillTicks = 0
+  reader.isDue = false
+  reader.unacknowledgedBytes = undefined
 }
 
 /** By how long a reader needs for what it holds; of those that take nothing, the one that holds most is last. */
