@@ -81,6 +81,33 @@ describe('experiments', () => {
     assert.deepEqual([taken.status, taken.body.attr], [400, 'feature_flag'])
   })
 
+  it('are made from one that was read, with another name and key', async t => {
+    const api = await startManagement(t)
+    const draft = await create(api, { name: 'Draft', feature_flag_key: 'draft' })
+    const again = (one: typeof draft, key: string, more: object = {}) => {
+      const feature_flag = { ...one.feature_flag, key, ...more }
+      return api.call('POST', experiments, { body: { ...one, name: key, feature_flag_key: key, feature_flag } })
+    }
+    for (const [more, attr] of [
+      [{ key: 'draft' }, 'feature_flag.key'],
+      [{ active: true }, 'feature_flag.active'],
+    ] as const) {
+      const refused = await again(draft, 'other', more)
+      assert.deepEqual([refused.status, refused.body.attr], [400, attr], refused.text)
+    }
+    const running = await create(api, { name: 'Runs', feature_flag_key: 'runs', start_date: '2026-05-01' })
+    const paused = (await api.call('POST', `${experiments}${running.id}/pause/`)).body
+    for (const [one, status] of [
+      [draft, 'draft'],
+      [running, 'running'],
+      [paused, 'paused'],
+    ] as const) {
+      const made = await again(one, `${status}-again`)
+      assert.deepEqual([made.status, made.body.status], [201, status], made.text)
+      assert.deepEqual(made.body.feature_flag.filters, one.feature_flag.filters)
+    }
+  })
+
   it('change their flag by parameters, but not by those that come back as they were', async t => {
     const api = await startManagement(t)
     const variants = (share: number) => [

@@ -21,7 +21,6 @@ import {
   deleteExperiment,
   type ExperimentFields,
   type ExperimentRefusal,
-  type FlagConfig,
   updateExperiment,
 } from '#services/manage/manage-experiments.ts'
 import {
@@ -161,28 +160,37 @@ function orderParam(): QueryParam<ExperimentFilter['order'] | undefined> {
   })
 }
 
-/** What a body says about the flag; whatever else it names of the flag has to be as it is. */
+/**
+ * What a body says about the flag. Whatever else it names of the flag has to be as it is; a new experiment may be sent
+ * with the flag of the one that it was copied from, under another key.
+ */
 function readFlagConfig(
   body: UpdateExperimentJson,
   own: Experiment | null,
   flag: LinkedFlagJson | null,
-): Result<{ flagConfig?: FlagConfig }, WireError> {
+): Result<Pick<ExperimentFields, 'flagConfig' | 'flagActive'>, WireError> {
   const { filters: _filters, ensure_experience_continuity: _continuity, ...others } = body.feature_flag ?? {}
-  const changed = Object.keys(others).find(
-    name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
-  )
+  const isNew = own === null
+  if (isNew && others.key !== undefined && others.key !== body.feature_flag_key) return err(twoKeys)
+  const changed = isNew
+    ? undefined
+    : Object.keys(others).find(
+        name => !isSameJson(others[name as keyof typeof others], flag?.[name as keyof typeof others]),
+      )
   if (changed !== undefined)
     return err(invalidInput(`feature_flag.${changed}`, 'This is changed at the flag itself: PATCH it.'))
   const parameters = own === null ? null : (ownValue(own.content, 'parameters') ?? {})
   const said = decodeSaidOfFlag(body, isJsonObject(parameters) ? parameters : null)
   const { filters, ensureExperienceContinuity } = said
-  if (Object.keys(said).length === 0) return ok({})
+  const active = isNew ? definedOf({ flagActive: others.active }) : {}
+  if (Object.keys(said).length === 0) return ok(active)
   if (ensureExperienceContinuity !== undefined && typeof ensureExperienceContinuity !== 'boolean')
     return err(invalidInput('parameters.ensure_experience_continuity', 'Must be true or false.'))
   const mayChangeRunning = body.update_feature_flag_params === true
-  return ok({ flagConfig: { ...definedOf({ filters, ensureExperienceContinuity }), mayChangeRunning } })
+  return ok({ ...active, flagConfig: { ...definedOf({ filters, ensureExperienceContinuity }), mayChangeRunning } })
 }
 
+const twoKeys = invalidInput('feature_flag.key', 'Must be the same as feature_flag_key, or be left out.')
 const keepsItsFlag = invalidInput(
   'feature_flag_key',
   'An experiment keeps its flag: make another one for another flag.',
@@ -191,6 +199,10 @@ const noSuchExperiment = missing('There is no experiment with this id here.')
 const errors = {
   not_found: noSuchExperiment,
   flag_without_variants: invalidInput('feature_flag_key', 'The flag of this key has fewer than two variants.'),
+  flag_not_started: invalidInput(
+    'feature_flag.active',
+    'The flag becomes active when its experiment starts: send start_date, or leave this out.',
+  ),
   flag_archived: invalidInput(
     'start_date',
     'The flag of the experiment is archived. Unarchive it first: PATCH the flag with `archived: false`.',

@@ -57,6 +57,8 @@ export type ExperimentRefusal =
   | 'not_found'
   /** The flag with that key has fewer than two variants. */
   | 'flag_without_variants'
+  /** The flag would be active before its experiment starts. */
+  | 'flag_not_started'
   /** The experiment would start with a flag that is archived, so inactive. */
   | 'flag_archived'
   /** The flag was there before, and the body says what it should be like. */
@@ -70,7 +72,8 @@ export type ExperimentRefusal =
 
 /**
  * Uses the flag with this key as it is. If there is none, makes one as `flagConfig` says, with `control` and `test` at 50 %
- * each unless it names others, on for everyone and active once the experiment has started.
+ * each unless it names others, on for everyone. The flag becomes active when the experiment has a start, unless
+ * `flagActive` is false.
  */
 export function createExperiment(
   deps: ManageExperimentsDeps,
@@ -78,7 +81,8 @@ export function createExperiment(
   input: ExperimentFields & { readonly name: string; readonly flagKey: string },
   { by, mayWriteFlags }: Writer,
 ): Promise<Result<Experiment, ExperimentRefusal>> {
-  const { flagKey, flagConfig, flagActive: _ofUpdates, ...fields } = input
+  const { flagKey, flagConfig, flagActive, ...fields } = input
+  const switchesOn = typeof fields.startDateMs === 'number' && flagActive !== false
   return writeWithFlags<Experiment, ExperimentRefusal>(deps, by, async change => {
     const experiment = {
       ...{ content: {}, startDateMs: null, endDateMs: null, archived: false },
@@ -88,10 +92,11 @@ export function createExperiment(
     const taken = await deps.management.findFlagByKey(projectId, flagKey)
     if (taken !== null && !mayWriteFlags) return err('flag_not_writable')
     if (taken !== null && Object.keys(configChange(taken, flagConfig)).length > 0) return err('flag_taken_with_config')
+    if (flagActive === true && !switchesOn && taken?.active !== true) return err('flag_not_started')
     const flag =
       taken === null
-        ? await newFlagFor(deps, flagKey, experiment, flagConfig, change)
-        : takenFlag(taken, experiment, change)
+        ? await newFlagFor(deps, flagKey, { ...experiment, switchesOn }, flagConfig, change)
+        : takenFlag(taken, switchesOn, change)
     if (!flag.ok) return flag
     const relying = await relyingOnReferences(deps.management, projectId, flagKey, flag.value)
     return relying.ok ? deps.management.createExperiment(experiment, relying.value) : relying
@@ -179,14 +184,16 @@ async function checkedWrite(
   return relyingOnReferences(deps.management, flag.projectId, flag.key, checked.value)
 }
 
-type NewExperimentFields = Required<Pick<ExperimentFields, 'name' | 'startDateMs'>> & {
+interface NewExperimentFields {
   readonly projectId: number
+  readonly name: string
+  readonly switchesOn: boolean
 }
 
 async function newFlagFor(
   deps: ManageExperimentsDeps,
   key: string,
-  { projectId, name, startDateMs }: NewExperimentFields,
+  { projectId, name, switchesOn }: NewExperimentFields,
   config: FlagConfig | undefined,
   change: Change,
 ): Promise<Result<FlagWrite, InvalidFlag>> {
@@ -197,7 +204,7 @@ async function newFlagFor(
   const filters = mergeObjects(usual, config?.filters ?? {})
   const { ensureExperienceContinuity } = config ?? {}
   const fields = {
-    ...{ key, name: `Feature flag for experiment ${name}`, filters, active: startDateMs !== null },
+    ...{ key, name: `Feature flag for experiment ${name}`, filters, active: switchesOn },
     ...(ensureExperienceContinuity === undefined ? {} : { ensureExperienceContinuity }),
   }
   const checked = await checkedNewFlag(deps, projectId, fields, change)
@@ -222,11 +229,11 @@ function evenVariants(): JsonValue {
 
 function takenFlag(
   flag: Flag,
-  { startDateMs }: NewExperimentFields,
+  switchesOn: boolean,
   change: Change,
 ): Result<FlagWrite, 'flag_without_variants' | 'flag_archived'> {
   if (variantCount(flag.filters) < 2) return err('flag_without_variants')
-  if (flag.archived && startDateMs !== null) return err('flag_archived')
-  const active = startDateMs !== null ? { active: true } : {}
+  if (flag.archived && switchesOn) return err('flag_archived')
+  const active = switchesOn ? { active: true } : {}
   return ok(changeOf(flag, { ...active, hasExperiment: true }, change))
 }

@@ -39,7 +39,10 @@ const flagConfigSchema = nullable(
       filters: Type.Optional(nullable(jsonObjectSchema('What it names replaces that of the flag.'))),
       ensure_experience_continuity: Type.Optional(nullable(Type.Boolean())),
     },
-    { description: 'Only `filters` and `ensure_experience_continuity` are taken; all else is changed at the flag.' },
+    {
+      description:
+        '`filters` and `ensure_experience_continuity` are taken, and `active` on a creation; all else is changed at the flag.',
+    },
   ),
 )
 

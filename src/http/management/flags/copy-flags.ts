@@ -19,7 +19,9 @@ const copySchema = Type.Object({
   from_project: idSchema,
   target_project_ids: Type.Array(idSchema, { minItems: 1, maxItems: targetCountMax }),
   disable_copied_flag: Type.Optional(Type.Boolean({ description: 'The copy is inactive, whatever its source is.' })),
-  copy_schedule: Type.Optional(Type.Boolean({ description: 'Only false: flags have no scheduled changes here.' })),
+  copy_schedule: Type.Optional(
+    Type.Boolean({ description: 'Flags have no scheduled changes here, so none are copied.' }),
+  ),
   copy_dependencies: Type.Optional(Type.Boolean({ description: 'Only false: copy flags that it depends on first.' })),
 })
 
@@ -45,7 +47,6 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
     body: copySchema,
     success: { status: 200, schema: copiedSchema },
     handle: async ({ caller, body }) => {
-      if (body.copy_schedule === true) return refusal(noSchedules)
       if (body.copy_dependencies === true) return refusal(noDependencies)
       if (!mayUseProject(caller, body.from_project))
         return refusal(permissionDenied('This key is limited to other projects.'))
@@ -77,7 +78,6 @@ export function copyFlagsRoutes(deps: EndpointDeps & CopyFlagDeps & ShownFlagDep
   })
 }
 
-const noSchedules = invalidInput('copy_schedule', 'Flags have no scheduled changes here that could be copied.')
 const noDependencies = invalidInput(
   'copy_dependencies',
   'Flags that this one depends on are found by key: copy those that the project lacks first.',
