@@ -17,7 +17,7 @@ export function interruptible(words: () => string): AbortSignal {
   const interrupt = () => {
     if (interrupted.signal.aborted) return
     interrupted.abort(new JobPaused('paused'))
-    setTimeout(() => endInterrupted(words()), graceMs).unref()
+    setTimeout(() => endInterrupted(words(), true), graceMs).unref()
   }
   for (const name of signals) process.once(name, interrupt)
   return interrupted.signal
@@ -29,10 +29,11 @@ export function isInterruption(error: unknown, signal: AbortSignal): boolean {
   return signal.aborted && error instanceof Error && error.name === 'AbortError'
 }
 
-export function endInterrupted(words: string): never {
+/** @param isStuck whether the work did not end by itself, so that it may wait for a disk that does not answer. */
+export function endInterrupted(words: string, isStuck = false): never {
   process.stderr.write(`pennon: ${printable(words)}\n`)
-  // An exit waits for a disk that does not answer; the signal itself does not, and a shell sees 130 as well.
-  if (process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
+  // An exit waits for such a disk too; the signal itself does not, and a shell sees 130 as well.
+  if (isStuck && process.getActiveResourcesInfo().some(name => name.startsWith('FSReq'))) {
     process.removeAllListeners('SIGINT')
     process.kill(process.pid, 'SIGINT')
   }
@@ -41,5 +42,5 @@ export function endInterrupted(words: string): never {
 
 /** For a command that keeps nothing before its end, so that nothing has to be waited for. */
 export function endAtInterruption(words: string): void {
-  for (const name of signals) process.once(name, () => endInterrupted(words))
+  for (const name of signals) process.once(name, () => endInterrupted(words, true))
 }
