@@ -63,7 +63,7 @@ export function csvCells(
     while (row[at] === '"' && at < end) {
       // A cell is its quoted stretches; two quotes in a row stand for one and begin the next stretch.
       const close = closingQuote(row, at + 1, end, delimiter, hasEscapes)
-      cell += unescaped(row.slice(at + 1, close), hasEscapes)
+      cell += unescaped(row.slice(at + 1, close), delimiter, hasEscapes)
       at = close + 1
       if (row[at] === '"' && at < end) cell += '"'
     }
@@ -104,7 +104,10 @@ export function mayClose(next: string | undefined, delimiter: CsvDelimiter): boo
   return next === undefined || next === '"' || next === delimiter || next === '\n' || next === '\r'
 }
 
-function unescaped(text: string, hasEscapes: boolean): string {
-  if (!text.includes('\\')) return text
-  return hasEscapes ? text.replaceAll(/\\(["\\,;\t|\r\n])/g, '$1') : text.replaceAll('\\"', '"')
+/** Where two quotes stand for one, a text has a quote in it only if it was written with backslashes all the same. */
+function unescaped(text: string, delimiter: CsvDelimiter, hasEscapes: boolean): string {
+  if (!(hasEscapes ? text.includes('\\') : text.includes('"'))) return text
+  return text.replaceAll(/\\(.)/gs, (written, unit: string) =>
+    unit === delimiter || '"\\\r\n'.includes(unit) ? unit : written,
+  )
 }

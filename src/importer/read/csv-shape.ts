@@ -1,7 +1,7 @@
 // How the rows of a CSV file are written, which nothing in it says but its beginning.
 
 import type { ByteReader } from './byte-reader.ts'
-import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvDelimiter } from './csv-cells.ts'
+import { type CsvDelimiter, type CsvRowEnd, type CsvShape, csvCells, csvDelimiter } from './csv-cells.ts'
 import { rowEnds } from './split-records.ts'
 
 /** How much of a header is looked at. */
@@ -19,15 +19,37 @@ export async function csvShape(reader: ByteReader, sampledBytes = 0): Promise<Cs
   const isOpen = line.reduce((quotes, unit) => (unit === quote ? quotes + 1 : quotes), 0) % 2 === 1
   const beginning = isOpen ? await reader.peek(headerBytesMax) : line
   const rowEnd = rowEndIn(beginning, delimiter)
+  const plain: CsvShape = { delimiter, rowEnd, hasEscapes: false }
   const sample = sampledBytes > 0 ? await reader.peek(sampledBytes) : beginning
-  return { delimiter, rowEnd, hasEscapes: hasEscapesIn(sample, { delimiter, rowEnd, hasEscapes: false }) }
+  if (!sample.includes('\\"')) return plain
+  const escaped: CsvShape = { ...plain, hasEscapes: true }
+  const isWhole = sample.length < sampledBytes
+  return fittingRows(sample, escaped, isWhole) > fittingRows(sample, plain, isWhole) ? escaped : plain
 }
 
-/** Rows in which two quotes stand for one have no quote that only a backslash explains. */
-function hasEscapesIn(sample: Buffer, shape: CsvShape): boolean {
+/**
+ * How many rows have as many cells as the header when the file is read like this. Read in the wrong way, rows break
+ * apart or vanish into the one before, whereas a single odd quote changes only its own row.
+ * @param isWhole whether the sample is the whole file, whose last row needs no line end.
+ */
+function fittingRows(sample: Buffer, shape: CsvShape, isWhole: boolean): number {
   const ends = rowEnds(shape)
-  for (let at = 0; at >= 0; ) at = ends.next(sample, at)
-  return ends.sawEscape()
+  let columnCount: number | null = null
+  let fitting = 0
+  for (let start = 0; start < sample.length; ) {
+    const found = ends.next(sample, start)
+    if (found < 0 && (!isWhole || ends.isOpen())) break
+    const end = found < 0 ? sample.length : found
+    const bytes = sample.subarray(start, end)
+    const isHeading = start === 0 && isSeparatorLine(bytes)
+    start = end
+    if (isHeading) continue
+    const row = bytes.toString().replace(/^\ufeff/, '')
+    const count: number | undefined = csvCells(row, shape.delimiter, columnCount ?? Infinity, shape.hasEscapes)?.length
+    if (columnCount === null) columnCount = count!
+    else if (count === columnCount) fitting++
+  }
+  return fitting
 }
 
 /** Excel says in a first line what is between the cells, which counting what stands in that line has found already. */

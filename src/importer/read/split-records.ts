@@ -101,10 +101,9 @@ function lineEnds(): EndFinder {
 }
 
 /** Line ends between quotes belong to their cell. A quote counts only at the beginning of one, as in `csvCells`. */
-export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder & { sawEscape(): boolean } {
+export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder {
   const [between, end] = [delimiter.charCodeAt(0), rowEnd.charCodeAt(0)]
   let place: 'beginning' | 'plain' | 'quoted' | 'escaped' | 'behind quote' | 'behind escaped quote' = 'beginning'
-  let sawEscape = false
   /** How much of a byte order mark was read. */
   let markBytes = 0
   const stepQuoted = (unit: number): void => {
@@ -121,7 +120,6 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
         return false
       case 'behind escaped quote':
         if (!mayClose(String.fromCharCode(unit), delimiter)) {
-          sawEscape = true
           place = 'quoted'
           stepQuoted(unit)
           return false
@@ -144,7 +142,6 @@ export function rowEnds({ delimiter, rowEnd, hasEscapes }: CsvShape): EndFinder 
       return -1
     },
     isOpen: () => place === 'quoted' || place === 'escaped',
-    sawEscape: () => sawEscape,
   }
 }
 

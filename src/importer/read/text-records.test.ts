@@ -296,6 +296,40 @@ more"
     )
   })
 
+  it('are not read with backslashes for one odd quote among rows that need none', async () => {
+    const text = String.raw`id,p
+1,"{\"a\":1}"
+3,"C:\temp\"
+4,"x"
+`
+    assert.deepEqual(await read(text, 'csv'), [
+      ['2:5', { id: '1', p: '{"a":1}' }],
+      ['3:19', { id: '3', p: 'C:\\temp\\' }],
+      ['4:32', { id: '4', p: 'x' }],
+    ])
+    const spaced = String.raw`id,p
+1,"C:\dir\" 
+2,"a"
+3,"C:\"
+4,"D:\"
+5,"b"`
+    const rows = (await read(spaced, 'csv')).map(([, value]) => value)
+    assert.deepEqual(rows.slice(-3), [
+      { id: '3', p: 'C:\\' },
+      { id: '4', p: 'D:\\' },
+      { id: '5', p: 'b' },
+    ])
+    const marked = (await read(`sep=;\n"a;b";c\n1;"\\"x\\";y"`, 'csv')).map(([, value]) => value)
+    assert.deepEqual(marked, [{ 'a;b': '1', c: '"x";y' }])
+  })
+
+  it('keep a backslash before what is no delimiter of their file', async () => {
+    const text = String.raw`id,said
+1,"foo\|bar \; \, \"q\""
+`
+    assert.deepEqual(await read(text, 'csv'), [['2:8', { id: '1', said: 'foo\\|bar \\; , "q"' }]])
+  })
+
   it('say that nothing known is between the names of a header of one', async () => {
     const [record] = await records('id:event\n1,2\n', 'csv')
     assert.ok(record !== undefined && 'rejected' in record.parsed)
