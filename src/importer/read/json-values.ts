@@ -8,6 +8,7 @@ export type ValueStep = 'nothing' | 'begins' | 'ends'
 export interface ValueRange {
   readonly start: number
   readonly end: number
+  readonly isInList: boolean
 }
 
 const newline = 0x0a
@@ -19,7 +20,7 @@ const [braceOpen, braceClose] = [0x7b, 0x7d]
 const [bracketOpen, bracketClose] = [0x5b, 0x5d]
 
 /** A word is what is neither a list, an object nor a text, such as a number. */
-type Place = 'before values' | 'between' | 'nested' | 'word'
+type Place = 'before values' | 'between' | 'nested' | 'word' | 'rest of line'
 
 export class JsonValues {
   #place: Place
@@ -27,21 +28,29 @@ export class JsonValues {
   #depth = 0
   #isText = false
   #isEscaped = false
-  /** Whether a line end ends whatever is open: what is broken in one line then spoils no other. */
-  #isByLine: boolean
+  /**
+   * Whether a line end ends whatever is open: what is broken in one line then spoils no other. Null before the first
+   * list or object that holds something, which decides.
+   */
+  #isByLine: boolean | null
   /** Whether the list that is open, or the value outside of lists, has a line end in it. */
   #spansLines = false
   #isListEmpty = true
+  /** Whether the object outside of lists has a name in it. */
+  #hasName = false
+  #isLineBegin = false
+  readonly #isFile: boolean
 
-  private constructor(place: Place, isInList: boolean, isByLine: boolean) {
+  private constructor(place: Place, isInList: boolean, isByLine: boolean | null) {
+    this.#isFile = place === 'before values'
     this.#place = place
     this.#isInList = isInList
     this.#isByLine = isByLine
   }
 
-  /** A file whose values span lines, as far as is known: once a list or an object stands on one line, all do. */
+  /** A file whose first list or object that is not empty says whether each stands on a line of its own. */
   static ofFile(): JsonValues {
-    return new JsonValues('before values', false, false)
+    return new JsonValues('before values', false, null)
   }
 
   static ofLine(isInList = false): JsonValues {
@@ -53,11 +62,12 @@ export class JsonValues {
   }
 
   get isInValue(): boolean {
-    return this.#place === 'nested' || this.#place === 'word'
+    return this.#place !== 'before values' && this.#place !== 'between'
   }
 
   /**
-   * Looks for the next beginning or end of a value, which is the first byte of it, or the byte behind it.
+   * Looks for the next beginning or end of a value, which is the first byte of it, or the byte behind it. An end without
+   * a beginning is that of a list which was not closed before the next line began another.
    * @param from behind the last beginning, or at the last end: the byte behind a value may begin another.
    */
   next(bytes: Uint8Array, from: number): { readonly step: ValueStep; readonly at: number } {
@@ -66,12 +76,15 @@ export class JsonValues {
       switch (this.#place) {
         case 'nested':
           if (meansSomething[unit] === 1) {
-            if (unit === newline && this.#isByLine) return this.#endOfLine(at)
+            if (unit === newline && this.#isByLine === true) return this.#endOfLine(at)
             if (this.#stepNested(unit)) return this.#end(at + 1)
           } else if (this.#isEscaped) this.#isEscaped = false
           break
         case 'word':
           if (unit <= blank || isPunctuation(unit)) return this.#end(at)
+          break
+        case 'rest of line':
+          if (unit === newline) return this.#end(at)
           break
         case 'before values':
           if (unit !== bracketOpen && unit !== braceOpen) break
@@ -79,6 +92,10 @@ export class JsonValues {
           if (this.#stepBetween(unit)) return { step: 'begins', at }
           break
         default:
+          if (unit === bracketOpen && this.#isInList && this.#isLineBegin && this.#isByLine === true) {
+            this.#isInList = false
+            return { step: 'ends', at }
+          }
           if (this.#stepBetween(unit)) return { step: 'begins', at }
       }
     }
@@ -87,22 +104,26 @@ export class JsonValues {
 
   /** @returns whether a value begins. */
   #stepBetween(unit: number): boolean {
-    if (unit === newline) this.#spansLines = true
-    if (unit <= blank || unit === comma) return false
+    if (unit === newline) this.#spansLines = this.#isLineBegin = true
+    if (unit <= blank) return false
+    this.#isLineBegin = false
+    if (unit === comma) return false
     if (unit === bracketOpen && !this.#isInList) {
       this.#openList()
       return false
     }
     if (unit === bracketClose && this.#isInList) {
       this.#isInList = false
-      if (!this.#isListEmpty && !this.#spansLines) this.#isByLine = true
+      if (!this.#isListEmpty) this.#isByLine ??= !this.#spansLines
       return false
     }
     if (!this.#isInList) this.#spansLines = false
-    this.#isListEmpty = false
+    this.#isListEmpty = this.#hasName = false
     this.#isText = unit === quote
     this.#depth = unit === braceOpen || unit === bracketOpen ? 1 : 0
     this.#place = this.#isText || this.#depth > 0 ? 'nested' : 'word'
+    // A line that lost its beginning: the objects in it are no values of the file.
+    if (this.#isFile && this.#isByLine === true && !this.#isInList && unit !== braceOpen) this.#place = 'rest of line'
     return true
   }
 
@@ -115,7 +136,7 @@ export class JsonValues {
       else if (unit === quote) this.#isText = false
       return !this.#isText && this.#depth === 0
     }
-    if (unit === quote) this.#isText = true
+    if (unit === quote) this.#isText = this.#hasName = true
     else if (unit === braceOpen || unit === bracketOpen) this.#depth++
     else if (unit === braceClose || unit === bracketClose) return --this.#depth === 0
     return false
@@ -135,7 +156,7 @@ export class JsonValues {
   }
 
   #end(at: number): { step: ValueStep; at: number } {
-    if (!this.#isInList && !this.#spansLines) this.#isByLine = true
+    if (!this.#isInList && this.#hasName) this.#isByLine ??= !this.#spansLines
     this.#place = 'between'
     this.#isText = this.#isEscaped = false
     return { step: 'ends', at }
@@ -159,13 +180,14 @@ export function valuesOfLine(
   const values = JsonValues.ofLine(isInList)
   const ranges: ValueRange[] = []
   let start = 0
+  let isElement = false
   for (let at = 0; at < bytes.length; ) {
     const found = values.next(bytes, at)
-    if (found.step === 'ends') ranges.push({ start, end: found.at })
-    else if (found.step === 'begins') start = found.at
+    if (found.step === 'ends') ranges.push({ start, end: found.at, isInList: isElement })
+    else if (found.step === 'begins') [start, isElement] = [found.at, values.isInList]
     at = found.step === 'begins' ? found.at + 1 : found.at
   }
   const isLastOpen = values.isInValue
-  if (isLastOpen) ranges.push({ start, end: bytes.length })
+  if (isLastOpen) ranges.push({ start, end: bytes.length, isInList: isElement })
   return { ranges, isListOpen: values.isInList, isLastOpen }
 }

@@ -79,6 +79,22 @@ describe('lines of JSON', () => {
     ])
   })
 
+  it('that lack their beginning, or hold anything between their objects, are one reject each', async () => {
+    for (const line of [
+      '"event":"A","properties":{"x":{"y":1}},"t":{"u":2}}',
+      '{"a":1} nothing {"b":2}',
+      '{"a":1}]{"b":2}',
+      '{"a":1}}{"b":2}',
+    ]) {
+      const found = await records(`{"z":1}\n${line}\n{"z":2}\n`, 'json')
+      assert.deepEqual(found.map(shown).slice(1), [
+        ['2:8', 'json_syntax'],
+        [`3:${line.length + 9}`, { z: 2 }],
+      ])
+      assert.equal(found[1]!.bytes.toString(), line)
+    }
+  })
+
   for (const [name, open, between, close] of [
     ['objects without anything between them', '', '', ''],
     ['a list', '[', ', ', ']'],
@@ -170,13 +186,14 @@ describe('a JSON list', () => {
 
   it('may be none: objects over several lines are read alike', async () => {
     assert.deepEqual(
-      await read('\ufeff{\n  "a": "}"\n}\n{\n  "b": [\n    1\n  ]\n}\n{"c":3}\n{"d":\n{"e":5}\n', 'array'),
+      await read('\ufeff{\n  "a": "}"\n}\n{}\nnull\n{\n  "b": [\n    1\n  ]\n}\n{"c":3}\n{\n"d":4}\n', 'array'),
       [
         ['1:3', { a: '}' }],
-        ['4:18', { b: [1] }],
-        ['9:41', { c: 3 }],
-        ['10:49', 'json_syntax'],
-        ['11:55', { e: 5 }],
+        ['4:18', {}],
+        ['5:21', 'json_not_object'],
+        ['6:26', { b: [1] }],
+        ['11:49', { c: 3 }],
+        ['12:57', { d: 4 }],
       ],
     )
     assert.deepEqual(await read('{\n  "a": 1\n}\n{\n  "b"', 'array'), [
@@ -207,6 +224,37 @@ describe('a JSON list', () => {
       ['2:19', 'json_syntax'],
       ['3:26', 'json_syntax'],
       ['4:45', { e: 4 }],
+    ])
+    // Cut behind a whole element, it is open where the next line begins another.
+    const text = '[{"a":1}]\n[{"b":2},\n [{"c":3}]\n[{"d":4},\n{"e":5}]\n'
+    for (const cuts of [[], [...Buffer.from(text).keys()]])
+      assert.deepEqual(await read(text, 'array', { cuts }), [
+        ['1:1', { a: 1 }],
+        ['2:11', { b: 2 }],
+        ['2:18', 'json_syntax'],
+        ['3:22', { c: 3 }],
+        ['4:32', { d: 4 }],
+        ['5:41', { e: 5 }],
+      ])
+  })
+
+  it('is followed by one reject for a line that lost its beginning', async () => {
+    const text = '[{"a":1}]\n"event":"A","p":{"x":{"y":1}},"t":{"u":2}}\n{"b":2}\nnull'
+    for (const cuts of [[], [...Buffer.from(text).keys()]])
+      assert.deepEqual(await read(text, 'array', { cuts }), [
+        ['1:1', { a: 1 }],
+        ['2:10', 'json_syntax'],
+        ['3:53', { b: 2 }],
+        ['4:61', 'truncated_record'],
+      ])
+  })
+
+  it('over several lines may have lists at the beginning of a line', async () => {
+    assert.deepEqual(await read('[\n{"a":1},\n[2]\n]\n[{"b":3}]\n{"c"\n:4}', 'array'), [
+      ['2:2', { a: 1 }],
+      ['3:11', 'json_not_object'],
+      ['5:18', { b: 3 }],
+      ['6:27', { c: 4 }],
     ])
   })
 })

@@ -104,14 +104,16 @@ interface Parser {
   columns?(): readonly string[] | null
 }
 
-/** A line is one record, unless it cannot be read as one and holds lists of objects, or several objects. */
+/** A line is one record, unless it cannot be read as one and holds nothing but lists of objects, or several objects. */
 function lineParser(): Parser {
   const parse: Parser['parse'] = (bytes, record) => {
     const { isCut, ending, within = null } = record
     const isPart = ending === 'unended'
     const whole = { start: 0, bytes, parsed: isCut ? tooLarge() : parseJsonLine(bytes), isPart }
     if (isCut || (within === null && !('rejected' in whole.parsed))) return [whole]
-    const { values, isListOpen, isLastOpen } = valuesIn(bytes, record)
+    const { values, isListOpen, isLastOpen, hasOther } = valuesIn(bytes, record)
+    // What stands between objects of a line was lost from around them: read alone, each would pass for a record.
+    if (hasOther) return [whole]
     if (values.length === 0) return within !== null || isEmptyList(whole.parsed) ? [] : [whole]
     if (isOneValue(bytes, values) || !values.some(({ bytes: own }) => own[0] === braceOpen)) return [whole]
     const last = values.at(-1)!
@@ -131,7 +133,8 @@ function valuesIn(bytes: Uint8Array, { byte, within }: RawRecord) {
     const own = bytes.subarray(markEnd + start, markEnd + end)
     return { start: markEnd + start, bytes: own, parsed: parseJsonLine(own), isPart: false }
   })
-  return { values, isListOpen, isLastOpen }
+  const hasOther = ranges.some(({ start, isInList }) => !isInList && bytes[markEnd + start] !== braceOpen)
+  return { values, isListOpen, isLastOpen, hasOther }
 }
 
 /** The parser names what it finds where it is whole, such as a list. */
@@ -150,6 +153,8 @@ function elementParser(): Parser {
     const start = all.length - bytes.length
     const isPart = ending === 'unclosed'
     if (isCut) return [{ start, bytes, parsed: tooLarge(), isPart }]
+    if (value === null && ending === 'complete')
+      return [{ start: 0, bytes, parsed: rejectOf('json_syntax', 'the list is not closed'), isPart }]
     if (value === null) return [{ start, bytes, parsed: null, isPart }]
     return [{ start, bytes, parsed: ending === 'complete' ? parseJsonLine(bytes) : rejectOf('json_syntax'), isPart }]
   }
