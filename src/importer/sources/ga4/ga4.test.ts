@@ -76,6 +76,37 @@ describe('a row of the GA4 export', () => {
     assert.deepEqual(eventsOf(ga4, [row(numbers)]), eventsOf(ga4, [row(texts)]))
   })
 
+  it('is the same event in an export with other columns, of persons who have changed since', () => {
+    const said = {
+      event_bundle_sequence_id: '8',
+      event_params: [param('n', { int_value: '1' }), param('x', { double_value: 12 })],
+      items: [{ item_id: 'sku-1', price: 10.5, is_sold: true }],
+      ecommerce: { transaction_id: 't-1', purchase_revenue: 1e3 },
+    }
+    const later = {
+      ...said,
+      event_params: [param('x', { double_value: '12.0' }), param('n', { int_value: '1' })],
+      items: [{ item_id: 'sku-1', price: '10.50', is_sold: 'true' }],
+      ecommerce: { transaction_id: 't-1', purchase_revenue: '1000.0', refund_value: null },
+      traffic_source: { source: 'google' },
+      user_ltv: { revenue: 5 },
+      user_properties: [param('tier', { string_value: 'gold' })],
+      geo: { city: 'Kassel' },
+      privacy_info: { analytics_storage: 'Yes' },
+      is_active_user: true,
+      _TABLE_SUFFIX: '20240501',
+    }
+    const uuidOf = (value: JsonObject) => eventsOf(ga4, [row(value)])[0]!.uuid
+    assert.equal(uuidOf(later), uuidOf(said))
+    const others = [
+      { event_params: [param('n', { int_value: '9007199254740992' }), said.event_params[1]!] },
+      { event_params: [param('n', { int_value: '9007199254740993' }), said.event_params[1]!] },
+      { items: [{ ...said.items[0], price: 11 }] },
+      { ecommerce: {} },
+    ].map(each => uuidOf({ ...said, ...each }))
+    assert.equal(new Set([uuidOf(said), ...others]).size, 5)
+  })
+
   const names = { page_view: '$pageview', screen_view: '$screen', user_engagement: 'user_engagement' }
   for (const [name, event] of Object.entries(names))
     it(`calls ${name} ${event}`, () => {

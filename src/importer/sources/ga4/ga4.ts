@@ -3,6 +3,7 @@
 
 import { isJsonObject, isRawNumber, type JsonObject, type JsonValue, numberOf, ownValue, setOwn } from '#core/json.ts'
 import { dayMs } from '#core/time.ts'
+import { canonicalJson } from '#importer/records/canonical-json.ts'
 import { contentHash, rootUuid } from '#importer/records/deterministic-uuid.ts'
 import { chooseId, idText, legalId } from '#importer/records/distinct-ids.ts'
 import { ImportConfigError, type ImportSource } from '#importer/records/import-source.ts'
@@ -78,16 +79,28 @@ const uuidParts = [
 function uuidOf(row: JsonObject): string {
   const parts = uuidParts.map(part => idText(ownValue(row, part)) ?? '')
   const isPlaced = parts.at(-1) !== '' || idText(ownValue(row, 'event_bundle_sequence_id')) === null
-  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [restHash(row)]))
+  return rootUuid('ga4', ...parts, ...(isPlaced ? [] : [eventHash(row)]))
 }
 
-function restHash(row: JsonObject): string {
-  const rest = Object.entries(row).filter(([field]) => !uuidParts.includes(field))
-  return contentHash(comparable(Object.fromEntries(rest)))
+/**
+ * Hash of what the event itself says. Another export of the same day may have other columns, and other values of what
+ * else a row has, such as the person's.
+ */
+function eventHash(row: JsonObject): string {
+  const fields = ['event_params', 'items', 'ecommerce'].map(field => [field, ownValue(row, field) ?? null] as const)
+  const said = comparable(Object.fromEntries(fields)) as JsonObject
+  const params = Array.isArray(said.event_params) ? said.event_params : []
+  // The text of each begins with its key, so they sort by that.
+  return contentHash({ ...said, event_params: params.map(canonicalJson).toSorted() })
 }
 
-/** The same for all formats of the export: some write whole numbers as text, and leave out what is null or empty. */
+/**
+ * The same for all formats of the export: some write numbers and booleans as text, the former in more than one way, and
+ * leave out what is null or empty.
+ */
 function comparable(value: JsonValue): JsonValue {
+  if (typeof value === 'string') return decimal.test(value) ? String(Number(value)) : value
+  if (typeof value === 'boolean') return String(value)
   if (typeof value === 'number' || isRawNumber(value)) return idText(value) ?? String(numberOf(value))
   if (Array.isArray(value)) return value.map(comparable)
   if (!isJsonObject(value)) return value
@@ -98,6 +111,9 @@ function comparable(value: JsonValue): JsonValue {
   }
   return said
 }
+
+/** Whole numbers are not among them: they keep all of their digits. */
+const decimal = /^-?\d+(?:\.\d+(?:e[+-]?\d+)?|e[+-]?\d+)$/i
 
 function saysNothing(value: JsonValue): boolean {
   return value === null || (typeof value === 'object' && Object.keys(value).length === 0)
