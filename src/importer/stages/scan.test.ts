@@ -72,7 +72,7 @@ const someRecord = fc.record(
 )
 
 describe('the scan', () => {
-  it('stops where no record is of the zone that was given', async t => {
+  it('stops where hardly any record is of the zone that was given', async t => {
     const config = { source_timezone: 'Europe/Berlin' }
     const raw = join(tempDir(t), 'raw.json')
     const time = Date.parse('2024-07-01T12:00:00Z') / 1_000
@@ -86,10 +86,13 @@ describe('the scan', () => {
           $mp_api_timestamp_ms: (time + n) * 1_000,
         },
       })
-    writeFileSync(raw, [1, 2, 3].map(n => `${lineOf(n)}\n`).join(''))
+    writeFileSync(raw, Array.from({ length: 20 }, (_, n) => `${lineOf(n)}\n`).join(''))
     const job = new TestJob(tempDir(t), mixpanel, [raw], { config })
     await job.stage()
-    await assert.rejects(job.scan(), /no record was received at the hour that the zone Europe\/Berlin says: .* UTC or/)
+    await assert.rejects(
+      job.scan(),
+      /hardly any record was received at the hour that the zone Europe\/Berlin says: .* UTC or/,
+    )
   })
 
   it('lets every part give what a straight conversion in the order of time gives', async t => {

@@ -24,7 +24,7 @@ import { type Repeat, Repeats } from './repeats.ts'
 import { FactsMissing, partsWithFacts, ScanFacts } from './scan-facts.ts'
 import { encodeScanNote, hasScanNotes, type ScanNote, writeScanNotes } from './scan-notes.ts'
 import type { StagedLine } from './staged-line.ts'
-import { findWrongZone, findZoneShift, stopForZone, type ZoneShift } from './zone-shift.ts'
+import { findWrongZone, findZoneShift, showsZone, stopForZone, type ZoneShift } from './zone-shift.ts'
 
 /** `stats.json`: what the scan found of the job as a whole. */
 export interface ScanStats {
@@ -42,7 +42,7 @@ export interface ScanStats {
   readonly zoneShift: ZoneShift | null
   /** Records whose times may be of another zone, where no record at all shows the zone. */
   readonly zoneUnproved?: number
-  /** What the times are instead, where none of them is of the zone that was given; absent in earlier scans. */
+  /** What the times are instead, where hardly any of them is of the zone that was given; absent in earlier scans. */
   readonly wrongZone?: ZoneShift | null
 }
 
@@ -392,6 +392,6 @@ function statsOf(scannedSha256: string, ledger: JobLedger, counts: ScanCounts): 
     zoneShift: findZoneShift(counts.zoneShifts),
     wrongZone: findWrongZone(counts.zoneShifts, counts.zoneDiffers ?? 0),
     // A single time of receipt shows it.
-    zoneUnproved: Object.keys(counts.zoneShifts).length > 0 ? 0 : (counts.zoneUnproved ?? 0),
+    zoneUnproved: showsZone(counts.zoneShifts) ? 0 : (counts.zoneUnproved ?? 0),
   }
 }

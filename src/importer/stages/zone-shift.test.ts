@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { describe, it } from 'node:test'
 import { JobStopped } from '../job/job-paused.ts'
-import { findWrongZone, findZoneShift, stopForZone } from './zone-shift.ts'
+import { findWrongZone, findZoneShift, showsZone, stopForZone } from './zone-shift.ts'
 
 describe('a shift of the zone', () => {
   it('is found when most records have the same one, and only then', () => {
@@ -17,7 +17,17 @@ describe('a shift of the zone', () => {
     assert.deepEqual([shift?.text, shift?.share], ['+02:00', 0.9])
   })
 
-  it('stops a job whose zone no record agrees with, with its offset and zones that fit', () => {
+  it('is none where records came late, or on a wrong clock: no zone has such an offset', () => {
+    for (const seconds of [-900, 900, -1_800, 17_100, -46_800, 52_200, -864_000]) {
+      const counts = { [`zone_shift:${seconds}`]: 100 }
+      assert.deepEqual([findZoneShift(counts), findWrongZone(counts, 100), showsZone(counts)], [null, null, false])
+      assert.equal(findZoneShift({ ...counts, 'zone_shift:7200': 1 })?.text, '+02:00')
+    }
+    for (const seconds of [-43_200, -12_600, 20_700, 45_900, 50_400])
+      assert.equal(findZoneShift({ [`zone_shift:${seconds}`]: 1 })?.seconds, seconds)
+  })
+
+  it('stops a job whose zone hardly any record agrees with, with its offset and zones that fit', () => {
     const stopWith = (counts: Record<string, number>, differing: number, zone: string | null) =>
       stopForZone({ zoneShift: findZoneShift(counts), wrongZone: findWrongZone(counts, differing) }, zone)
     const stopped = (said: RegExp) => (error: Error) => error instanceof JobStopped && said.test(error.message)
@@ -27,15 +37,17 @@ describe('a shift of the zone', () => {
       stopped(/zone Europe\/Berlin says: the times are -04:00 away .* such as America\/New_York or America\/Halifax;/),
     )
     assert.throws(
-      () => stopWith({ 'zone_shift:0': 5, 'zone_shift:900': 1 }, 6, 'Europe/Berlin'),
+      () => stopWith({ 'zone_shift:0': 20, 'zone_shift:900': 9 }, 29, 'Europe/Berlin'),
       stopped(/the times are \+00:00 away .* such as UTC or Europe\/London;/),
     )
     assert.throws(() => stopWith(inNewYork, 0, null), stopped(/no UTC but wall-clock times/))
-    // As where some were received late, where it is a single one, and where nothing is that of most.
+    assert.throws(() => stopWith(inNewYork, 96, 'Europe/Berlin'), stopped(/-04:00 away/))
+    // As where some were received late, where enough agree, where too few say anything, and where nothing is that of most.
     stopWith(inNewYork, 60, 'America/New_York')
-    stopWith(inNewYork, 99, 'Europe/Berlin')
-    stopWith({ 'zone_shift:7200': 1 }, 1, 'Europe/Berlin')
-    stopWith({ 'zone_shift:7200': 1, 'zone_shift:-7200': 1 }, 2, 'Europe/Paris')
+    stopWith(inNewYork, 95, 'Europe/Berlin')
+    stopWith({ 'zone_shift:7200': 19 }, 19, 'UTC')
+    stopWith({ 'zone_shift:7200': 19, 'zone_shift:-900': 5 }, 24, 'UTC')
+    stopWith({ 'zone_shift:7200': 15, 'zone_shift:-7200': 15 }, 30, 'Europe/Moscow')
   })
 
   it('is told as an offset with a zone that has it', () => {

@@ -15,31 +15,66 @@ export interface ZoneShift {
   readonly example: string
 }
 
-/**
- * @param counts how often each note `zone_shift:SECONDS` came.
- * @returns null unless one shift other than zero is that of most records.
- */
-export function findZoneShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
-  const shift = mostFrequentShift(counts)
+/** How often each note `zone_shift:SECONDS` came. */
+type ShiftCounts = Readonly<Record<string, number>>
+
+/** @returns null unless one shift other than zero is that of most records. */
+export function findZoneShift(counts: ShiftCounts): ZoneShift | null {
+  const shift = mostFrequentShift(shiftsOfZones(counts))
   return shift?.seconds === 0 ? null : shift
 }
 
+/** Fewer show nothing against a zone that was given: they may have come late together. */
+const evidenceMin = 20
+const agreeingShareMin = 0.05
+
 /**
- * What the times are by their receipt, where no record agrees with the zone that was given; null where any does. A single
- * record may have been received late.
+ * What the times are by their receipt, where hardly any record agrees with the zone that was given.
  * @param differing how many of the notes differ from the zone.
+ * @returns null where enough records agree, or too few say anything.
  */
-export function findWrongZone(counts: Readonly<Record<string, number>>, differing: number): ZoneShift | null {
-  const all = Object.values(counts).reduce((sum, count) => sum + count, 0)
-  return differing < 2 || differing < all ? null : mostFrequentShift(counts)
+export function findWrongZone(counts: ShiftCounts, differing: number): ZoneShift | null {
+  const shifts = shiftsOfZones(counts)
+  const all = sumOf(shifts.values())
+  const agreeing = sumOf(Object.values(counts)) - differing
+  return all < evidenceMin || agreeing >= all * agreeingShareMin ? null : mostFrequentShift(shifts)
+}
+
+/** Whether any record was received at a time that shows the zone. */
+export function showsZone(counts: ShiftCounts): boolean {
+  return shiftsOfZones(counts).size > 0
+}
+
+/** Without those that no zone has: such records were received late, or on a clock that was wrong. */
+function shiftsOfZones(counts: ShiftCounts): ReadonlyMap<number, number> {
+  const shifts = new Map<number, number>()
+  for (const [note, count] of Object.entries(counts)) {
+    const seconds = Number(note.slice(note.indexOf(':') + 1))
+    if (isOffsetOfZone(seconds)) shifts.set(seconds, count)
+  }
+  return shifts
+}
+
+const halfHourSeconds = 1_800
+const [offsetSecondsMin, offsetSecondsMax] = [-12 * 3_600, 14 * 3_600]
+/** Nepal, Eucla, and the Chatham Islands in winter and summer. All other zones are whole or half hours from UTC. */
+const oddOffsetSeconds: ReadonlySet<number> = new Set([20_700, 31_500, 45_900, 49_500])
+
+function isOffsetOfZone(seconds: number): boolean {
+  if (oddOffsetSeconds.has(seconds)) return true
+  if (seconds % halfHourSeconds !== 0 || Math.abs(seconds) === halfHourSeconds) return false
+  return seconds >= offsetSecondsMin && seconds <= offsetSecondsMax
+}
+
+function sumOf(counts: Iterable<number>): number {
+  let sum = 0
+  for (const count of counts) sum += count
+  return sum
 }
 
 /** Two shifts that are an hour apart count as one, since most zones change their clocks; the more frequent one is named. */
-function mostFrequentShift(counts: Readonly<Record<string, number>>): ZoneShift | null {
-  const shifts = new Map(
-    Object.entries(counts).map(([note, count]) => [Number(note.slice(note.indexOf(':') + 1)), count]),
-  )
-  const all = [...shifts.values()].reduce((sum, count) => sum + count, 0)
+function mostFrequentShift(shifts: ReadonlyMap<number, number>): ZoneShift | null {
+  const all = sumOf(shifts.values())
   // Times in UTC are no wall-clock times of another hour.
   const countOf = (seconds: number) => (seconds === 0 ? 0 : (shifts.get(seconds) ?? 0))
   for (const [seconds, count] of [...shifts].toSorted(([, a], [, b]) => b - a)) {
@@ -89,7 +124,7 @@ function exampleZone(seconds: number): string {
 export interface FoundZones {
   readonly zoneShift: ZoneShift | null
   readonly zoneUnproved?: number
-  /** What the times are instead, where none of them is of the zone that was given. */
+  /** What the times are instead, where hardly any of them is of the zone that was given. */
   readonly wrongZone?: ZoneShift | null
 }
 
@@ -120,7 +155,7 @@ function ofAnotherZone({ seconds, text }: ZoneShift, zone: string): JobStopped {
   const zones = zonesByHours[seconds / 3_600]
   const fitting = zones === undefined ? `a zone that is ${text} away from UTC` : zones.join(' or ')
   return new JobStopped(
-    `no record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
+    `hardly any record was received at the hour that the zone ${zone} says: the times are ${text} away from UTC. ` +
       `Run again with --source-timezone and a zone that fits, such as ${fitting}; the records are staged anew. Nothing was sent`,
     zoneWayOut(`the times are ${text} away from UTC and not of ${zone}: ZONE is one that fits, such as ${fitting}`),
   )
