@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { describe, it, type TestContext } from 'node:test'
 import { tempDir } from '../../../tests/support/temp-dir.ts'
 import { JobLedger } from '../job/ledger.ts'
-import { Repeats } from './repeats.ts'
+import { heldLengthOf, Repeats } from './repeats.ts'
 
 const keptMax = 2
 const users = ['a', 'b', 'c', 'd', 'e']
@@ -49,6 +49,12 @@ describe('repeated records', () => {
         ['i', 'o'],
       )
     })
+
+  it('are held by what their events take, of which a short row of sums may give thousands', () => {
+    const { events, textLength } = record('m', 1, 40)
+    const held = (count: number) => heldLengthOf({ events: Array(count).fill(events[0]), textLength })
+    assert.deepEqual([held(1), held(10_000)], [340, 3_000_040])
+  })
 
   it('are found among more of one moment than memory holds, and in that moment alone', t => {
     const repeats = new Repeats(ledgerOf(t), keptMax)

@@ -16,7 +16,7 @@ export interface TimedRecord {
   readonly timeUs: number | null
   readonly events: readonly ImportedEvent[]
   readonly value: JsonObject
-  /** How long its text is, which says how much memory it takes. */
+  /** How long its text is, of which its properties are made. */
   readonly textLength: number
 }
 
@@ -28,8 +28,10 @@ export interface MomentNames {
 }
 
 const keptMax = 10_000
-/** In UTF-16 code units of the records' texts. */
+/** As `heldLengthOf` counts. */
 const heldLengthMax = 4 * 1024 * 1024
+/** What an event takes beside the text of its record, which may give thousands. */
+const eventLength = 300
 
 export class Repeats {
   readonly #others: MomentNames
@@ -96,13 +98,14 @@ export class Repeats {
     this.#first = null
   }
 
-  #hold(name: string, { events, textLength }: TimedRecord): void {
-    if (this.#heldLength + textLength > heldLengthMax) {
-      this.#isNew(contentName(name, events))
+  #hold(name: string, record: TimedRecord): void {
+    const length = heldLengthOf(record)
+    if (this.#heldLength + length > heldLengthMax) {
+      this.#isNew(contentName(name, record.events))
       return
     }
-    this.#held.set(name, events)
-    this.#heldLength += textLength
+    this.#held.set(name, record.events)
+    this.#heldLength += length
   }
 
   /** Whether no record of that name before this one said the same. */
@@ -130,6 +133,11 @@ export class Repeats {
     if (this.#held.size > 0) this.#held.clear()
     this.#heldLength = 0
   }
+}
+
+/** How much memory a record takes that is held, in about UTF-16 code units. */
+export function heldLengthOf({ events, textLength }: Pick<TimedRecord, 'events' | 'textLength'>): number {
+  return textLength + eventLength * events.length
 }
 
 /** Two records with one id but another event, time or person are two. */
