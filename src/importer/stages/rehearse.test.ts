@@ -327,7 +327,7 @@ describe('a rehearsal', () => {
 
   it('counts what cannot be read by what it holds', async t => {
     const path = join(tempDir(t), 'raw.csv')
-    const rows = Array.from({ length: 3_000 }, (_, id) => [`r-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
+    const rows = Array.from({ length: 3_000 }, (_, id) => [`row-${id}`, 'e', 'u', '2024-05-01T00:00:00Z'])
     const mapping = { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] }
     const read = recordReader({ spool: { folder: tempDir(t) } })
     // The rows that a quote swallows have the right number of cells in the end, or another one.
@@ -344,6 +344,23 @@ describe('a rehearsal', () => {
       assert.ok(heldByRejects! > 1_900 && heldByRejects! < 2_100, `${heldByRejects}`)
       assert.ok(rejectShare > 0.6)
     }
+  })
+
+  it('counts as one record what is one line, however long, and a row with long texts', async t => {
+    const props = { x: 'y'.repeat(200) }
+    const lines = Array.from({ length: 100 }, (_, id) => line({ ...good, id: `r-${id}`, props }))
+    const ofLines = await (await staged(t, [...lines, `{"x":"${'y'.repeat(3_000)}`])).rehearse()
+    assert.deepEqual([ofLines.heldByRejects, ofLines.rejectShare], [undefined, 1 / 101])
+    const path = join(tempDir(t), 'raw.csv')
+    const rows = Array.from({ length: 100 }, (_, id) => `r-${id},e,u,2024-05-01T00:00:00Z\n`)
+    writeFileSync(path, `id,event,user,at\n${rows.join('')}r,"${'two\nlines '.repeat(300)}",u,yesterday\n`)
+    const config = { mapping: { event: 'event', distinct_id: 'user', timestamp: 'at', uuid: 'id', properties: [] } }
+    const read = recordReader({ spool: { folder: tempDir(t) } })
+    const job = new TestJob(tempDir(t), generic, [path], { config, read })
+    await job.stage()
+    await job.scan()
+    const { balance, heldByRejects } = await job.rehearse()
+    assert.deepEqual([balance.rejected, heldByRejects], [1, undefined])
   })
 
   it('says at its top which job it is of, and has no empty tables without any event', async t => {

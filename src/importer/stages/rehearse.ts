@@ -42,6 +42,7 @@ import { openStagedJob } from './open-staged-job.ts'
 import { forgetRehearsalRejects, type RejectedOutcome, RejectFile, rejectLine } from './reject-files.ts'
 import { fixOf, skipWords } from './reject-fixes.ts'
 import type { ScanStats } from './scan.ts'
+import { shownSourceMax } from './staged-line.ts'
 
 const exactIdsMax = 200_000
 /** Bodies are measured on one event in so many. */
@@ -181,7 +182,7 @@ class RehearsalCounts {
     const { raw, result } = outcome
     this.#records++
     this.samples.offer(part, outcome)
-    if (result.kind === 'rejected') this.#held.addReject(unreadableBytes(outcome))
+    if (result.kind === 'rejected') this.#held.addReject(unreadableBytes(outcome, result.reason))
     else this.#held.addRead(outcome.text.length)
     switch (result.kind) {
       case 'collapsed':
@@ -341,10 +342,17 @@ class RehearsalCounts {
   }
 }
 
-/** A quote that is never closed may make one row of thousands, which has as many cells as it should. */
-function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome): number | null {
-  return unreadableBytes ?? (row !== undefined && text.includes('\n') ? text.length : null)
+/** @returns how much of the file may hold several records; null where the reject is certainly one. */
+function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
+  // A quote that is never closed may make one row of thousands, which has as many cells as it should.
+  if (unreadableBytes == null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
+  // Of one that is too large only the beginning is known.
+  const isWholeLine = reason !== 'record_too_large' && !/[\r\n]/.test(text)
+  return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes
 }
+
+/** Where it begins and ends is known: only what it holds cannot be read. */
+const endsAreSure: ReadonlySet<RejectReason> = new Set(['encoding_invalid_utf8', 'json_not_object'])
 
 /** Two users who take turns come back any number of times, so it is the devices that say how much is not joined. */
 function sharedDevicesText(times: number, { all, shared }: ScanStats['devices']): string {

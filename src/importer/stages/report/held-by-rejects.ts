@@ -15,7 +15,7 @@ export class HeldByRejects {
     this.#read.bytes += bytes
   }
 
-  /** @param bytes null for a record that can be read, and is rejected for what it says. */
+  /** @param bytes null for what is certainly one record, such as a line, or one that is rejected for what it says. */
   addReject(bytes: number | null): void {
     if (bytes === null) {
       this.#otherRejects++
