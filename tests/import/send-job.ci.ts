@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict'
+import { once } from 'node:events'
 import { readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { dirname, join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
 import { after, before, describe, it, type TestContext } from 'node:test'
 import type { JsonObject } from '#core/json.ts'
 import type { ProjectDiff } from '#importer/verify/compare-projects.ts'
@@ -21,6 +25,30 @@ const recordsIn = (text: string): JsonObject[] =>
     .filter(line => line.startsWith('{'))
     .map(line => JSON.parse(line) as JsonObject)
 
+/** Passes requests on, and keeps the batches and what is told of jobs, in their order. */
+async function startWatcher(t: TestContext, target: string) {
+  const asked: ('batch' | JsonObject)[] = []
+  const server = createServer(async (request, response) => {
+    const body = await buffer(request)
+    if (request.url === '/batch/') asked.push('batch')
+    if (request.method === 'PATCH') asked.push(JSON.parse(body.toString()) as JsonObject)
+    const { host: _host, connection: _connection, 'content-length': _length, ...headers } = request.headers
+    const answer = await fetch(`${target}${request.url}`, {
+      method: request.method!,
+      headers: headers as Record<string, string>,
+      ...(body.length > 0 && { body: new Uint8Array(body) }),
+    })
+    response.writeHead(answer.status, { 'content-type': answer.headers.get('content-type') ?? 'text/plain' })
+    response.end(await answer.text())
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return { asked, url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }
+}
+
 describe('an import to a running instance', () => {
   let pennon: Pennon
   before(async () => {
@@ -30,11 +58,12 @@ describe('an import to a running instance', () => {
 
   const approved = (t: TestContext, records: number, seed: number) => approvedOf(t, syntheticRecords(records, seed))
 
-  async function approvedOf(t: TestContext, text: string) {
+  async function approvedOf(t: TestContext, text: string, url = pennon.url) {
     const commands = new ImportCommands(tempDir(t), { PENNON_PERSONAL_KEY: testPersonalKey })
     const rules = commands.file('rules.json', JSON.stringify({ ...mapping, set: 'props' }))
     const options = ['--source', 'generic', '--mapping', rules, '--max-reject-share', '100%']
-    const project = await commands.approved(pennon, [commands.file('raw.jsonl', text)], ...options)
+    const api: Pennon['api'] = (...args) => pennon.api(...args)
+    const project = await commands.approved({ api, url }, [commands.file('raw.jsonl', text)], ...options)
     const run = async (...args: string[]) => {
       const ended = await commands.call(...(args as [string]))
       assert.equal(ended.exitCode, 0, ended.stderr)
@@ -115,8 +144,14 @@ describe('an import to a running instance', () => {
 
   it('counts a record that is repaired in two tries once, and marks it among the rejects', async t => {
     const good = { id: 'r', event: 'Fixed', user: 'u-1', at: '2024-03-01T12:00:00Z' }
-    const { commands, run, project } = await approvedOf(t, `${JSON.stringify(good)}\nbroken 1\nbroken 2\n`)
+    const watcher = await startWatcher(t, pennon.url)
+    const text = `${JSON.stringify(good)}\nbroken 1\nbroken 2\n`
+    const { commands, run, project } = await approvedOf(t, text, watcher.url)
     await run('run', '--rate', '100000')
+    const isVerified = (told: 'batch' | JsonObject) =>
+      told !== 'batch' && 'verified_rows' in (told.progress as JsonObject)
+    assert.ok(isVerified(watcher.asked.at(-1)!))
+    watcher.asked.length = 0
     const fixed = join(dirname(commands.job), 'fixed.jsonl')
     const repair = async (count: number) => {
       const lines = (await run('rejects', '--json')).stdout.trimEnd().split('\n')
@@ -129,6 +164,10 @@ describe('an import to a running instance', () => {
     }
     const first = await repair(1)
     assert.equal(first.exitCode, 2)
+    const [beforeBatch, batch] = watcher.asked
+    assert.partialDeepStrictEqual(beforeBatch, { state: 'sending', progress: { sent: 1, rejected: 2 } })
+    assert.ok(!isVerified(beforeBatch!), 'what was verified before is not what the job has now')
+    assert.equal(batch, 'batch')
     assert.equal((first.stdout + first.stderr).match(/Next: /g)!.length, 1)
     assert.match((await run('rejects', '--group')).stdout, /^json_syntax: 2, of which 1 is repaired and sent$/m)
     const second = await repair(2)

@@ -69,7 +69,11 @@ export class ImportCommands {
    * Plans an import to an instance, rehearses and approves it, so that only sending is left.
    * @returns the options that name its project.
    */
-  async approved(pennon: Pennon, files: readonly string[], ...options: readonly string[]): Promise<readonly string[]> {
+  async approved(
+    pennon: Pick<Pennon, 'api' | 'url'>,
+    files: readonly string[],
+    ...options: readonly string[]
+  ): Promise<readonly string[]> {
     const { name } = await pennon.api<{ name: string }>('GET', '/api/projects/@current/')
     const project = ['--project', name]
     const ended = [

@@ -8,7 +8,7 @@ import { mappingSha256 } from '#importer/job/plan.ts'
 import { whyNoRetry } from '#importer/send/check-retry.ts'
 import { readCheckpoint, sumCounts } from '#importer/send/checkpoint.ts'
 import { addRetry, openRetries } from '#importer/send/retried-records.ts'
-import { keepRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
+import { keepRetryOutcomes, readRetryOutcomes, retryOutcomes } from '#importer/send/retry-outcomes.ts'
 import { sendStage } from '#importer/send/send-stage.ts'
 import { readServiceJob, tellState } from '#importer/send/service-job.ts'
 import { toldFigures } from '#importer/send/told-figures.ts'
@@ -78,6 +78,9 @@ async function retry(job: Job, path: string, rejects: string, signal: AbortSigna
   })
   try {
     folder.remove(verifyFile)
+    // Nor does the service keep what was verified before: it says nothing of what is sent from here on.
+    const repaired = readRetryOutcomes(folder)
+    await tellState(api, serviceJob.id, 'sending', toldFigures(sent, context.manifest, repaired))
     const { checkpoint } = await sendStage({
       ...{ folder: retried.folder, job: retried.job, progress: progress.tracker, signal },
       ...{ clock: wallClock, source: plan.source, projectKey: plan.target.projectKey },

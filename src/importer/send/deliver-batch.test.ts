@@ -119,4 +119,25 @@ describe('a service that says how long its lane needs', () => {
     assert.equal(standIn.requests, 21)
     assert.ok(nowMs >= 20 * 5_000 && nowMs <= 20 * 6_000, `${nowMs} ms`)
   })
+
+  it('is waited for longer and longer while it is not there, whatever rate it names', async t => {
+    const standIn = await startBatchStandIn(t)
+    const headers = { 'retry-after': '1', 'x-import-rate': '100' }
+    standIn.fault = () => (standIn.requests <= 6 ? { status: 503, headers } : null)
+    let nowMs = 0
+    const clock: FetchClock = {
+      nowMs: () => nowMs,
+      random: () => 0.99,
+      sleep: async ms => {
+        nowMs += ms
+      },
+    }
+    const { deps } = depsOf(standIn, () => true)
+    const told: string[] = []
+    const rate = { ...deps.rate, limitTo: () => told.push('limit'), refused: () => told.push('refused') }
+    const waits = new ServiceWaits(clock, silentProgress)
+    assert.equal((await deliverBatch(batchOf('a'), { ...deps, clock, rate, waits })).sent, 1)
+    assert.ok(nowMs >= 0.99 * (1 + 2 + 4 + 8 + 16 + 32) * 1_000, `${nowMs} ms`)
+    assert.deepEqual(told, Array(6).fill('refused'))
+  })
 })

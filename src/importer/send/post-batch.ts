@@ -44,7 +44,7 @@ export type BatchAnswer =
 
 export interface AnsweredBatch {
   readonly answer: BatchAnswer
-  /** What the header `X-Import-Rate` allows, events per second; null without it. */
+  /** Events per second that the header `X-Import-Rate` allows; null without it, and where the service is in trouble. */
   readonly rate: number | null
 }
 
@@ -79,7 +79,8 @@ export async function postBatch(
     const text = await response.text()
     return {
       answer: answerOf(response, text, target, texts.length),
-      rate: rateOf(response.headers.get('x-import-rate')),
+      // A service in trouble does not know how fast it will be.
+      rate: response.ok || response.status === 429 ? rateOf(response.headers.get('x-import-rate')) : null,
     }
   } catch (cause) {
     signal.throwIfAborted()
