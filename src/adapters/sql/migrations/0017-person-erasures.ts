@@ -43,5 +43,8 @@ export const personErasures: Migration = {
       PRIMARY KEY (project_id, distinct_id, erasure_id)
     )${clustered}`,
     `CREATE INDEX erased_distinct_id_erasure ON erased_distinct_id (erasure_id)`,
+    // By which an erasure finds the links of its ids.
+    `CREATE INDEX import_link_distinct_id ON import_link (import_job_id, distinct_id)`,
+    `CREATE INDEX import_link_other_id ON import_link (import_job_id, other_id)`,
   ],
 }

@@ -1,6 +1,7 @@
 // The transaction that erases persons: what goes at once, and the record of what the worker has to remove.
 
 import { sql, type Transaction } from 'kysely'
+import type { SubjectKind } from '#core/imports/import-changes.ts'
 import { shelfIdOf } from '#core/imports/import-job.ts'
 import { personUuid } from '#core/persons/person-uuid.ts'
 import { encodeSubjects } from '#core/processing/mirror-subjects.ts'
@@ -117,19 +118,45 @@ async function removePersons(
     await trx.deleteFrom('person_distinct_id').where('person_id', 'in', some).execute()
     await trx.deleteFrom('person').where('id', 'in', some).execute()
   }
-  const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
-  const subjects = [...new Set([...persons.map(({ uuid }) => uuid), ...derived, ...distinctIds])]
   for (const some of slices(distinctIds))
     await trx
       .deleteFrom('personless_distinct_id')
       .where('project_id', '=', projectId)
       .where('distinct_id', 'in', some)
       .execute()
-  // What undoing an import would go back to.
-  for (const some of slices(subjects))
-    await trx.deleteFrom('import_image').where('project_id', '=', projectId).where('subject', 'in', some).execute()
+  const derived = distinctIds.map(distinctId => personUuid(projectId, distinctId))
+  await removeImages(trx, projectId, new Set([...persons.map(({ uuid }) => uuid), ...derived]), distinctIds)
   const changed = encodeSubjects({ persons: persons.map(({ uuid }) => ({ projectId, uuid })), groups: [] })
   await trx.insertInto('subject_change').values({ subjects: changed }).execute()
+}
+
+/** What undoing an import would go back to. By job, kind and subject: no other key finds images without reading all of them. */
+async function removeImages(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  uuids: ReadonlySet<string>,
+  distinctIds: readonly string[],
+): Promise<void> {
+  const jobs = await trx
+    .selectFrom('import_job')
+    .select('id')
+    .where('project_id', '=', projectId)
+    .where(({ exists, selectFrom }) =>
+      exists(selectFrom('import_image').select('subject').whereRef('import_job_id', '=', 'import_job.id')),
+    )
+    .execute()
+  const remove = async (kinds: readonly SubjectKind[], subjects: readonly string[]) => {
+    for (const { id } of jobs)
+      for (const some of slices(subjects))
+        await trx
+          .deleteFrom('import_image')
+          .where('import_job_id', '=', id)
+          .where('kind', 'in', kinds)
+          .where('subject', 'in', some)
+          .execute()
+  }
+  await remove(['person', 'id_count', 'assignments'], [...uuids])
+  await remove(['mapping'], distinctIds)
 }
 
 /** What pending imports would make of the ids when they are published. */
@@ -167,11 +194,8 @@ async function removeFromShelves(
         .where('project_id', '=', shelfId)
         .where('distinct_id', 'in', some)
         .execute()
-      await trx
-        .deleteFrom('import_link')
-        .where('import_job_id', '=', id)
-        .where(eb => eb.or([eb('distinct_id', 'in', some), eb('other_id', 'in', some)]))
-        .execute()
+      for (const name of ['distinct_id', 'other_id'] as const)
+        await trx.deleteFrom('import_link').where('import_job_id', '=', id).where(name, 'in', some).execute()
     }
 }
 

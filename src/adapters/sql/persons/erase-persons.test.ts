@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import Database from 'better-sqlite3'
+import { Kysely, SqliteDialect } from 'kysely'
+import { migrateState } from '../migrate-state.ts'
+import { sqliteWords } from '../migrations/migration.ts'
+import type { StateSchema } from '../tables/schema.ts'
+import { erase } from './erase-persons.ts'
+
+test('an erasure finds rows by keys alone, and leaves images of what is no person', async () => {
+  const texts: string[] = []
+  const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
+  const db = new Kysely<StateSchema>({ dialect: new SqliteDialect({ database }) })
+  await migrateState(db, { words: sqliteWords })
+  database.exec(`
+    INSERT INTO project VALUES (1, 'u', 'n', 't', 'UTC', 0, 0, 1, '{}', 0, 0, 0, 0, 0)`)
+  database.exec(`
+    INSERT INTO person VALUES (7, 1, 'uuid-7', '{}', '', 0, 0, 0, 0);
+    INSERT INTO person_distinct_id VALUES (1, '0', 7, 0)`)
+  const image = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)
+  for (const [id, state] of [
+    [2, 'published'],
+    [3, 'receiving'],
+  ]) {
+    database
+      .prepare(
+        `INSERT INTO import_job (id, project_id, name, source, state, options, plan, progress, created_at, updated_at)
+          VALUES (?, 1, '', '', ?, '{}', '{}', '{}', 0, 0)`,
+      )
+      .run(id, state)
+    for (const kind of ['person', 'id_count', 'assignments']) image.run(id, kind, 'uuid-7')
+    for (const kind of ['mapping', 'group_type']) image.run(id, kind, '0')
+    for (const [from, to] of ['0a', 'a0', 'ab'])
+      database.prepare(`INSERT INTO import_link VALUES (NULL, ?, ?, ?, 0, 0, 'u')`).run(id, from, to)
+  }
+
+  texts.length = 0
+  const erasure = {
+    ...{ projectId: 1, personIds: [7], requestedBy: 'key', requestedAtMs: 5, logId: 'log', endOffsets: { main: 50 } },
+    ...{ keepsPerson: false, deletesEvents: true, deletesRecordings: true },
+  }
+  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure as never))
+  assert.equal(erasedCount, 1)
+  const run = texts.filter(text => /^(select|update|delete)/i.test(text))
+  assert.ok(run.length > 10)
+  const scans = run.flatMap(text => {
+    const plan = database.prepare<[], { detail: string }>(`EXPLAIN QUERY PLAN ${text}`).all()
+    return plan.filter(({ detail }) => /^SCAN (?!subject_mirror|CONSTANT)/.test(detail)).map(() => text)
+  })
+  assert.deepEqual(scans, [])
+  const images = database.prepare('SELECT import_job_id, kind, subject FROM import_image ORDER BY 1').raw().all()
+  assert.deepEqual(images, [
+    [2, 'group_type', '0'],
+    [3, 'group_type', '0'],
+  ])
+  const links = database.prepare('SELECT import_job_id, distinct_id, other_id FROM import_link ORDER BY 1').raw().all()
+  assert.deepEqual(links, [
+    [2, '0', 'a'],
+    [2, 'a', '0'],
+    [2, 'a', 'b'],
+    [3, 'a', 'b'],
+  ])
+})
