@@ -3,14 +3,17 @@
 
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
+import pg from 'pg'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
+import { commit } from '../ports/management-harness.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
+import { eventually } from '../support/eventually.ts'
 import { type OpenImportState, openSqliteImportState } from '../support/import-world.ts'
 import { noPostgres, startPostgres } from '../support/postgres.ts'
 import { logger, migratedDatabases } from '../support/postgres-state.ts'
-import { aNewProject } from '../support/state-builders.ts'
+import { aMapping, aNewProject, aPerson, created } from '../support/state-builders.ts'
 import { Crash, type ErasureWorld, erasureWorld, everything, mark } from './erasure-world.ts'
 
 const never = new AbortController().signal
@@ -39,6 +42,7 @@ if (skip === false) {
     },
     ['removed'],
   )
+  takesGivenIds(newDatabase, (text, url) => postgres.query(text, [], url))
 } else it('erased persons on PostgreSQL', { skip }, () => {})
 
 /** All that may name it: its ids while the log has records of them. */
@@ -179,6 +183,39 @@ function erasedPersons(state: string, openState: OpenImportState, points: readon
       await world.finish()
       await assertGone(world)
     })
+  })
+}
+
+/** On PostgreSQL a worker commits beside the private API; on SQLite one waits for the other. */
+function takesGivenIds(
+  newDatabase: (t: TestContext) => Promise<string>,
+  query: (text: string, url: string) => Promise<unknown[]>,
+): void {
+  it('an id that a worker is giving an erased person goes with it', async t => {
+    const url = await newDatabase(t)
+    const management = openPostgresManagementStore({ url, logger })
+    const chunks = openPostgresChunkStore({ url, logger })
+    t.after(() => Promise.all([management.close(), chunks.close()]))
+    await management.createProject(aNewProject())
+    const ada = aPerson()
+    await commit(chunks, { persons: [created(ada)], mappings: [created(aMapping(ada, 'ada'))] })
+    const worker = new pg.Client({ connectionString: url })
+    await worker.connect()
+    worker.on('error', () => {}) // the database goes with the test, when that fails before the end of this session
+    await worker.query('BEGIN')
+    await worker.query(`SELECT id FROM person FOR NO KEY UPDATE`)
+    await worker.query(`INSERT INTO person_distinct_id SELECT project_id, 'given', id, 0 FROM person`)
+    const erasing = management.erasePersons({
+      ...{ projectId: 1, personIds: await management.findPersonIds(1, { distinctIds: ['ada'] }) },
+      ...{ ...everything, keepsPerson: true, requestedBy: 'key', requestedAtMs: 5, logId: 'log' },
+      endOffsets: { main: 5, historical: 0 },
+    })
+    const waitsText = `SELECT 1 AS waits FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND query LIKE '%person%'`
+    await eventually(async () => (await query(waitsText, url)).length > 0, { what: 'the erasure' })
+    await worker.query('COMMIT')
+    await worker.end()
+    assert.deepEqual(await erasing, { takenCount: 1, erasedCount: 1 })
+    assert.deepEqual((await management.listOpenErasures())[0]!.distinctIds.toSorted(), ['ada', 'given'])
   })
 }
 

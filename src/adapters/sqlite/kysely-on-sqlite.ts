@@ -6,6 +6,7 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   Kysely,
+  type SelectModifierNode,
   SqliteAdapter,
   SqliteDriver,
   SqliteIntrospector,
@@ -46,11 +47,18 @@ export function kyselyOn(database: SqliteDatabase, begin: 'immediate' | 'deferre
   return new Kysely<StateSchema>({
     dialect: {
       createDriver: () => new StateDriver(cached, begin, database),
-      createQueryCompiler: () => new SqliteQueryCompiler(),
+      createQueryCompiler: () => new StateQueryCompiler(),
       createAdapter: () => new SqliteAdapter(),
       createIntrospector: db => new SqliteIntrospector(db),
     },
   })
+}
+
+class StateQueryCompiler extends SqliteQueryCompiler {
+  /** A transaction that writes has the whole file: there are no locks of rows. */
+  protected override visitSelectModifier(node: SelectModifierNode): void {
+    if (node.modifier !== 'ForUpdate') super.visitSelectModifier(node)
+  }
 }
 
 class StateDriver extends SqliteDriver {

@@ -81,29 +81,53 @@ interface TakenPerson {
 
 /** The first of the persons whose distinct ids are few enough for one transaction, at least one. */
 async function takePersons(trx: Transaction<StateSchema>, projectId: number, personIds: readonly number[]) {
+  const uuids = await lockPersons(trx, projectId, personIds)
   const persons: TakenPerson[] = []
   const distinctIds: string[] = []
   let takenCount = 0
-  for (const personId of personIds) {
-    const person = await trx
-      .selectFrom('person')
-      .select(['id', 'uuid'])
-      .where('id', '=', personId)
-      .where('project_id', '=', projectId)
-      .executeTakeFirst()
-    if (person !== undefined) {
-      const ids = await trx
-        .selectFrom('person_distinct_id')
-        .select('distinct_id')
-        .where('person_id', '=', personId)
-        .execute()
+  for (const id of personIds) {
+    const uuid = uuids.get(id)
+    if (uuid !== undefined) {
+      const ids = await trx.selectFrom('person_distinct_id').select('distinct_id').where('person_id', '=', id).execute()
       if (persons.length > 0 && distinctIds.length + ids.length > idsPerErasureMax) break
-      persons.push({ id: Number(person.id), uuid: person.uuid })
+      persons.push({ id, uuid })
       for (const { distinct_id } of ids) distinctIds.push(distinct_id)
     }
     takenCount++
   }
   return { persons, distinctIds, takenCount }
+}
+
+/**
+ * Chunks lock a person before they give it an id or merge it. The locks are taken in the same order as theirs, by uuid.
+ * @returns the uuids of the persons that are there, by id.
+ */
+async function lockPersons(
+  trx: Transaction<StateSchema>,
+  projectId: number,
+  personIds: readonly number[],
+): Promise<ReadonlyMap<number, string>> {
+  const found: TakenPerson[] = []
+  for (const some of slices(personIds))
+    for (const { id, uuid } of await trx
+      .selectFrom('person')
+      .select(['id', 'uuid'])
+      .where('id', 'in', some)
+      .where('project_id', '=', projectId)
+      .execute())
+      found.push({ id: Number(id), uuid })
+  found.sort((a, b) => (a.uuid < b.uuid ? -1 : 1))
+  const locked = new Map<number, string>()
+  for (const some of slices(found.map(({ id }) => id)))
+    for (const { id, uuid } of await trx
+      .selectFrom('person')
+      .select(['id', 'uuid'])
+      .where('id', 'in', some)
+      .orderBy('uuid')
+      .forUpdate()
+      .execute())
+      locked.set(Number(id), uuid)
+  return locked
 }
 
 async function removePersons(

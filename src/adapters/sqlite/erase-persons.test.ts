@@ -1,20 +1,19 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import Database from 'better-sqlite3'
-import { Kysely, SqliteDialect } from 'kysely'
-import { migrateState } from '../migrate-state.ts'
-import { sqliteWords } from '../migrations/migration.ts'
-import type { StateSchema } from '../tables/schema.ts'
-import { erase } from './erase-persons.ts'
+import { migrateState } from '#adapters/sql/migrate-state.ts'
+import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import { erase } from '#adapters/sql/persons/erase-persons.ts'
+import { kyselyOn } from './kysely-on-sqlite.ts'
 
 test('an erasure finds rows by keys alone, and leaves images of what is no person', async () => {
   const texts: string[] = []
   const database = new Database(':memory:', { verbose: text => texts.push(String(text)) })
-  const db = new Kysely<StateSchema>({ dialect: new SqliteDialect({ database }) })
+  const db = kyselyOn(database, 'immediate')
   await migrateState(db, { words: sqliteWords })
   database.exec(`
-    INSERT INTO project VALUES (1, 'u', 'n', 't', 'UTC', 0, 0, 1, '{}', 0, 0, 0, 0, 0)`)
-  database.exec(`
+    INSERT INTO project (id, uuid, name, api_token, timezone, anonymize_ips, geoip_enabled, property_matching_version, quotas,
+      created_at, deleted, revision) VALUES (1, '', '', '', 'UTC', 0, 0, 1, '{}', 0, 0, 0);
     INSERT INTO person VALUES (7, 1, 'uuid-7', '{}', '', 0, 0, 0, 0);
     INSERT INTO person_distinct_id VALUES (1, '0', 7, 0)`)
   const image = database.prepare(`INSERT INTO import_image VALUES (?, ?, ?, 1, 'null', 'null')`)
@@ -36,10 +35,17 @@ test('an erasure finds rows by keys alone, and leaves images of what is no perso
 
   texts.length = 0
   const erasure = {
-    ...{ projectId: 1, personIds: [7], requestedBy: 'key', requestedAtMs: 5, logId: 'log', endOffsets: { main: 50 } },
+    ...{
+      projectId: 1,
+      personIds: [7],
+      requestedBy: 'key',
+      requestedAtMs: 5,
+      logId: 'log',
+      endOffsets: { main: 5, historical: 0 },
+    },
     ...{ keepsPerson: false, deletesEvents: true, deletesRecordings: true },
   }
-  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure as never))
+  const { erasedCount } = await db.transaction().execute(trx => erase(trx, erasure))
   assert.equal(erasedCount, 1)
   const run = texts.filter(text => /^(select|update|delete)/i.test(text))
   assert.ok(run.length > 10)
