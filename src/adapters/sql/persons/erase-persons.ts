@@ -27,11 +27,8 @@ export async function erase(
     .returning('erasures')
     .executeTakeFirstOrThrow()
   // Above the step that may be reading the persons now: that one cannot note its version, and begins again.
-  const { version } = await trx
-    .updateTable('subject_mirror')
-    .set({ version: sql<number>`version + 2` })
-    .returning('version')
-    .executeTakeFirstOrThrow()
+  if (!terms.keepsPerson) await trx.updateTable('subject_mirror').set({ version: sql<number>`version + 2` }).execute()
+  const { version } = await trx.selectFrom('subject_mirror').select('version').executeTakeFirstOrThrow()
   const { id } = await trx
     .insertInto('person_erasure')
     .values({
