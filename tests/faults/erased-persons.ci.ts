@@ -6,6 +6,7 @@ import { after, describe, it, type TestContext } from 'node:test'
 import pg from 'pg'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { restoreOverrides } from '#services/processing/restore-events.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { commit } from '../ports/management-harness.ts'
 import { engineForTests } from '../support/engine-for-tests.ts'
@@ -268,6 +269,25 @@ function lostAndKept(): void {
       await world.finish()
       await assertGone(world)
       assert.deepEqual(await world.others(), others)
+    })
+
+    it('gets overrides of a page that was read before the erasure only while that waits', async t => {
+      const world = await open(t)
+      await world.command('TRUNCATE TABLE pennon.person_distinct_id_overrides')
+      let isSettled = false
+      const insert: typeof world.events.insert = async rows => {
+        void world.underWay.settled().then(() => {
+          isSettled = true
+        })
+        await world.erase()
+        assert.equal(isSettled, false)
+        return world.events.insert(rows)
+      }
+      await restoreOverrides(world.management, { events: { insert }, underWay: world.underWay }, never)
+      assert.ok((await world.tablesWith(mark)).includes('events.person_distinct_id_overrides'))
+      await world.finish()
+      assert.equal(isSettled, true)
+      await assertGone(world)
     })
 
     it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {

@@ -180,7 +180,7 @@ export async function erasureWorld(t: TestContext, open: OpenImportState, server
 
   return {
     ...{ management, events, clock, log, command, rows, query, event, append, process, erasures, mirror, keeper },
-    ...{ importWork, pendingJob, ofJob, createJob },
+    ...{ importWork, pendingJob, ofJob, createJob, underWay },
     publishPending: async () => {
       assert.ok((await publishJob({ management, clock }, 1, pendingJob)).ok)
       clock.advance(10_000)

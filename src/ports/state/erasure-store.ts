@@ -64,6 +64,4 @@ export interface ErasureStore {
    * rows that were stored since, and what it erases next would not come after them.
    */
   raiseErasureCounts(counts: readonly ErasureCount[]): Promise<void>
-  /** How often persons of each project were erased, where any were. */
-  countErasures(): Promise<readonly ErasureCount[]>
 }

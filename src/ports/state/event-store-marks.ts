@@ -12,10 +12,10 @@ export interface EventStoreMarks {
   /**
    * The person of each distinct id, ordered by project and id, starting after `after`. Only versions above 0 are
    * overrides that the event store has; the page includes mappings at version 0 because leaving them out would require
-   * a search.
+   * a search. `erasures`: how often persons of the project had been erased when the page was read.
    */
   listOverrides(
     after: { readonly projectId: number; readonly distinctId: string } | null,
     limit: number,
-  ): Promise<readonly PersonIdOverride[]>
+  ): Promise<readonly (PersonIdOverride & { readonly erasures: number })[]>
 }

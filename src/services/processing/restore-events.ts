@@ -10,7 +10,6 @@ import type { ChunkChanges, LoadedChunk } from '#core/processing/chunk.ts'
 import { type EventWriter, noEventRows } from '#ports/events/event-writer.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
 import type { ChunkStore } from '#ports/state/chunk-store.ts'
-import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import type { EventStoreMarks } from '#ports/state/event-store-marks.ts'
 import type { ImportJobStore } from '#ports/state/import-job-store.ts'
 import type { ChunkDeps, ProcessingEventStore } from './chunk-deps.ts'
@@ -92,19 +91,26 @@ function projectIdOf(record: LogRecord): number | null {
   }
 }
 
-/** Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. */
+/**
+ * Inserts the overrides of every distinct id: the state has them all, and it is unknown which the event store lost. An
+ * erasure waits for a page that was read before it.
+ */
 export async function restoreOverrides(
-  state: Pick<EventStoreMarks, 'listOverrides'> & Pick<ErasureStore, 'countErasures'>,
-  events: Pick<ProcessingEventStore, 'insert'>,
+  state: Pick<EventStoreMarks, 'listOverrides'>,
+  { events, underWay }: { readonly events: Pick<ProcessingEventStore, 'insert'> } & Pick<RestoreDeps, 'underWay'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const erasures = new Map((await state.countErasures()).map(({ projectId, count }) => [projectId, count]))
+  const restorePage = async (after: PersonIdOverride | null): Promise<PersonIdOverride | null> => {
+    const page = await state.listOverrides(after, 5_000)
+    const overrides = page.filter(isOverride)
+    const erasures = new Map(page.map(({ projectId, erasures }) => [projectId, erasures]))
+    if (overrides.length > 0) await events.insert({ ...noEventRows, overrides, erasures })
+    return page.at(-1) ?? null
+  }
   let after: PersonIdOverride | null = null
   while (!signal.aborted) {
-    const page: readonly PersonIdOverride[] = await state.listOverrides(after, 5_000)
-    const overrides = page.filter(isOverride)
-    if (overrides.length > 0) await events.insert({ ...noEventRows, overrides, erasures })
-    after = page.at(-1) ?? null
+    const restoreNext: () => Promise<PersonIdOverride | null> = restorePage.bind(null, after)
+    after = await (underWay?.run(restoreNext) ?? restoreNext())
     if (after === null) return
   }
 }

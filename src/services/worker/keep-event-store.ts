@@ -56,7 +56,7 @@ export interface EventStoreKeeperOptions extends Omit<RestoreDeps, 'jobs'> {
   readonly marks: EventStoreMarks &
     ProgressStore &
     Pick<ImportJobStore, 'findImportJob'> &
-    Pick<ErasureStore, 'countErasures' | 'raiseErasureCounts' | 'reopenErasures' | 'listEmptied'>
+    Pick<ErasureStore, 'raiseErasureCounts' | 'reopenErasures' | 'listEmptied'>
   readonly rejectRetentionDays: number
   /** By which the event store lets rows expire. */
   readonly expiryClock: Clock
@@ -114,7 +114,7 @@ export function createEventStoreKeeper(options: EventStoreKeeperOptions): EventS
     if (!isStart) await catchUpErasures()
     // Another copy may have rows of persons that were erased since it was made.
     await marks.reopenErasures()
-    await restoreOverrides(marks, events, signal)
+    await restoreOverrides(marks, options, signal)
     await restore({}, positions, signal)
     if (signal.aborted) return
     const gone = await beyondLog(mark === null ? [everything] : missing, positions)

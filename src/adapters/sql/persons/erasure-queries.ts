@@ -196,11 +196,6 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('erasures', '<', count)
           .execute()
     },
-
-    async countErasures() {
-      const rows = await db.selectFrom('project').select(['id', 'erasures']).where('erasures', '>', 0).execute()
-      return rows.map(row => ({ projectId: Number(row.id), count: Number(row.erasures) }))
-    },
   }
 }
 

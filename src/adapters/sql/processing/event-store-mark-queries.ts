@@ -25,7 +25,8 @@ export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks 
       const rows = await db
         .selectFrom('person_distinct_id as d')
         .innerJoin('person as p', 'p.id', 'd.person_id')
-        .select(['d.project_id', 'd.distinct_id', 'd.version', 'p.uuid'])
+        .leftJoin('project', 'project.id', 'd.project_id')
+        .select(['d.project_id', 'd.distinct_id', 'd.version', 'p.uuid', 'project.erasures'])
         .where('d.project_id', '>', 0) // not the shelves of pending imports
         .$if(after !== null, query =>
           query.where(sql<boolean>`(d.project_id, d.distinct_id) > (${after!.projectId}, ${after!.distinctId})`),
@@ -39,6 +40,7 @@ export function eventStoreMarkQueries(db: Kysely<StateSchema>): EventStoreMarks 
         distinctId: row.distinct_id,
         personId: row.uuid,
         version: Number(row.version),
+        erasures: Number(row.erasures ?? 0),
       }))
     },
   }
