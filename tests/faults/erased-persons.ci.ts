@@ -290,6 +290,34 @@ function lostAndKept(): void {
       await assertGone(world)
     })
 
+    it('is not looked at while the erasure waits for the log', async t => {
+      const world = await open(t)
+      await world.append(world.event(`user-${mark}`, 'waits'))
+      await world.erase()
+      const steps: ErasureFaultPoint[] = []
+      const erasing = world.erasures(step => void steps.push(step))
+      await eventually(async () => {
+        steps.length = 0
+        return (await erasing.work()) && steps.length === 0
+      })
+      const [person] = (await world.management.listErasedPersons(1, { limit: 1, offset: 0 })).results
+      assert.equal(person!.doneAtMs, null)
+      await world.process()
+      await eventually(async () => !(await erasing.work()))
+      await assertGone(world)
+    })
+
+    it('counts nothing while rows are being removed', async t => {
+      const world = await open(t)
+      await world.erase()
+      const erasures = await world.management.listOpenErasures()
+      await world.command('SYSTEM STOP MERGES pennon.events')
+      assert.equal(await world.events.removeErased(erasures, async () => undefined), 'under_way')
+      assert.equal(await world.events.countErased(erasures), 'under_way')
+      await world.command('SYSTEM START MERGES pennon.events')
+      await eventually(async () => (await world.events.countErased(erasures)) !== 'under_way')
+    })
+
     it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {
       const world = await open(t)
       await world.erase()

@@ -11,8 +11,11 @@ export interface CountedRows extends RemovedRows {
 
 /** @throws PortError from every method: repeat the call. */
 export interface PersonEraser {
-  /** What the store has of each of them now, by id; each event once. */
-  countErased(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows>>
+  /**
+   * What the store has of each of them now, by id; each event once. `under_way` while rows are being removed, of these or
+   * others: call it again.
+   */
+  countErased(erasures: readonly PersonErasure[]): Promise<ReadonlyMap<number, CountedRows> | 'under_way'>
   /**
    * Looks what is left of them, and begins to remove it; what runs already is left to go on. Call it until it is `done`.
    * @param beforeRemoving awaited with the ranges of rows (`EventStoreUpkeep.findHeldRows`) of which nothing will be left.

@@ -10,10 +10,10 @@
 //   6. note that it is done                      done
 //
 // An erasure is done only when the log's records of before are all processed and the mirror has taken a later step, since either
-// may still write rows until then.
+// may still write rows until then. While it waits for that, nothing is looked at; afterwards, steps 2 to 5 come once more.
 
 import type { PersonErasure } from '#core/persons/erasure.ts'
-import { findMissing, type HeldRange } from '#core/processing/held-rows.ts'
+import { findMissing } from '#core/processing/held-rows.ts'
 import type { Clock } from '#ports/clock.ts'
 import type { PersonEraser } from '#ports/events/person-eraser.ts'
 import type { EventLogReader } from '#ports/log/event-log.ts'
@@ -61,52 +61,88 @@ export interface ErasureKeeperOptions {
   readonly faultPoint?: (name: ErasureFaultPoint) => void | Promise<void>
 }
 
+/** `ending`: all records of before are processed, and the mirror has taken a later step. */
+type Stage = 'removing' | 'ending'
+
+interface DueErasure {
+  readonly erasure: PersonErasure
+  readonly stage: Stage
+}
+
 const everyMs = 500
 const forgetEveryMs = 60_000
 
 export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
   const { state, events, log, logId, underWay, inTurn, clock, logger, faultPoint } = options
 
+  /** Of the open erasures: whether what names the ids was deleted before or after all records of then were processed. */
+  const mentionsDeleted = new Map<number, Stage>()
+  /** Those of which nothing was left: until they can end, they are not looked at again. */
+  const cleared = new Set<number>()
+
   async function work(): Promise<boolean> {
     const open = await state.listOpenErasures()
-    if (open.length === 0) return false
+    const due = await findDue(open)
+    if (due.length === 0) return open.length > 0
     await underWay.settled()
     await faultPoint?.('settled')
-    await deleteMentions(open)
+    await deleteMentions(due)
     await faultPoint?.('mentions')
-    await countOnce(open)
+    if (!(await countOnce(due.map(({ erasure }) => erasure)))) return true
     await faultPoint?.('counted')
-    const end = await events.removeErased(open, async emptied => {
-      // With the first of them: they are looked at together.
-      await state.noteEmptied(open[0]!.id, emptied)
-      await faultPoint?.('noted')
-    })
-    if (end === 'under_way') {
-      await faultPoint?.('removed')
-      return true
-    }
-    const { version } = await state.findMirrorProgress()
-    const done: PersonErasure[] = []
-    for (const erasure of open) {
-      const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
-      if (isMirrored && (await isProcessed(erasure))) done.push(erasure)
-    }
-    if (done.length > 0) await finish(done)
+    // In turn: what is being restored, and another copy of the event store, are looked at as well.
+    const end = await inTurn(() => removeAndFinish(due))
+    if (end === 'under_way') await faultPoint?.('removed')
     return true
   }
 
-  async function deleteMentions(open: readonly PersonErasure[]): Promise<void> {
-    for (const [projectId, ofProject] of Map.groupBy(open, erasure => erasure.projectId)) {
-      const names = ofProject.flatMap(({ distinctIds, personUuids }) => [...distinctIds, ...personUuids])
+  async function removeAndFinish(due: readonly DueErasure[]): Promise<'done' | 'under_way'> {
+    const erasures = due.map(({ erasure }) => erasure)
+    if ((await removeRows(erasures)) === 'under_way') return 'under_way'
+    for (const { id } of erasures) cleared.add(id)
+    const ended = due.filter(({ stage }) => stage === 'ending').map(({ erasure }) => erasure)
+    if (ended.length > 0) await finish(ended)
+    return 'done'
+  }
+
+  /** The erasures that can end now, and those of which rows may be left; the others wait. */
+  async function findDue(open: readonly PersonErasure[]): Promise<DueErasure[]> {
+    if (open.length === 0) return []
+    const { version } = await state.findMirrorProgress()
+    const due: DueErasure[] = []
+    for (const erasure of open) {
+      const isMirrored = erasure.keepsPerson || version > erasure.mirrorVersion
+      if (isMirrored && (await isProcessed(erasure))) due.push({ erasure, stage: 'ending' })
+      else if (!cleared.has(erasure.id)) due.push({ erasure, stage: 'removing' })
+    }
+    return due
+  }
+
+  async function deleteMentions(due: readonly DueErasure[]): Promise<void> {
+    const undeleted = due.filter(({ erasure, stage }) => mentionsDeleted.get(erasure.id) !== stage)
+    for (const [projectId, ofProject] of Map.groupBy(undeleted, ({ erasure }) => erasure.projectId)) {
+      const names = ofProject.flatMap(({ erasure }) => [...erasure.distinctIds, ...erasure.personUuids])
       await state.deleteMentions(projectId, names)
+      for (const { erasure, stage } of ofProject) mentionsDeleted.set(erasure.id, stage)
     }
   }
 
-  async function countOnce(open: readonly PersonErasure[]): Promise<void> {
-    const uncounted = open.filter(({ isCounted }) => !isCounted)
-    if (uncounted.length === 0) return
-    for (const [id, { pendingOfJobs, ...removed }] of await events.countErased(uncounted))
-      await state.saveRemovedRows(id, removed, pendingOfJobs)
+  /** @returns false while rows of others are being removed. */
+  async function countOnce(erasures: readonly PersonErasure[]): Promise<boolean> {
+    const uncounted = erasures.filter(({ isCounted }) => !isCounted)
+    if (uncounted.length === 0) return true
+    const counts = await events.countErased(uncounted)
+    if (counts === 'under_way') return false
+    for (const [id, { pendingOfJobs, ...removed }] of counts) await state.saveRemovedRows(id, removed, pendingOfJobs)
+    return true
+  }
+
+  function removeRows(erasures: readonly PersonErasure[]): Promise<'done' | 'under_way'> {
+    return events.removeErased(erasures, async emptied => {
+      // With the first of them: they are looked at together.
+      await state.noteEmptied(erasures[0]!.id, emptied)
+      await faultPoint?.('noted')
+    })
   }
 
   /** Whether every record that the log had at the erasure is processed. */
@@ -122,18 +158,18 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
 
   /** Parts that are empty now are about to go, and must not be missed: the mark forgets them first. */
   async function finish(done: readonly PersonErasure[]): Promise<void> {
-    await inTurn(async () => {
-      const mark = await state.findEventStoreMark()
-      const emptied = await state.listEmptied()
-      if (mark !== null && emptied.length > 0)
-        await state.saveEventStoreMark({ ...mark, held: findMissing(mark.held, emptied) })
-    })
+    const mark = await state.findEventStoreMark()
+    const emptied = await state.listEmptied()
+    if (mark !== null && emptied.length > 0)
+      await state.saveEventStoreMark({ ...mark, held: findMissing(mark.held, emptied) })
     await faultPoint?.('marked')
-    await state.finishErasures(
-      done.map(({ id }) => id),
-      clock.nowMs(),
-    )
-    logger.info({ erasures: done.map(({ id }) => id) }, 'persons are erased')
+    const ids = done.map(({ id }) => id)
+    await state.finishErasures(ids, clock.nowMs())
+    for (const id of ids) {
+      cleared.delete(id)
+      mentionsDeleted.delete(id)
+    }
+    logger.info({ erasures: ids }, 'persons are erased')
   }
 
   async function forget(): Promise<void> {
@@ -142,8 +178,7 @@ export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeepe
     for (const erasure of kept) if (!(await mayBeInLog(erasure))) gone.push(erasure)
     if (gone.length === 0) return
     // A worker that had stalled may have written rows since; they are found again in the next round.
-    const noteEmptied = (emptied: readonly HeldRange[]) => state.noteEmptied(gone[0]!.id, emptied)
-    if ((await events.removeErased(gone, noteEmptied)) === 'under_way') return
+    if ((await removeRows(gone)) === 'under_way') return
     for (const { id } of gone) await state.forgetErasedIds(id)
   }
 

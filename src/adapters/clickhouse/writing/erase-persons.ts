@@ -58,6 +58,7 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
   return {
     countErased: erasures =>
       clients.write(async (client, database) => {
+        if (await isRemoving(client, database)) return 'under_way'
         await saveSubjects(client, database, erasures)
         const nothing: CountedRows = { ...noRemovedRows, pendingOfJobs: [] }
         const counts = new Map(erasures.map(({ id }) => [id, nothing]))
