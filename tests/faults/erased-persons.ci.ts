@@ -4,8 +4,10 @@
 import assert from 'node:assert/strict'
 import { after, describe, it, type TestContext } from 'node:test'
 import pg from 'pg'
+import { personEraser } from '#adapters/clickhouse/writing/erase-persons.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
+import { type HeldRange, joinRanges } from '#core/processing/held-rows.ts'
 import { restoreOverrides } from '#services/processing/restore-events.ts'
 import type { ErasureFaultPoint } from '#services/worker/erase-persons.ts'
 import { commit } from '../ports/management-harness.ts'
@@ -316,6 +318,46 @@ function lostAndKept(): void {
       assert.equal(await world.events.countErased(erasures), 'under_way')
       await world.command('SYSTEM START MERGES pennon.events')
       await eventually(async () => (await world.events.countErased(erasures)) !== 'under_way')
+    })
+
+    it('leaves no hole that is taken for a loss either when parts merge while they are looked at', async t => {
+      const world = await open(t)
+      await world.erase()
+      const merges = (what: 'START' | 'STOP') => world.command(`SYSTEM ${what} MERGES pennon.thinned_flag_calls`)
+      await merges('STOP')
+      for (const _ of ['a part', 'another'])
+        await world.command(
+          `INSERT INTO pennon.thinned_flag_calls (project_id, uuid, distinct_id) SELECT 1, generateUUIDv4(), 'user-${mark}'`,
+        )
+      let isMerged = false
+      const mergeOnce = async (query: string) => {
+        if (isMerged || !query.startsWith('SELECT _part') || !query.includes('thinned_flag_calls')) return
+        isMerged = true
+        await merges('START')
+        await world.command('OPTIMIZE TABLE pennon.thinned_flag_calls FINAL')
+      }
+      const eraser = personEraser({
+        write: run =>
+          engine.clients.write((client, database, endpoint) => {
+            const query: typeof client.query = async params => {
+              const result = await client.query(params)
+              await mergeOnce(params.query)
+              return result
+            }
+            const command: typeof client.command = params => client.command(params)
+            const insert: typeof client.insert = params => client.insert(params)
+            return run({ query, command, insert } as typeof client, database, endpoint)
+          }),
+      })
+      const emptied: HeldRange[] = []
+      await eraser.removeErased(await world.management.listOpenErasures(), async ranges => {
+        emptied.push(...ranges.filter(({ table }) => table === 'thinned_flag_calls'))
+      })
+      assert.ok(isMerged)
+      assert.deepEqual(
+        joinRanges(emptied).map(({ from, to }) => [from, to]),
+        [[1, 2]],
+      )
     })
 
     it('leaves no hole that is taken for a loss, and its ids are forgotten with the records of the log', async t => {

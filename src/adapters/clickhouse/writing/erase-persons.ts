@@ -87,10 +87,9 @@ export function personEraser(clients: Pick<ClickHouseClients, 'write'>): PersonE
         for (const each of tables) {
           const condition = conditionOf(each, erasures, database)
           if (condition === null) continue
-          const parts = await countByPart(client, database, each.table, condition)
-          if (parts.size === 0) continue
+          if (!(await hasAny(client, database, each.table, condition))) continue
           left.push(`ALTER TABLE ${database}.${each.table} DELETE WHERE ${condition}`)
-          emptied.push(...(await findEmptied(client, database, each.table, parts)))
+          emptied.push(...(await findEmptied(client, database, each.table, condition)))
         }
         if (left.length === 0) {
           await noteAnyArrival(client, database)
@@ -194,42 +193,41 @@ async function countPending(
   return rows.map(([job, count]) => ({ importJobId: Number(job), count: Number(count) }))
 }
 
-async function countByPart(
-  client: ClickHouseClient,
-  database: string,
-  table: string,
-  condition: string,
-): Promise<ReadonlyMap<string, number>> {
+/** By the primary key, so it reads less than `findEmptied`. */
+async function hasAny(client: ClickHouseClient, database: string, table: string, condition: string): Promise<boolean> {
   const result = await client.query({
-    query: `SELECT _part, count() FROM ${database}.${table} WHERE ${condition} GROUP BY _part`,
+    query: `SELECT 1 FROM ${database}.${table} WHERE ${condition} LIMIT 1`,
     format: 'JSONCompactEachRow',
   })
-  return new Map((await result.json<[string, number | string]>()).map(([part, count]) => [part, Number(count)]))
+  return (await result.json()).length > 0
 }
 
-/** The ranges of the parts that have no other rows. Merges until then only join such ranges, or save them. */
+/**
+ * The ranges of the parts that have no other rows, which one query finds: a merge may replace a part at any moment. Merges
+ * until the mutation only join such ranges, or save them.
+ */
 async function findEmptied(
   client: ClickHouseClient,
   database: string,
   table: string,
-  erased: ReadonlyMap<string, number>,
+  condition: string,
 ): Promise<HeldRange[]> {
   const result = await client.query({
-    query: `SELECT _part, count() FROM ${database}.${table} WHERE _part IN {parts:Array(String)} GROUP BY _part`,
-    query_params: { parts: [...erased.keys()] },
-    use_multipart_params: true,
+    query: `SELECT _part FROM ${database}.${table} GROUP BY _part HAVING count() = countIf(${condition})`,
     format: 'JSONCompactEachRow',
   })
-  const rows = await result.json<[string, number | string]>()
-  const emptied = new Set(
-    rows.filter(([part, count]) => Number(count) === erased.get(part)).map(([part]) => blocksOf(part)),
-  )
-  if (emptied.size === 0) return []
+  const parts = (await result.json<[string]>()).map(([part]) => blocksOf(part))
+  if (parts.length === 0) return []
   const ranges = (await findRanges(client, database, [table])) ?? []
-  return ranges.filter(({ partition, from, to }) => emptied.has(`${partition}_${from}_${to}`))
+  return parts.flatMap(({ partition, from, to }) => {
+    // A part may be within a greater one by now.
+    const range = ranges.find(range => range.partition === partition && range.from <= from && to <= range.to)
+    return range === undefined ? [] : [{ ...range, from, to }]
+  })
 }
 
-/** `0-202611_1_5_2_9` → `0-202611_1_5`: partition and blocks, without how often it was merged and changed. */
-function blocksOf(part: string): string {
-  return part.split('_').slice(0, 3).join('_')
+/** `0-202611_1_5_2_9` → partition `0-202611`, blocks 1 to 5, without how often it was merged and changed. */
+function blocksOf(part: string): Pick<HeldRange, 'partition' | 'from' | 'to'> {
+  const [partition, from, to] = part.split('_')
+  return { partition: partition!, from: Number(from), to: Number(to) }
 }
