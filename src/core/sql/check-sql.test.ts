@@ -68,6 +68,8 @@ describe('SQL of people', () => {
       "SELECT * FROM values((('a String DEFAULT file(1)', 1).1), ('x'))",
       "SELECT * FROM values(('a String DEFAULT file(1)', 1).1, ('x'))",
       "SELECT * FROM values(('a', 1)[1], ('x'))",
+      "SELECT * FROM values((['a String DEFAULT file(1)', ''][1]), (1))",
+      "SELECT * FROM values((SELECT 'a String DEFAULT file(1)' LIMIT 0, 1), (1))",
       "SELECT * FROM values(concat('a', 'b'), (1, 2))",
       'SELECT * FROM zeros(3)',
     ])

@@ -109,7 +109,7 @@ export function checkSql(
     if (token.kind === 'word' && tokens[index - 1]?.kind === 'symbol' && tokens[index - 1]!.text === ':') continue
     if (token.kind === 'word' && parsedFunctions.has(lower)) continue
     if (isFunction(text, functions) || tableFunctions.has(lower)) continue
-    if (lower === 'values' && isTuple(tokens, index + 2)) continue
+    if (lower === 'values' && areLiterals(tokens, index + 1) && isTuple(tokens, index + 2)) continue
     return refused(at, `${text}(…) cannot be used here: it is no function of ClickHouse that a query may call.`)
   }
   return ok({ sql: sql.slice(0, end), tokens, hasLimit })
@@ -143,6 +143,18 @@ function isColumn(tokens: readonly SqlToken[], index: number): boolean {
   const { text } = tokens[index]!
   const next = tokens[index + 1]
   return text.startsWith('_') && !(next?.kind === 'symbol' && next.text === '(')
+}
+
+/** Whether the parenthesis that begins there holds literals alone: nothing in it can be put together to a text. */
+function areLiterals(tokens: readonly SqlToken[], open: number): boolean {
+  let depth = 0
+  for (const { kind, text } of tokens.slice(open)) {
+    if (kind === 'symbol' ? !/^[\d.,()+-]$/.test(text) : kind !== 'string' && !/^(?:null|true|false)$/i.test(text))
+      return false
+    if (text === '(') depth++
+    if (text === ')' && --depth === 0) return true
+  }
+  return false
 }
 
 /**
