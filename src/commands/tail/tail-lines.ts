@@ -24,7 +24,7 @@ export function lineOf(kind: string, data: Data, terminal: Terminal = plainTermi
   }
 }
 
-/** Of the time, which has milliseconds, of the name and of the distinct id; the last cell takes what is left. */
+/** Columns of time (with milliseconds), event and distinct id; the last cell takes the rest of the line. */
 const widths = [24, 24, 24]
 const gap = '  '
 

@@ -41,7 +41,7 @@ export interface ErasedPerson extends ErasureTerms {
   readonly doneAtMs: number | null
   /** Persons of the same request. */
   readonly personCount: number
-  /** Of all of them; null until it is counted. */
+  /** Rows removed for all persons of the request; null until they are counted. */
   readonly removed: RemovedRows | null
 }
 
@@ -68,7 +68,7 @@ export interface PersonErasure extends ErasureTerms, LogEnds {
   readonly mirrorVersion: number
   readonly isCounted: boolean
   readonly distinctIds: readonly string[]
-  /** The erased persons, and those that were merged into them, as far as nobody else has their uuid. Empty when they are kept. */
+  /** Uuids of the erased persons and of those merged into them, unless another person has the uuid now. Empty if kept. */
   readonly personUuids: readonly string[]
 }
 

@@ -5,13 +5,27 @@ import { aliasedOs, clientMap, liftPersonMaps, overlay } from '#core/processing/
 import { groupEventNames } from '../events/event-names.ts'
 import { isTruthy } from '../events/group-identity.ts'
 import type { PropertiesDraft } from '../events/properties-draft.ts'
-import { type GeoipProperties, geoipKeys } from '../geoip.ts'
+import { type GeoipLocation, type GeoipProperties, geoipKeys, geoipProperties } from '../geoip.ts'
 import type { JsonObject } from '../json.ts'
 import type { Project } from '../project.ts'
 import type { ParsedEvent } from './parse-chunk.ts'
 
 /** The properties to add for an address; null when it is unknown. */
 export type GeoipOf = (address: string) => GeoipProperties | null
+
+/** Looks up each address once. @param lookUp null for an unknown address. */
+export function rememberedGeoip(lookUp: (address: string) => GeoipLocation | null): GeoipOf {
+  const known = new Map<string, GeoipProperties | null>()
+  return address => {
+    let properties = known.get(address)
+    if (properties === undefined) {
+      const location = lookUp(address)
+      properties = location === null ? null : geoipProperties(location)
+      known.set(address, properties)
+    }
+    return properties
+  }
+}
 
 /** How an event is tied to a person. `read_only`: an AI event, which reads the person but writes nothing. */
 export type ProfileUse = 'full' | 'read_only' | 'personless' | 'forced_off'

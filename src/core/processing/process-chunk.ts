@@ -14,7 +14,7 @@ import { type CapturedEvent, type CapturedReject, importWithoutJob } from '../ev
 import { groupEventNames } from '../events/event-names.ts'
 import { type LogStream, usualLaneOf } from '../events/log-stream.ts'
 import type { PersonIdOverride, RejectedEvent, StoredEvent, StoredRecording } from '../events/stored-event.ts'
-import { type GeoipLocation, type GeoipProperties, geoipProperties } from '../geoip.ts'
+import type { GeoipLocation } from '../geoip.ts'
 import type { GeneratedEvent } from '../imports/import-changes.ts'
 import { firstImportJobId, type ImportJobStatus, isPending, type JobOfDay, shelfIdOf } from '../imports/import-job.ts'
 import { ErasedRecords } from '../persons/erasure.ts'
@@ -24,7 +24,7 @@ import { CalledFlags } from './called-flags.ts'
 import type { ChunkChanges, LoadedChunk } from './chunk.ts'
 import { ChunkReport } from './chunk-report.ts'
 import { openChunkState, type ProjectState } from './chunk-state.ts'
-import type { GeoipOf } from './enrich-event.ts'
+import { type GeoipOf, rememberedGeoip } from './enrich-event.ts'
 import { erasedItemOf, linksErased, personErased } from './erased-items.ts'
 import { importChangesOf } from './job-changes.ts'
 import { isGenerated, type ParsedChunk, type ParsedEvent, type ParsedRecording } from './parse-chunk.ts'
@@ -395,17 +395,3 @@ function warnerOf(report: ChunkReport, event: CapturedEvent): (type: string, det
 }
 
 type JsonDetails = Parameters<ChunkReport['warn']>[2]
-
-/** Looks up each address once per chunk. */
-function rememberedGeoip(lookUp: ProcessOptions['lookUpGeoip']): GeoipOf {
-  const known = new Map<string, GeoipProperties | null>()
-  return address => {
-    let properties = known.get(address)
-    if (properties === undefined) {
-      const location = lookUp(address)
-      properties = location === null ? null : geoipProperties(location)
-      known.set(address, properties)
-    }
-    return properties
-  }
-}

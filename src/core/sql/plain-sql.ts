@@ -1,9 +1,9 @@
 // What clients of ClickHouse write around a query out of habit, taken out of it before it is checked: the schema before
 // the name of a view, settings, and EXPLAIN. A client that a setting is refused to does not connect at all.
 
-import { type SqlToken, sqlTokens } from './sql-tokens.ts'
+import { isSymbol, type SqlToken, sqlTokens } from './sql-tokens.ts'
 
-/** What drivers call the schema of the views when nobody told them a database, and what people do. */
+/** Drivers that were given no database say `default`; people say `pennon`. */
 const schemas = new Set(['default', 'pennon'])
 const views = new Set(['events', 'persons', 'groups', 'flag_calls'])
 
@@ -66,8 +66,4 @@ function isName(token: SqlToken | undefined, names: ReadonlySet<string>): boolea
 
 function isWord(token: SqlToken | undefined, word: string): boolean {
   return token?.kind === 'word' && token.text.toLowerCase() === word
-}
-
-function isSymbol(token: SqlToken | undefined, text: string): boolean {
-  return token?.kind === 'symbol' && token.text === text
 }

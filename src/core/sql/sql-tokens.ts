@@ -14,6 +14,10 @@ export interface SqlToken {
   readonly end: number
 }
 
+export function isSymbol(token: SqlToken | undefined, text: string): boolean {
+  return token?.kind === 'symbol' && token.text === text
+}
+
 export interface SqlRefusal {
   readonly detail: string
   /** Where in the text, in UTF-16 units; null for the whole of it. */

@@ -4,7 +4,7 @@
 import { isRawNumber, type JsonObject, type JsonValue, ownValue } from '../json.ts'
 import { err, ok, type Result } from '../result.ts'
 import type { CheckedSql } from './check-sql.ts'
-import type { SqlRefusal, SqlToken } from './sql-tokens.ts'
+import { isSymbol, type SqlRefusal, type SqlToken } from './sql-tokens.ts'
 
 export type SqlParam = string | number | bigint | boolean | readonly (string | number | bigint | boolean)[]
 
@@ -91,10 +91,6 @@ function partsOf(value: SqlParam, type: string, split: SplitParam): readonly Sql
 }
 
 const quotesAndCommaChars = 4
-
-function isSymbol(token: SqlToken | undefined, text: string): boolean {
-  return token?.kind === 'symbol' && token.text === text
-}
 
 function closeOf(tokens: readonly SqlToken[], open: number): number {
   let close = open + 1

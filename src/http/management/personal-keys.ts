@@ -82,10 +82,7 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       summary: 'End the key that asks. It stops working at once.',
       scope: 'any',
       success: { status: 204 },
-      handle: async ({ caller }) => {
-        const deleted = await deletePersonalKey(deps, caller.id)
-        return deleted.ok ? noContent : refusal(notFoundHere)
-      },
+      handle: ({ caller }) => endKey(deps, caller.id),
     }),
     ...keyRoutes(deps, {
       method: 'GET',
@@ -104,12 +101,14 @@ export function personalKeysRoutes(deps: PersonalKeysDeps): ManagementRoute[] {
       id: 'personal_api_keys_destroy',
       summary: 'Delete a personal API key. It stops working at once.',
       success: { status: 204 },
-      handle: async ({ params }) => {
-        const deleted = await deletePersonalKey(deps, params.keyId!)
-        return deleted.ok ? noContent : refusal(notFoundHere)
-      },
+      handle: ({ params }) => endKey(deps, params.keyId!),
     }),
   ]
+}
+
+async function endKey(deps: PersonalKeysDeps, keyId: string) {
+  const deleted = await deletePersonalKey(deps, keyId)
+  return deleted.ok ? noContent : refusal(notFoundHere)
 }
 
 /** Endpoints that manage keys, for a key with all scopes and all projects. */

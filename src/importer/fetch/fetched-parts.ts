@@ -13,7 +13,7 @@ export interface FetchedParts {
   readonly isComplete: boolean
   readonly partsWaiting: number
   readonly partsEmpty: number
-  /** What a person was told of it. */
+  /** Warnings that were shown to the user. */
   readonly warnings: readonly string[]
   /** Oldest first. */
   readonly parts: readonly FetchedPart[]

@@ -30,7 +30,7 @@ export interface HttpAnswer {
   readonly headers: IncomingHttpHeaders
   /** Ends with an error when fewer bytes come than were announced. */
   readonly body: IncomingMessage
-  /** Of the address that it came from. */
+  /** The kind of network of the address that answered. */
   readonly reach: Reach
 }
 

@@ -172,7 +172,7 @@ function elementEnds(): EndFinder {
  * any line end is no single record.
  */
 function valueLineEnds(lineBytesMax: number): EndFinder {
-  /** Of a line that has to be looked at byte by byte. */
+  /** Set while a line is read byte by byte. */
   let values: JsonValues | null = null
   let lookedBytes = 0
   let within: RawRecord['within'] = null

@@ -346,7 +346,7 @@ class RehearsalCounts {
 function unreadableBytes({ unreadableBytes, row, text }: StagedOutcome, reason: RejectReason): number | null {
   // A quote that is never closed may make one row of thousands, which has as many cells as it should.
   if (unreadableBytes == null) return row !== undefined && text.length >= shownSourceMax ? text.length : null
-  // Of one that is too large only the beginning is known.
+  // Only the beginning of a record that is too large is known.
   const isWholeLine = reason !== 'record_too_large' && !/[\r\n]/.test(text)
   return isWholeLine || endsAreSure.has(reason) ? null : unreadableBytes
 }

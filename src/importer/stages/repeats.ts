@@ -146,7 +146,7 @@ function nameOf(events: readonly ImportedEvent[]): string {
   return sha256Hex(JSON.stringify(parts)).slice(0, 32)
 }
 
-/** Of what would be sent: times of transport, which another export has others of, are no part of it. */
+/** Hashes what would be sent. Times of transport are left out, since they differ between exports. */
 function contentName(name: string, events: readonly ImportedEvent[]): string {
   const content = events.map(({ properties }) => canonicalJson(properties))
   return sha256Hex(`${name}\n${content.join('\n')}`).slice(0, 32)

@@ -42,7 +42,7 @@ describe('a shift of the zone', () => {
     )
     assert.throws(() => stopWith(inNewYork, 0, null), stopped(/no UTC but wall-clock times/))
     assert.throws(() => stopWith(inNewYork, 96, 'Europe/Berlin'), stopped(/-04:00 away/))
-    // As where some were received late, where enough agree, where too few say anything, and where nothing is that of most.
+    // Some were received late; enough agree; too few tell anything; no shift is that of the majority.
     stopWith(inNewYork, 60, 'America/New_York')
     stopWith(inNewYork, 95, 'Europe/Berlin')
     stopWith({ 'zone_shift:7200': 19 }, 19, 'UTC')

@@ -23,7 +23,7 @@ export function createCountRetention(options: {
   /** Runs one round. @throws PortError */
   async function deleteNow(): Promise<void> {
     const firstKept = utcDay(clock.nowMs() - (keptDays - 1) * dayMs)
-    // Of a clock that was ahead, and may have been by years.
+    // Days in the future were stamped by a clock that was ahead, perhaps by years.
     const lastKept = clock.isBelieved() ? utcDay(clock.nowMs() + keptDays * dayMs) : null
     await store.deleteWarningsOutside(firstKept, lastKept)
     await store.deleteRefusedOutside(firstKept, lastKept)

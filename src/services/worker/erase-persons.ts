@@ -75,9 +75,9 @@ const forgetEveryMs = 60_000
 export function createErasureKeeper(options: ErasureKeeperOptions): ErasureKeeper {
   const { state, events, log, logId, underWay, inTurn, clock, logger, faultPoint } = options
 
-  /** Of the open erasures: whether what names the ids was deleted before or after all records of then were processed. */
+  /** By open erasure: at which stage warnings and notes that name its ids were last deleted. */
   const mentionsDeleted = new Map<number, Stage>()
-  /** Those of which nothing was left: until they can end, they are not looked at again. */
+  /** Open erasures with nothing left to remove: they are not looked at again until they can end. */
   const cleared = new Set<number>()
 
   async function work(): Promise<boolean> {

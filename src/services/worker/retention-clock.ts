@@ -25,7 +25,7 @@ export function createRetentionClock(options: {
   readonly clock: Clock
   readonly store: TrustedTimeStore
   readonly logger: Logger
-  /** By a clock that nobody sets. Default: that of this process. */
+  /** A clock that cannot be set. Default: this process's monotonic clock. */
   readonly monotonicNowMs?: () => number
   /** Whether this worker has the schedules. */
   readonly mayRun?: () => Promise<boolean>

@@ -53,7 +53,7 @@ export const postHogKeyFields: PostHogFields = {
   onlyOff: ['scoped_organizations'],
 }
 
-/** Of PostHog's projects and of its environments, which are one thing here. */
+/** Fields of PostHog's projects and environments, which are the same resource here. */
 export const postHogProjectFields: PostHogFields = {
   withoutEffect: [
     ...['available_setup_task_ids', 'default_modifiers', 'effective_membership_level', 'event_retention_months'],

@@ -54,8 +54,8 @@ export function isContentError(error: unknown): error is ClickHouseError {
 }
 
 /**
- * What a library within the engine threw has a form of its own (`std::exception. Code: 1001, type: …`), which the client does
- * not read: it would pass for a connection that broke. Source: observed, a state of `groupBitmap` that is none.
+ * Errors of libraries within the engine have a form of their own (`std::exception. Code: 1001, type: …`). The client cannot
+ * read it and takes such an error for a broken connection. Source: observed, with an invalid state of `groupBitmap`.
  */
 export function engineErrorOf(error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof ClickHouseError) return error

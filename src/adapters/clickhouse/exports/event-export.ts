@@ -326,7 +326,7 @@ class WindowReader {
       isMeasured ? isTooMuch : isTimeout,
     )
     if (found.length === 1) return eventsOf(found[0]!)
-    // The ranges are of the key, and the order is that of time.
+    // Each range was read in the order of the key, while the export is in the order of time.
     const events = found.flatMap(held => [...held.pieces()].flat().map(exported))
     events.sort((a, b) => comparePlaces(a.cursor, b.cursor, this.#query.descending))
     const all = events.slice(0, rowCountMax)

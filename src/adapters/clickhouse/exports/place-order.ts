@@ -1,4 +1,4 @@
-// The order of events in a list, as the engine has it, for rows of several queries.
+// Sorts rows of several queries as the engine would sort them in one list of events.
 
 import type { EventCursor } from '#ports/events/event-queries.ts'
 

@@ -1,7 +1,7 @@
 // What is stored as the version of a person-id override.
 
 /**
- * Versions of a distinct id begin anew when its person is erased, and the rows of before may still be there. So each erasure
- * of the project lifts the versions of what follows above all that can have been before.
+ * Versions of a distinct id start again at 0 when its person is erased, while rows with the earlier versions may still be
+ * stored. So each erasure in a project raises all later versions above any earlier one.
  */
 export const versionsPerErasure = 2 ** 28

@@ -22,7 +22,7 @@ interface ErasableTable {
 
 const byCount = ({ erasures }: PersonErasure) => `erasures_before < ${erasures}`
 
-/** Pending rows come first: publishing moves them to `events` meanwhile, where they are found then. */
+/** `events_pending` comes before `events`: rows that are published in between are then found in `events`. */
 const tables: readonly ErasableTable[] = [
   ...['events_pending', 'events', 'thinned_flag_calls', 'rejected_events'].map(table => ({
     table,

@@ -84,22 +84,18 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
 
     async deleteMentions(projectId, allNames) {
       const names = new Set(allNames)
-      for (let after = 0; ; ) {
-        const page = await db
+      await deleteMentioning(db, 'ingestion_warning', names, after =>
+        db
           .selectFrom('ingestion_warning')
           .select(['id', 'details'])
           .where('project_id', '=', projectId)
           .where('id', '>', after)
           .orderBy('id')
           .limit(mentionsPerPage)
-          .execute()
-        const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
-        for (const some of slices(ids)) await db.deleteFrom('ingestion_warning').where('id', 'in', some).execute()
-        if (page.length < mentionsPerPage) break
-        after = Number(page.at(-1)!.id)
-      }
-      for (let after = 0; ; ) {
-        const page = await db
+          .execute(),
+      )
+      await deleteMentioning(db, 'import_note_sample', names, after =>
+        db
           .selectFrom('import_note_sample')
           .innerJoin('import_job', 'import_job.id', 'import_note_sample.import_job_id')
           .select(['import_note_sample.id as id', 'details'])
@@ -107,12 +103,8 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('import_note_sample.id', '>', after)
           .orderBy('import_note_sample.id')
           .limit(mentionsPerPage)
-          .execute()
-        const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
-        for (const some of slices(ids)) await db.deleteFrom('import_note_sample').where('id', 'in', some).execute()
-        if (page.length < mentionsPerPage) break
-        after = Number(page.at(-1)!.id)
-      }
+          .execute(),
+      )
     },
 
     saveRemovedRows: (erasureId, removed, pendingOfJobs) =>
@@ -196,6 +188,22 @@ export function erasureQueries(db: Kysely<StateSchema>): ErasureStore {
           .where('erasures', '<', count)
           .execute()
     },
+  }
+}
+
+/** Deletes the rows whose details name one of the ids. @param readPage the rows behind an id, in the order of ids. */
+async function deleteMentioning(
+  db: Kysely<StateSchema>,
+  table: 'ingestion_warning' | 'import_note_sample',
+  names: ReadonlySet<string>,
+  readPage: (after: number) => Promise<readonly { id: number; details: string }[]>,
+): Promise<void> {
+  for (let after = 0; ; ) {
+    const page = await readPage(after)
+    const ids = page.filter(({ details }) => mentions(details, names)).map(({ id }) => id)
+    for (const some of slices(ids)) await db.deleteFrom(table).where('id', 'in', some).execute()
+    if (page.length < mentionsPerPage) return
+    after = Number(page.at(-1)!.id)
   }
 }
 

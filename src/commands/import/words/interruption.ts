@@ -9,7 +9,7 @@ const signals = ['SIGINT', 'SIGTERM'] as const
 const graceMs = 4_000
 
 /**
- * @param words how it goes on, asked for when the work has not ended by itself a few seconds after the signal.
+ * @param words says how to continue; called only if the work has not ended by itself a few seconds after the signal.
  * @returns a signal that the first of them aborts; a second one ends the process as usual.
  */
 export function interruptible(words: () => string): AbortSignal {

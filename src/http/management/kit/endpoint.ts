@@ -162,7 +162,7 @@ function findProjectOf(
 /** Elsewhere an empty body means `{}`; a creation would then report only its first missing field, which helps less. */
 const noBody = wireError(400, 'required', 'The request has no body: send a JSON object that says what is to be made.')
 
-/** Of a write that takes no body: what is in one would be ignored. */
+/** The body of a write that takes none: any field in it is refused, since it would be ignored. */
 const noFields = Type.Object({})
 
 function createReader<Q extends QuerySpec, S extends TSchema>(endpoint: EndpointBase<Q, S>) {

@@ -41,7 +41,7 @@ export interface RehearsalReport {
   readonly looksLike?: string | null
   /** About how many records the rejects hold, where some hold many; absent where each is one. */
   readonly heldByRejects?: number
-  /** Of all records that were read or are held by rejects. */
+  /** Rejected records as a share of all that were read or are held by rejects, 0 to 1. */
   readonly rejectShare: number
   readonly maxRejectShare: number
   readonly distinctIds: DistinctEstimate
