@@ -60,6 +60,8 @@ const sets: Record<string, TestSet> = {
 }
 /** Enough for several installations and engines at once, with as much again to spare. */
 const inMemoryBytesMin = 8 * 2 ** 30
+/** How many files a whole run names at its end as those that took longest. */
+const slowestListed = 15
 /** Up to so many failed files run again. More have a common cause, which is no accident. */
 const rerunFilesMax = 5
 
@@ -90,18 +92,25 @@ for (const file of isRerun ? whole.failed : []) {
   if ((await runFiles([file], 1)).failed.size === 0) flaky.push(file)
 }
 rmSync(folder, { recursive: true, force: true })
+if (named.length === 0) printSlowest(whole.tookMs)
 for (const file of flaky) console.log(`flaky: ${relative('.', file)}`)
 if (flaky.length > 0) console.log(`${flaky.length} flaky: failed beside the others, passed alone. Each is a defect.`)
 const isSkipFailure = Boolean(process.env.CI) && whole.skippedCount > 0
 if (isSkipFailure) console.error(`${whole.skippedCount} skipped tests: under CI a skip is a failure.`)
 process.exit(whole.failed.size > flaky.length || isSkipFailure ? 1 : 0)
 
-/** Runs test files and prints what they report. @returns the files that failed, and how many tests were skipped. */
-async function runFiles(
-  files: readonly string[],
-  concurrency: number,
-): Promise<{ failed: Set<string>; skippedCount: number }> {
+interface Outcome {
+  /** Paths of the files that failed. */
+  readonly failed: Set<string>
+  readonly skippedCount: number
+  /** Wall-clock time of each process, by the path of its file. */
+  readonly tookMs: ReadonlyMap<string, number>
+}
+
+/** Runs test files and prints what they report. */
+async function runFiles(files: readonly string[], concurrency: number): Promise<Outcome> {
   const failed = new Set<string>()
+  const tookMs = new Map<string, number>()
   const outlived: Outlived[] = []
   let skippedCount = 0
   progressAtMs = performance.now()
@@ -138,7 +147,8 @@ async function runFiles(
     // A file that breaks has its path for a name, and so has the suite of a file that runs together with others.
     if (nesting === 0 && existsSync(name)) failed.add(resolve(name))
   })
-  events.on('test:summary', ({ file, success, counts }) => {
+  events.on('test:summary', ({ file, success, counts, duration_ms }) => {
+    if (file !== undefined) tookMs.set(file, duration_ms)
     if (file === undefined) skippedCount = counts.skipped // of the whole run
     if (success) return
     if (file === undefined && failed.size === 0) for (const each of files) failed.add(each)
@@ -153,7 +163,14 @@ async function runFiles(
     )
     failed.add(resolve(file))
   }
-  return { failed, skippedCount }
+  return { failed, skippedCount, tookMs }
+}
+
+/** Prints where a run's time went: with several files at once, their times add up to more than its own. */
+function printSlowest(tookMs: ReadonlyMap<string, number>): void {
+  const slowest = [...tookMs].sort(([, left], [, right]) => right - left).slice(0, slowestListed)
+  console.log('Slowest files:')
+  for (const [file, ms] of slowest) console.log(`  ${(ms / 1_000).toFixed(1).padStart(6)} s  ${relative('.', file)}`)
 }
 
 /**
