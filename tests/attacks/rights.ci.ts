@@ -41,6 +41,7 @@ const scopesOf: Readonly<Record<string, string>> = {
   feature_flags_activity_all: 'feature_flag:read',
   feature_flags_activity: 'feature_flag:read',
   feature_flags_explain: 'feature_flag:read',
+  feature_flags_test_evaluation: 'feature_flag:read person:read',
   feature_flags_bulk_delete: 'feature_flag:write',
   feature_flags_bulk_archive: 'feature_flag:write',
   feature_flags_status: 'feature_flag:read',

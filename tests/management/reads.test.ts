@@ -68,7 +68,7 @@ describe('persons', () => {
     assert.deepEqual(await names('?distinct_id=nobody'), [])
     assert.deepEqual(await names('', 2), [])
     assert.equal((await api.call('GET', `/api/projects/2/persons/${uuid(1)}/`)).status, 404)
-    for (const id of [uuid(9), '1', 'x'.repeat(200)]) {
+    for (const id of [uuid(9), '999', 'x'.repeat(200)]) {
       assert.equal((await api.call('GET', `/api/projects/1/persons/${id}/`)).status, 404)
     }
     const wrong = await api.call('GET', '/api/projects/1/persons/?uuid=1')

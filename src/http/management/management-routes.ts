@@ -11,6 +11,7 @@ import { featureFlagsRoutes } from './flags/feature-flags.ts'
 import { flagActionsRoutes } from './flags/flag-actions.ts'
 import { flagUsageRoutes } from './flags/flag-usage.ts'
 import { flagVersionsRoutes } from './flags/flag-versions.ts'
+import { testEvaluationRoutes } from './flags/test-evaluation.ts'
 import { importJobsRoutes } from './ingestion/import-jobs.ts'
 import { ingestionStatusRoutes } from './ingestion/ingestion-status.ts'
 import { lostRecordsRoutes } from './ingestion/lost-records.ts'
@@ -44,6 +45,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...flagActionsRoutes(deps),
     ...flagVersionsRoutes(deps),
     ...explainFlagRoutes(deps),
+    ...testEvaluationRoutes(deps),
     ...flagUsageRoutes(deps),
     ...copyFlagsRoutes(deps),
     ...cohortsRoutes(deps),

@@ -1,7 +1,11 @@
-// The filters of persons, for pages and for exports alike.
+// Which persons are meant: the filters of pages and of exports, and the ids in paths.
 
 import { definedOf } from '#core/defined-of.ts'
+import { isUuid } from '#core/events/uuid.ts'
+import type { CohortMemberStore } from '#ports/state/cohort-store.ts'
+import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
 import { missing } from './answers.ts'
+import { idNumber } from './item-routes.ts'
 import { type QueryValues, refusedParam, searchParam, textParam, uuidParam } from './query-params.ts'
 
 export const personFilters = {
@@ -17,4 +21,18 @@ export function readPersonFilters(query: QueryValues<typeof personFilters>) {
   return definedOf({ distinctId: query.distinct_id, uuid: query.uuid, search: query.search })
 }
 
-export const noSuchPerson = missing('There is no person with this uuid here. By distinct id: /persons/?distinct_id=…')
+/** Reads persons by uuid and by number. */
+export type PersonFinder = Pick<PersonStore, 'findPersonByUuid'> & Pick<CohortMemberStore, 'listPersonsAfter'>
+
+/** @param id `uuid` or `id` of a person, as PostHog takes either; null when it is neither, or leads to nobody. */
+export async function findPersonById(store: PersonFinder, projectId: number, id: string): Promise<PersonView | null> {
+  if (isUuid(id)) return store.findPersonByUuid(projectId, id.toLowerCase())
+  const number = idNumber(id)
+  if (number === null) return null
+  const { results } = await store.listPersonsAfter(projectId, { afterPersonId: number - 1, limit: 1 }, [])
+  return results[0]?.id === number ? results[0] : null
+}
+
+export const noSuchPerson = missing(
+  'There is no person with this uuid or id here. By distinct id: /persons/?distinct_id=…',
+)

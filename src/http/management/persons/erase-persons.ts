@@ -1,7 +1,6 @@
 // Erases persons, one or many, and tells how far that is.
 
 import { definedOf } from '#core/defined-of.ts'
-import { isUuid } from '#core/events/uuid.ts'
 import type { ErasureTerms } from '#core/persons/erasure.ts'
 import type { ErasureStore } from '#ports/state/erasure-store.ts'
 import { type ErasePersonsDeps, erasePersons } from '#services/manage/erase-persons.ts'
@@ -17,10 +16,10 @@ import { answer, invalidInput, refusal, required } from '../kit/answers.ts'
 import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
 import { asFilter } from '../kit/list-filters.ts'
-import { noSuchPerson } from '../kit/person-filters.ts'
+import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
 import { booleanParam, choiceParam, pageParams, uuidParam } from '../kit/query-params.ts'
 
-type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly management: ErasureStore }
+type ErasePersonsRouteDeps = EndpointDeps & ErasePersonsDeps & { readonly management: ErasureStore & PersonFinder }
 
 const tag = 'persons'
 
@@ -98,9 +97,9 @@ export function erasePersonsRoutes(deps: ErasePersonsRouteDeps): ManagementRoute
       handle: async ({ caller, project, params, query }) => {
         const terms = termsOf(query)
         if (terms === null) return refusal(keepsEverything)
-        const uuid = params.uuid!.toLowerCase()
-        if (!isUuid(uuid)) return refusal(noSuchPerson)
-        const persons = { uuids: [uuid] }
+        const person = await findPersonById(deps.management, project.id, params.uuid!)
+        if (person === null) return refusal(noSuchPerson)
+        const persons = { uuids: [person.uuid] }
         const { erasedCount } = await erasePersons(deps, { projectId: project.id, persons, by: caller.label, ...terms })
         return erasedCount === 0 ? refusal(noSuchPerson) : { status: 202, json: null }
       },

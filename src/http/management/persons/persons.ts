@@ -1,6 +1,5 @@
 // Persons, which come from events: they are read here, and erased in `erase-persons.ts`.
 
-import { isUuid } from '#core/events/uuid.ts'
 import type { PersonStore } from '#ports/state/person-store.ts'
 import { distinctIdPageSchema, encodeDistinctId, encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
@@ -9,10 +8,16 @@ import type { EndpointDeps } from '../kit/endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerUncountedList, encodeRows } from '../kit/full-page.ts'
 import { addressWith } from '../kit/page.ts'
-import { noSuchPerson, personFilters, readPersonFilters } from '../kit/person-filters.ts'
+import {
+  findPersonById,
+  noSuchPerson,
+  type PersonFinder,
+  personFilters,
+  readPersonFilters,
+} from '../kit/person-filters.ts'
 import { limitParam, pageParams, refusedParam, searchParam } from '../kit/query-params.ts'
 
-type PersonsDeps = EndpointDeps & { readonly management: PersonStore }
+type PersonsDeps = EndpointDeps & { readonly management: PersonStore & PersonFinder }
 
 const tag = 'persons'
 
@@ -49,12 +54,11 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       path: '/persons/:uuid',
       id: 'persons_retrieve',
       tag,
-      summary: 'One person by uuid; 404 for one that was merged away.',
+      summary: 'One person by uuid or id; 404 for one that was merged away.',
       scope: 'person:read',
       success: { status: 200, schema: personSchema },
       handle: async ({ project, params }) => {
-        const uuid = params.uuid!
-        const person = isUuid(uuid) ? await deps.management.findPersonByUuid(project.id, uuid.toLowerCase()) : null
+        const person = await findPersonById(deps.management, project.id, params.uuid!)
         return person === null ? refusal(noSuchPerson) : { status: 200, json: encodePerson(person) }
       },
     }),
@@ -72,13 +76,12 @@ export function personsRoutes(deps: PersonsDeps): ManagementRoute[] {
       },
       success: { status: 200, schema: distinctIdPageSchema },
       handle: async ({ request, project, params, query }) => {
-        const uuid = params.uuid!
-        const page = isUuid(uuid)
-          ? await deps.management.listDistinctIds(project.id, uuid.toLowerCase(), {
-              limit: query.limit,
-              ...(query.cursor === undefined ? {} : { after: query.cursor }),
-            })
-          : null
+        const person = await findPersonById(deps.management, project.id, params.uuid!)
+        if (person === null) return refusal(noSuchPerson)
+        const page = await deps.management.listDistinctIds(project.id, person.uuid, {
+          limit: query.limit,
+          ...(query.cursor === undefined ? {} : { after: query.cursor }),
+        })
         if (page === null) return refusal(noSuchPerson)
         const { count, results, hasMore } = page
         const next = hasMore ? addressWith(request, { cursor: results.at(-1)!.distinctId }) : null

@@ -1,0 +1,114 @@
+// What a flag is for one person, as PostHog's tools ask for it: `explain-flag.ts` in a shape of theirs.
+
+import Type from 'typebox'
+import type { JsonObject } from '#core/json.ts'
+import { withoutMembers } from '#core/json-text.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { PersonStore, PersonView } from '#ports/state/person-store.ts'
+import { explainFlag } from '#services/flags/explain-flag.ts'
+import { encodeExplanation } from '#wire/management/flags/explanation.ts'
+import { encodeTestEvaluation, testEvaluationSchema } from '#wire/management/flags/test-evaluation.ts'
+import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalidInput, missing, refusal, required, stateUnavailable } from '../kit/answers.ts'
+import { holdsScope } from '../kit/authenticate.ts'
+import type { ManagementDeps } from '../kit/deps.ts'
+import type { ManagementRoute } from '../kit/endpoint.ts'
+import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
+import { flagRoutes } from '../kit/flag-endpoint.ts'
+import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
+import { readSubject } from './explain-flag.ts'
+
+type TestEvaluationDeps = FlagEndpointDeps &
+  Pick<ManagementDeps, 'servedProject' | 'decide' | 'clock'> & { readonly management: PersonStore & PersonFinder }
+
+const idLengthMax = 1_000
+
+const bodySchema = Type.Object({
+  distinct_id: Type.Optional(Type.String({ maxLength: idLengthMax, description: 'Either this or `person_id`.' })),
+  person_id: Type.Optional(
+    Type.String({
+      maxLength: idLengthMax,
+      description: 'Uuid or id of a person, who gets the first of their distinct ids.',
+    }),
+  ),
+  groups: Type.Optional(nullable(jsonObjectSchema('Group type to group key.'))),
+  person_properties: Type.Optional(nullable(jsonObjectSchema('Replace the stored ones, key by key.'))),
+  group_properties: Type.Optional(nullable(jsonObjectSchema('Group type to properties.'))),
+  timestamp: Type.Optional(
+    nullable(Type.String({ description: 'Only null: persons are stored as they are now, not as they were.' })),
+  ),
+})
+
+export function testEvaluationRoutes(deps: TestEvaluationDeps): ManagementRoute[] {
+  return flagRoutes(deps, {
+    method: 'POST',
+    path: '/test_evaluation',
+    id: 'feature_flags_test_evaluation',
+    tag: 'feature_flags',
+    summary: 'What the flag is for one person, and why. Nothing is written or counted. `explain` has every step.',
+    // The answer holds what is stored about the person.
+    scope: 'feature_flag:read person:read',
+    body: bodySchema,
+    success: { status: 200, schema: testEvaluationSchema },
+    handle: async ({ caller, project, item: flag, body }) => {
+      if (flag.deleted) return refusal(deletedFlag)
+      if (body.timestamp != null) return refusal(noPast)
+      const served = deps.servedProject(project.id)
+      if (served === null) return refusal(stateUnavailable)
+      const found = await findSubject(deps.management, project.id, body)
+      if (!found.ok) return refusal(found.error)
+      const { distinctId, person } = found.value
+      const overrides = body.person_properties ?? {}
+      const asked: JsonObject = {
+        ...{ distinct_id: distinctId, person_properties: overrides },
+        ...{ groups: body.groups ?? {}, group_properties: body.group_properties ?? {} },
+      }
+      const request = readSubject(asked, project.apiToken)
+      if (!request.ok) return refusal(request.error)
+      const explained = await explainFlag(deps.decide, served, flag, request.value, deps.clock.nowMs())
+      const view = {
+        showsPersons: true,
+        showsGroups: holdsScope(caller, 'group:read'),
+        showsCohorts: holdsScope(caller, 'cohort:read'),
+      }
+      const json = encodeTestEvaluation(encodeExplanation(explained, view), {
+        distinctId,
+        personPropertiesJson: withOverrides(person?.propertiesJson ?? '{}', overrides),
+      })
+      return { status: 200, json }
+    },
+  })
+}
+
+/** The stored properties, those that the request replaces with their values in it. */
+function withOverrides(storedJson: string, overrides: JsonObject): string {
+  const stored = withoutMembers(storedJson, new Set(Object.keys(overrides)))
+  const members = [stored, JSON.stringify(overrides)].map(text => text.slice(1, -1)).filter(text => text.trim() !== '')
+  return `{${members.join(',')}}`
+}
+
+const deletedFlag = missing('This flag is deleted: nobody gets it.')
+
+const noPast = invalidInput(
+  'timestamp',
+  'Persons are stored as they are now, so what a flag was cannot be said. …/explain/ takes `at`, by which relative dates are read.',
+)
+
+/** Nobody may have the distinct id, as a visitor before their first event; a `person_id` has to lead to somebody. */
+async function findSubject(
+  persons: PersonStore & PersonFinder,
+  projectId: number,
+  { distinct_id: distinctId, person_id: personId }: { readonly distinct_id?: string; readonly person_id?: string },
+): Promise<Result<{ readonly distinctId: string; readonly person: PersonView | null }, WireError>> {
+  if (distinctId !== undefined && personId !== undefined)
+    return err(invalidInput('person_id', 'Say who it is by distinct_id or by person_id, not by both.'))
+  if (personId === undefined) {
+    if (distinctId === undefined || distinctId === '') return err(required('distinct_id'))
+    const { results } = await persons.listPersons(projectId, { distinctId, limit: 1, offset: 0 })
+    return ok({ distinctId, person: results[0] ?? null })
+  }
+  const person = await findPersonById(persons, projectId, personId)
+  const first = person?.distinctIds[0]?.distinctId
+  return first === undefined ? err(noSuchPerson) : ok({ distinctId: first, person })
+}

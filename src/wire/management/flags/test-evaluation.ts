@@ -1,0 +1,132 @@
+// The evaluation of one flag for one person in the shape of PostHog's `test_evaluation`: a shorter form of our own
+// explanation. Source: PostHog's schema of `feature_flags_test_evaluation_create`.
+
+import Type, { type Static } from 'typebox'
+import type { PropertyBag } from '#core/json.ts'
+import { jsonObjectSchema, nullable } from '../shapes.ts'
+import { filterWords } from './explanation-filters.ts'
+import type { ExplainedConditionJson, ExplainedFilterJson, ExplanationJson } from './explanation-shapes.ts'
+
+const testedFilterSchema = Type.Object({
+  key: Type.String(),
+  operator: Type.String(),
+  value: Type.Unknown(),
+  type: Type.String(),
+  actual_value: Type.Unknown({ description: 'Null when there is none, or when the key may not read groups.' }),
+  matched: Type.Boolean({ description: 'Also false when it was not looked at; `explanation` says so.' }),
+  explanation: Type.String(),
+})
+
+const testedConditionSchema = Type.Object({
+  index: Type.Integer(),
+  matched: Type.Boolean({ description: 'This condition decided the value: at most one does.' }),
+  properties_matched: Type.Optional(
+    Type.Boolean({ description: 'All of its filters match; absent when it was not looked at.' }),
+  ),
+  explanation: Type.String(),
+  rollout_percentage: Type.Number(),
+  rollout_excluded: Type.Boolean({ description: 'The filters match, and the rollout leaves the subject out.' }),
+  variant: nullable(Type.String()),
+  properties: Type.Array(testedFilterSchema),
+})
+
+export const testEvaluationSchema = Type.Object({
+  flag_key: Type.String(),
+  result: Type.Union([Type.Boolean(), Type.String(), Type.Null()], {
+    description: 'Null when /flags does not answer the flag although it is active: `reason` says why.',
+  }),
+  reason: Type.String(),
+  condition_index: nullable(Type.Integer()),
+  payload: nullable(Type.String()),
+  person_properties: jsonObjectSchema('Those of the stored person, if there is one, and those of the request.'),
+  evaluation_distinct_id: Type.String(),
+  conditions: Type.Array(testedConditionSchema, { description: 'At most 100, and the one that decided.' }),
+})
+type TestEvaluationJson = Omit<Static<typeof testEvaluationSchema>, 'person_properties'> & {
+  person_properties: PropertyBag
+}
+type TestedConditionJson = Static<typeof testedConditionSchema>
+type TestedFilterJson = Static<typeof testedFilterSchema>
+
+/** @param personPropertiesJson what is stored about the person, or sent; passed on as it is. */
+export function encodeTestEvaluation(
+  explanation: ExplanationJson,
+  { distinctId, personPropertiesJson }: { readonly distinctId: string; readonly personPropertiesJson: string },
+): string {
+  const { flag, payload, conditions } = explanation
+  const { result, reason, decidedIndex } = resultOf(explanation)
+  const head: Omit<TestEvaluationJson, 'person_properties'> = {
+    ...{ flag_key: flag.key, result, reason, condition_index: decidedIndex },
+    payload: explanation.left_out === null ? payload : null,
+    evaluation_distinct_id: distinctId,
+    conditions: conditions.map(condition => testedCondition(condition, explanation)),
+  }
+  return `${JSON.stringify(head).slice(0, -1)},"person_properties":${personPropertiesJson}}`
+}
+
+/** An inactive flag is off for everybody; any other that /flags leaves out has no value. */
+function resultOf({ left_out, value, reason }: ExplanationJson) {
+  if (left_out !== null) {
+    const isOff = left_out === 'inactive'
+    return { result: isOff ? false : null, reason: isOff ? 'flag_disabled' : left_out, decidedIndex: null }
+  }
+  return { result: value, reason: reason?.code ?? 'unknown', decidedIndex: reason?.condition_index ?? null }
+}
+
+function testedCondition(condition: ExplainedConditionJson, explanation: ExplanationJson): TestedConditionJson {
+  const { condition_index: index, reached, result, rollout, variant, filters } = condition
+  const matches = result === 'matched' || result === 'out_of_rollout_bound'
+  const { result: flagResult, decidedIndex } = resultOf(explanation)
+  const matched = result === 'matched' && index === decidedIndex && flagResult !== false
+  return {
+    index,
+    matched,
+    ...(reached && { properties_matched: matches }),
+    explanation: sentenceOf(condition, matched),
+    rollout_percentage: rollout.percentage ?? 100,
+    rollout_excluded: result === 'out_of_rollout_bound',
+    variant,
+    properties: [...filters].sort((a, b) => a.filter_index - b.filter_index).map(testedFilter),
+  }
+}
+
+function sentenceOf({ result, note, rollout, filters }: ExplainedConditionJson, decided: boolean): string {
+  const more = note === null ? '' : `: ${note}`
+  switch (result) {
+    case 'matched':
+      return decided ? `Matches, and decides the value${more}.` : `Matches, but does not decide the value${more}.`
+    case 'out_of_rollout_bound':
+      return `The filters match, but the rollout of ${rollout.percentage} % leaves the subject out${more}.`
+    case 'no_condition_match': {
+      const failed = filters.find(filter => filter.result === 'failed' || filter.result === 'error')
+      return failed === undefined ? `Does not match${more}.` : `Does not match: ${filterWords(failed)} does not hold.`
+    }
+    case 'no_group_type':
+      return `Does not match${more}.`
+    case 'failed':
+      return `Could not be evaluated${more}.`
+    case 'not_reached':
+      return 'Not looked at: the value was decided before.'
+    default:
+      return result satisfies never
+  }
+}
+
+function testedFilter(filter: ExplainedFilterJson): TestedFilterJson {
+  const { key, operator, value, type, compared, result, note } = filter
+  const more = note === null ? '' : `: ${note}`
+  const explanations: Record<ExplainedFilterJson['result'], string> = {
+    passed: `Holds${more}.`,
+    failed: compared?.source === 'absent' ? `Does not hold: there is no value${more}.` : `Does not hold${more}.`,
+    error: `Could not be decided${more}.`,
+    not_evaluated: 'Not looked at: the condition was decided before.',
+  }
+  return {
+    ...{ key, operator: operator ?? 'exact', value, type },
+    actual_value: compared?.value ?? null,
+    matched: result === 'passed',
+    explanation: compared?.hidden
+      ? `${explanations[result]} The key may not read the stored value.`
+      : explanations[result],
+  }
+}
