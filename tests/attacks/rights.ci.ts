@@ -102,6 +102,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   persons_distinct_ids_list: 'person:read',
   persons_export: 'person:read',
   persons_retrieve: 'person:read',
+  persons_values: 'person:read',
+  persons_cohorts: 'person:read cohort:read',
   groups_types_list: 'group:read',
   groups_types_destroy: 'group:write',
   groups_list: 'group:read',

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { it } from 'node:test'
-import type { PropertyNameQuery } from '#ports/events/event-queries.ts'
+import type { PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
+import { MirrorFillingError } from '#ports/port-error.ts'
 import { anEvent } from '../support/an-event.ts'
 import { type EventStoreSubject, novemberMs } from './event-store-subject.ts'
 
@@ -33,6 +34,7 @@ export function eventNamesContract(subject: EventStoreSubject): void {
       ['name', true, "it's {odd:String}"],
       ['lastSeen', false, 'signed up'],
       ['firstCaptured', false, 'Änderung'],
+      ['count', false, 'signed up'],
     ] as const) {
       const { results } = await listEventNames({ projectId, ...page, order: { by, isDescending } })
       assert.equal(results.at(-1)?.name, last, by)
@@ -74,6 +76,61 @@ export function eventNamesContract(subject: EventStoreSubject): void {
     const unseen = results.filter(({ isSeenOnEvents }) => !isSeenOnEvents).map(({ name }) => name)
     assert.deepEqual(unseen, ['$feature/beta', '$lib'])
     assert.deepEqual(await list({ projectId: newProject() }), [])
+  })
+
+  it('lists the values of a property, the most frequent first, of events, persons and groups', async () => {
+    const projectId = newProject()
+    const paid = (properties: string, event = 'paid') =>
+      anEvent({ projectId, event, uuid: randomUUID(), propertiesJson: properties })
+    await insert({
+      events: [
+        ...['{"plan":"pro"}', '{"plan":"Pro \\"x\\""}', '{"plan":"pro"}', '{"plan":null}', '{"other":1}'].map(text =>
+          paid(text),
+        ),
+        ...['{"plan":7}', '{"plan":["a"]}', `{"plan":"${'x'.repeat(1_001)}"}`].map(text => paid(text)),
+        paid('{"plan":"elsewhere"}', 'left'),
+      ],
+    })
+    const version = 1_000 + projectId
+    const { store } = subject
+    await store.beginMirror('names', version)
+    const list = async (over: Partial<PropertyValueQuery> = {}) => {
+      const asked = { projectId, of: { event: 'paid' }, name: 'plan', limit: 25, ...over }
+      const { results, valueCount, isSample } = await store.listPropertyValues(asked)
+      return [results.map(({ valueJson, count }) => `${valueJson} ${count}`).join(), valueCount, isSample]
+    }
+    assert.deepEqual(await list(), ['"pro" 2,"Pro \\"x\\"" 1,7 1,["a"] 1', 4, false])
+    assert.deepEqual(await list({ limit: 1 }), ['"pro" 2', 4, false])
+    assert.deepEqual(await list({ search: 'O "' }), ['"Pro \\"x\\"" 1', 1, false])
+    assert.deepEqual(await list({ name: 'none' }), ['', 0, false])
+    await assert.rejects(list({ of: 'person' }), MirrorFillingError)
+    const person = (plan: string) => ({
+      ...{ projectId, uuid: randomUUID(), createdAtMs: novemberMs, isIdentified: true },
+      propertiesJson: JSON.stringify({ plan }),
+    })
+    const group = (typeIndex: number, seats: number) => ({
+      ...{ projectId, typeIndex, key: `g${seats}`, createdAtMs: novemberMs, propertiesJson: JSON.stringify({ seats }) },
+    })
+    const persons = [person('free'), person('pro'), person('free')]
+    await store.writeSubjects({ persons, groups: [group(0, 5), group(0, 6), group(1, 7)] }, version)
+    await store.writeSubjects({ deletedPersons: [{ projectId, uuid: persons[1]!.uuid }] }, version + 1)
+    await store.completeMirror('names', version + 1)
+    assert.deepEqual(await list({ of: 'person' }), ['"free" 2', 1, false])
+    assert.deepEqual(await list({ of: { groupTypeIndex: 0 }, name: 'seats' }), ['5 1,6 1', 2, false])
+    const names = await store.listPropertyNames({ projectId, kind: { groupTypeIndex: 1 }, ...page })
+    assert.deepEqual([names.count, names.results.map(({ name }) => name)], [1, ['seats']])
+  })
+
+  it('says that values are those of a sample', async () => {
+    const projectId = newProject()
+    const properties = '{"plan":"pro"}'
+    const events = Array.from({ length: 2_001 }, () =>
+      anEvent({ projectId, event: 'paid', uuid: randomUUID(), propertiesJson: properties }),
+    )
+    await insert({ events })
+    const asked = { projectId, of: { event: 'paid' }, name: 'plan', limit: 25 }
+    const { results, isSample } = await subject.store.listPropertyValues(asked)
+    assert.deepEqual([results, isSample], [[{ valueJson: '"pro"', count: 2_000 }], true])
   })
 
   it('counts what became of surveys, answers in parts once, with the persons of today', async () => {

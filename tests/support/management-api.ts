@@ -256,5 +256,6 @@ const noEvents: ManagementDeps['events'] = {
   findRecording: async () => null,
   listEventNames: async () => ({ count: 0, results: [] }),
   listPropertyNames: async () => ({ count: 0, results: [] }),
+  listPropertyValues: async () => ({ results: [], valueCount: 0, isSample: false }),
   countSurveyEvents: async () => ({ shown: none, dismissed: none, sent: none, personsDismissedAndSent: 0 }),
 }

@@ -97,7 +97,7 @@ const rooms: Record<string, readonly string[]> = {
   'services/exports': [],
   'services/live': [],
   'services/flags': [],
-  'services/manage': ['services/progress'],
+  'services/manage': ['services/progress', 'services/shared'],
   'services/capture': ['services/shared'],
   'services/progress': [],
   'services/processing': ['services/imports', 'services/shared'],

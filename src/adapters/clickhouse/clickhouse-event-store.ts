@@ -32,6 +32,7 @@ import { listEventNames, listPropertyNames } from './queries/definition-queries.
 import { findEvent, listEvents } from './queries/event-queries.ts'
 import { importedRows } from './queries/imported-rows.ts'
 import { findOverrides } from './queries/override-queries.ts'
+import { listPropertyValues } from './queries/property-values.ts'
 import { findRecording, listRecordings } from './queries/recording-queries.ts'
 import { countRejected, listRejected } from './queries/rejected-queries.ts'
 import { countSurveyEvents } from './queries/survey-queries.ts'
@@ -210,6 +211,8 @@ function queries(ask: Ask): EventQueries {
       ask(query.projectId, signal, (client, either) => listEventNames(client, query, either)),
     listPropertyNames: (query, signal) =>
       ask(query.projectId, signal, (client, either) => listPropertyNames(client, query, either)),
+    listPropertyValues: (query, signal) =>
+      ask(query.projectId, signal, (client, either) => listPropertyValues(client, query, either)),
     countSurveyEvents: (query, signal) =>
       ask(query.projectId, signal, (client, either) => countSurveyEvents(client, query, either)),
   }

@@ -1,4 +1,4 @@
-// The names of a project's events and of their properties, collected from the events themselves.
+// The names of a project's events and of their properties, and the values of those, collected from what is stored.
 
 export interface EventName {
   readonly name: string
@@ -13,4 +13,12 @@ export interface PropertyName {
   /** Null when its values have several types, or are lists, objects or null. */
   readonly type: 'String' | 'Numeric' | 'Boolean' | 'DateTime' | null
   readonly isSeenOnEvents: boolean
+}
+
+export interface PropertyValues {
+  readonly results: readonly { readonly valueJson: string; readonly count: number }[]
+  /** How many different values there are; `results` may have fewer. */
+  readonly valueCount: number
+  /** Whether there are more events, persons or groups than were looked at. */
+  readonly isSample: boolean
 }

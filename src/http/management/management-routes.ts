@@ -25,6 +25,7 @@ import { personalKeysRoutes } from './personal-keys.ts'
 import { cohortsRoutes } from './persons/cohorts.ts'
 import { erasePersonsRoutes } from './persons/erase-persons.ts'
 import { groupsRoutes } from './persons/groups.ts'
+import { personValuesRoutes } from './persons/person-values.ts'
 import { personsRoutes } from './persons/persons.ts'
 import { projectsRoutes } from './projects.ts'
 import { definitionsRoutes } from './queries/definitions.ts'
@@ -55,6 +56,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...experimentsRoutes(deps),
     ...erasePersonsRoutes(deps),
     ...personsRoutes(deps),
+    ...personValuesRoutes(deps),
     ...exportPersonsRoutes(deps),
     ...groupsRoutes(deps),
     ...eventsRoutes(deps),

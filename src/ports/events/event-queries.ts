@@ -2,7 +2,7 @@
 // current: if a distinct id has moved to another person since an event was stored, results, filters and counts
 // attribute the event to the current person.
 
-import type { EventName, PropertyName } from '#core/capture/known-names.ts'
+import type { EventName, PropertyName, PropertyValues } from '#core/capture/known-names.ts'
 import type { StoredEvent } from '#core/events/stored-event.ts'
 import type { JsonValue } from '#core/json.ts'
 import type { SurveyCounts } from '#core/surveys/survey-events.ts'
@@ -25,11 +25,17 @@ export interface EventQueries {
     query: EventNameQuery,
     signal?: AbortSignal,
   ): Promise<{ readonly count: number; readonly results: readonly EventName[] }>
-  /** The names of properties in a sample of about the newest 2,000 events, in byte order. */
+  /** The names of properties in a sample of about the newest 2,000 events, or of 2,000 groups, in byte order. */
   listPropertyNames(
     query: PropertyNameQuery,
     signal?: AbortSignal,
   ): Promise<{ readonly count: number; readonly results: readonly PropertyName[] }>
+  /**
+   * The values of one property, the most frequent first, equal ones in byte order: of about the newest 2,000 events of a
+   * name, or of up to 50,000 persons or groups of today. Leaves out null and values of more than 1,000 characters.
+   * @throws MirrorFillingError for persons and groups while they are copied.
+   */
+  listPropertyValues(query: PropertyValueQuery, signal?: AbortSignal): Promise<PropertyValues>
   /** How often these surveys were shown, dismissed and answered. An answer that arrived in parts counts once. */
   countSurveyEvents(query: SurveyCountQuery, signal?: AbortSignal): Promise<SurveyCounts>
 }
@@ -76,8 +82,8 @@ interface NamesPage {
   readonly offset: number
 }
 
-/** What event names are ordered by: `firstCaptured` and `lastSeen` are the times in `EventName`. */
-export type EventNameField = 'name' | 'firstCaptured' | 'lastSeen'
+/** What event names are ordered by: `firstCaptured` and `lastSeen` are the times in `EventName`, `count` the stored rows. */
+export type EventNameField = 'name' | 'firstCaptured' | 'lastSeen' | 'count'
 
 export interface EventNameQuery extends NamesPage {
   /** Ascending by name unless given; names break ties. */
@@ -86,8 +92,8 @@ export interface EventNameQuery extends NamesPage {
 
 /** All given filters have to hold. */
 export interface PropertyNameQuery extends NamesPage {
-  /** Properties of events, or of the persons as they were when the events arrived. */
-  readonly kind: 'event' | 'person'
+  /** Properties of events, or of the persons as they were when the events arrived, or of the groups of a type today. */
+  readonly kind: 'event' | 'person' | { readonly groupTypeIndex: number }
   readonly names?: readonly string[]
   readonly excludedNames?: readonly string[]
   /** Leaves out properties that SDKs set (`$…`). */
@@ -98,6 +104,16 @@ export interface PropertyNameQuery extends NamesPage {
   readonly events?: readonly string[]
   /** Samples only events named in `events`. */
   readonly onlyOfEvents?: boolean
+}
+
+export interface PropertyValueQuery {
+  readonly projectId: number
+  /** Whose property: that of events of this name, of persons, or of the groups of a type. */
+  readonly of: { readonly event: string } | 'person' | { readonly groupTypeIndex: number }
+  readonly name: string
+  /** Part of a value's text, ignoring case. */
+  readonly search?: string
+  readonly limit: number
 }
 
 export interface SurveyCountQuery {

@@ -1,4 +1,4 @@
-// Lists and counts the members of a cohort. A static cohort has rows; for any other, the evaluator tests stored persons
+// Lists and counts the members of a cohort, and tells which cohorts a person is in. A static cohort has rows; for any other, the evaluator tests stored persons
 // one after the other. Persons are read in pages, and an evaluation yields to the event loop every few milliseconds.
 
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
@@ -11,6 +11,7 @@ import type { Clock } from '#ports/clock.ts'
 import type { CohortMemberStore, CohortStore, PersonInCohorts } from '#ports/state/cohort-store.ts'
 import type { PersonView } from '#ports/state/person-store.ts'
 import type { Logger } from '#telemetry/log.ts'
+import { inSlices } from '../shared/in-slices.ts'
 
 export interface CohortPersonsDeps {
   readonly management: Pick<CohortMemberStore, 'listCohortMembers' | 'listPersonsAfter' | 'countCohortMembers'> &
@@ -77,6 +78,47 @@ export async function listMembers<T>(
     if (!page.hasMore) return ok({ results, nextAfter: null })
     if (results.length >= limit || deps.monotonicNowMs() >= endMs) return ok({ results, nextAfter: afterPersonId })
   }
+}
+
+/**
+ * Those of the cohorts that a person is in, in the given order. Cohorts that cannot be evaluated have no members.
+ * @param cohorts of the person's project, a few hundred.
+ */
+export async function listCohortsOf(
+  deps: CohortPersonsDeps,
+  { id: personId }: Pick<PersonView, 'id'>,
+  cohorts: readonly Cohort[],
+): Promise<readonly Cohort[]> {
+  const [first] = cohorts
+  if (first === undefined) return []
+  const tests = await inSlices(memberTests(deps, cohorts))
+  const staticIds = cohorts.flatMap((cohort, at) => (tests[at] === null ? [cohort.id] : tests[at]!.staticCohortIds))
+  const { results } = await deps.management.listPersonsAfter(
+    first.projectId,
+    { afterPersonId: personId - 1, limit: 1 },
+    [...new Set(staticIds)],
+  )
+  const person = results.find(({ id }) => id === personId)
+  const found: Cohort[] = []
+  if (person === undefined) return found
+  for (const [at, cohort] of cohorts.entries()) {
+    const isMember = (await tests[at]?.isMember(person)) ?? ok(person.staticCohortIds.includes(cohort.id))
+    if (isMember.ok && isMember.value) found.push(cohort)
+  }
+  return found
+}
+
+/** A test of each cohort; null for a static one, whose members are rows. */
+function* memberTests(
+  deps: CohortPersonsDeps,
+  cohorts: readonly Cohort[],
+): Generator<undefined, (MemberTest | null)[]> {
+  const tests: (MemberTest | null)[] = []
+  for (const cohort of cohorts) {
+    tests.push(cohort.isStatic ? null : memberTest(deps, cohort))
+    yield
+  }
+  return tests
 }
 
 export interface CohortCounter {

@@ -1,9 +1,10 @@
-// Lists the names of a project's events and properties. Only the events themselves hold these names: event names are all
-// read by the sort key, property names from the newest events alone.
+// Lists the names of a project's events and properties. Only what is stored holds these names: event names are all read
+// by the sort key, property names from the newest events, or some groups, alone. Values: `property-values.ts`.
 
 import type { EventName, PropertyName } from '#core/capture/known-names.ts'
 import type { EventNameField, EventNameQuery, PropertyNameQuery } from '#ports/events/event-queries.ts'
 import type { ClickHouseClient } from '../connection/clickhouse-clients.ts'
+import { mirrorIsFilled } from './persons-of-today.ts'
 
 /** A client that sends a new name with each event must not fill the memory: further names are left out. */
 const namesMax = 100_000
@@ -12,6 +13,7 @@ const orderColumns: Readonly<Record<EventNameField, string>> = {
   name: 'event',
   firstCaptured: 'min(captured_at)',
   lastSeen: 'max(timestamp)',
+  count: 'count()',
 }
 
 /** See `EventQueries.listEventNames`. Copies of an event have one name, so nothing is deduplicated. */
@@ -38,7 +40,7 @@ export async function listEventNames(
 }
 
 /** How many of the newest events are read, and how long their properties may be: reading them is the main cost. */
-const sampledEventsMax = 2_000
+const sampledMax = 2_000
 const sampledCharsMax = 16_384
 const dateTimeForm = '^"\\d{4}-\\d\\d-\\d\\d([T ]\\d\\d:\\d\\d(:\\d\\d(\\.\\d+)?)?(Z|[+-]\\d\\d:?\\d\\d)?)?"$'
 
@@ -49,24 +51,19 @@ export async function listPropertyNames(
   signal: AbortSignal,
 ): Promise<{ count: number; results: readonly PropertyName[] }> {
   const { projectId, kind, events = [], search, limit, offset } = query
-  const column = kind === 'person' ? 'person_properties' : 'properties'
   const conditions = ['1']
   if (search !== undefined) conditions.push('positionCaseInsensitiveUTF8(name, {search:String}) > 0')
   if (query.names !== undefined) conditions.push('name IN {names:Array(String)}')
   if (query.excludedNames !== undefined) conditions.push('name NOT IN {excluded:Array(String)}')
   if (query.leavesOutCore) conditions.push("NOT startsWith(name, '$')")
   if (query.ofFlags !== undefined) conditions.push(`${query.ofFlags ? '' : 'NOT '}startsWith(name, '$feature/')`)
-  const onlyThese = query.onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''
   const result = await client.query({
     query: `SELECT name, countIf(match(raw, '^-?[0-9]')), countIf(raw IN ('true', 'false')),
         countIf(match(raw, {date_time:String})), countIf(startsWith(raw, '"')), countIf(raw != 'null'),
         countIf(event IN {events:Array(String)}), count() OVER ()
       FROM (
-        SELECT event, arrayJoin(JSONExtractKeysAndValuesRaw(text)) AS pair, pair.1 AS name, pair.2 AS raw FROM (
-          SELECT event, ${column} AS text FROM events
-          WHERE project_id = {project:UInt32} ${onlyThese} AND length(${column}) <= ${sampledCharsMax}
-          ORDER BY project_id DESC, toDate32(timestamp) DESC LIMIT ${sampledEventsMax}
-        )
+        SELECT event, arrayJoin(JSONExtractKeysAndValuesRaw(text)) AS pair, pair.1 AS name, pair.2 AS raw
+        FROM (${sampleOf(query)})
       ) WHERE ${conditions.join(' AND ')}
       GROUP BY name ORDER BY name LIMIT {limit:UInt32} OFFSET {offset:UInt64}`,
     query_params: {
@@ -75,6 +72,7 @@ export async function listPropertyNames(
       limit,
       offset,
       date_time: dateTimeForm,
+      ...(typeof kind === 'object' && { type: kind.groupTypeIndex }),
       ...(search === undefined ? {} : { search }),
       ...(query.names === undefined ? {} : { names: query.names }),
       ...(query.excludedNames === undefined ? {} : { excluded: query.excludedNames }),
@@ -101,4 +99,17 @@ export async function listPropertyNames(
       return { name, type, isSeenOnEvents: seen! > 0 }
     }),
   }
+}
+
+/** A query of the properties to look at as `text`, each with its `event`. */
+function sampleOf({ kind, events = [], onlyOfEvents }: PropertyNameQuery): string {
+  if (typeof kind === 'object')
+    return `SELECT '' AS event, properties AS text FROM groups FINAL
+      WHERE ${mirrorIsFilled()} AND project_id = {project:UInt32} AND group_type_index = {type:UInt8} AND is_deleted = 0
+        AND length(properties) <= ${sampledCharsMax} LIMIT ${sampledMax}`
+  const column = kind === 'person' ? 'person_properties' : 'properties'
+  const onlyThese = onlyOfEvents && events.length > 0 ? 'AND event IN {events:Array(String)}' : ''
+  return `SELECT event, ${column} AS text FROM events
+    WHERE project_id = {project:UInt32} ${onlyThese} AND length(${column}) <= ${sampledCharsMax}
+    ORDER BY project_id DESC, toDate32(timestamp) DESC LIMIT ${sampledMax}`
 }

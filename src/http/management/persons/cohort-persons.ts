@@ -1,14 +1,17 @@
-// The members of a cohort and their number. Members of static cohorts are added and removed by id.
+// The members of a cohort, their number, and the cohorts of a person. Members of static cohorts are added and removed by id.
 
+import Type from 'typebox'
 import type { Cohort } from '#core/flags/definitions/cohort.ts'
 import type { UnknownReason } from '#core/flags/evaluation/flag-outcome.ts'
 import type { MemberIds } from '#core/flags/evaluation/member-ids.ts'
 import { err, ok } from '#core/result.ts'
+import type { CohortStore } from '#ports/state/cohort-store.ts'
 import type { CohortPersonsDeps } from '#services/manage/cohort-persons.ts'
-import { type CohortCounter, listMembers } from '#services/manage/cohort-persons.ts'
+import { type CohortCounter, listCohortsOf, listMembers } from '#services/manage/cohort-persons.ts'
 import type { ManageCohortsDeps } from '#services/manage/manage-cohorts.ts'
 import { changeMembers } from '#services/manage/manage-cohorts.ts'
 import { waitOrStop } from '#services/shared/back-off.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
 import {
   addMembersSchema,
   cohortSchema,
@@ -20,12 +23,13 @@ import {
 import { encodePerson, personSchema } from '#wire/management/persons/persons.ts'
 import { uncountedPageSchema } from '#wire/management/shapes.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
-import { type Answer, answer, invalidInput, refusal, required } from '../kit/answers.ts'
+import { type Answer, answer, encodeEach, invalidInput, listAnswer, refusal, required } from '../kit/answers.ts'
 import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, noSuchCohort } from '../kit/cohort-endpoint.ts'
-import type { ManagementRoute } from '../kit/endpoint.ts'
+import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCursorList } from '../kit/full-page.ts'
-import { limitParam, refusedParam, wholeNumberParam } from '../kit/query-params.ts'
+import { findPersonById, noSuchPerson, type PersonFinder } from '../kit/person-filters.ts'
+import { limitParam, refusedParam, requiredParam, textParam, wholeNumberParam } from '../kit/query-params.ts'
 
 const tag = 'cohorts'
 
@@ -33,9 +37,13 @@ const tag = 'cohorts'
 const searchMsMax = 10_000
 /** How long an answer waits for a count; then it says that the count is under way. */
 const countWaitMs = 3_000
+/** Cohorts that are tested with one read of the person. */
+const testedCohortsMax = 200
 
 export function cohortPersonsRoutes(
-  deps: CohortEndpointDeps & ManageCohortsDeps & CohortPersonsDeps,
+  deps: CohortEndpointDeps &
+    ManageCohortsDeps &
+    CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> & PersonFinder },
   counter: CohortCounter,
 ): ManagementRoute[] {
   return [
@@ -122,6 +130,30 @@ export function cohortPersonsRoutes(
         if (!counted.ok) return refusal(counted.error === 'too_many' ? countBusy : notEvaluable(counted.error))
         const current = (await deps.management.findCohort(cohort.projectId, cohort.id)) ?? cohort
         return answer(200, encodeCohort(current, { isCalculating: counter.isCounting(cohort.id) }))
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'GET',
+      path: '/persons/cohorts',
+      id: 'persons_cohorts',
+      tag: 'persons',
+      summary: 'The cohorts that a person is in now, newest first. Those that cannot be evaluated have nobody in them.',
+      scope: 'person:read cohort:read',
+      query: { person_id: requiredParam(textParam('`uuid` or `id` of the person.')) },
+      success: { status: 200, schema: Type.Object({ results: Type.Array(cohortSchema) }) },
+      handle: async ({ project, query, signal }) => {
+        const person = await findPersonById(deps.management, project.id, query.person_id)
+        if (person === null) return refusal(noSuchPerson)
+        const found: Cohort[] = []
+        for (let offset = 0; !signal.aborted; ) {
+          const { results, count } = await deps.management.listCohorts(project.id, { limit: testedCohortsMax, offset })
+          found.push(...(await listCohortsOf(deps, person, results)))
+          offset += results.length
+          if (results.length === 0 || offset >= count) break
+        }
+        const encode = (cohort: Cohort) =>
+          JSON.stringify(encodeCohort(cohort, { isCalculating: counter.isCounting(cohort.id) }))
+        return listAnswer({}, await inSlices(encodeEach(found, encode)))
       },
     }),
   ]

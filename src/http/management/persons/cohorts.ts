@@ -29,13 +29,14 @@ import type { CohortEndpointDeps } from '../kit/cohort-endpoint.ts'
 import { answerCohortWrite, cohortRoutes, refuseCohort } from '../kit/cohort-endpoint.ts'
 import { type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
 import { answerCountedList, encodeObjects } from '../kit/full-page.ts'
+import type { PersonFinder } from '../kit/person-filters.ts'
 import { booleanParam, pageParams, searchParam } from '../kit/query-params.ts'
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 import { cohortPersonsRoutes } from './cohort-persons.ts'
 
 type CohortsDeps = CohortEndpointDeps &
   ManageCohortsDeps &
-  CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> }
+  CohortPersonsDeps & { readonly management: Pick<CohortStore, 'listCohorts'> & PersonFinder }
 
 const tag = 'cohorts'
 /** Fits a table with as many rows as allowed, of uuids and a column or two beside them. */

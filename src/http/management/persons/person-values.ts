@@ -1,0 +1,48 @@
+// The values of a property of persons, which tools offer when they ask for a condition.
+
+import Type from 'typebox'
+import { definedOf } from '#core/defined-of.ts'
+import type { EventQueries } from '#ports/events/event-queries.ts'
+import { answerFromEventStore, listAnswer } from '../kit/answers.ts'
+import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { requiredParam, searchParam, textParam } from '../kit/query-params.ts'
+
+type PersonValuesDeps = EndpointDeps & { readonly events: Pick<EventQueries, 'listPropertyValues'> }
+
+/** As in PostHog. */
+const valueCountMax = 20
+
+const valuesSchema = Type.Object({
+  results: Type.Array(Type.Object({ name: Type.Unknown({ description: 'The value.' }), count: Type.Integer() }), {
+    description: `The ${valueCountMax} values that most persons have, with the number of these.`,
+  }),
+  refreshing: Type.Literal(false),
+  value_count: Type.Integer({ description: 'How many different values there are.' }),
+  is_sample: Type.Boolean({ description: 'There are more persons than were looked at.' }),
+})
+
+export function personValuesRoutes(deps: PersonValuesDeps): ManagementRoute[] {
+  return projectRoutes(deps, {
+    method: 'GET',
+    path: '/persons/values',
+    id: 'persons_values',
+    tag: 'persons',
+    summary: 'The most frequent values of a property, of 50,000 persons at most.',
+    scope: 'person:read',
+    query: {
+      key: requiredParam(textParam('Name of the property.')),
+      value: searchParam('Part of a value, in any case.'),
+    },
+    success: { status: 200, schema: valuesSchema },
+    handle: ({ project, query, signal }) =>
+      answerFromEventStore(async () => {
+        const { key: name, value: search } = query
+        const asked = { projectId: project.id, of: 'person', name, limit: valueCountMax } as const
+        const found = await deps.events.listPropertyValues({ ...asked, ...definedOf({ search }) }, signal)
+        return listAnswer(
+          { refreshing: false, value_count: found.valueCount, is_sample: found.isSample },
+          found.results.map(({ valueJson, count }) => `{"name":${valueJson},"count":${count}}`),
+        )
+      }),
+  })
+}

@@ -1,0 +1,75 @@
+// What PostHog's tools ask about persons: the values of a property, and somebody's cohorts.
+
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { PropertyValueQuery } from '#ports/events/event-queries.ts'
+import { startManagement } from '../support/management-api.ts'
+import { aMapping, aPerson, created } from '../support/state-builders.ts'
+
+describe('persons', () => {
+  it('have the most frequent values of a property listed', async t => {
+    let asked: PropertyValueQuery | undefined
+    const api = await startManagement(t, {
+      events: {
+        listPropertyValues: async query => {
+          asked = query
+          return { results: [{ valueJson: '"pro"', count: 2 }], valueCount: 7, isSample: false }
+        },
+      },
+    })
+    const { status, body } = await api.call('GET', '/api/projects/1/persons/values/?key=plan&value=PR')
+    assert.equal(status, 200)
+    assert.deepEqual(body, {
+      refreshing: false,
+      value_count: 7,
+      is_sample: false,
+      results: [{ name: 'pro', count: 2 }],
+    })
+    assert.deepEqual(asked, { projectId: 1, of: 'person', name: 'plan', search: 'PR', limit: 20 })
+    assert.equal((await api.call('GET', '/api/projects/1/persons/values/')).body.attr, 'key')
+  })
+
+  it('are found by number as by uuid, and tell their cohorts', async t => {
+    const api = await startManagement(t)
+    const ada = aPerson({ properties: { plan: 'pro' } })
+    const bob = aPerson({ uuid: '22222222-2222-5222-8222-222222222222', properties: { plan: 'free' } })
+    await api.commit({
+      persons: [created(ada), created(bob)],
+      mappings: [created(aMapping(ada, 'ada')), created(aMapping(bob, 'bob'))],
+    })
+    const project = '/api/projects/1'
+    const { id } = (await api.call('GET', `${project}/persons/${ada.uuid}/`)).body
+    assert.equal((await api.call('GET', `${project}/persons/${id}/`)).body.uuid, ada.uuid)
+    assert.deepEqual((await api.call('GET', `${project}/persons/${id}/distinct_ids/`)).body.count, 1)
+    for (const nobody of ['0', '999', 'x', '1e1'])
+      assert.equal((await api.call('GET', `${project}/persons/${nobody}/`)).status, 404, nobody)
+    const cohort = async (name: string, body: object) => {
+      const made = await api.call('POST', `${project}/cohorts/`, { body: { name, ...body } })
+      assert.equal(made.status, 201, made.text)
+      return made.body.id
+    }
+    const having = (values: object[]) => ({ filters: { properties: { type: 'OR', values } } })
+    const plan = (value: string) => ({ key: 'plan', type: 'person', operator: 'exact', value })
+    const fixed = await cohort('fixed', { is_static: true, distinct_ids: ['ada'] })
+    await cohort('other', { is_static: true, distinct_ids: ['bob'] })
+    await cohort('pro', having([plan('pro')]))
+    await cohort('free', having([plan('free')]))
+    await cohort('of fixed', having([{ key: 'id', type: 'cohort', value: fixed }]))
+    await cohort('gone', having([plan('pro')]))
+    const [gone] = (await api.call('GET', `${project}/cohorts/?search=gone`)).body.results
+    await api.call('PATCH', `${project}/cohorts/${gone.id}/`, { body: { deleted: true } })
+    for (const person of [ada.uuid, id]) {
+      const { status, body } = await api.call('GET', `${project}/persons/cohorts/?person_id=${person}`)
+      assert.equal(status, 200)
+      assert.deepEqual(
+        body.results.map(({ name }: { name: string }) => name),
+        ['of fixed', 'pro', 'fixed'],
+      )
+      assert.deepEqual(body.results[2], (await api.call('GET', `${project}/cohorts/${fixed}/`)).body)
+    }
+    assert.equal((await api.call('GET', `${project}/persons/cohorts/?person_id=999`)).status, 404)
+    assert.equal((await api.call('GET', `${project}/persons/cohorts/`)).body.attr, 'person_id')
+    const key = await api.addKey(['person:read'])
+    assert.equal((await api.call('GET', `${project}/persons/cohorts/?person_id=${id}`, { key })).status, 403)
+  })
+})
