@@ -115,6 +115,8 @@ const scopesOf: Readonly<Record<string, string>> = {
   event_definitions_list: 'event_definition:read',
   property_definitions_list: 'property_definition:read',
   query_create: 'query:read',
+  mcp_tools_execute_sql: 'query:read',
+  mcp_tools_read_taxonomy: 'query:read',
   rejected_events_list: 'query:read',
   rejected_events_retrieve: 'query:read',
   rejected_events_replay: 'query:write',

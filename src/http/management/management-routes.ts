@@ -28,6 +28,7 @@ import { groupsRoutes } from './persons/groups.ts'
 import { personValuesRoutes } from './persons/person-values.ts'
 import { personsRoutes } from './persons/persons.ts'
 import { projectsRoutes } from './projects.ts'
+import { agentToolsRoutes } from './queries/agent-tools.ts'
 import { definitionsRoutes } from './queries/definitions.ts'
 import { eventsRoutes } from './queries/events.ts'
 import { liveEventsRoutes } from './queries/live-events.ts'
@@ -64,6 +65,7 @@ export function managementRoutes(deps: ManagementDeps): ManagementRoute[] {
     ...importJobsRoutes(deps),
     ...definitionsRoutes(deps),
     ...queryRoutes(deps),
+    ...agentToolsRoutes(deps),
     ...rejectedEventsRoutes(deps),
     ...replayMessagesRoutes(deps),
     ...liveEventsRoutes(deps),

@@ -87,6 +87,7 @@ const tagDescriptions: Readonly<Record<string, string>> = {
   health: 'Whether the instance works, and numbers of it.',
   import_jobs: 'Imports that wait until they are published, and can be undone.',
   ingestion: 'What became of events, and what deserves a look.',
+  mcp_tools: 'What agents are told to call first: SQL, and which events and properties there are.',
   openfeature: 'Remote evaluation by the protocol of OpenFeature.',
   organizations: 'The one organization of an instance.',
   personal_api_keys: 'Keys of the private API.',

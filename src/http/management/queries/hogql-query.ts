@@ -3,8 +3,9 @@
 import type { JsonObject } from '#core/json.ts'
 import { isJsonObject } from '#core/json.ts'
 import type { Project } from '#core/project.ts'
+import type { Result } from '#core/result.ts'
 import { propertyHint } from '#core/sql/property-hint.ts'
-import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
+import type { SqlFailure, SqlQueries, SqlQuery, SqlRows } from '#ports/events/sql-queries.ts'
 import { type WireError, wireError } from '#wire/wire-error.ts'
 import { type Answer, invalid, invalidInput, permissionDenied, refusal, required } from '../kit/answers.ts'
 
@@ -28,16 +29,7 @@ export async function answerHogQLQuery(
   if (typeof sql !== 'string') return refusal(invalid('query.query', 'The SQL has to be a text.'))
   if (values !== null && !isJsonObject(values))
     return refusal(invalid('query.values', 'The values have to be an object: a value for each placeholder.'))
-  const ran = await events.runSql(
-    {
-      projectId: project.id,
-      sql,
-      values: values ?? {},
-      defaultRowCount: rowCounts.default,
-      rowCountMax: rowCounts.max,
-    },
-    signal,
-  )
+  const ran = await runHogQL(events, { projectId: project.id, sql, values: values ?? {} }, signal)
   if (!ran.ok) return refusal(sqlError(ran.error, sql))
   const { columns, types, rows, hasMore, rowCountMax } = ran.value
   const head = {
@@ -52,22 +44,34 @@ export async function answerHogQLQuery(
   return { status: 200, json: `${JSON.stringify({ ...head, results: [] }).slice(0, -2)}${rows.join(',')}]}` }
 }
 
-/** The error for a query that has to change. */
-export function sqlError(failure: SqlFailure, sql: string): WireError {
+/** Runs SQL with as many rows as PostHog answers. */
+export function runHogQL(
+  events: HogQLQueryDeps['events'],
+  query: Pick<SqlQuery, 'projectId' | 'sql' | 'values'>,
+  signal: AbortSignal,
+): Promise<Result<SqlRows, SqlFailure>> {
+  return events.runSql({ ...query, defaultRowCount: rowCounts.default, rowCountMax: rowCounts.max }, signal)
+}
+
+/**
+ * The error for a query that has to change.
+ * @param attr the field that holds the SQL.
+ */
+export function sqlError(failure: SqlFailure, sql: string, attr = 'query.query'): WireError {
   switch (failure.kind) {
     case 'refused': {
       const place = failure.at === null ? '' : ` (${placeIn(sql, failure.at)})`
-      return invalidInput('query.query', withHint(`${failure.detail}${place}`, propertyHint(failure, sql)))
+      return invalidInput(attr, withHint(`${failure.detail}${place}`, propertyHint(failure, sql)))
     }
     case 'failed':
       return wireError(
         400,
         'invalid_query',
         withHint(failure.detail, propertyHint({ ...failure, at: null }, sql)),
-        'query.query',
+        attr,
       )
     case 'too_large':
-      return wireError(400, 'query_too_large', failure.detail, 'query.query')
+      return wireError(400, 'query_too_large', failure.detail, attr)
     case 'forbidden':
       return permissionDenied(
         'The query reads or does something that is not allowed: it may read the tables events, persons, groups and flag_calls, and change nothing.',

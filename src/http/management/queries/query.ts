@@ -16,10 +16,12 @@ import { idleParam } from '../kit/query-params.ts'
 import { answerHogQLQuery, type HogQLQueryDeps } from './hogql-query.ts'
 import { answerTrendsQuery, type TrendsQueryDeps } from './trends-query.ts'
 
-export type QueryDeps = EndpointDeps &
-  TrendsQueryDeps &
-  HogQLQueryDeps &
-  Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing'> & { readonly management: CaughtUpDeps['positions'] }
+export type QueryDeps = EndpointDeps & TrendsQueryDeps & HogQLQueryDeps & CompleteDeps
+
+/** What tells whether the worker has processed what was accepted. */
+export type CompleteDeps = Pick<CaughtUpDeps, 'log' | 'startedAtMs' | 'isProcessing' | 'clock'> & {
+  readonly management: CaughtUpDeps['positions']
+}
 
 /**
  * What a kind of query is answered with. Errors name fields from `query`; failures of the event store may be thrown.
@@ -77,7 +79,7 @@ export function queryRoutes(deps: QueryDeps): ManagementRoute[] {
 }
 
 /** False also when the event log or the state cannot be asked: the events that are stored can be counted all the same. */
-async function isKnownComplete(deps: QueryDeps, projectId: number): Promise<boolean> {
+export async function isKnownComplete(deps: CompleteDeps, projectId: number): Promise<boolean> {
   const { log, management: positions, clock, startedAtMs, isProcessing } = deps
   try {
     return await isCaughtUp({ log, positions, clock, startedAtMs, isProcessing }, projectId)

@@ -1,0 +1,115 @@
+// The tools that PostHog tells agents to call first, below `mcp_tools`. An error has the status and the fields that every
+// error has here, and those of PostHog's tools beside them: PostHog answers 200 to SQL that fails.
+
+import Type from 'typebox'
+import type { SqlRows } from '#ports/events/sql-queries.ts'
+import { inSlices } from '#services/shared/in-slices.ts'
+import { TableLines, toolAnswerSchema } from '#wire/insights/tool-texts.ts'
+import { jsonObjectSchema, nullable } from '#wire/management/shapes.ts'
+import { type Answer, answer, answerFromEventStore, encodeEach, invalidInput, refusal } from '../kit/answers.ts'
+import { type EndpointDeps, type ManagementRoute, projectRoutes } from '../kit/endpoint.ts'
+import { type HogQLQueryDeps, runHogQL, sqlError } from './hogql-query.ts'
+import { type CompleteDeps, isKnownComplete } from './query.ts'
+import { readTaxonomy, type TaxonomyDeps, taxonomyKinds } from './read-taxonomy.ts'
+
+type AgentToolsDeps = EndpointDeps & HogQLQueryDeps & CompleteDeps & TaxonomyDeps
+
+const tag = 'mcp_tools'
+const scope = 'query:read'
+
+const sqlArgs = Type.Object(
+  {
+    query: Type.String({ minLength: 1, description: 'SQL as a HogQLQuery of `/query/` takes it.' }),
+    truncate: Type.Optional(
+      Type.Boolean({
+        description: 'Whether objects and lists of more than 500 characters are cut, as they are unless false.',
+      }),
+    ),
+    connectionId: Type.Optional(nullable(Type.String({ description: 'Only null: there are no other sources.' }))),
+    sendRawQuery: Type.Optional(nullable(Type.Boolean({ description: 'Only false: there are no other sources.' }))),
+  },
+  { additionalProperties: false },
+)
+
+const taxonomyArgs = Type.Object(
+  { query: jsonObjectSchema(`\`kind\` is one of ${taxonomyKinds.join(', ')}; the other fields depend on it.`) },
+  { additionalProperties: false },
+)
+
+export function agentToolsRoutes(deps: AgentToolsDeps): ManagementRoute[] {
+  return [
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/mcp_tools/execute_sql',
+      id: 'mcp_tools_execute_sql',
+      tag,
+      scope,
+      summary: 'Run SQL as `/query/` does; the rows are a table in a text.',
+      body: Type.Object({ args: sqlArgs }),
+      success: { status: 200, schema: toolAnswerSchema },
+      handle: async ({ project, body: { args }, signal }) => {
+        for (const name of ['connectionId', 'sendRawQuery'] as const)
+          if (args[name] != null && args[name] !== false)
+            return asTool(refusal(invalidInput(`args.${name}`, noSources)))
+        const { query: sql, truncate: isCut = true } = args
+        const answered = await answerFromEventStore(async () => {
+          const complete = await isKnownComplete(deps, project.id)
+          const ran = await runHogQL(deps.events, { projectId: project.id, sql, values: {} }, signal)
+          return ran.ok
+            ? tableAnswer(ran.value, { sql, isCut, complete })
+            : refusal(sqlError(ran.error, sql, 'args.query'))
+        })
+        return asTool(answered)
+      },
+    }),
+    ...projectRoutes(deps, {
+      method: 'POST',
+      path: '/mcp_tools/read_taxonomy',
+      id: 'mcp_tools_read_taxonomy',
+      tag,
+      scope,
+      summary: 'Which events, properties and values there are, as a text.',
+      body: Type.Object({ args: taxonomyArgs }),
+      success: { status: 200, schema: toolAnswerSchema },
+      handle: async ({ project, body: { args }, signal }) => {
+        const answered = await answerFromEventStore(async () => {
+          const read = await readTaxonomy(deps, project.id, args.query, signal)
+          if (!read.ok) return refusal(read.error)
+          return answer(200, { success: true, content: read.value, structured_content: { query: args.query } })
+        })
+        return asTool(answered)
+      },
+    }),
+  ]
+}
+
+const noSources = 'There are no connections to other sources here: leave it out.'
+
+async function tableAnswer(
+  { columns, rows, rowCountMax, hasMore }: SqlRows,
+  { sql, isCut, complete }: { readonly sql: string; readonly isCut: boolean; readonly complete: boolean },
+): Promise<Answer> {
+  const table = new TableLines({ isCut })
+  // Escaped line by line, since an answer may have 32 MB.
+  const escaped = (line: string) => JSON.stringify(line).slice(1, -1)
+  const lines = await inSlices(encodeEach([JSON.stringify(columns), ...rows], row => escaped(table.lineOf(row))))
+  const notes = [
+    ...(rows.length === 0 ? ['No rows.'] : []),
+    ...(hasMore ? [`There are more rows than these ${rowCountMax}: give a LIMIT, or ask for less.`] : []),
+    ...(table.cutCount > 0 ? [`${table.cutCount} values were cut: send truncate: false for all of them.`] : []),
+    ...(complete ? [] : ['Events are still being processed: rows and figures may lack some of them.']),
+  ]
+  const content = [...lines, ...(notes.length > 0 ? ['', ...notes.map(escaped)] : [])].join('\\n')
+  const structured = { query: { kind: 'HogQLQuery', query: sql }, hasMore, limit: rowCountMax, complete }
+  return {
+    status: 200,
+    json: `{"success":true,"content":"${content}","structured_content":${JSON.stringify(structured)}}`,
+  }
+}
+
+/** Errors with the fields that PostHog's tools have in theirs. */
+function asTool(answered: Answer): Answer {
+  if (answered.status === 200) return answered
+  const error = JSON.parse(String(answered.json)) as { readonly detail: string }
+  return { ...answered, json: JSON.stringify({ ...error, success: false, content: `Tool failed: ${error.detail}` }) }
+}

@@ -1,0 +1,210 @@
+// Which events, properties and values a project has, by PostHog's kinds of question. There are no actions and no sessions
+// of their own here. Names are read from what is stored, as `event_definitions` and `property_definitions` read them.
+
+import type { JsonObject } from '#core/json.ts'
+import { err, ok, type Result } from '#core/result.ts'
+import type { EventQueries, PropertyNameQuery, PropertyValueQuery } from '#ports/events/event-queries.ts'
+import type { GroupStore } from '#ports/state/group-store.ts'
+import { eventsText, propertiesText, valuesText } from '#wire/insights/tool-texts.ts'
+import type { WireError } from '#wire/wire-error.ts'
+import { invalid, invalidInput, missing, required } from '../kit/answers.ts'
+
+export interface TaxonomyDeps {
+  readonly events: Pick<EventQueries, 'listEvents' | 'listEventNames' | 'listPropertyNames' | 'listPropertyValues'>
+  readonly management: Pick<GroupStore, 'listGroupTypes'>
+}
+
+/** As in PostHog. */
+const eventCountMax = 500
+const valueCountMax = 25
+const propertyCountMax = 500
+
+/** The text of an answer. Fields are named in errors from `args.query` on. */
+type Taxonomy = Promise<Result<string, WireError>>
+
+interface Asked {
+  readonly projectId: number
+  readonly fields: JsonObject
+  readonly signal: AbortSignal
+}
+
+interface Kind {
+  readonly fields: readonly string[]
+  readonly read: (deps: TaxonomyDeps, asked: Asked) => Taxonomy
+}
+
+const noActions = missing('There are no actions here: ask by the names of events, kind event_properties.')
+
+const kinds: Readonly<Record<string, Kind>> = {
+  events: { fields: ['limit', 'offset'], read: readEvents },
+  event_properties: { fields: ['event_name'], read: readEventProperties },
+  event_property_values: { fields: ['event_name', 'property_name'], read: readEventValues },
+  entity_properties: { fields: ['entity'], read: readEntityProperties },
+  entity_property_values: { fields: ['entity', 'property_name'], read: readEntityValues },
+  action_properties: { fields: ['action_id'], read: async () => err(noActions) },
+  action_property_values: { fields: ['action_id', 'property_name'], read: async () => err(noActions) },
+}
+export const taxonomyKinds = Object.keys(kinds)
+
+export async function readTaxonomy(
+  deps: TaxonomyDeps,
+  projectId: number,
+  query: JsonObject,
+  signal: AbortSignal,
+): Taxonomy {
+  const { kind: name, ...fields } = query
+  if (name === undefined) return err(required('args.query.kind'))
+  const kind = typeof name === 'string' && Object.hasOwn(kinds, name) ? kinds[name]! : null
+  if (kind === null) return err(invalidInput('args.query.kind', `Must be one of ${taxonomyKinds.join(', ')}.`))
+  const unknown = Object.keys(fields).find(field => !kind.fields.includes(field))
+  if (unknown !== undefined)
+    return err(invalidInput(`args.query.${unknown}`, `Unknown field. This kind has ${kind.fields.join(', ')}.`))
+  return kind.read(deps, { projectId, fields, signal })
+}
+
+async function readEvents({ events }: TaxonomyDeps, { projectId, fields, signal }: Asked): Taxonomy {
+  const limit = wholeNumber(fields, 'limit', { unlessGiven: eventCountMax, minimum: 1, maximum: eventCountMax })
+  if (!limit.ok) return limit
+  const offset = wholeNumber(fields, 'offset', { unlessGiven: 0, minimum: 0, maximum: 10_000_000 })
+  if (!offset.ok) return offset
+  const page = { limit: limit.value, offset: offset.value }
+  const { count, results } = await events.listEventNames(
+    { projectId, ...page, order: { by: 'count', isDescending: true } },
+    signal,
+  )
+  const next = offset.value + results.length
+  return ok(eventsText(results, next < count ? next : null))
+}
+
+async function readEventProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+  const name = text(asked.fields, 'event_name')
+  if (!name.ok) return name
+  const of = { kind: 'event', events: [name.value], onlyOfEvents: true } as const
+  const listed = await propertiesOf(deps, asked, of, 'the newest 2,000 events of this name')
+  if (listed !== null) return ok(listed)
+  const isKnown = await isEvent(deps, asked, name.value)
+  return isKnown ? ok('These events have no properties of up to 16,384 characters.') : err(noSuchEvent)
+}
+
+async function readEventValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+  const event = text(asked.fields, 'event_name')
+  if (!event.ok) return event
+  const sampled = { kind: 'event', events: [event.value], onlyOfEvents: true } as const
+  return valuesOf(deps, asked, { of: { event: event.value }, sampled, whose: 'the newest 2,000 events' }, async () =>
+    (await isEvent(deps, asked, event.value)) ? noSuchProperty : noSuchEvent,
+  )
+}
+
+async function readEntityProperties(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+  const entity = await entityOf(deps, asked)
+  if (!entity.ok) return entity
+  const { sampled, of } = entity.value
+  const who = of === 'person' ? 'the persons of the newest 2,000 events' : '2,000 groups of this type'
+  return ok((await propertiesOf(deps, asked, sampled, who)) ?? 'There are no properties.')
+}
+
+async function readEntityValues(deps: TaxonomyDeps, asked: Asked): Taxonomy {
+  const entity = await entityOf(deps, asked)
+  if (!entity.ok) return entity
+  const whose = entity.value.of === 'person' ? '50,000 persons' : '50,000 groups'
+  return valuesOf(deps, asked, { ...entity.value, whose }, async () => noSuchProperty)
+}
+
+type Sampled = Pick<PropertyNameQuery, 'kind' | 'events' | 'onlyOfEvents'>
+
+/** Null when there are none. */
+async function propertiesOf(
+  { events }: TaxonomyDeps,
+  { projectId, signal }: Asked,
+  sampled: Sampled,
+  of: string,
+): Promise<string | null> {
+  const page = { limit: propertyCountMax, offset: 0 }
+  const { count, results } = await events.listPropertyNames({ projectId, ...sampled, ...page }, signal)
+  return count === 0 ? null : propertiesText(results, { count, of })
+}
+
+/** @param whyNone the error where neither a value nor the property is found. */
+async function valuesOf(
+  { events }: TaxonomyDeps,
+  { projectId, fields, signal }: Asked,
+  { of, sampled, whose }: { readonly of: PropertyValueQuery['of']; readonly sampled: Sampled; readonly whose: string },
+  whyNone: () => Promise<WireError>,
+): Taxonomy {
+  const name = text(fields, 'property_name')
+  if (!name.ok) return name
+  const found = await events.listPropertyValues({ projectId, of, name: name.value, limit: valueCountMax }, signal)
+  if (found.results.length === 0) {
+    const page = { limit: 1, offset: 0 }
+    const { count } = await events.listPropertyNames({ projectId, ...sampled, names: [name.value], ...page }, signal)
+    if (count === 0) return err(await whyNone())
+  }
+  return ok(valuesText(found, whose))
+}
+
+/** An event's name is known when there is one. */
+async function isEvent({ events }: TaxonomyDeps, { projectId, signal }: Asked, event: string): Promise<boolean> {
+  const found = await events.listEvents({ projectId, event, descending: true, limit: 1 }, signal)
+  return found.events.length > 0
+}
+
+interface Entity {
+  readonly of: 'person' | { readonly groupTypeIndex: number }
+  readonly sampled: Sampled
+}
+
+/** As in PostHog, an entity is also known by its plural. */
+async function entityOf(
+  { management }: TaxonomyDeps,
+  { projectId, fields }: Asked,
+): Promise<Result<Entity, WireError>> {
+  const entity = text(fields, 'entity')
+  if (!entity.ok) return entity
+  const names = [
+    entity.value,
+    entity.value.replace(/ies$/, 'y'),
+    entity.value.replace(/e?s$/, ''),
+    entity.value.replace(/s$/, ''),
+  ]
+  const types = await management.listGroupTypes(projectId)
+  const type = names.map(name => types.find(known => known.name === name)).find(known => known !== undefined)
+  if (type !== undefined) {
+    const groups = { groupTypeIndex: type.index }
+    return ok({ of: groups, sampled: { kind: groups } })
+  }
+  if (names.includes('person')) return ok({ of: 'person', sampled: { kind: 'person' } })
+  const there = ['person', ...types.map(({ name }) => name)].join(', ')
+  const detail = names.includes('session')
+    ? 'There is no table of sessions: events have $session_id among their columns.'
+    : `There is no such entity. There are ${there}.`
+  return err(invalidInput('args.query.entity', detail))
+}
+
+const noSuchEvent = missing('The project has no event of this name: kind events lists those that it has.')
+const noSuchProperty = missing('No property of this name was found: event_properties and entity_properties list them.')
+
+const textLengthMax = 1_000
+
+function text(fields: JsonObject, name: string): Result<string, WireError> {
+  const value = fields[name]
+  const attr = `args.query.${name}`
+  if (value === undefined || value === '') return err(required(attr))
+  if (typeof value !== 'string') return err(invalid(attr, 'Must be of type string.'))
+  const isRead = value.length <= textLengthMax && !value.includes('\0')
+  return isRead ? ok(value) : err(invalidInput(attr, `At most ${textLengthMax} characters, without NUL.`))
+}
+
+function wholeNumber(
+  fields: JsonObject,
+  name: string,
+  {
+    unlessGiven,
+    minimum,
+    maximum,
+  }: { readonly unlessGiven: number; readonly minimum: number; readonly maximum: number },
+): Result<number, WireError> {
+  const value = fields[name] ?? unlessGiven
+  const attr = `args.query.${name}`
+  if (typeof value !== 'number' || !Number.isInteger(value)) return err(invalid(attr, 'Must be of type integer.'))
+  return value >= minimum && value <= maximum ? ok(value) : err(invalidInput(attr, `Must be ${minimum} to ${maximum}.`))
+}

@@ -1,0 +1,95 @@
+// Answers of the tools that agents call, as text: a table of rows, and lists of names and values. Names and values come
+// from whoever sends events, so what would look like another row or name is written as JSON.
+// Source: PostHog's formats of `execute_sql` and `read_taxonomy`; the quoting is ours.
+
+import Type from 'typebox'
+import type { EventName, PropertyName, PropertyValues } from '#core/capture/known-names.ts'
+import { type JsonValue, parseJson } from '#core/json.ts'
+
+export const toolAnswerSchema = Type.Object({
+  success: Type.Literal(true, { description: 'An error has `success: false` beside its usual fields.' }),
+  content: Type.String({ description: 'For a model to read.' }),
+  structured_content: Type.Optional(
+    Type.Object({}, { description: 'What was asked for, and whether the answer is whole.' }),
+  ),
+})
+
+/** As in PostHog. */
+const cellCharsMax = 500
+const cutMark = '...truncated'
+const nullMark = '(null)'
+
+/** Lines of a table: cells between `|`. Objects and lists, also those in texts, are cut unless all of them is wanted. */
+export class TableLines {
+  readonly #isCut: boolean
+  #cutCount = 0
+
+  constructor({ isCut }: { readonly isCut: boolean }) {
+    this.#isCut = isCut
+  }
+
+  /** How many cells were cut. */
+  get cutCount(): number {
+    return this.#cutCount
+  }
+
+  /** @param rowJson a JSON list, whose numbers keep all their digits. */
+  lineOf(rowJson: string): string {
+    return (parseJson(rowJson) as JsonValue[]).map(value => this.#cell(value)).join('|')
+  }
+
+  #cell(value: JsonValue): string {
+    if (value === null) return nullMark
+    const text = typeof value === 'string' ? value : JSON.stringify(value)
+    if (this.#isCut && text.length > cellCharsMax && /^[[{]/.test(text)) {
+      this.#cutCount++
+      return quoted(`${text.slice(0, cellCharsMax)}${cutMark}`)
+    }
+    return typeof value === 'string' ? quoted(text) : text
+  }
+}
+
+/** A text as it is, unless it could be taken for something else. */
+function quoted(text: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  return text === nullMark || /^"|[|\u0000-\u001f\u007f\u2028\u2029]/.test(text) ? JSON.stringify(text) : text
+}
+
+/** A name between backticks. */
+function named(name: string): string {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what is looked for
+  return /[`\u0000-\u001f\u007f\u2028\u2029]/.test(name) ? JSON.stringify(name) : `\`${name}\``
+}
+
+/** @param next the offset of the names that follow; null when there are none. */
+export function eventsText(events: readonly EventName[], next: number | null): string {
+  if (events.length === 0) return 'events: none.'
+  const lines = ['events:', ...events.map(({ name }) => `- ${named(name)}`)]
+  if (next !== null) lines.push('', `There are more events: ask with offset ${next}.`)
+  return lines.join('\n')
+}
+
+/** @param of whose properties, for the sentence. */
+export function propertiesText(
+  properties: readonly PropertyName[],
+  { count, of }: { readonly count: number; readonly of: string },
+): string {
+  const lines = properties.map(({ name, type }) => `- ${named(name)} (${type ?? 'several types, lists or objects'})`)
+  const left = count - properties.length
+  return [
+    'properties:',
+    ...lines,
+    '',
+    ...(left > 0 ? [`${left} more are left out.`] : []),
+    `These are the properties of ${of}: rarer ones may be missing.`,
+  ].join('\n')
+}
+
+/** @param of whose values, for the sentence. */
+export function valuesText({ results, valueCount, isSample }: PropertyValues, of: string): string {
+  if (results.length === 0) return 'There are no values of up to 1,000 characters.'
+  const left = valueCount - results.length
+  const more = left === 0 ? '' : ` and ${left} more distinct ${left === 1 ? 'value' : 'values'}`
+  const sampled = isSample ? `\n\nOnly ${of} were looked at: rarer values may be missing.` : ''
+  return `${results.map(({ valueJson }) => valueJson).join(', ')}${more}${sampled}`
+}
