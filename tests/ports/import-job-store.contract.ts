@@ -133,7 +133,7 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal(await of(1), 'too_many_kept')
     })
 
-    it('deletes what jobs have kept in pieces, between which others write', async t => {
+    it('deletes what a job has kept, however much, and nothing of others', async t => {
       const { store, chunkStore } = await open(t)
       const [job, other] = [await create(store, aNewJob()), await create(store, aNewJob())]
       const many = Array.from({ length: 4_500 }, (_, index) => String(index).padStart(5, '0'))
@@ -154,11 +154,11 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       const ofOtherProject = { projectId: 2, uuid: many[1]!, timestampMs: 1, importJobId: job.id }
       const imports = { ...noImportChanges, images: [...images, groupImage], generated: [...generated, ofOtherProject] }
       await commit(chunkStore, { imports })
-      assert.ok((await turnsOf(() => store.deleteImportImages(job.id))) >= 9, 'pieces of 500')
+      await store.deleteImportImages(job.id)
       assert.deepEqual(await store.listImportImages(job.id, 'mapping', 10), [])
       assert.deepEqual(await store.listImportImages(job.id, 'group_type', 10), [])
       assert.equal((await store.listImportImages(other.id, 'mapping', 10)).length, 5)
-      assert.ok((await turnsOf(() => store.forgetGenerated(job.id))) >= 3, 'pieces of 2,000')
+      await store.forgetGenerated(job.id)
       const subjects = { distinctIds: [], groups: [], projectIds: [] }
       const asked = [...many.map(uuid => ({ projectId: 1, uuid })), { projectId: 2, uuid: many[1]! }]
       const { generated: left = [] } = await loadWhole(chunkStore, { ...subjects, generated: asked })
@@ -235,20 +235,6 @@ export function importJobStoreContract(adapter: string, open: OpenManagement): v
       assert.equal((await store.listImportJobs(1, { limit: 9, offset: 0 })).count, left.length)
     })
   })
-}
-
-/** How many turns the event loop has until it is done. */
-async function turnsOf(run: () => Promise<void>): Promise<number> {
-  let turns = 0
-  let isDone = false
-  const count = () => {
-    turns++
-    if (!isDone) setImmediate(count)
-  }
-  setImmediate(count)
-  await run()
-  isDone = true
-  return turns
 }
 
 function move(store: ManagementStore, id: number, state: ImportJobState, progress = {}) {

@@ -4,6 +4,7 @@ import assert from 'node:assert/strict'
 import { type Logger, silentLogger } from '#telemetry/log.ts'
 import { createMetrics } from '#telemetry/metrics.ts'
 import { systemClock } from '../../src/adapters/system/clock.ts'
+import type { Machine } from '../../src/compose/front/context.ts'
 import { composeFront, type Front } from '../../src/compose/front/front.ts'
 import { bootstrap, openManagement } from '../../src/compose/instance/start.ts'
 import { readConfig } from '../../src/config.ts'
@@ -20,6 +21,7 @@ export interface RunningFront extends Front {
 export async function startFront(
   settings: Readonly<Record<string, string>> = {},
   logger: Logger = silentLogger(),
+  machine: Partial<Machine> = {},
 ): Promise<RunningFront> {
   const cleanUps: (() => void)[] = []
   const config = readConfig({
@@ -45,6 +47,7 @@ export async function startFront(
       otherMetrics: async () => [],
     },
     management,
+    machine,
   })
   const { url, adminUrl } = await front.listen()
   return {

@@ -11,7 +11,7 @@ import { version } from '#version.ts'
 import { openLogWriter } from '../log/log-writer.ts'
 import type { StateWriter } from '../stores/state.ts'
 import { composeCapture } from './capture.ts'
-import { type FrontSurroundings, frontContext } from './context.ts'
+import { type FrontSurroundings, frontContext, type Machine } from './context.ts'
 import { startCounters } from './counters.ts'
 import { createDecodePool } from './decode-pool.ts'
 import { startDefinitions } from './definitions.ts'
@@ -33,6 +33,8 @@ export interface FrontOptions extends FrontSurroundings, FrontStart {
   readonly management?: StateWriter
   /** For tests: replaces the front's own log. */
   readonly eventLog?: EventLogAppender
+  /** For tests: replaces parts of the machine. */
+  readonly machine?: Partial<Machine>
 }
 
 export interface Front {
@@ -48,7 +50,7 @@ export async function composeFront(options: FrontOptions): Promise<Front> {
   const { config, host, logger, metrics } = options
   await using opened = new AsyncDisposableStack()
   const stores = await openFrontStores(options, opened)
-  const context = frontContext(options)
+  const context = frontContext(options, options.machine)
   const counters = startCounters(context, stores.management, opened)
   const liveEvents = composeLiveEvents(context, stores.logReader)
   const definitions = await startDefinitions(context, stores, counters, liveEvents.recheck, opened)
