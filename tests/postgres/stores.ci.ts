@@ -3,13 +3,18 @@
 
 import assert from 'node:assert/strict'
 import { after, describe, it } from 'node:test'
+import { kyselyOn } from '#adapters/postgres/kysely-on-postgres.ts'
+import { openPool } from '#adapters/postgres/open-postgres.ts'
 import { openPostgresChunkStore } from '#adapters/postgres/postgres-chunk-store.ts'
 import { openPostgresDefinitionStore } from '#adapters/postgres/postgres-definition-store.ts'
 import { migratePostgres, openPostgresManagementStore } from '#adapters/postgres/postgres-management-store.ts'
 import { openPostgresSubjectStore } from '#adapters/postgres/postgres-subject-store.ts'
+import { migrateState, migrations } from '#adapters/sql/migrate-state.ts'
+import { postgresWords } from '#adapters/sql/migrations/migration.ts'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import { startDefinitionCache } from '#services/flags/definition-cache.ts'
+import { createLogger } from '#telemetry/log.ts'
 import { eventually } from '../support/eventually.ts'
 import { loadWhole } from '../support/load-chunk.ts'
 import { noPostgres, startPostgres, type TestPostgres } from '../support/postgres.ts'
@@ -36,6 +41,23 @@ describe('state on PostgreSQL', { skip }, async () => {
     await Promise.all(Array.from({ length: 6 }, () => migratePostgres({ url, logger })))
     const rows = await postgres.query<{ count: string }>('SELECT count(*) FROM revision', [], url)
     assert.equal(rows[0]!.count, '1')
+  })
+
+  it('logs that an older one was migrated, and nothing of a new one', async t => {
+    const url = await postgres.createDatabase()
+    t.after(() => postgres.dropDatabase(url))
+    const other = await postgres.createDatabase()
+    t.after(() => postgres.dropDatabase(other))
+    const lines: string[] = []
+    const info = createLogger({ level: 'info', process: 'serve' }, { write: line => void lines.push(line) })
+    await migratePostgres({ url: other, logger: info })
+    const limits = { sizeMax: 1, statementMsMax: 0, lockMsMax: 0, connectMsMax: 0 }
+    const pool = openPool({ url, logger, name: 'older', ...limits })
+    await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords, migrations: migrations.slice(0, -1) })
+    await pool.end()
+    for (const _ of [1, 2]) await migratePostgres({ url, logger: info })
+    const told = lines.map(line => JSON.parse(line)).map(({ level, from, to }) => [level, from, to])
+    assert.deepEqual(told, [['info', migrations.length - 1, migrations.length]])
   })
 
   it('is left alone when a newer version wrote it', async t => {

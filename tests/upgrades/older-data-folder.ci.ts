@@ -26,7 +26,7 @@ describe('a data folder of an older version', () => {
       const folder = tempDir(t)
       const { status, stderr } = spawnSync('tar', ['xzf', join(here, packed), '-C', folder], { encoding: 'utf8' })
       assert.equal(status, 0, stderr)
-      const pennon = await startPennon({ dataFolder: folder })
+      const pennon = await startPennon({ dataFolder: folder, settings: { PENNON_LOG_LEVEL: 'info' } })
       await pennon.caughtUp()
 
       const list = async <T>(path: string) =>
@@ -55,5 +55,18 @@ describe('a data folder of an older version', () => {
       const lost = await pennon.api<{ results: object[] }>('GET', '/api/instance/lost_records/')
       assert.deepEqual(lost.results, [])
       await pennon.stop()
+      const lines = pennon
+        .output()
+        .split('\n')
+        .filter(line => line.startsWith('{'))
+      const migrations = lines.map(line => JSON.parse(line)).filter(({ durationMs }) => durationMs !== undefined)
+      assert.deepEqual(
+        migrations.map(({ level, process }) => [level, process]),
+        [
+          ['info', 'serve'],
+          ['info', 'work'],
+        ],
+      )
+      assert.ok(migrations[0].to > migrations[0].from && migrations[1].tables.includes('events'))
     })
 })

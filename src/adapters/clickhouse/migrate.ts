@@ -13,8 +13,11 @@ export interface MigrateOptions extends SchemaOptions {
   readonly freeBytes?: (() => number) | undefined
 }
 
-/** @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left. */
-export function migrate(clients: ClickHouseClients, options: MigrateOptions): Promise<void> {
+/**
+ * @returns the tables that were there and were altered, each once.
+ * @throws PortError `full` when a table has to be altered and the disk has less than 64 MiB left.
+ */
+export function migrate(clients: ClickHouseClients, options: MigrateOptions): Promise<string[]> {
   return clients.write(async (client, database) => {
     const tables = await client
       .query({ query: `SHOW TABLES FROM ${database}`, format: 'JSONCompactEachRow' })
@@ -34,13 +37,16 @@ export function migrate(clients: ClickHouseClients, options: MigrateOptions): Pr
         })
         .then(result => result.json<[string, string]>()),
     )
+    const altered = new Set<string>()
     for (const statement of schemaStatements(database, options)) {
       if (typeof statement === 'string') await client.command({ query: statement })
       else if (!isDone(statement, definitions)) {
         requireRoom(options.freeBytes?.())
         await client.command({ query: statement.query })
+        if (definitions.has(statement.table)) altered.add(statement.table)
       }
     }
+    return [...altered]
   })
 }
 

@@ -6,6 +6,7 @@ import { loadDefinitionChanges } from '#adapters/sql/definitions/definition-quer
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { postgresWords } from '#adapters/sql/migrations/migration.ts'
 import { sqlManagementStore } from '#adapters/sql/sql-management-store.ts'
+import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import type { DefinitionStore } from '#ports/state/definition-store.ts'
 import type { ManagementStore } from '#ports/state/management-store.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -39,8 +40,11 @@ export async function migratePostgres(options: { url: string; logger: Logger }):
     lockMsMax: migrationLockMsMax,
     connectMsMax: startConnectMsMax,
   })
+  const beganAtMs = performance.now()
   try {
-    await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords })
+    const versions = await migrateState(kyselyOn(pool, 'one_by_one'), { words: postgresWords })
+    const durationMs = Math.round(performance.now() - beganAtMs)
+    logStateMigration({ ...versions, durationMs, copy: null }, options.logger)
   } catch (cause) {
     throw postgresPortError(cause)
   } finally {

@@ -21,9 +21,9 @@ function tablesOf(database: Database.Database): string[] {
 
 test('applies what is missing, and nothing when run again', async () => {
   const { database, db } = openMemory()
-  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 1)
-  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 0)
-  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one, two] }), 1)
+  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 0, to: 1 })
+  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 1, to: 1 })
+  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one, two] }), { from: 1, to: 2 })
   database.exec('INSERT INTO a (x, y) VALUES (1, 2)')
   assert.deepEqual(database.prepare('SELECT version, name FROM schema_version').all(), [
     { version: 1, name: 'one' },
@@ -47,7 +47,7 @@ test('takes a migration back as a whole when one of its statements fails', async
   const broken: Migration = { version: 1, name: 'broken', statements: () => ['CREATE TABLE a (x INTEGER)', 'CREATE b'] }
   await assert.rejects(migrateState(db, { words: sqliteWords, migrations: [broken] }))
   assert.deepEqual(tablesOf(database), [])
-  assert.equal(await migrateState(db, { words: sqliteWords, migrations: [one] }), 1)
+  assert.deepEqual(await migrateState(db, { words: sqliteWords, migrations: [one] }), { from: 0, to: 1 })
 })
 
 test('numbers its migrations without gaps, and says each one in the words of either engine', () => {

@@ -47,25 +47,26 @@ export const migrations: readonly Migration[] = [
 /**
  * Brings the state up to the newest known schema. Running it again changes nothing. Two processes may run it at once,
  * because each step is decided inside its own transaction.
- * @returns how many migrations were applied.
+ * @returns the number of the last migration before and afterwards; 0 for a state that is made only now.
  * @throws SchemaTooNewError; then nothing was changed.
  * Source: ours.
  */
 export async function migrateState(
   db: Kysely<StateSchema>,
   options: { words: DdlWords; migrations?: readonly Migration[] },
-): Promise<number> {
+): Promise<{ from: number; to: number }> {
   const known = options.migrations ?? migrations
-  let appliedCount = 0
-  while (await applyNext(db, known, options)) appliedCount++
-  return appliedCount
+  const first = await applyNext(db, known, options)
+  let last = first
+  while (last.to > last.from) last = await applyNext(db, known, options)
+  return { from: first.from, to: last.to }
 }
 
 async function applyNext(
   db: Kysely<StateSchema>,
   known: readonly Migration[],
   options: { words: DdlWords },
-): Promise<boolean> {
+): Promise<{ from: number; to: number }> {
   return db.transaction().execute(async trx => {
     await sql`CREATE TABLE IF NOT EXISTS schema_version (
       version BIGINT PRIMARY KEY, name TEXT NOT NULL, applied_at TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
@@ -75,11 +76,11 @@ async function applyNext(
       .select(eb => eb.fn.max('version').as('version'))
       .executeTakeFirst()
     const current = Number(row?.version ?? 0)
-    if (isNewestSchema(current, known)) return false
+    if (isNewestSchema(current, known)) return { from: current, to: current }
     const next = known.find(migration => migration.version > current)!
     for (const statement of next.statements(options.words)) await sql.raw(statement).execute(trx)
     await trx.insertInto('schema_version').values({ version: next.version, name: next.name }).execute()
-    return true
+    return { from: current, to: next.version }
   })
 }
 

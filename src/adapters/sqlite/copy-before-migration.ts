@@ -15,22 +15,24 @@ const allPages = 0x7fffffff
  * Copies the state to `state.db.before-NNNN`, NNNN being the first migration that it lacks, unless it lacks none.
  * During the upgrade the name ends in `.upgrading`: an upgrade interrupted between two migrations continues with that
  * copy.
- * @returns a function to call when the upgrade is complete; it removes older copies.
+ * @returns the copy's name, and a function to call when the upgrade is complete, which removes older copies; null when no
+ *   copy is needed.
  * @throws SchemaTooNewError, SqliteError, PortError, system errors: then the state may not be changed.
  */
-export async function copyBeforeMigration(dataFolder: string): Promise<() => void> {
+export async function copyBeforeMigration(dataFolder: string): Promise<{ name: string; complete: () => void } | null> {
   const version = findSqliteSchema(dataFolder)
-  if (version === null || version === 0 || isNewestSchema(version)) return () => undefined
+  if (version === null || version === 0 || isNewestSchema(version)) return null
   const begun = copiesIn(dataFolder).find(({ isUpgrading, before }) => isUpgrading && before <= version)
   const name = begun?.name.replace('.upgrading', '') ?? `state.db.before-${String(version + 1).padStart(4, '0')}`
   const path = join(dataFolder, name)
   if (begun === undefined) await copyState(dataFolder, `${path}.upgrading`)
-  return () => {
+  const complete = () => {
     if (existsSync(`${path}.upgrading`)) renameSync(`${path}.upgrading`, path)
     for (const other of copiesIn(dataFolder))
       if (other.name !== name) rmSync(join(dataFolder, other.name), { force: true })
     sync(dataFolder)
   }
+  return { name, complete }
 }
 
 /** Copies durably; the copy gets its name only when it is complete. */

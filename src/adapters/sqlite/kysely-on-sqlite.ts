@@ -14,6 +14,7 @@ import {
 } from 'kysely'
 import { migrateState } from '#adapters/sql/migrate-state.ts'
 import { sqliteWords } from '#adapters/sql/migrations/migration.ts'
+import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import type { StateSchema } from '#adapters/sql/tables/schema.ts'
 import { copyBeforeMigration } from './copy-before-migration.ts'
 import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs } from './open-sqlite.ts'
@@ -23,16 +24,19 @@ import { openStateForWriting, type SqliteDatabase, statePortError, writerWaitMs 
  * it changes it.
  * @throws SchemaTooNewError, or PortError when the file cannot be opened or written.
  */
-export async function migrateSqlite(dataFolder: string): Promise<void> {
+export async function migrateSqlite(dataFolder: string): Promise<StateMigration> {
   try {
-    const upgraded = await copyBeforeMigration(dataFolder)
+    const beganAtMs = performance.now()
+    const copy = await copyBeforeMigration(dataFolder)
     const db = kyselyOn(openStateForWriting(dataFolder, writerWaitMs), 'immediate')
+    let versions: Pick<StateMigration, 'from' | 'to'>
     try {
-      await migrateState(db, { words: sqliteWords })
+      versions = await migrateState(db, { words: sqliteWords })
     } finally {
       await db.destroy()
     }
-    upgraded()
+    copy?.complete()
+    return { ...versions, durationMs: Math.round(performance.now() - beganAtMs), copy: copy?.name ?? null }
   } catch (cause) {
     throw statePortError(cause)
   }

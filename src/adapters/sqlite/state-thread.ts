@@ -3,6 +3,7 @@
 
 import { Worker } from 'node:worker_threads'
 import { SchemaTooNewError } from '#adapters/sql/schema-too-new-error.ts'
+import { logStateMigration } from '#adapters/sql/state-migration.ts'
 import { PortError, QueueFullError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
 import {
@@ -82,6 +83,7 @@ export function startStateThread(options: Omit<StateThreadData, 'isFirst'> & { l
       else if (message.ready) {
         hasServed = true
         restartDelayMs = restartDelayMinMs
+        if (message.migration !== null) logStateMigration(message.migration, logger)
         first.resolve(message.methods)
       } else {
         cause = startError(message.failure)

@@ -1,6 +1,7 @@
 // Messages between a front's main thread and its state threads: calls by the name of a method, and their answers.
 // They are JSON text, because a kept number literal (`1.0`, a 64-bit id) does not survive structured clone.
 
+import type { StateMigration } from '#adapters/sql/state-migration.ts'
 import { type JsonValue, parseJson } from '#core/json.ts'
 import { PortError, type PortErrorCode } from '#ports/port-error.ts'
 import type { HashKeyOverrideWriter } from '#ports/state/hash-key-overrides.ts'
@@ -38,9 +39,12 @@ export interface StateThreadData {
   readonly isFirst: boolean
 }
 
-/** The first message of a thread: the calls it serves, or why it cannot. */
+/**
+ * The first message of a thread: the calls it serves, or why it cannot.
+ * @property migration null when the thread did not look whether the state is up to date.
+ */
 export type StateThreadStart =
-  | { readonly ready: true; readonly methods: readonly StateMethod[] }
+  | { readonly ready: true; readonly methods: readonly StateMethod[]; readonly migration: StateMigration | null }
   | { readonly ready: false; readonly failure: Failure }
 
 export interface Failure {

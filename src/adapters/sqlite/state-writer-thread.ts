@@ -26,7 +26,7 @@ assert(port !== null, 'runs as a worker thread only')
 const { dataFolder, access, busyTimeoutMs, isFirst } = workerData as StateThreadData
 
 try {
-  if (access === 'write' && isFirst) await migrateSqlite(dataFolder)
+  const migration = access === 'write' && isFirst ? await migrateSqlite(dataFolder) : null
   const { close: closeStore, ...store } = openSqliteManagementStore({ dataFolder, access, busyTimeoutMs })
   const definitions = openDefinitionLoader({ dataFolder })
   const hashKeys = access === 'write' ? openHashKeyWriter({ dataFolder }) : null
@@ -41,7 +41,7 @@ try {
     else void Promise.all([closeStore(), definitions.close(), hashKeys?.close()]).then(() => port.close())
   })
   const methods = Object.keys(calls) as StateMethod[]
-  port.postMessage({ ready: true, methods } satisfies StateThreadStart)
+  port.postMessage({ ready: true, methods, migration } satisfies StateThreadStart)
   giveBackWhenQuiet()
 } catch (cause) {
   port.postMessage({ ready: false, failure: failureOf(cause) } satisfies StateThreadStart)

@@ -6,8 +6,11 @@ import type { HeldRange } from '#core/processing/held-rows.ts'
 
 /** @throws PortError from every method, like `EventWriter`. */
 export interface EventStoreUpkeep {
-  /** Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use. */
-  migrate(): Promise<void>
+  /**
+   * Creates or upgrades tables. Several processes may do so at the same time, and while the store is in use.
+   * @returns the names of tables that were there and had to be altered.
+   */
+  migrate(): Promise<readonly string[]>
   /**
    * Reports what the store holds now, without reading rows. Repeats, merges and replaced rows leave no hole in its
    * ranges; lost rows do.

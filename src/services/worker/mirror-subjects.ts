@@ -51,6 +51,10 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
   /** False until this worker has compared the mirror with the state. */
   let isCompared = false
   let compareAtMs = 0
+  /** Why the mirror is being filled. */
+  let whyFilled = 'an earlier worker did not come to the end'
+  /** Whether this worker has copied any row: in a new instance there is nothing to copy, and nothing to log. */
+  let isCopying = false
   let wake: (() => void) | null = null
   let isNudged = false
 
@@ -77,7 +81,10 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
       why === null
         ? { ...before.fill!, held: ranges }
         : { id: options.newUuid(), phase: 'begun', after: null, rowsVersion: 0, held: null }
-    if (why !== null) logger.info({ why }, 'persons and groups are copied into the event store')
+    if (why !== null) {
+      whyFilled = why
+      isCopying = false
+    }
     // A worker that had this before may still be writing with the next version, so this one begins above it.
     const version = isCompared && why === null ? before.version : Math.max(before.version, held.version ?? 0) + 1
     if (!(await save({ version, fill }, before))) return
@@ -99,6 +106,8 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const version = progress.version + 1
     const { rows, next } = await readPage(fill)
     if (next !== null) {
+      if (!isCopying) logger.info({ why: whyFilled }, 'persons and groups are copied into the event store')
+      isCopying = true
       await events.writeSubjects(rows, version)
       await options.faultPoint?.('written')
       return save({ version, fill: { ...fill, after: next, rowsVersion: version } }, progress)
@@ -112,7 +121,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
     const held = ranges === null ? null : joinRanges(ranges)
     const rowsVersion = last.fill?.rowsVersion ?? 0
     const complete: MirrorFill = { ...fill, phase: 'complete', after: null, rowsVersion, held }
-    if (await save({ version: last.version + 1, fill: complete }, last))
+    if ((await save({ version: last.version + 1, fill: complete }, last)) && isCopying)
       logger.info('persons and groups are in the event store')
     return false
   }
@@ -202,7 +211,7 @@ export function createSubjectMirrorKeeper(options: SubjectMirrorKeeperOptions): 
 
 /** Why the mirror is not the one that the state filled; null when it is. */
 function lossOf({ fill, version }: MirrorProgress, held: HeldMirror, emptied: readonly HeldRange[]): string | null {
-  if (fill === null) return 'they never were there'
+  if (fill === null) return 'an earlier version did not keep them there'
   // Begun, but perhaps not yet noted in the event store.
   if (fill.phase === 'begun') return null
   if (held.fillId !== fill.id) return 'the event store is another one'

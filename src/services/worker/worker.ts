@@ -46,7 +46,7 @@ export function createWorker(options: WorkerOptions): Worker {
       const running = housekeeping.map(schedule => schedule.run(both))
       try {
         await patiently(async () => {
-          await events.migrate()
+          await migrateEvents()
           await keeper.checkAtStart(signal)
         }, signal)
         isWaitingForStore = false
@@ -65,6 +65,16 @@ export function createWorker(options: WorkerOptions): Worker {
         await Promise.all(running)
       }
     },
+  }
+
+  async function migrateEvents(): Promise<void> {
+    const beganAtMs = performance.now()
+    const tables = await events.migrate()
+    if (tables.length === 0) return
+    logger.info(
+      { tables, durationMs: Math.round(performance.now() - beganAtMs) },
+      'tables of the event store were altered for this version: events that waited meanwhile are processed now',
+    )
   }
 
   async function leaveSchedules(): Promise<void> {

@@ -1,0 +1,49 @@
+import assert from 'node:assert/strict'
+import { describe, it } from 'node:test'
+import type { TrustedTime } from '#core/retention-time.ts'
+import { dayMs } from '#core/time.ts'
+import { findingOf } from './check-trusted-time.ts'
+
+const atMs = Date.parse('2026-11-27T12:00:00Z')
+const hourMs = 3_600_000
+
+describe('what doctor says of deletion by age', () => {
+  const cases: readonly {
+    readonly of: string
+    readonly time: TrustedTime | null
+    readonly found: RegExp
+    readonly isWarning?: true
+  }[] = [
+    { of: 'a state that no worker has used', time: null, found: /^begins once .*\(so far 0 of 24 h\)$/ },
+    {
+      of: 'the first day of running',
+      time: { atMs: 7 * hourMs, aheadMs: atMs, stoodMs: 7 * hourMs },
+      found: /^begins once .*\(so far 7\.0 of 24 h\)$/,
+    },
+    {
+      of: 'a clock that is believed',
+      time: { atMs, aheadMs: 0, stoodMs: 0 },
+      found: /^goes by the clock, as of 2026-11-27T12:00:00\.000Z$/,
+    },
+    {
+      of: 'a clock that has jumped ahead',
+      time: { atMs, aheadMs: 31 * dayMs, stoodMs: 2 * hourMs },
+      found: /^the clock is 31\.0 days ahead of .* goes by 2026-11-27T12:00:00\.000Z$/,
+      isWarning: true,
+    },
+    {
+      of: 'a clock that has jumped back',
+      time: { atMs, aheadMs: -1.5 * dayMs, stoodMs: 0 },
+      found: /^the clock is 1\.5 days behind where it should be/,
+      isWarning: true,
+    },
+  ]
+  for (const { of, time, found, isWarning } of cases)
+    it(`in ${of}`, () => {
+      const finding = findingOf(time)
+      assert.match(finding.found, found)
+      assert.equal(finding.isGood, true)
+      if (isWarning) assert.match(finding.remedy!, /nothing to do after .*24 h\)\. If it is wrong, set it$/)
+      else assert.equal(finding.remedy, undefined)
+    })
+})
