@@ -143,6 +143,7 @@ function openStream(folder: string): StreamAppender {
   return new StreamAppender({
     streamFolder: join(folder, 'main'),
     segmentBytesMax: 1e9,
+    segmentAgeMs: Number.POSITIVE_INFINITY,
     firstOffset: 0,
     busyTimeoutMs: 1_000,
   })

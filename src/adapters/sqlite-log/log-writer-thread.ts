@@ -2,7 +2,8 @@
 // message gets one answer, in order, and never before its commit has returned.
 //
 // Without appends it still notices what would make them fail: once a second it checks the files and the room, and after
-// a failed commit it tries one without records, since clients that got a 503 may send nothing more.
+// a failed commit it tries one without records, since clients that got a 503 may send nothing more. It ends a segment that
+// has become old, too.
 
 import { join } from 'node:path'
 import { parentPort, workerData } from 'node:worker_threads'
@@ -20,6 +21,9 @@ export interface LogThreadOptions {
   readonly traffic: Traffic
   readonly firstOffset: number
   readonly segmentBytesMax: number
+  readonly segmentAgeMs: number
+  /** By the clock of appends. */
+  readonly startedAtMs: number
   readonly logBytesMax: number
   readonly minFreeBytes: number
   readonly busyTimeoutMs: number
@@ -62,6 +66,8 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   let reported: LogCondition = ok
   /** The latest commit failed. */
   let isFailing = false
+  /** When something was appended last, by the clock of appends and by our own. */
+  let told = { nowMs: options.startedAtMs, atMs: performance.now() }
   const timer = setInterval(look, lookMs)
   port.on('message', (message: ToLogThread) => {
     if (message.kind === 'close') {
@@ -80,6 +86,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
         report(full)
         return { kind: 'failed', code: 'full', message: full.reason }
       }
+      told = { nowMs: message.nowMs, atMs: performance.now() }
       appender.append(message.runs, message.nowMs)
       room.wrote(message.bytes)
       isFailing = false
@@ -95,6 +102,7 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
     try {
       appender.check()
       if (isFailing) appender.probe()
+      appender.endOldSegment(told.nowMs + performance.now() - told.atMs)
       isFailing = false
       report(fullness(roomToReport) ?? ok)
     } catch (error) {
@@ -129,10 +137,10 @@ function serve(port: NonNullable<typeof parentPort>, options: LogThreadOptions):
   }
 
   function openAppender({ folder, stream, ...others }: LogThreadOptions): StreamAppender | null {
-    const { firstOffset, segmentBytesMax, busyTimeoutMs } = others
+    const { firstOffset, segmentBytesMax, segmentAgeMs, busyTimeoutMs } = others
     try {
       return new StreamAppender({
-        ...{ streamFolder: join(folder, stream), firstOffset, segmentBytesMax, busyTimeoutMs },
+        ...{ streamFolder: join(folder, stream), firstOffset, segmentBytesMax, segmentAgeMs, busyTimeoutMs },
         onGap: gap => post({ kind: 'gap', ...gap }),
         onDamage: ({ path, error }) => post({ kind: 'damage', path, message: (error as Error).message }),
       })

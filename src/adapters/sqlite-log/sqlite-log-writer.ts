@@ -29,6 +29,8 @@ export interface SqliteLogWriterOptions {
    */
   readonly firstOffsets?: Readonly<Record<LogStream, number>>
   readonly segmentBytesMax?: number
+  /** After which a segment takes no more. Default: it is never too old. */
+  readonly segmentAgeMs?: number
   /** Per stream: bytes that may wait for the disk before appends are refused. */
   readonly queueBytesMax?: number
   /** Per stream: appends that may wait, likewise. */
@@ -90,20 +92,23 @@ function usualSegmentBytes(logBytesMax: number): number {
 
 function openStream({ stream, traffic }: StreamInfo, options: SqliteLogWriterOptions): StreamWriter {
   const { folder, logger, onSynced } = options
-  const workerData: LogThreadOptions = {
+  const threadOptions: Omit<LogThreadOptions, 'startedAtMs'> = {
     folder,
     stream,
     traffic,
     firstOffset: options.firstOffsets?.[stream] ?? 0,
     segmentBytesMax: options.segmentBytesMax ?? usualSegmentBytes(options.logBytesMax),
+    segmentAgeMs: options.segmentAgeMs ?? Number.POSITIVE_INFINITY,
     logBytesMax: options.logBytesMax,
     minFreeBytes: options.minFreeBytes ?? 0,
     busyTimeoutMs: options.busyTimeoutMs ?? 5_000,
   }
   return new StreamWriter({
     stream,
-    startThread: () =>
-      new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${stream}` }),
+    startThread: () => {
+      const workerData: LogThreadOptions = { ...threadOptions, startedAtMs: options.nowMs() }
+      return new Worker(new URL('./log-writer-thread.ts', import.meta.url), { workerData, name: `log-${stream}` })
+    },
     // Existing segments may need the thread: to complete one, or to report a file that cannot be opened.
     isDormant: traffic === 'import' && listSegments(join(folder, stream)).length === 0,
     nowMs: options.nowMs,

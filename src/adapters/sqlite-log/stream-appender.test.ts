@@ -71,13 +71,57 @@ describe('stream appender beside another', () => {
   })
 })
 
+describe('a segment that has become old', () => {
+  const hourMs = 3_600_000
+  const startMs = 1_790_000_000_000
+
+  function appenders(t: TestContext) {
+    const streamFolder = join(tempDir(t), 'main')
+    const open = () => {
+      const limits = { segmentBytesMax: 1_000_000, segmentAgeMs: hourMs }
+      const appender = new StreamAppender({ streamFolder, firstOffset: 0, ...limits, busyTimeoutMs: 1_000 })
+      t.after(() => appender.close())
+      return appender
+    }
+    const offsets = () => listSegments(streamFolder).map(({ firstOffset }) => firstOffset)
+    return { open, offsets }
+  }
+  const append = (appender: StreamAppender, n: number, nowMs: number) =>
+    appender.append([encodedEvents([aCapturedEvent(n)]).bytes], nowMs)
+
+  it('takes no more, and is ended where nothing comes any more, by one of several', t => {
+    const { open, offsets } = appenders(t)
+    const [one, other] = [open(), open()]
+    append(one, 0, startMs)
+    append(other, 1, startMs + hourMs - 1)
+    for (const appender of [one, other]) appender.endOldSegment(startMs + hourMs - 1)
+    assert.deepEqual(offsets(), [0])
+    assert.equal(append(one, 2, startMs + hourMs), 2)
+    assert.deepEqual(offsets(), [0, 2])
+    for (const appender of [one, other]) appender.endOldSegment(startMs + 2 * hourMs)
+    assert.deepEqual(offsets(), [0, 2, 3])
+    // It holds nothing that could be too old.
+    for (const appender of [one, other, open()]) appender.endOldSegment(startMs + 9 * hourMs)
+    assert.equal(append(other, 3, startMs + 9 * hourMs), 3)
+    assert.deepEqual(offsets(), [0, 2, 3])
+  })
+
+  it('is ended as well when the clock was set back', t => {
+    const { open, offsets } = appenders(t)
+    const appender = open()
+    append(appender, 0, startMs)
+    append(appender, 1, startMs - hourMs)
+    assert.deepEqual(offsets(), [0, 1])
+  })
+})
+
 /** Both have the first segment open, which holds one record and takes no more. */
 async function twoAppenders(t: TestContext, segmentBytesMax = 1) {
   const folder = tempDir(t)
   const streamFolder = join(folder, 'main')
   const gaps: StreamGap[] = []
   const open = () => {
-    const options = { streamFolder, firstOffset: 0, segmentBytesMax, busyTimeoutMs: 1_000 }
+    const options = { streamFolder, firstOffset: 0, segmentBytesMax, segmentAgeMs: Infinity, busyTimeoutMs: 1_000 }
     const appender = new StreamAppender({ ...options, onGap: gap => gaps.push(gap) })
     t.after(() => appender.close())
     return appender

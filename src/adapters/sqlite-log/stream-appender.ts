@@ -28,6 +28,11 @@ export interface StreamAppenderOptions {
   readonly firstOffset: number
   /** A segment of this size or more takes no further commit. */
   readonly segmentBytesMax: number
+  /**
+   * A segment whose first records were appended so long ago takes no further commit either: the newest one is never deleted,
+   * and would keep what it has for as long as little comes.
+   */
+  readonly segmentAgeMs: number
   /** How long to wait for other processes' commits. */
   readonly busyTimeoutMs: number
   /**
@@ -75,7 +80,7 @@ export class StreamAppender {
     removeAbandonedDrafts(options.streamFolder, Date.now())
     this.#mark = new StreamMark(options.streamFolder)
     try {
-      this.#append([], 0)
+      this.#append([], null)
     } catch (error) {
       this.#mark.close()
       throw error
@@ -93,7 +98,7 @@ export class StreamAppender {
 
   /** Makes a commit without records that does everything another one does. @throws as `append` does. */
   probe(): void {
-    this.#append([], 0, true)
+    this.#append([], null, true)
   }
 
   /** Checks that what is appended now would be found again, and syncs the mark. @throws FilesGoneError, system errors. */
@@ -102,11 +107,23 @@ export class StreamAppender {
     const whereabouts = segment?.whereabouts()
     if (whereabouts === 'gone') throw new FilesGoneError(segment!.name.path)
     if (whereabouts === 'set_aside' || whereabouts === 'completed') this.#closeSegment()
-    if (this.#segment === null) this.#append([], 0)
+    if (this.#segment === null) this.#append([], null)
     this.#mark.sync()
   }
 
-  #append(frames: readonly Frame[], nowMs: number, isProbe = false): number {
+  /** Ends the newest segment if it is old, while nothing is appended. @throws as `append` does. */
+  endOldSegment(nowMs: number): void {
+    if (this.#segment !== null && this.#isOld(this.#segment, nowMs)) this.#append([], nowMs)
+  }
+
+  /** A segment that is stamped ahead, by a clock that was set back since, is as good as old. */
+  #isOld(segment: WritableSegment, nowMs: number): boolean {
+    const beganAtMs = segment.beganAtMs()
+    return beganAtMs !== undefined && Math.abs(nowMs - beganAtMs) >= this.#options.segmentAgeMs
+  }
+
+  /** @param nowMs null without frames, where the age of the segment does not matter. */
+  #append(frames: readonly Frame[], nowMs: number | null, isProbe = false): number {
     try {
       for (;;) {
         const segment = this.#segment ?? this.#openNewest()
@@ -129,11 +146,14 @@ export class StreamAppender {
           const isLost = this.#markedOffset > state.endOffset
           this.#options.onGap?.({ endOffset: state.endOffset, firstOffset: this.#firstOffset, isLost })
           this.#moveOn(this.#firstOffset)
-        } else if (state.bytes >= this.#options.segmentBytesMax && state.endOffset > segment.name.firstOffset) {
+        } else if (
+          state.endOffset > segment.name.firstOffset &&
+          (state.bytes >= this.#options.segmentBytesMax || (nowMs !== null && this.#isOld(segment, nowMs)))
+        ) {
           segment.closeForGood(state.endOffset)
           this.#moveOn(state.endOffset)
         } else {
-          const endOffset = segment.insert(frames, state.endOffset, nowMs)
+          const endOffset = segment.insert(frames, state.endOffset, nowMs ?? 0)
           if (isProbe) segment.touch()
           segment.commit()
           this.#acknowledge(segment, endOffset)

@@ -35,6 +35,7 @@ export class WritableSegment {
   readonly #rollback: Database.Statement
   readonly #insert: Database.Statement
   readonly #end: Database.Statement
+  readonly #began: Database.Statement
   readonly #next: Database.Statement
   readonly #pageCount: Database.Statement
   readonly #pageBytes: number
@@ -45,6 +46,8 @@ export class WritableSegment {
   /** The folder as it was when all files were last seen to have their names. */
   #folderInode = 0
   #folderChangedAtMs = 0
+  /** When its first records were appended, once there are any. */
+  #beganAtMs: number | undefined
 
   constructor(name: SegmentName, busyTimeoutMs: number) {
     this.name = name
@@ -58,6 +61,7 @@ export class WritableSegment {
     this.#end = this.#db
       .prepare('SELECT first_offset + record_count FROM frames ORDER BY first_offset DESC LIMIT 1')
       .pluck()
+    this.#began = this.#db.prepare('SELECT appended_at_ms FROM frames ORDER BY first_offset LIMIT 1').pluck()
     this.#next = this.#db.prepare('SELECT next_offset FROM segment').pluck()
     this.#pageCount = this.#db.prepare('PRAGMA page_count').pluck()
     this.#pageBytes = Number(this.#db.pragma('page_size', { simple: true }))
@@ -94,6 +98,12 @@ export class WritableSegment {
       nextOffset: this.#next.get() as number | null,
       bytes: (this.#pageCount.get() as number) * this.#pageBytes,
     }
+  }
+
+  /** When its first records were appended, epoch ms; undefined while it is empty. */
+  beganAtMs(): number | undefined {
+    this.#beganAtMs ??= this.#began.get() as number | undefined
+    return this.#beganAtMs
   }
 
   /** @returns the offset behind the last record. */

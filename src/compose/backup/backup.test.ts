@@ -95,7 +95,8 @@ async function instance(t: TestContext) {
   mkdirSync(dataFolder)
   await (await openStateWriter({ dataFolder, logger: silentLogger() })).close()
   const appender = new StreamAppender({
-    ...{ streamFolder: join(dataFolder, 'log', 'main'), firstOffset: 0, segmentBytesMax: 1, busyTimeoutMs: 1_000 },
+    ...{ streamFolder: join(dataFolder, 'log', 'main'), firstOffset: 0, segmentBytesMax: 1 },
+    ...{ segmentAgeMs: Infinity, busyTimeoutMs: 1_000 },
   })
   t.after(() => appender.close())
   const config = readConfig({ PENNON_DATA: dataFolder, PENNON_MIN_FREE_BYTES: '1' })

@@ -13,6 +13,13 @@ import type { Logger } from '#telemetry/log.ts'
 import type { Metrics } from '#telemetry/metrics.ts'
 import { logFolder } from './log.ts'
 
+/**
+ * A segment is deleted as a whole when its last records are as old as they may be, so its first ones stay longer by its own
+ * age: a twenty-fourth of the retention.
+ */
+const segmentAgePerHourMs = 3_600_000 / 24
+const segmentAgeMinMs = 600_000
+
 export interface LogWriterOptions {
   readonly config: Config
   readonly clock: Clock
@@ -40,6 +47,7 @@ async function openOwnLog(options: LogWriterOptions): Promise<EventLogWriter> {
     nowMs: clock.nowMs,
     logBytesMax: config.logBytesMax,
     minFreeBytes: config.freeBytesMin,
+    segmentAgeMs: Math.max(config.logRetentionHours * segmentAgePerHourMs, segmentAgeMinMs),
     logger,
     onSynced: ({ stream }) => nudge(stream),
   })

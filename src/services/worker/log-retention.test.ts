@@ -10,9 +10,9 @@ import { openedWriter } from '../../../tests/support/sqlite-log-files.ts'
 import { createLogRetention } from './log-retention.ts'
 
 /** A stream of segments with one record each, in a log with a retention of one hour. */
-async function aLog(t: TestContext, logBytesMax: number) {
+async function aLog(t: TestContext, logBytesMax: number, limits = { segmentBytesMax: 1, segmentAgeMs: Infinity }) {
   const clock = fixedClock('2026-11-01T00:00:00Z')
-  const { folder, writer } = await openedWriter(t, { nowMs: clock.nowMs, segmentBytesMax: 1, logBytesMax })
+  const { folder, writer } = await openedWriter(t, { nowMs: clock.nowMs, ...limits, logBytesMax })
   const log = openSqliteLogReader({ folder, logBytesMax })
   t.after(() => log.close())
   let processedOffset = 0
@@ -55,6 +55,18 @@ it('deletes segments that are processed and old enough, and nothing else', async
   process(5)
   clock.advance(-1)
   assert.equal(await retention.deleteNow(), 0, 'nothing is old enough')
+})
+
+it('deletes in time what came last, though nothing else comes', async t => {
+  const { append, oldest, retention, clock, process } = await aLog(t, 1e9, { segmentBytesMax: 1e9, segmentAgeMs: 1 })
+  await append(0)
+  process(1)
+  clock.advance(3_600_001)
+  // Once the writer has found the segment to be old, which it looks for once a second.
+  await eventually(async () => (await retention.deleteNow()) === 1)
+  assert.equal(await oldest(), undefined)
+  await append(1)
+  assert.equal(await oldest(), 1)
 })
 
 it('deletes what a clock that was ahead has stamped, with the segments behind it', async t => {
