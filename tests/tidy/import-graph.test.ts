@@ -140,7 +140,7 @@ const rooms: Record<string, readonly string[]> = {
   ],
   'http/handlers': ['http/bodies', 'http/management/kit', 'http/shared'],
   http: ['http/answers', 'http/bodies', 'http/shared'],
-  'http/events-port': ['http'],
+  'http/events-port': ['http', 'http/answers'],
 
   'adapters/sql/migrations': [],
   'adapters/sql/tables': [],

@@ -1,9 +1,15 @@
 // Divides room for bodies, answers and connections between the ports of a process. A separate port of the private API has
-// its own part of each, so that the operator can reach and configure the instance whatever happens on the public port.
+// its own part of each, and the port for dashboards of answers and connections, so that the operator can reach and configure the instance whatever happens on the public port.
 
 import { readOpenFilesMax } from '#adapters/system/open-files.ts'
 import { readTcpQueues } from '#adapters/system/tcp-queues.ts'
-import { type AnswerEnd, AnswerRoom, adminAnswerRoomBytes, answerRoomBytes } from '#http/answers/answer-room.ts'
+import {
+  type AnswerEnd,
+  AnswerRoom,
+  adminAnswerRoomBytes,
+  answerRoomBytes,
+  eventsAnswerRoomBytes,
+} from '#http/answers/answer-room.ts'
 import { adminRoomLimits, BodyRoom, bodyRoomLimits } from '#http/bodies/request-bodies.ts'
 import { type ConnectionEnd, Connections, connectionBound, unansweredMax } from '#http/connections.ts'
 import type { Logger } from '#telemetry/log.ts'
@@ -70,7 +76,11 @@ export function composeEdges(options: EdgeOptions): {
       onEnded: onAnswerEnd,
       readUnacknowledged: readTcpQueues,
     })
-  const answers = { public: answerRoom(answerRoomBytes), admin: answerRoom(adminAnswerRoomBytes) }
+  const answers = {
+    public: answerRoom(answerRoomBytes),
+    admin: answerRoom(adminAnswerRoomBytes),
+    events: answerRoom(eventsAnswerRoomBytes),
+  }
   const onEnded = (why: 'stalled' | 'no_room') => metrics.requestBodiesEnded.inc({ why })
   const edges = {
     publicEdge: {
@@ -82,11 +92,11 @@ export function composeEdges(options: EdgeOptions): {
       connections: new Connections(adminBound, onConnectionEnd, answers.admin),
     },
   }
-  const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd)
+  const eventsConnections = new Connections(Math.min(64, Math.ceil(bound / 8)), onConnectionEnd, answers.events)
   metrics.onCollect(() => {
     const { publicEdge, adminEdge } = edges
     metrics.requestBodyBytes.set(publicEdge.bodyRoom.heldBytes + adminEdge.bodyRoom.heldBytes)
-    metrics.answerBytes.set(answers.public.heldBytes + answers.admin.heldBytes)
+    metrics.answerBytes.set(answers.public.heldBytes + answers.admin.heldBytes + answers.events.heldBytes)
     metrics.connections.set(publicEdge.connections.count + adminEdge.connections.count)
   })
   return { ...edges, eventsConnections }

@@ -11,6 +11,8 @@ const MiB = 1024 * 1024
 export const answerRoomBytes = 256 * MiB
 /** The room of a private API with its own port, whose answers come whatever happens on the public port. */
 export const adminAnswerRoomBytes = 64 * MiB
+/** That of the port for dashboards, which has few connections. */
+export const eventsAnswerRoomBytes = 32 * MiB
 
 /** Why an answer was broken off. `stalled`: its reader took nothing; `no_room`: others needed its room. */
 export type AnswerEnd = 'stalled' | 'no_room'

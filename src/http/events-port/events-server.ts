@@ -8,6 +8,7 @@ import { pipeline } from 'node:stream/promises'
 import type { SqlFailure, SqlQueries } from '#ports/events/sql-queries.ts'
 import { MirrorFillingError, PortError } from '#ports/port-error.ts'
 import type { Logger } from '#telemetry/log.ts'
+import { keepOwnTime } from '../answers/answer-room.ts'
 import type { Connections } from '../connections.ts'
 import { readQueryBody } from './query-body.ts'
 
@@ -41,6 +42,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
 
   const server = createServer(
     {
+      ...connections.serverOptions,
       headersTimeout: timeouts.headersMs,
       requestTimeout: timeouts.requestMs,
       keepAliveTimeout: 30_000,
@@ -90,6 +92,7 @@ export function createEventsServer(options: EventsServerOptions): Server {
       const params = passedParams(url, request)
       const passed = await events.passSql({ projectId, sql, params, acceptEncoding: encodingsOf(request) }, signal)
       if (!passed.ok) return sendError(response, errorOf(passed.error))
+      keepOwnTime(response)
       response.setTimeout(timeouts.stalledMs, () => response.destroy())
       response.writeHead(200, passed.value.headers)
       // Whatever breaks off the body breaks off the connection before the end of the answer, which clients notice.
