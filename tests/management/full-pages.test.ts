@@ -51,6 +51,31 @@ describe('a page', () => {
       assert.equal((await stepThrough(api, `/api/projects/1/${list}`, 2)).length, 5, list)
   })
 
+  it('of flags that are searched for takes one search, however many parts it is read in', async t => {
+    const calls: string[] = []
+    const api = await startManagement(t, {
+      wrap: store => ({
+        ...store,
+        searchFlags: (...args) => {
+          calls.push('search')
+          return store.searchFlags(...args)
+        },
+        listFlagsFound: (...args) => {
+          calls.push('read')
+          return store.listFlagsFound(...args)
+        },
+      }),
+    })
+    const path = '/api/projects/1/feature_flags/'
+    for (const key of ['a', 'b', 'c', 'd']) {
+      const body = { key, tags: [key < 'd' ? 'large' : 'other'], filters: { groups: [], note: large.text } }
+      assert.equal((await api.call('POST', `${path}?skip_validation=true`, { body })).status, 201)
+    }
+    const { body } = await api.call('GET', `${path}?tags=${encodeURIComponent('["large"]')}`)
+    assert.deepEqual([body.count, body.results.map(({ key }: { key: string }) => key)], [3, ['c', 'b', 'a']])
+    assert.deepEqual(calls, ['search', 'read', 'read', 'read'])
+  })
+
   it('that would be too large is refused with a limit that fits', async t => {
     const api = await startManagement(t)
     const persons = Array.from({ length: 14 }, (_, index) => aPerson({ uuid: uuid(index), properties: large }))

@@ -42,8 +42,10 @@ export interface FlagStore {
   listFlagsById(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first, without deleted flags and those that a survey made for itself. */
   listFlags(projectId: number, query: FlagQuery): Promise<Page<Flag>>
-  /** Those of them that have the traits. Reads every flag that may, so it takes longer than `listFlags`. */
-  searchFlags(projectId: number, query: FlagSearch): Promise<Page<Flag>>
+  /** The ids of those that have the traits, newest first. Reads every flag that may, so it takes longer than `listFlags`. */
+  searchFlags(projectId: number, search: FlagSearch): Promise<readonly number[]>
+  /** The first of these flags that are few and small enough for one read, at least one, newest first as the ids have to be. */
+  listFlagsFound(projectId: number, flagIds: readonly number[]): Promise<readonly Flag[]>
   /** Newest first. */
   listFlagVersions(
     projectId: number,
@@ -67,9 +69,7 @@ export interface FlagStore {
   listLastCalls(projectId: number, flagIds: readonly number[]): Promise<readonly LastFlagCall[]>
 }
 
-export interface FlagQuery {
-  readonly limit: number
-  readonly offset: number
+export interface FlagChoice {
   /** Part of a key or a name, in any case. */
   readonly search?: string
   /** The key, in any case. */
@@ -79,7 +79,12 @@ export interface FlagQuery {
   readonly archived?: boolean | 'all'
 }
 
-export interface FlagSearch extends FlagQuery {
+export interface FlagQuery extends FlagChoice {
+  readonly limit: number
+  readonly offset: number
+}
+
+export interface FlagSearch extends FlagChoice {
   readonly traits: FlagTraits
   /** Only flags whose status is `STALE` at this time (`core/flags/definitions/flag-status.ts`). */
   readonly staleAtMs?: number

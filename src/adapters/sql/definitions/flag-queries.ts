@@ -13,7 +13,7 @@ import {
 import { staleAfterMs, statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { hasTraits } from '#core/flags/definitions/flag-traits.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagQuery, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
+import type { FlagChoice, FlagSearch, FlagStore, FlagVersion } from '#ports/state/flag-store.ts'
 import type { FlagPatch, NewFlag } from '#ports/state/flag-write.ts'
 import { fittingRows } from '../tables/fitting-rows.ts'
 import { containsText } from '../tables/like.ts'
@@ -89,14 +89,19 @@ export function flagQueries(
       return { count: Number(count), results: rows.map(flagOf) }
     },
 
-    async searchFlags(projectId, query) {
-      const ids = await searchedFlagIds(chosenFlags(db, projectId, query), query)
-      const page = ids.slice(query.offset, query.offset + query.limit)
-      if (page.length === 0) return { count: ids.length, results: [] }
-      const flags = db.selectFrom('feature_flag').where('id', 'in', page).orderBy('id', 'desc')
+    searchFlags: (projectId, search) => searchedFlagIds(chosenFlags(db, projectId, search), search),
+
+    async listFlagsFound(projectId, flagIds) {
+      const ids = flagIds.slice(0, idsPerQuery)
+      if (ids.length === 0) return []
+      const flags = db
+        .selectFrom('feature_flag')
+        .where('project_id', '=', projectId)
+        .where('id', 'in', ids)
+        .orderBy('id', 'desc')
       const sizes = await flags.select(flagBytes.as('bytes')).execute()
       const rows = await flags.selectAll().limit(fittingRows(sizes)).execute()
-      return { count: ids.length, results: rows.map(flagOf) }
+      return rows.map(flagOf)
     },
 
     async listFlagVersions(projectId, flagId, { limit, offset }) {
@@ -192,7 +197,7 @@ export async function changeFlag(
 function chosenFlags(
   db: Kysely<StateSchema>,
   projectId: number,
-  { search, key, active, archived = false }: Omit<FlagQuery, 'limit' | 'offset'>,
+  { search, key, active, archived = false }: FlagChoice,
 ) {
   let flags = db
     .selectFrom('feature_flag')

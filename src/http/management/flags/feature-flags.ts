@@ -6,7 +6,7 @@ import { statusOfFlag } from '#core/flags/definitions/flag-status.ts'
 import { flagTypes } from '#core/flags/definitions/flag-traits.ts'
 import { compactJson, isJsonObject, type JsonObject, type JsonValue, ownValue } from '#core/json.ts'
 import { err, ok, type Result } from '#core/result.ts'
-import type { FlagStore } from '#ports/state/flag-store.ts'
+import type { FlagSearch, FlagStore } from '#ports/state/flag-store.ts'
 import type { ManageFlagsDeps } from '#services/manage/manage-flags.ts'
 import { createFlag, deleteFlag, updateFlag } from '#services/manage/manage-flags.ts'
 import {
@@ -26,6 +26,7 @@ import type { FlagEndpointDeps } from '../kit/flag-endpoint.ts'
 import { answerFlagWrite, encodeFlags, flagRoutes, refuseFlag } from '../kit/flag-endpoint.ts'
 import { answerCountedList, encodeTogether } from '../kit/full-page.ts'
 import { asFilter, authorsParam, labelsOfAuthors, namesParam } from '../kit/list-filters.ts'
+import type { PageRequest } from '../kit/page.ts'
 import {
   booleanParam,
   choiceParam,
@@ -39,7 +40,9 @@ import {
 import { refuseSkipping, skipValidationParam } from '../kit/skip-validation.ts'
 
 type FlagsDeps = FlagEndpointDeps &
-  ManageFlagsDeps & { readonly management: Pick<FlagStore, 'listFlags' | 'searchFlags' | 'listAuthors'> }
+  ManageFlagsDeps & {
+    readonly management: Pick<FlagStore, 'listFlags' | 'searchFlags' | 'listFlagsFound' | 'listAuthors'>
+  }
 
 const tag = 'feature_flags'
 
@@ -93,6 +96,15 @@ async function readTraits(deps: FlagsDeps, projectId: number, query: QueryValues
   })
 }
 
+/** Searches once, whatever the number of slices that are read then. */
+async function readFound({ management }: FlagsDeps, projectId: number, search: FlagSearch) {
+  const ids = await management.searchFlags(projectId, search)
+  return async ({ limit, offset }: PageRequest) => ({
+    count: ids.length,
+    results: await management.listFlagsFound(projectId, ids.slice(offset, offset + limit)),
+  })
+}
+
 /** Fields that belong in `filters` or have another name. If they were ignored, the flag would be on for everyone. */
 const wrongNames = {
   groups: 'filters.groups',
@@ -127,14 +139,16 @@ export function featureFlagsRoutes(deps: FlagsDeps): ManagementRoute[] {
         const chosen = { archived, ...definedOf({ search, key, active: isStale ? true : active }) }
         const traits = await readTraits(deps, project.id, query)
         const isSearch = isStale || Object.keys(traits).length > 0
-        const searched = { ...chosen, traits, ...(isStale && { staleAtMs: deps.clock.nowMs() }) }
         return answerCountedList(
           call,
           query,
-          slice =>
-            isSearch
-              ? deps.management.searchFlags(project.id, { ...searched, ...slice })
-              : deps.management.listFlags(project.id, { ...chosen, ...slice }),
+          isSearch
+            ? await readFound(deps, project.id, {
+                ...chosen,
+                traits,
+                ...(isStale && { staleAtMs: deps.clock.nowMs() }),
+              })
+            : slice => deps.management.listFlags(project.id, { ...chosen, ...slice }),
           encodeTogether(flags => encodeFlags(deps, caller, flags)),
         )
       },
